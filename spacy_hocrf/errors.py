@@ -389,7 +389,7 @@ class Errors(metaclass=Coded):
         "[components.*.model.features], or let the component that writes the spans write them."
     )
     H182 = (
-        "None of the {found} training documents has doc.spans['{key}'], which spacy-hocrf.Spans.v1 in "
+        "None of the {found} training documents has doc.spans['{key}'], which a template in "
         "[components.*.model.features] reads. List the component that writes it in [training] "
         "annotating_components, or let spacy-hocrf.SpansCorpus.v1 read it with the corpus."
     )

@@ -20,12 +20,7 @@ from spacy.tokens import Token
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import FLAGS
-from spacy_hocrf.features.segments import (
-    GazetteerTemplate,
-    LengthTemplate,
-    TextTemplate,
-    TransitionTemplate,
-)
+from spacy_hocrf.features.segments import LengthTemplate, TextTemplate, TransitionTemplate
 from spacy_hocrf.features.templates import (
     PARTS,
     AttributeTemplate,
@@ -37,7 +32,7 @@ from spacy_hocrf.features.templates import (
     parse_term,
 )
 from spacy_hocrf.features.tokens import check_attribute
-from spacy_hocrf.types import END, MOST_ORDER, SPAN, START, TOKEN
+from spacy_hocrf.types import END, MOST_ORDER, START, TOKEN
 
 __all__ = [
     "check_offsets",
@@ -47,7 +42,6 @@ __all__ = [
     "make_char_ngrams",
     "make_conjunction",
     "make_flags",
-    "make_gazetteer",
     "make_position",
     "make_real",
     "make_segment",
@@ -291,32 +285,6 @@ def make_segment(
                 Errors.H037.format(found=entry, known=", ".join(["LENGTH", "TEXT", *PLACES]))
             )
     return templates
-
-
-def make_gazetteer(
-    spans_key: str, what: Sequence[str] = ("SPAN", "TOKENS"), order: int = 0
-) -> list[Template]:
-    """`spacy-hocrf.Gazetteer.v1`: membership of `doc.spans[spans_key]`, for instance as a
-    `span_ruler` sets it.
-
-    spans_key (str): key of the span group; a Doc without it has no such spans.
-    what (Sequence[str]): "SPAN" for a segment that is one of the spans, "TOKENS" for a token's
-        place in one.
-    order (int): earlier segments whose labels the features see.
-    RETURNS (list[Template]): one template per entry of `what`.
-    RAISES (ValueError): H030, H032 or H037.
-    """
-    check_order(order)
-    if not spans_key:
-        raise ValueError(Errors.H030.format(name="spans_key"))
-    if not what:
-        raise ValueError(Errors.H030.format(name="what"))
-    for entry in what:
-        if entry not in ("SPAN", "TOKENS"):
-            raise ValueError(Errors.H037.format(found=entry, known="SPAN, TOKENS"))
-    return [
-        GazetteerTemplate(spans_key, SPAN if entry == "SPAN" else TOKEN, order) for entry in what
-    ]
 
 
 def check_source(source: str) -> None:

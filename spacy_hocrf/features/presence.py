@@ -18,7 +18,7 @@ from spacy.tokens import Token
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
-from spacy_hocrf.features.segments import GazetteerTemplate, TextTemplate
+from spacy_hocrf.features.segments import TextTemplate
 from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
@@ -128,8 +128,6 @@ def _sources_of(template: Template) -> Iterable[str]:
     """What a template of ours reads that other components set."""
     if isinstance(template, RealTemplate):
         return [f"real:{template.source}"]
-    if isinstance(template, GazetteerTemplate):
-        return [f"spans:{template.key}"]
     if isinstance(template, SpanTemplate):
         return ["ENT_TYPE" if template.key is None else f"spans:{template.key}"]
     if isinstance(template, AttributeTemplate | ItemTemplate):

@@ -18,12 +18,7 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
-from spacy_hocrf.features.segments import (
-    GazetteerTemplate,
-    LengthTemplate,
-    TextTemplate,
-    TransitionTemplate,
-)
+from spacy_hocrf.features.segments import LengthTemplate, TextTemplate, TransitionTemplate
 from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
@@ -49,7 +44,6 @@ RECORDABLE: set[type] = {
     AttributeTemplate,
     ClusterTemplate,
     FlagTemplate,
-    GazetteerTemplate,
     ItemTemplate,
     LengthTemplate,
     NgramTemplate,

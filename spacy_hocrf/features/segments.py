@@ -1,21 +1,16 @@
-"""Templates on whole segments: their text, their place in a gazetteer, their length, or nothing but
-their label pattern.
-"""
+"""Templates on whole segments: their text, their length, or nothing but their label pattern."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from spacy.strings import StringStore
-from spacy.tokens import Span
 
 from spacy_hocrf.features.templates import Events, Observing, spell, template_name
 from spacy_hocrf.features.tokens import NUMBERS, TokenBatch
-from spacy_hocrf.types import CONST, LENGTH, SPAN, TOKEN
+from spacy_hocrf.types import CONST, LENGTH, SPAN
 
-__all__ = ["GazetteerTemplate", "LengthTemplate", "TextTemplate", "TransitionTemplate"]
-
-PLACE_NAMES = ("alone", "first", "inside", "last")
+__all__ = ["LengthTemplate", "TextTemplate", "TransitionTemplate"]
 
 
 @dataclass(frozen=True)
@@ -57,45 +52,6 @@ class TextTemplate(Observing):
             str(v) if self.attribute in NUMBERS else spell(v, strings)
             for v in np.trim_zeros(values, "b")
         )
-
-
-@dataclass(frozen=True)
-class GazetteerTemplate(Observing):
-    """Spans of `doc.spans[key]`: a segment that is such a span (part SPAN), or a token's place in
-    one (part TOKEN).
-    """
-
-    key: str
-    part: int
-    order: int = 0
-    width: int = 2
-
-    @property
-    def name(self) -> str:
-        return template_name(
-            f"SPANS.{self.key}" + (":tokens" if self.part == TOKEN else ""), self.part, self.order
-        )
-
-    def events(self, batch: TokenBatch) -> Events:
-        rows: list[tuple[int, int, int, int]] = []
-        for spans, first in zip(batch.span_groups(self.key), batch.offsets):
-            for span in spans:
-                if self.part == SPAN:
-                    rows.append((first + span.start, first + span.end, int(span.label), 0))
-                else:
-                    rows += [
-                        (first + i, first + i + 1, int(span.label), _place(i, span))
-                        for i in range(span.start, span.end)
-                    ]
-        rows = sorted(set(rows))
-        token = np.array([row[0] for row in rows], dtype=np.int64)
-        values = np.array([row[2:] for row in rows], dtype=np.uint64).reshape(-1, 2)
-        end = np.array([row[1] for row in rows], dtype=np.int64)
-        return Events(token, values, None, end if self.part == SPAN else None)
-
-    def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        label = spell(values[0], strings)
-        return label if self.part == SPAN else f"{label}|{PLACE_NAMES[values[1]]}"
 
 
 @dataclass(frozen=True)
@@ -142,10 +98,3 @@ class TransitionTemplate(Observing):
         """What it stands for in a model of an order."""
         last = order if self.every else self.order
         return [replace(self, order=k, every=False) for k in range(self.order, last + 1)]
-
-
-def _place(token: int, span: Span) -> int:
-    """Number of the place in PLACE_NAMES."""
-    if len(span) == 1:
-        return 0
-    return 1 if token == span.start else 3 if token == span.end - 1 else 2

@@ -382,7 +382,7 @@ def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
     """Components that annotate write after `initialize`, and some write no group where they find
     nothing, so this is asked late.
 
-    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
+    RAISES (ValueError): H182 if a span group that a template reads is in no document.
     """
     keys = (template.key for template in templates if isinstance(template, SpanTemplate))
     for key in dict.fromkeys(filter(None, keys)):

@@ -83,7 +83,7 @@ def check_initial_features(
     structure: Structure, corpus: Corpus, nlp: Language | None, name: str
 ) -> Watch | None:
     """`check_features` as soon as training begins, unless other components have yet to write, and
-    without the span groups of `spacy-hocrf.Spans.v1`.
+    without span groups.
 
     nlp (Optional[Language]): the pipeline; None if it is not known.
     name (str): of the component.
@@ -104,7 +104,7 @@ def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -
 
     before (Optional[Watch]): of an earlier check, which has warned already.
     RETURNS (Optional[Watch]): for texts to come; None without features.
-    RAISES (ValueError): H182 if a span group that `spacy-hocrf.Spans.v1` reads is in no document.
+    RAISES (ValueError): H182 if a span group that a template reads is in no document.
     """
     check_groups(corpus, structure.settings.templates)
     if structure.index is None:

@@ -99,8 +99,6 @@ MADE = [
     ("Segment", {"what": ["TEXT"], "attrs": ["NORM", "LOWER"]}, ["TEXT.NORM", "TEXT.LOWER"], SPAN),
     ("Segment", {"what": ["FIRST", "BEFORE"]}, ["start:NORM[0]", "start:NORM[-1]"], START),
     ("Segment", {"what": ["LAST", "AFTER"]}, ["end:NORM[0]", "end:NORM[1]"], END),
-    ("Gazetteer", {"spans_key": "ruler", "what": ["SPAN"], "order": 1}, ["SPANS.ruler@1"], SPAN),
-    ("Gazetteer", {"spans_key": "ruler", "what": ["TOKENS"]}, ["SPANS.ruler:tokens"], TOKEN),
     ("Spans", {"source": "ents", "what": ["MATCH"], "order": 2}, ["ENTS:MATCH@2"], SPAN),
 ]
 
@@ -253,11 +251,19 @@ def test_label_patterns_of_all_orders_stand_where_their_block_does():
 
 @pytest.mark.parametrize(
     "function, arguments",
-    [("Segment", {}), ("Gazetteer", {"spans_key": "ruler"}), ("Spans", {"source": "spans.ruler"})],
+    [("Segment", {}), ("Spans", {"source": "spans.ruler"})],
 )
 def test_a_block_with_defaults_alone_is_a_model(function, arguments):
     templates = make(function, **arguments)
     assert make_features(templates, basics=False) == templates
+
+
+def test_a_gazetteer_is_spans_with_other_defaults():
+    spans = make("Spans", source="spans.ruler", what=["MATCH", "TOKENS"])
+    assert make("Gazetteer", spans_key="ruler") == spans
+    assert make("Gazetteer", spans_key="ruler", what=["TOKENS"], order=2) == make(
+        "Spans", source="spans.ruler", what=["TOKENS"], order=2
+    )
 
 
 REFUSED = [
@@ -281,8 +287,6 @@ REFUSED = [
     ("Real", {"source": "tensor", "window": []}, ["H030", "'window'"]),
     ("Segment", {"what": []}, ["H030", "'what'"]),
     ("Segment", {"attrs": []}, ["H030", "'attrs'"]),
-    ("Gazetteer", {"spans_key": ""}, ["H030", "'spans_key'"]),
-    ("Gazetteer", {"spans_key": "ruler", "what": []}, ["H030", "'what'"]),
     ("Token", {"attrs": ["NORM"], "parts": ["middle"]}, ["H031", "'middle'", "start, end, tokens, inner"]),
     *((name, {**arguments, **bad}, parts) for name, arguments in [
         ("Token", {"attrs": ["NORM"]}),
@@ -305,7 +309,6 @@ REFUSED = [
         ("Real", {"source": "tensor"}),
         ("Transition", {}),
         ("Segment", {}),
-        ("Gazetteer", {"spans_key": "ruler"}),
         ("Spans", {"source": "ents"}),
     ]),
     ("CharNgrams", {"suffix": [2, 0]}, ["H033", "'suffix': [2, 0]"]),
@@ -320,7 +323,7 @@ REFUSED = [
     ("Transition", {"terms": ["FIRST."]}, ["H035", "'FIRST.'"]),
     ("Transition", {"terms": ["FIRST.NORM", "LAST.NORM"]}, ["H036", "['FIRST.NORM', 'LAST.NORM']"]),
     ("Segment", {"what": ["LENGHT"]}, ["H037", "'LENGHT'", "LENGTH, TEXT, FIRST, LAST, BEFORE, AFTER"]),
-    ("Gazetteer", {"spans_key": "ruler", "what": ["SPANS"]}, ["H037", "'SPANS'", "SPAN, TOKENS"]),
+    ("Gazetteer", {"spans_key": ""}, ["H180", "'spans.'"]),
     *(("Spans", {"source": found}, ["H180", f"'{found}'", "'ents'"]) for found in ("", "ner", "spans.")),
     ("Spans", {"source": "ents", "scores": ["bins"]}, ["H180", "'ents'", "has no scores"]),
     ("Spans", {"source": "ents", "what": []}, ["H030", "'what'"]),

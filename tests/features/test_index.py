@@ -19,7 +19,6 @@ from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
     make_flags,
-    make_gazetteer,
     make_position,
     make_real,
     make_segment,
@@ -29,6 +28,7 @@ from spacy_hocrf.features.config import (
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.observers import planned
 from spacy_hocrf.features.segments import LengthTemplate
+from spacy_hocrf.features.spans import make_gazetteer
 from spacy_hocrf.features.templates import AttributeTemplate, Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.histories import Histories
@@ -447,8 +447,8 @@ def test_names_survive_a_round_trip_of_the_string_store():
         ("LENGTH=1", "B"),
         ("LENGTH=2+", "A"),
         ("TEXT.ORTH=x y", "A"),
-        ("SPANS.ruler=R", "A"),
-        ("SPANS.ruler:tokens=R|last", "A"),
+        ("SPANS.ruler:MATCH=R", "A"),
+        ("SPANS.ruler:TOKENS=R|last", "A"),
         ("tensor[0]=1", "A"),
         ("LABELS", "B"),
         ("LABELS@2", "A B A"),

@@ -14,7 +14,6 @@ from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
     make_flags,
-    make_gazetteer,
     make_position,
     make_real,
     make_segment,
@@ -50,9 +49,8 @@ TEMPLATES = [
     *make_position(3),
     *make_real("tensor", [0, 1]),
     *make_segment(["LENGTH", "TEXT"], ["NORM"], bins=[1, 2], longest=2),
-    *make_gazetteer("ruler"),
-    *make_gazetteer("missing"),
     *make_spans("spans.ruler"),
+    *make_spans("spans.missing"),
     *make_transition(1),
 ]
 

@@ -3,15 +3,10 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
 from spacy_hocrf.features.flags import FLAGS
-from spacy_hocrf.features.segments import (
-    GazetteerTemplate,
-    LengthTemplate,
-    TextTemplate,
-    TransitionTemplate,
-)
+from spacy_hocrf.features.segments import LengthTemplate, TextTemplate, TransitionTemplate
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     FlagTemplate,
@@ -31,8 +26,6 @@ ALL = [
     PositionTemplate(3),
     RealTemplate("tensor", 0),
     TextTemplate("ORTH", 2),
-    GazetteerTemplate("key", SPAN),
-    GazetteerTemplate("key", TOKEN),
 ]
 
 
@@ -143,38 +136,12 @@ def test_the_text_of_every_segment_up_to_a_length(vocab):
     ] == expected
 
 
-def test_spans_as_wholes_and_by_token(vocab):
-    batch = batch_of(vocab, "a b c d", "", "e")
-    first, _, last = batch.docs
-    first.spans["key"] = [
-        Span(first, 0, 3, label="X"),
-        Span(first, 2, 3, label="Y"),
-        Span(first, 2, 3, label="Y"),
-    ]
-    last.spans["key"] = [Span(last, 0, 1, label="X")]
-    whole = GazetteerTemplate("key", SPAN).events(batch)
-    labels = [vocab.strings[int(row[0])] for row in whole.values]
-    assert list(zip(whole.token, whole.end, labels, strict=True)) == [
-        (0, 3, "X"),
-        (2, 3, "Y"),
-        (4, 5, "X"),
-    ]
-    token = GazetteerTemplate("key", TOKEN).events(batch)
-    assert token.end is None
-    found = sorted(
-        (int(t), vocab.strings[int(row[0])], int(row[1]))
-        for t, row in zip(token.token, token.values, strict=True)
-    )
-    assert found == [(0, "X", 1), (1, "X", 2), (2, "X", 3), (2, "Y", 0), (4, "X", 0)]
-
-
 @pytest.mark.parametrize("template", ALL, ids=lambda template: template.name)
 @pytest.mark.parametrize("texts", [(), ("",), ("", "A", "")])
 def test_templates_cope_with_empty_docs_and_single_tokens(vocab, template, texts):
     batch = batch_of(vocab, *texts)
     for doc in batch.docs:
         doc.tensor = np.ones((len(doc), 1), dtype=np.float32)
-        doc.spans["key"] = [doc[:]] if len(doc) else []
     events = template.events(batch)
     assert set(events.token.tolist()) == ({0} if "A" in texts else set())
     assert events.values.shape == (len(events.token), template.width)
@@ -197,8 +164,6 @@ def test_lengths_and_label_patterns_are_known_without_a_doc(vocab, template):
         (PositionTemplate(4), "POSITION/4", TOKEN, 1),
         (RealTemplate("tensor", -1), "tensor[-1]", TOKEN, 1),
         (TextTemplate("LOWER", 4), "TEXT.LOWER", SPAN, 4),
-        (GazetteerTemplate("key", SPAN), "SPANS.key", SPAN, 2),
-        (GazetteerTemplate("key", TOKEN), "SPANS.key:tokens", TOKEN, 2),
         (LengthTemplate((1,), 1), "LENGTH@1", LENGTH, 1),
         (TransitionTemplate(2), "LABELS@2", CONST, 0),
         (TransitionTemplate(0, 1), "LABELS.1", CONST, 0),
@@ -222,8 +187,6 @@ def test_names_parts_and_widths(template, name, part, width):
         (RealTemplate("tensor", 0), [1], "1"),
         (TextTemplate("ORTH", 4), ["a", "b", 0, 0], "a b"),
         (TextTemplate("IS_TITLE", 2), [1, 0], "1"),
-        (GazetteerTemplate("key", SPAN), ["X", 0], "X"),
-        (GazetteerTemplate("key", TOKEN), ["X", 3], "X|last"),
         (LengthTemplate((1, 2, 5)), [0], "1"),
         (LengthTemplate((1, 2, 5)), [1], "2-4"),
         (LengthTemplate((1, 2, 5)), [2], "5+"),

@@ -16,14 +16,13 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
-    make_gazetteer,
     make_real,
     make_segment,
     make_token,
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.spans import make_spans
+from spacy_hocrf.features.spans import make_gazetteer, make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories

@@ -204,7 +204,6 @@ EMPTY = [
         },
         "_.doubt_case",
     ),
-    ({"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "rulr"}, "doc.spans['rulr']"),
     ({"@misc": "spacy-hocrf.Real.v1", "source": "_.doubt_array"}, "'_.doubt_array'"),
 ]
 
