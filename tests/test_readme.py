@@ -54,7 +54,6 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "| setting of `GreedyPatterns.v1`": ("misc", "GreedyPatterns", set()),
     "| setting of `Processes.v1`": ("misc", "Processes", set()),
     "| setting of `Ray.v1`": ("misc", "Ray", set()),
-    "| setting of `Threads.v1`": ("misc", "Threads", set()),
     "## The default, `Window.v1`": ("misc", "Window", set()),
     "| setting of `Clusters.v1`": ("misc", "Clusters", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),

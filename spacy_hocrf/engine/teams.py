@@ -19,7 +19,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forest import Forest, Hand, Sum
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.threads import PROCESSORS, Threads
+from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.turns import Turns
 from spacy_hocrf.errors import Errors
 
@@ -193,24 +193,20 @@ class Team(ABC):
 
 @dataclass(frozen=True)
 class ThreadWorkers:
-    """Threads of this process: `spacy-hocrf.Threads.v1`.
+    """Threads of this process.
 
-    number (int): how many; 0 for as many as the machine has processors.
-    parts (Optional[int]): that the corpus is cut into, 4 times a power of two; up to twice as many
-        threads are used. null for as many as cost little, at most 64. Another number changes the last bits of
-        the weights, another number of threads does not.
-    RAISES (ValueError): H048 for numbers out of range.
+    number (int): how many, 1 or more.
+    parts (Optional[int]): that the data set is cut into, 4 times a power of two; up to twice as many
+        threads are used. None for as many as cost little. Another number changes the last bits of the
+        sums, another number of threads does not.
     """
 
-    number: int = 0
+    number: int
     parts: int | None = None
-
-    def __post_init__(self) -> None:
-        check_workers(self.number, self.parts)
 
     def scatter(self, job: Job) -> "ThreadTeam":
         """Nothing is handed out: threads see all."""
-        return ThreadTeam(job, self.number or PROCESSORS)
+        return ThreadTeam(job, self.number)
 
 
 def check_workers(number: Any, parts: Any) -> None:

@@ -22,14 +22,11 @@ import sys
 import numpy as np
 import spacy_hocrf.pipeline.shards
 
-def learner_of(kind, number, **settings):
-    from test_processes import learner_of
-    return learner_of({"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": 8, **settings})
-
 spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
-from test_processes import evaluated
-expected = evaluated(learner_of("Threads", 1))
-learner = learner_of("Ray", NUMBER)
+from test_processes import THREADS, evaluated, learner_of
+RAY = {"@misc": "spacy-hocrf.Ray.v1", "number": NUMBER, "parts": 8}
+expected = evaluated(learner_of(THREADS))
+learner = learner_of(RAY)
 objective = learner.objective()
 weights = np.random.default_rng(0).normal(size=learner.structure.size)
 team = objective._team
@@ -64,7 +61,7 @@ try:
     objective(weights)
 except ValueError as error:
     print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
-print("more than CPUs", len(learner_of("Ray", 64).objective()._team._hired))
+print("more than CPUs", len(learner_of({**RAY, "number": 64}).objective()._team._hired))
 shard = learner.shards(weighted=True)[0].compiled
 shard.batch.allowed[:] = 0
 from spacy_hocrf.engine.objective import Objective

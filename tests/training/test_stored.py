@@ -48,5 +48,5 @@ def test_documents_are_where_the_workers_have_files(tmp_path):
     workers = ProcessWorkers(number=1, folder=str(tmp_path))
     store = store_of(LBFGSTrainer(workers=workers))
     assert store is not None and store.get(store.put("text")) == "text"
-    assert store_of(LBFGSTrainer(workers=ThreadWorkers())) is None
+    assert store_of(LBFGSTrainer(workers=ThreadWorkers(1))) is None
     assert store_of(LBFGSTrainer()) is None and store_of(AveragedPerceptronTrainer()) is None
