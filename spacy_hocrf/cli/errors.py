@@ -141,10 +141,6 @@ class CommandErrors(metaclass=Coded):
         "{path} becomes more than {most:,} bytes when it is unpacked, too many for a file of its size. If "
         "that is right, unpack it first."
     )
-    H361 = (
-        "{path} has files whose labels go to '{one}' by default and others whose go to '{other}'. Say where, "
-        "by --into."
-    )
     H362 = (
         "--scheme is bio, but no label is of a part of a span, such as B-PER, I-PER or PER_B: the first is "
         "{found!r}."

@@ -12,11 +12,6 @@ from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
 from spacy_hocrf.cli.convert.records import Report, Settings
 
-CHAT = {
-    "a.ascii.txt": "[01:00] <a> tea\n[01:01] <b> yes\n",
-    "a.annotation.txt": "0 0 -\n0 1 -\n",
-}
-
 
 def files(folder, contents):
     for name, text in contents.items():
@@ -62,21 +57,14 @@ def test_places_in_a_folder_have_the_name_of_the_file(tmp_path):
 def test_a_format_can_be_named_for_a_folder(tmp_path):
     folder = files(tmp_path / "in", {"a.txt": "a O\n", "b.weird": "b O\n", "c.json": "[]"})
     assert [doc.text for doc in read(folder, format_="columns")[0]] == ["a ", "b "]
-    phrases = files(tmp_path / "phrases", {"a.weird": "1\tP/Ada;\tAda ran\n"})
-    assert [doc.text for doc in read(phrases, format_="phrases")[0]] == ["Ada ran"]
+    weird = files(tmp_path / "weird", {"a.weird": "a O\n"})
+    assert [doc.text for doc in read(weird, format_="columns")[0]] == ["a "]
 
 
-def test_what_lies_beside_a_log_is_no_file_of_its_own(tmp_path):
-    docs, report = read(files(tmp_path / "in", CHAT))
-    assert [doc._.log for doc in docs] == ["a"] and not report.losses
-
-
-def test_labels_of_a_folder_go_to_one_place(tmp_path):
-    folder = files(tmp_path / "in", {**CHAT, "b.conll": "a O\n"})
-    done = run(folder, tmp_path / "out.spacy")
-    assert done.exit_code == 1
-    assert all(each in done.output for each in ("H361", "'sc'", "'ents'", "--into"))
-    assert len(read(folder, into="k")[0]) == 2
+def test_what_lies_beside_an_annotation_is_no_file_of_its_own(tmp_path):
+    folder = files(tmp_path / "in", {"a.ann": "T1\tP 0 3\tAda\n", "a.txt": "Ada ran"})
+    docs, report = read(folder)
+    assert [doc.text for doc in docs] == ["Ada ran"] and not report.losses
 
 
 def test_a_folder_without_files(tmp_path):
@@ -94,13 +82,10 @@ def test_a_folder_without_files(tmp_path):
         ("a", '{"text": "Ada"}\n', "json"),
         ("a.txt", '[\n{"text": "Ada"}]', "json"),
         ("a.json", "{", "json"),
-        ("a.ascii.txt", "Ada B-P\n", "chat"),
         ("a.xml", "<a/>", "xml"),
         ("a", "<?xml version='1.0'?>\n<a/>", "xml"),
         ("a.conll", "\t".join(["1", "Ada", *"_" * 8]), "conllu"),
         ("a", "B-P\tw[0]=Ada\tcap\n", "crfsuite"),
-        ("a", "1\tP/Ada;Q/ran;\tAda ran\r2\t\tno\r", "phrases"),
-        ("a", "1\ta\t-1\t1\t1\t0\t0\t1\t\n", "letters"),
         ("a.txt", "token,tag\nAda,B-P\n", "table"),
         ("a.txt", "T1\tP 0 3\tAda\n", "brat"),
         ("a.conll", "#FORMAT=WebAnno TSV 3.2\n", "webanno"),

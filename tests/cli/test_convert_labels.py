@@ -11,7 +11,7 @@ MISPLACED = "labels inside a span that does not begin: taken as its beginning"
 BAD = "labels that are no part of a span: unknown"
 
 
-def read(tmp_path, lines, name="a.conll", into=None, **settings):
+def read(tmp_path, lines, name="a.conll", into="ents", **settings):
     """The Docs of lines, and the losses."""
     (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf8")
     report = Report()

@@ -104,6 +104,11 @@ TEXTS = {
     ),
     "classes.jsonl": '{"text": "I liked it", "label": "positive"}\n'
     '{"text": "I did not", "label": "negative"}\n',
+    "tweets.tsv": "1\tPER/Ada;LOC/Paris;\tAda lives in Paris\n2\t\tnobody came\n",
+    "tweet.tsv": "1\tPER/Ada;LOC/Paris;\tAda lives in Paris\n",
+    "letter.data": "1\to\t2\t1\t1\t0\t0\t1\t\n2\tm\t-1\t1\t2\t0\t1\t1\t\n",
+    "chat.ascii.txt": "[03:18] <ann> hi\n=== bob joined\n[03:19] <bob> tea?\n[03:20]  * ann drinks\n",
+    "chat.annotation.txt": "0 0 -\n0 2 -\n2 3 -\n",
 }  # fmt: skip
 
 
@@ -134,7 +139,8 @@ BINARY = {
     "wide.txt": (("Ada O\n" * 9).encode("utf-16-le"), "--encoding"),
     "rubbish.bin": (zlib.compress(b"abc" * 99), None),
 }  # fmt: skip
-LISTS = ("colours.txt", "one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv")
+LISTS = ("colours.txt", "one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv",
+         "tweets.tsv", "tweet.tsv")  # fmt: skip
 EXPECTED = {
     "page.html": "HTML", "page.xhtml": "HTML", "paper.tex": "LaTeX", "refs.bib": "BibTeX", "refs.ris": "RIS",
     "refs.enw": "EndNote", "settings.yaml": "YAML", "nested.yml": "YAML", "settings.toml": "TOML",
@@ -169,7 +175,7 @@ def test_text_in_another_format_is_refused(tmp_path, name):
 @pytest.mark.parametrize("other", ["data.txt", "data", "data.conll"])
 def test_no_name_makes_them_columns(tmp_path, name, other):
     if other == "data.conll" and name in LISTS:
-        pytest.skip("two words a line, and the name says that they are token and label")
+        pytest.skip("columns, and the name says that they are token and label")
     (tmp_path / other).write_text(TEXTS[name], encoding="utf8")
     with pytest.raises(ValueError, match=r"^\[H(290|380)\]"):
         list(convert(tmp_path / other, spacy.blank("xx"), Report()))

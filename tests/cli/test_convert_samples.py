@@ -13,8 +13,6 @@ from spacy_hocrf.cli.convert.records import Report, Settings
 
 SAMPLE = re.compile(r"<!-- sample: (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAMPLES = dict(SAMPLE.findall(page("docs/data.md")))
-NEITHER = {"letters", "chat"}
-"""Formats of which a line says nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -28,8 +26,7 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name != "one.txt"])
 def test_every_sample_says_the_same(folder, name):
     report = Report()
-    format_ = "phrases" if name == "phrases.tsv" else "auto"
-    docs = list(convert(folder / name, spacy.blank("xx"), report, format_))
+    docs = list(convert(folder / name, spacy.blank("xx"), report))
     assert docs and not report.losses
     for doc in docs:
         assert doc.text.strip() == "Ada lives in Paris"
@@ -39,7 +36,7 @@ def test_every_sample_says_the_same(folder, name):
 
 def test_every_format_has_a_sample(folder):
     found = {format_of(folder / name, Settings()) for name in SAMPLES if name != "one.txt"}
-    assert {*FORMATS} - found - {"phrases"} == NEITHER
+    assert {*FORMATS} == found
 
 
 def test_samples_are_of_text_and_none_is_left_out():

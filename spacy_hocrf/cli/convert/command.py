@@ -36,14 +36,8 @@ def convert_cli(
         str, Option("--format", "-f", help=f"One of {', '.join(CHOICES)}; auto goes by the content")
     ] = "auto",
     into: Annotated[
-        str | None,
-        Option(
-            "--into",
-            "-i",
-            help="Where labels go: ents, tags, or a key of doc.spans; by default ents, of letters tags, of "
-            "chats sc",
-        ),
-    ] = None,
+        str, Option("--into", "-i", help="Where labels go: ents, tags, or a key of doc.spans")
+    ] = "ents",
     lang: Annotated[str, Option("--lang", "-l", help="Language whose tokenizer is used")] = "xx",
     align: Annotated[
         str,
@@ -90,8 +84,7 @@ def convert_cli(
 ) -> None:
     """Read annotated texts: columns (CoNLL, CRF++, Wapiti), attributes (CRFsuite), JSON (Prodigy,
     doccano, Label Studio, tokens with tags, spaCy, GLiNER, LangExtract), XML (parserator, AnyStyle, TEI),
-    CoNLL-U, brat, WebAnno TSV, tables (CSV), lists of phrases beside texts (MSM2013), images of letters, or
-    chats with links. Further columns become extension attributes of tokens.
+    CoNLL-U, brat, WebAnno TSV, or tables (CSV). Further columns become extension attributes of tokens.
 
     DOCS: docs/data.md, "Texts of other tools"
     """
@@ -126,7 +119,7 @@ def convert_cli(
         if losses is not None:
             rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
             losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
-    _print(report, output)
+    _print(report, into, output)
 
 
 def convert(
@@ -136,7 +129,7 @@ def convert(
     format_: str = "auto",
     settings: Settings | None = None,
     *,
-    into: str | None = None,
+    into: str = "ents",
     align: str = "strict",
 ) -> Iterator[Doc]:
     """The Docs of a file, or of all files of a folder; what is read and lost is added to the report.
@@ -144,23 +137,18 @@ def convert(
     nlp (Language): whose tokenizer is used where the file has no tokens.
     format_ (str): a name of FORMATS, or "auto".
     settings (Optional[Settings]): how files are read.
-    into (Optional[str]): "ents", "tags", or a key of doc.spans; None for what FORMATS has of the format.
+    into (str): where labels go: "ents", "tags", or a key of doc.spans.
     align (str): as in `Doc.char_span`.
-    RAISES (ValueError): H290 or H291 for what the format does not have, H361 for a folder whose labels go to
-        several places, H380 for a file that is in no known format.
+    RAISES (ValueError): H290 or H291 for what the format does not have, H380 for a file that is in no known
+        format.
     """
     settings = settings or Settings()
     files = files_of(path, format_, settings, report) if path.is_dir() else [path]
     for file in files:
         report.inside = file.relative_to(path).as_posix() if path.is_dir() else ""
         row = FORMATS[format_of(file, settings) if format_ == "auto" else format_]
-        place = into or row.into
-        if report.into not in ("", place):
-            known = {"path": path, "one": report.into, "other": place}
-            raise ValueError(CommandErrors.H361.format(**known))
-        report.into = place
         records = row.read(file, settings, report)
-        yield from docs_of(records, nlp, report, into=place, align=align)
+        yield from docs_of(records, nlp, report, into=into, align=align)
 
 
 def _attributes(options: list[str] | None) -> dict[str, int]:
@@ -186,8 +174,8 @@ def _write(docs: list[Doc], output: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _print(report: Report, output: Path) -> None:
-    what = "tags" if report.into == "tags" else "spans"
+def _print(report: Report, into: str, output: Path) -> None:
+    what = "tags" if into == "tags" else "spans"
     total = sum(report.labels.values())
     msg.good(f"{report.texts:,} texts, {report.tokens:,} tokens, {total:,} {what}: {output}")
     if report.labels:

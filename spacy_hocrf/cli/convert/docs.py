@@ -46,10 +46,6 @@ def docs_of(
                 Token.set_extension(name, default="")
             for token, value in zip(doc, values):
                 token._.set(name, value)
-        for name, value in record.about.items():
-            if not Doc.has_extension(name):
-                Doc.set_extension(name, default=None)
-            doc._.set(name, value)
         set_identity(doc, record.id, record.meta)
         _count(doc, into, report)
         yield doc
@@ -96,10 +92,7 @@ def _spans(
 ) -> list[Span]:
     """The spans that fit tokens, without white space at their ends. unknown: gets the tokens of others."""
     found = list[Span]()
-    spans = record.spans or ()
-    ids = record.span_ids or [""] * len(spans)
-    align = "expand" if record.span_ids else align  # links count the spans: none may be lost
-    for i, ((start, end, label), id_) in enumerate(zip(spans, ids)):
+    for start, end, label in record.spans or ():
         first, last = (start, end) if not record.text else _stripped(record.text, start, end)
         is_cut = (first, last) != (start, end)
         if record.text:
@@ -117,12 +110,7 @@ def _spans(
             continue
         if is_cut or at != (first, last):
             report.lose("spans with white space at an end: without it", record.place)
-        span = Span(doc, *at, label, span_id=id_)
-        for name, values in record.span_attributes.items():
-            if not Span.has_extension(name):
-                Span.set_extension(name, default=None)
-            span._.set(name, values[i])
-        found.append(span)
+        found.append(Span(doc, *at, label))
     return found
 
 

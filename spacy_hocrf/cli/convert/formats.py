@@ -6,21 +6,16 @@ from pathlib import Path
 
 from spacy_hocrf.cli.convert.attributes import read_attributes
 from spacy_hocrf.cli.convert.brat import TEXT, read_brat
-from spacy_hocrf.cli.convert.chats import LINKS, LOG, read_chats
 from spacy_hocrf.cli.convert.columns import read_columns
 from spacy_hocrf.cli.convert.conllu import read_conllu
-from spacy_hocrf.cli.convert.letters import read_letters
 from spacy_hocrf.cli.convert.markup import read_markup
-from spacy_hocrf.cli.convert.phrases import read_phrases
 from spacy_hocrf.cli.convert.recognition import (
     is_attributes,
     is_brat,
     is_columns,
     is_conllu,
     is_json,
-    is_letters,
     is_markup,
-    is_phrases,
     kind_of,
     kind_of_bytes,
     looks_of,
@@ -43,7 +38,6 @@ class Format:
 
     what (str): whose they are, for people.
     suffixes (tuple[str, ...]): how their names end, without .gz; a longer one goes before a shorter one.
-    into (str): where labels go by default: "ents", "tags", or a key of doc.spans.
     beside (str): how the name of a second file ends that the reader takes with each, or "".
     fits (Optional[Callable[[str, Settings], bool]]): is a text in this format? Rows of the table are asked in
         their order, whatever the name of the file; None leaves it to the name.
@@ -52,7 +46,6 @@ class Format:
     read: Reader
     what: str
     suffixes: tuple[str, ...] = ()
-    into: str = "ents"
     beside: str = ""
     fits: Callable[[str, Settings], bool] | None = None
 
@@ -60,7 +53,6 @@ class Format:
 COLUMNS = "columns"
 
 FORMATS: Mapping[str, Format] = {
-    "chat": Format(read_chats, "chats with links", (LOG,), into="sc", beside=LINKS),
     "webanno": Format(
         read_webanno, "WebAnno TSV 3 (INCEpTION)", fits=lambda text, _: text.startswith(HEADER)
     ),
@@ -80,14 +72,6 @@ FORMATS: Mapping[str, Format] = {
     "conllu": Format(read_conllu, "CoNLL-U", (".conllu",), fits=lambda text, _: is_conllu(text)),
     "crfsuite": Format(
         read_attributes, "attributes (CRFsuite)", (".crfsuite",), fits=is_attributes
-    ),
-    "phrases": Format(
-        read_phrases,
-        "lists of phrases beside texts (MSM2013)",
-        fits=lambda text, _: is_phrases(text),
-    ),
-    "letters": Format(
-        read_letters, "images of letters", into="tags", fits=lambda text, _: is_letters(text)
     ),
     "table": Format(
         read_table,
@@ -146,8 +130,6 @@ def files_of(folder: Path, format_: str, settings: Settings, report: Report) -> 
 def recognized(path: Path, settings: Settings) -> tuple[str | None, str]:
     """The format of a file by its content, or by a name that only one format has; or None, and what it is."""
     claiming = _claiming(path)
-    if "chat" in claiming:
-        return "chat", ""
     content = bytes_of(path)
     found = kind_of_bytes(content)
     if found:

@@ -16,9 +16,7 @@ __all__ = [
     "is_columns",
     "is_conllu",
     "is_json",
-    "is_letters",
     "is_markup",
-    "is_phrases",
     "kind_of",
     "kind_of_bytes",
     "looks_of",
@@ -34,8 +32,6 @@ LABEL, NAMED = re.compile(r"[^\W\d][\w.:/&+|@$'-]*"), 0.8
 """What labels without prefixes look like, and the part of them that must."""
 OF_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*(\t|$)|[REAMN]\d+\t|#\d*\t|\*\t")
 OF_CONLLU = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
-OF_LETTERS = re.compile(r"\d+\t\S\t(-1|\d+)(\t\d+){3}(\t[01])+\t?")
-OF_PHRASES = re.compile(r"\d+\t(\s*[^\t/;]+/[^\t;]+;)*\s*\t[^\t]*")
 OF_MARKUP = re.compile(r"<(\?xml\s|!DOCTYPE\s|!--|[A-Za-z_][\w.:-]*(\s|/?>))", re.IGNORECASE)
 
 HTML = re.compile(r"(?is)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(<!doctype html|<html)")
@@ -182,16 +178,6 @@ def is_conllu(text: str) -> bool:
     return bool(lines) and all(map(OF_CONLLU.fullmatch, lines))
 
 
-def is_letters(text: str) -> bool:
-    """Are the lines images of letters?"""
-    return _all_are(OF_LETTERS, text)
-
-
-def is_phrases(text: str) -> bool:
-    """Are the lines numbers, phrases with types, and texts?"""
-    return _all_are(OF_PHRASES, text) and "/" in text
-
-
 def is_attributes(text: str, settings: Settings) -> bool:
     """Has each line an attribute with its token?"""
     lines = [line for line in _lines(text) if not line.startswith("#")]
@@ -235,11 +221,6 @@ def is_columns(text: str, settings: Settings) -> bool:
 def _is_numbered(words: Sequence[str]) -> bool:
     """Is the first column a number in each line, so that it is no token?"""
     return len(words) > 1 and all(word.isdecimal() for word in words)
-
-
-def _all_are(pattern: re.Pattern[str], text: str) -> bool:
-    lines = _lines(text)
-    return bool(lines) and all(map(pattern.fullmatch, lines))
 
 
 def _lines(text: str) -> list[str]:

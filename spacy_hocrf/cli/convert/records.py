@@ -44,9 +44,6 @@ class Record(NamedTuple):
         for any, and the reader reports why.
     tags (Optional[Sequence[str]]): a label for each token, as it stands; "" where it is unknown.
     attributes (Mapping[str, Sequence[Any]]): further columns by name, a value for each token.
-    span_ids (Sequence[str]): an id for each span, or none.
-    span_attributes (Mapping[str, Sequence[Any]]): what is known of spans by name, a value for each span.
-    about (Mapping[str, Any]): extension attributes of the Doc by name.
     unknown (Sequence[tuple[int, int]]): start and end of parts of which nothing is known, counted as the
         spans are. Tags say for themselves what is unknown.
     id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
@@ -65,9 +62,6 @@ class Record(NamedTuple):
     spans: Sequence[CharSpan] | None = ()
     tags: Sequence[str] | None = None
     attributes: Mapping[str, Sequence[Any]] = {}
-    span_ids: Sequence[str] = ()
-    span_attributes: Mapping[str, Sequence[Any]] = {}
-    about: Mapping[str, Any] = {}
     unknown: Sequence[tuple[int, int]] = ()
     id: str = ""
     meta: Mapping[str, Any] = {}
@@ -123,7 +117,6 @@ class Report:
     """What was read, and what was not as it should be.
 
     bare (int): texts that are said to have no span.
-    into (str): where labels go, "" before a file is read.
     inside (str): the file of a folder that is being read, "" for a file alone.
     """
 
@@ -133,7 +126,6 @@ class Report:
     """Spans, or tags, that were written, by label."""
     bare: int = 0
     losses: list[Loss] = field(default_factory=list)
-    into: str = ""
     inside: str = ""
 
     @property
