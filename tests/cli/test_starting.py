@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.auto.command import MODEL, auto
-from spacy_hocrf.cli.auto.texts import Setup
+from spacy_hocrf.cli.auto.texts import AutoSetup
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +144,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path):
 
 def test_auto_learns_with_the_vectors_and_writes_where_they_are_from(folder, tmp_path):
     vectors = str(folder / "vectors")
-    auto(Setup(folder / "train.spacy", vectors=vectors), tmp_path / "out", minutes=0)
+    auto(AutoSetup(folder / "train.spacy", vectors=vectors), tmp_path / "out", minutes=0)
     assert load_config(tmp_path / "out" / "config.cfg")["paths"]["vectors"] == vectors
     assert spacy.load(tmp_path / "out" / MODEL).get_pipe("hocrf").structure.n_dense
 
