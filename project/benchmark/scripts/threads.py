@@ -60,22 +60,23 @@ def results(sentences: Sequence[Sentence], numbers: Sequence[int], steps: int) -
     """One after another."""
     yield {"what": "machine", **describe_machine(), "idle cores": f"{idle_cores() or 0:.1f}"}
     for order in (1, 2):
-        for kind, parts in (("Threads", None), ("Processes", PARTS)):
-            yield from evaluations(sentences, numbers, order, kind, parts)
+        for parts in (None, PARTS):
+            yield from evaluations(sentences, numbers, order, parts)
     yield from trainings(sentences, numbers, steps)
     yield from predictions(sentences, numbers)
 
 
 def evaluations(
-    sentences: Sequence[Sentence], numbers: Sequence[int], order: int, kind: str, parts: int | None
+    sentences: Sequence[Sentence], numbers: Sequence[int], order: int, parts: int | None
 ) -> Iterator[Result]:
     """Of the objective with the default features, with L-BFGS's share.
 
-    kind (str): Threads or Processes. parts (Optional[int]): of the corpus.
+    parts (Optional[int]): of the corpus, for processes; None for threads.
     """
-    what = f"evaluation, order {order}, {kind.lower()}" + (f", {parts} parts" if parts else "")
+    how = f"processes, {parts} parts" if parts else "threads"
+    what = f"evaluation, order {order}, {how}"
     trainings = {
-        number: models.Training(model(sentences, number, order, kind, parts)) for number in numbers
+        number: models.Training(model(sentences, number, order, parts)) for number in numbers
     }
     for each in trainings.values():
         each.step(2)
@@ -86,15 +87,13 @@ def evaluations(
 
 
 def model(
-    sentences: Sequence[Sentence],
-    number: int,
-    order: int,
-    kind: str = "Threads",
-    parts: int | None = None,
+    sentences: Sequence[Sentence], number: int, order: int, parts: int | None = None
 ) -> spacy.Language:
-    """With the default features, to be trained by so many threads or processes."""
-    workers = {"@misc": f"spacy-hocrf.{kind}.v1", "number": number, "parts": parts}
-    trainer = {**models.trainer(threads=number), "workers": workers}
+    """With the default features, to be trained by so many threads, or processes if there are parts."""
+    trainer = models.trainer(threads=number)
+    if parts:
+        workers = {"@misc": "spacy-hocrf.Processes.v1", "number": number, "parts": parts}
+        trainer = {**trainer, "workers": workers}
     return models.default(sentences, model={"order": order}, trainer=trainer)
 
 
