@@ -22,7 +22,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import held_back, trained
+from spacy_hocrf.cli.fitting import folds_of, trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
@@ -103,7 +103,7 @@ def cross_fit(
     wanted = _key_of(source)
     vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
     docs = list(Corpus(texts).read_docbin(vocab, doc_files(texts)))
-    parts = held_back(docs, folds, seed)
+    parts = folds_of(docs, folds, seed)
     found, scored, groups = Counter[str](), False, set[str]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
         unseen = {*part}

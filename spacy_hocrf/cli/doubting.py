@@ -25,7 +25,7 @@ from spacy_hocrf.cli.corpora import doc_files
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import held_back, trained
+from spacy_hocrf.cli.fitting import folds_of, trained
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
 from spacy_hocrf.cli.writing import check_page, is_page
@@ -139,7 +139,7 @@ def cross_read(
     """
     name, pipe, numbers = _annotated(config, docs, component)
     attribute = getattr(pipe, "group_by", None)  # a component that decodes documents together
-    parts = held_back([docs[i] for i in numbers], folds, seed, attribute)
+    parts = folds_of([docs[i] for i in numbers], folds, seed, attribute)
     read = list[ReadText]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
         held = [numbers[i] for i in part]

@@ -21,10 +21,10 @@ from spacy_hocrf.pipeline.heldout import divided
 from spacy_hocrf.pipeline.spans import words_of
 from spacy_hocrf.training.folders import WorkingFolder
 
-__all__ = ["held_back", "train_on", "trained"]
+__all__ = ["folds_of", "train_on", "trained"]
 
 
-def held_back(
+def folds_of(
     docs: Sequence[Doc], folds: int, seed: int, attribute: str | None = None
 ) -> list[list[int]]:
     """Numbers of the texts that each fold holds back: parts of nearly equal size, at random.

@@ -25,7 +25,7 @@ from wasabi import msg
 from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import held_back, train_on
+from spacy_hocrf.cli.fitting import folds_of, train_on
 from spacy_hocrf.cli.measuring import begin, settled, sourced
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.writing import write_config
@@ -168,7 +168,7 @@ def tune(
     orders = orders or (ORDERS if settings.auto_order else ())
     own = None if settings.endless else settings.order
     docs = [example.reference for example in read_corpus(nlp)]
-    parts = held_back(docs, folds, seed, getattr(pipe, "group_by", None))
+    parts = folds_of(docs, folds, seed, getattr(pipe, "group_by", None))
     config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[Trial]()
     among: list[int | None] = [*sorted(orders)] or [own]
     with tqdm(

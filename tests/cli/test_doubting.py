@@ -18,7 +18,7 @@ from spacy_hocrf.cli.components import scorer_of
 from spacy_hocrf.cli.doubt_page import DoubtPage
 from spacy_hocrf.cli.doubting import cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
-from spacy_hocrf.cli.fitting import held_back
+from spacy_hocrf.cli.fitting import folds_of
 from spacy_hocrf.pipeline.identity import set_identity
 from spacy_hocrf.pipeline.reading import ScoredSpan
 
@@ -159,13 +159,13 @@ def test_other_annotation_is_doubted_too(factory):
 def test_equal_texts_and_groups_are_in_one_fold(docs):
     nlp = untrained("hocrf")
     copies = [nlp.make_doc(text) for text in ("a b", "c", "a b", "d")]
-    parts = held_back(copies, 3, 0)
-    assert sorted(parts) == [[0, 2], [1], [3]] and parts != held_back(copies, 3, 1)
+    parts = folds_of(copies, 3, 0)
+    assert sorted(parts) == [[0, 2], [1], [3]] and parts != folds_of(copies, 3, 1)
     Doc.set_extension("about", default=None, force=True)
     copies[1]._.about = copies[3]._.about = 7
-    assert sorted(held_back(copies, 2, 0, "about")) == [[0, 2], [1, 3]]
+    assert sorted(folds_of(copies, 2, 0, "about")) == [[0, 2], [1, 3]]
     with pytest.raises(ValueError, match="H077"):
-        held_back(copies, 3, 0, "about")
+        folds_of(copies, 3, 0, "about")
 
 
 def test_documents_that_are_decoded_together_are_held_back_together(monkeypatch):
