@@ -9,15 +9,15 @@ from spacy_hocrf.pipeline.explaining import Explanation as Explanation
 from spacy_hocrf.pipeline.choice import Choice as Choice
 
 # Whole corpora
-from spacy_hocrf.cli.starting import starting_config as starting_config
+from spacy_hocrf.cli.config import starting_config as starting_config
 from spacy_hocrf.cli.auto.command import auto as auto
 from spacy_hocrf.cli.auto.report import AutoResults as AutoResults
 from spacy_hocrf.cli.auto.texts import AutoSetup as AutoSetup
-from spacy_hocrf.cli.fitting import trained as trained
-from spacy_hocrf.cli.doubting import cross_read as cross_read
+from spacy_hocrf.cli.pipelines import trained as trained
+from spacy_hocrf.cli.doubt import cross_read as cross_read
 from spacy_hocrf.cli.doubts import Doubt as Doubt
-from spacy_hocrf.cli.asking import NextText as NextText, next_texts as next_texts
-from spacy_hocrf.cli.calibrating import (
+from spacy_hocrf.cli.doubt import NextText as NextText, next_texts as next_texts
+from spacy_hocrf.cli.calibrate import (
     Calibration as Calibration,
     calibrate as calibrate,
     threshold_for as threshold_for,

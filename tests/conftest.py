@@ -18,11 +18,11 @@ ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint"
 
 SLOW = """
 cli/test_annotate.py cli/test_annotate_on_ray.py cli/test_annotate_plain.py cli/test_asking.py
-cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py cli/test_calibrating.py
+cli/test_auto.py cli/test_auto_estimates.py cli/test_auto_reading.py cli/test_calibrate.py
 cli/test_compare.py cli/test_convert.py cli/test_convert_formats.py cli/test_cross_fit.py
-cli/test_debugging.py cli/test_doubting.py cli/test_inspecting.py
-cli/test_showing.py cli/test_spacy_cli.py cli/test_starting.py
-cli/test_tempering.py cli/test_templating.py cli/test_tune.py
+cli/test_debug.py cli/test_doubt.py cli/test_inspect.py
+cli/test_show.py cli/test_spacy_cli.py cli/test_config.py
+cli/test_temper.py cli/test_templates.py cli/test_tune.py
 crf_toolkits/test_pycrfsuite.py crf_toolkits/test_python_crfsuite.py crf_toolkits/test_sklearn.py
 engine/test_alternatives.py engine/test_counted.py engine/test_forward_backward.py
 engine/test_lbfgs.py engine/test_margin.py engine/test_memory.py engine/test_owlqn.py

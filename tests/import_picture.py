@@ -284,9 +284,7 @@ def totals(root: Path, package: str) -> dict[str, int]:
         "files of the package": sum(path.suffix in COUNTED for path in (root / package).rglob("*")),
         "registered names": sum(len(group.strip().splitlines()) for group in entries.values()),
         "commands": sum(
-            len(re.findall(r'^    "[a-z-]+": "', each, re.M))
-            for each in sources
-            if "\nPLACES = {" in each
+            each.partition("\nCOMMANDS = (")[2].partition(")")[0].count(",") for each in sources
         ),
         "error and warning codes": sum(
             len(re.findall(r"^    [HW]\d{3} = ", each, re.M)) for each in sources

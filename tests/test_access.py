@@ -35,9 +35,9 @@ READERS = {  # besides `features/`
     "cli/annotate/found.py",
     "cli/auto/texts.py",
     "cli/checking.py",
-    "cli/compare.py",
     "cli/convert/docs.py",
     "cli/counts.py",
+    "cli/pipelines.py",
 }
 WRITERS = {
     "pipeline/targets.py",

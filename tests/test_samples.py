@@ -18,7 +18,7 @@ from spacy.training import Corpus
 from spacy.util import is_package
 from thinc.api import Config
 
-from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.cli.config import starting_config
 
 PAGES = ("docs/features.md", "docs/encoder.md")
 CORA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf" / "ref" / "ref.train"

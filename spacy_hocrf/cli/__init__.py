@@ -18,23 +18,25 @@ from typer.main import get_command
 
 __all__ = ["hocrf_cli"]
 
-PLACES = {
-    "annotate": "annotate.command",
-    "auto": "auto.command",
-    "calibrate": "calibrating",
-    "compare": "compare",
-    "config": "starting",
-    "convert": "convert.command",
-    "cross-fit": "cross_fit",
-    "debug": "debugging",
-    "doubt": "doubting",
-    "inspect": "inspecting",
-    "show": "showing",
-    "temper": "tempering",
-    "templates": "templating",
-    "tune": "tune",
-}
-"""Modules of the commands: that of `cross-fit` has `cross_fit_cli`."""
+COMMANDS = (
+    "annotate",
+    "auto",
+    "calibrate",
+    "compare",
+    "config",
+    "convert",
+    "cross-fit",
+    "debug",
+    "doubt",
+    "inspect",
+    "show",
+    "temper",
+    "templates",
+    "tune",
+)
+"""A module bears the name of its command: that of `cross-fit` is `cross_fit`, and has `cross_fit_cli`."""
+FOLDERS = {"annotate", "auto", "convert"}
+"""Commands of several modules: they are in `command` of that folder."""
 
 OVERRIDING = {"cross-fit", "debug", "doubt", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
@@ -85,20 +87,24 @@ class _Commands(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._imported:
-            module = import_module(f"spacy_hocrf.cli.{PLACES[name]}")
+            if name not in COMMANDS:
+                raise KeyError(name)
+            place = name.replace("-", "_")
+            inside = ".command" if name in FOLDERS else ""
+            module = import_module(f"spacy_hocrf.cli.{place}{inside}")
             overriding = name in OVERRIDING
             settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
             alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
-            function = getattr(module, f"{name.replace('-', '_')}_cli")
+            function = getattr(module, f"{place}_cli")
             alone.command(name, context_settings=settings)(_seeing_first(name, function))
             self._imported[name] = get_command(alone)
         return self._imported[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(PLACES)
+        return iter(COMMANDS)
 
     def __len__(self) -> int:
-        return len(PLACES)
+        return len(COMMANDS)
 
 
 class _Group(TyperGroup):

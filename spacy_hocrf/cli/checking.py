@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hocrf.cli.components import scorer_of
 from spacy_hocrf.cli.near_copies import frame_of
+from spacy_hocrf.cli.pipelines import scorer_of
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 

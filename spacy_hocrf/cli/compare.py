@@ -5,40 +5,29 @@ Micro-averaged F1 over all labels, and the F1 of each, with the p-values of an a
 randomization test over documents.
 """
 
-import zlib
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from spacy.cli._util import import_code
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.util import load_model
-from spacy.vocab import Vocab
 from srsly import write_json
 from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.corpora import doc_files
+from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 from spacy_hocrf.cli.writing import check_data
+from spacy_hocrf.pipeline.handover import predicted_of
 from spacy_hocrf.pipeline.identity import id_of
 
-__all__ = [
-    "bare_docs",
-    "compare",
-    "compare_cli",
-    "compare_counts",
-    "group_of",
-    "predict",
-    "read_docs",
-    "read_gold",
-    "read_system",
-]
+__all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
 LEGIBLE = 5
 """Tokens that show where documents part."""
@@ -233,29 +222,8 @@ def read_system(
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     """What a pipeline says about documents of which it gets the tokens only."""
     nlp = load_model(pipeline)
-    bare = bare_docs(nlp.vocab, docs)
+    bare = (predicted_of(nlp, doc, gold_preproc=True) for doc in docs)
     return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))
-
-
-def bare_docs(vocab: Vocab, docs: Sequence[Doc]) -> Iterator[Doc]:
-    """The tokens of some documents, and nothing else."""
-    for doc in docs:
-        yield Doc(vocab, words=[t.text for t in doc], spaces=[bool(t.whitespace_) for t in doc])
-
-
-def group_of(doc: Doc, attribute: str) -> Hashable:
-    """What a registered extension attribute says about which documents belong together."""
-    group: Hashable = doc._.get(attribute)
-    return group
-
-
-def read_docs(path: str | Path) -> list[Doc]:
-    """Documents of a file. RAISES (ValueError): H070 or H381 for a file that is none."""
-    doc_files(path)
-    try:
-        return list(DocBin().from_disk(path).get_docs(Vocab()))
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
 
 
 def _check_documents(

@@ -1,38 +1,19 @@
-"""Files of Docs that a command is given, or what to do with a file that has none; the corpora of a config."""
+"""Docs that a command is given in a file, and the corpora of a config."""
 
-import shlex
+import zlib
 from pathlib import Path
 
 from spacy.language import Language
+from spacy.tokens import Doc, DocBin
 from spacy.training import Example
-from spacy.training.corpus import walk_corpus
 from spacy.util import registry, resolve_dot_names
+from spacy.vocab import Vocab
 from thinc.api import fix_random_seed
 
-from spacy_hocrf.cli.convert.formats import FORMATS, recognized
-from spacy_hocrf.cli.convert.records import Settings
+from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["doc_files", "read_corpus"]
-
-SUFFIX = ".spacy"
-
-
-def doc_files(path: str | Path) -> list[Path]:
-    """A file of spaCy's (.spacy), or all that are in a folder, sorted.
-
-    RAISES (ValueError): H381 for a file of another kind, or a folder without any but with others.
-    """
-    path = Path(path)
-    if path.is_file() and path.suffix != SUFFIX:
-        name, kind = recognized(path, Settings())
-        _refuse(path, kind if name is None else f"a file of {FORMATS[name].what}")
-    if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
-        others = sum(each.is_file() for each in path.rglob("*"))
-        if others:
-            _refuse(path, f"a folder with {others} other files")
-        return []
-    return [Path(each) for each in walk_corpus(path, SUFFIX)]
+__all__ = ["read_corpus", "read_docs"]
 
 
 def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
@@ -57,7 +38,10 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     return examples
 
 
-def _refuse(path: Path, found: str) -> None:
-    output = path.with_suffix(SUFFIX) if path.is_file() else path.with_name(f"{path.name}{SUFFIX}")
-    arguments = shlex.join((str(path), str(output)))
-    raise ValueError(CommandErrors.H381.format(path=path, found=found, arguments=arguments))
+def read_docs(path: str | Path) -> list[Doc]:
+    """Documents of a file. RAISES (ValueError): H070 or H381 for a file that is none."""
+    doc_files(path)
+    try:
+        return list(DocBin().from_disk(path).get_docs(Vocab()))
+    except (ValueError, KeyError, zlib.error) as error:
+        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error

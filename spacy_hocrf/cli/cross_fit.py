@@ -20,10 +20,10 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.corpora import doc_files
+from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import folds_of, trained
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import folds_of, trained
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
 __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]

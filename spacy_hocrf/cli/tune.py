@@ -22,12 +22,10 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import folds_of, train_on
-from spacy_hocrf.cli.measuring import begin, settled, sourced
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
 from spacy_hocrf.cli.writing import write_config
 from spacy_hocrf.pipeline.choosing import ORDERS
 

@@ -14,11 +14,10 @@ from small_corpus import examples
 from spacy.language import Language
 from spacy.tokens import Token
 
-from spacy_hocrf.cli.annotate.annotator import Annotator
+from spacy_hocrf.cli.annotate.annotator import Annotator, PlainReader
 from spacy_hocrf.cli.annotate.formats import Annotated, JSONLines
 from spacy_hocrf.cli.annotate.found import FoundSpans
 from spacy_hocrf.cli.annotate.parts import Job, Parts
-from spacy_hocrf.cli.annotate.plain import PlainReader
 from spacy_hocrf.cli.annotate.sources import chunks_of
 from spacy_hocrf.features.distinct_words import DistinctWords
 from spacy_hocrf.features.index import FeatureIndex

@@ -9,7 +9,7 @@ from doubt_command import TRAINER, config, run
 from small_corpus import documents, examples, trained
 from spacy.tokens import Doc, DocBin
 
-from spacy_hocrf.cli.asking import REPEATED, in_order, next_texts
+from spacy_hocrf.cli.doubt import REPEATED, in_order, next_texts
 
 
 @pytest.mark.parametrize("seed", range(20))

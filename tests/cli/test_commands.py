@@ -8,17 +8,17 @@ import pytest
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
-from spacy_hocrf.cli import OVERRIDING, PLACES, hocrf_cli
+from spacy_hocrf.cli import COMMANDS, OVERRIDING, hocrf_cli
 
 
 def test_the_commands_are_listed_in_order():
     help_text = CliRunner().invoke(hocrf_cli, ["--help"]).stdout
     lines = [line.split() for line in help_text.splitlines()]
     listed = [line[0].strip("│ ") or line[1] for line in lines if len(line) > 1]
-    assert [word for word in listed if word in PLACES] == sorted(PLACES)
+    assert [word for word in listed if word in COMMANDS] == sorted(COMMANDS)
 
 
-@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("name", COMMANDS)
 def test_a_command_says_what_it_does(name):
     done = CliRunner().invoke(app, ["hocrf", name, "--help"])
     assert done.exit_code == 0

@@ -6,13 +6,13 @@ import pytest
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.languages import blank_of
+from spacy_hocrf.cli.pipelines import blank
 
 
 @pytest.mark.parametrize("lang", ["qq", "", "../x", "punctuation", "en.lex_attrs"])
 def test_a_language_that_there_is_not(lang):
     with pytest.raises(ValueError, match="H159"):
-        blank_of(lang)
+        blank(lang)
 
 
 @pytest.mark.parametrize(
@@ -32,4 +32,4 @@ def test_a_language_that_needs_another_package(arguments, tmp_path, monkeypatch)
 
 
 def test_a_language_that_is_there():
-    assert blank_of("de").lang == "de"
+    assert blank("de").lang == "de"

@@ -4,7 +4,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from spacy_hocrf.cli import BESIDE, PLACES, WRITTEN, hocrf_cli
+from spacy_hocrf import cli
+from spacy_hocrf.cli import BESIDE, WRITTEN, hocrf_cli
 
 COMMANDS = {
     "annotate": "model texts.jsonl OUT",
@@ -53,7 +54,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_every_command_that_writes_is_here():
-    assert {name for name in PLACES if written(name)} == set(COMMANDS)
+    assert {name for name in cli.COMMANDS if written(name)} == set(COMMANDS)
 
 
 @pytest.mark.parametrize("commands", [COMMANDS, FURTHER], ids=["", "others"])

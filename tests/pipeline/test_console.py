@@ -12,7 +12,7 @@ from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 
-from spacy_hocrf.cli.starting import ENDING, starting_config
+from spacy_hocrf.cli.config import ENDING, starting_config
 from spacy_hocrf.pipeline import console
 
 

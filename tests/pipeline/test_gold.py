@@ -16,7 +16,7 @@ from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
-from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint

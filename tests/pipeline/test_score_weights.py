@@ -5,7 +5,7 @@ import spacy
 from small_corpus import documents, examples
 from spacy.tokens import Span
 
-from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.cli.config import starting_config
 
 
 def corpus(nlp, key):

@@ -8,11 +8,11 @@ from small_corpus import fit, untrained
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_hocrf.cli.calibrating import calibrate
-from spacy_hocrf.cli.compare import bare_docs
-from spacy_hocrf.cli.components import scorer_of
+from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
+from spacy_hocrf.cli.pipelines import scorer_of
+from spacy_hocrf.pipeline.handover import predicted_of
 from spacy_hocrf.pipeline.scoring import comparable
 
 NAMES = ("Ada", "Max", "Emmy", "Alan", "Grace")
@@ -36,7 +36,7 @@ def with_breaks(nlp):
 def trained(request):
     nlp = untrained(request.param)
     gold = with_breaks(nlp)
-    data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp.vocab, gold), gold)]
+    data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold)]
     nlp.initialize(lambda: data)
     fit(nlp, data)
     return nlp, gold
@@ -46,7 +46,7 @@ def test_they_are_right_in_nlp_evaluate(trained):
     nlp, gold = trained
     metric = nlp.get_pipe("hocrf").target.metric
     before = [doc.to_bytes() for doc in gold]
-    data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp.vocab, gold), gold)]
+    data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold)]
     assert nlp.evaluate(data)[metric] == 1.0
     assert [doc.to_bytes() for doc in gold] == before
 
@@ -55,13 +55,13 @@ def test_they_are_right_in_counts_calibration_and_doubts(trained):
     nlp, gold = trained
     pipe = nlp.get_pipe("hocrf")
     scorer = scorer_of(pipe.target)
-    predicted = list(nlp.pipe(bare_docs(nlp.vocab, gold)))
+    predicted = list(nlp.pipe(bare_docs(nlp, gold)))
     counts = count_items(scorer, [predicted], gold)
     assert counts.correct.sum() == counts.predicted.sum() == counts.gold.sum() == 2 * len(NAMES)
     found = calibrate(nlp, gold)
     assert found.right.sum() == 2 * len(NAMES)
     assert (found.annotated > 0.5).all()
-    for number, reading in enumerate(pipe.readings(bare_docs(nlp.vocab, gold))):
+    for number, reading in enumerate(pipe.readings(bare_docs(nlp, gold))):
         doubts = doubts_of(number, reading, scorer.items(gold[number]), None)
         assert max(doubt.degree for doubt in doubts) < 0.5
 
@@ -94,3 +94,8 @@ def test_tokens_that_are_not_annotated_stay_so():
     doc.set_ents([Span(doc, 0, 2, "PER")], default="missing")
     (found,) = comparable([Example(doc.copy(), doc)], target)
     assert [token.ent_iob for token in found.reference] == [3, 2, 0, 0]
+
+
+def bare_docs(nlp, docs):
+    """Their tokens alone."""
+    return [predicted_of(nlp, doc, gold_preproc=True) for doc in docs]

@@ -12,10 +12,9 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.cli.auto.texts import AutoSetup
-from spacy_hocrf.cli.components import component_of
+from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
-from spacy_hocrf.cli.fitting import train_on
-from spacy_hocrf.cli.starting import LOGGER, REQUIRED
+from spacy_hocrf.cli.pipelines import component_of, train_on
 
 __all__ = ["HEADER", "default_settings", "make_config", "train_model"]
 

@@ -16,8 +16,8 @@ from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.languages import blank_of
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import blank
 
 __all__ = ["convert", "convert_cli"]
 
@@ -111,7 +111,7 @@ def convert_cli(
                     CommandErrors.H292.format(name=name, found=value, known=", ".join(known))
                 )
         report = Report()
-        nlp = blank_of(lang)
+        nlp = blank(lang)
         docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
         if not docs:
             raise ValueError(CommandErrors.H293.format(path=path))

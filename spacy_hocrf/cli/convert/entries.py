@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.labels import LabelledTokens
 from spacy_hocrf.cli.convert.records import CharSpan, Report, refuse, text_of
 
 __all__ = [
@@ -15,7 +14,6 @@ __all__ = [
     "about_text",
     "entries_of",
     "first_key",
-    "labelled",
     "named_id",
     "span_of",
     "spans_inside",
@@ -68,12 +66,6 @@ def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any
 def first_key(entry: Mapping[str, Any], keys: Sequence[str], kind: type) -> str:
     """The first of some keys of an entry whose value is of a kind, or ""."""
     return next((key for key in keys if isinstance(entry.get(key), kind)), "")
-
-
-def labelled(place: str, labels: Sequence[str]) -> LabelledTokens:
-    """Labels of the tokens of an entry whose place ends with its number."""
-    unit, _, number = place.rpartition(" ")
-    return LabelledTokens([int(number)] * len(labels), labels, unit)
 
 
 def span_of(path: Path, place: str, span: Any) -> CharSpan:

@@ -46,6 +46,12 @@ class LabelledTokens(NamedTuple):
     labels: Sequence[str]
     unit: str = "line"
 
+    @classmethod
+    def of_entry(cls, place: str, labels: Sequence[str]) -> "LabelledTokens":
+        """Labels of the tokens of an entry whose place ends with its number."""
+        unit, _, number = place.rpartition(" ")
+        return cls([int(number)] * len(labels), labels, unit)
+
     def place(self, token: int) -> str:
         """Of a token, for people."""
         return f"{self.unit} {self.lines[token]}"

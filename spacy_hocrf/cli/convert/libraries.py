@@ -13,14 +13,12 @@ from typing import Any
 from spacy_hocrf.cli.convert.entries import (
     Entries,
     about_text,
-    labelled,
     named_id,
     span_of,
     spans_inside,
 )
-from spacy_hocrf.cli.convert.labels import spans_by_text
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
-from spacy_hocrf.cli.convert.tokens import tokens_at
+from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse, tokens_at
 
 __all__ = ["read_doc", "read_extractions", "read_pairs", "read_paragraphs"]
 
@@ -125,7 +123,9 @@ def read_paragraphs(
                 1 if is_unknown else len(unknown),
             )
             found = ["O" if each in (None, MISSING) else each for each in known]
-            ((spans, others),) = spans_by_text([labelled(here, found)], settings.scheme, report)
+            ((spans, others),) = spans_by_text(
+                [LabelledTokens.of_entry(here, found)], settings.scheme, report
+            )
             yield Record(
                 here,
                 placed.words if placed else words,

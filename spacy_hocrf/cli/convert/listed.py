@@ -13,7 +13,6 @@ from spacy_hocrf.cli.convert.entries import (
     Entries,
     about_text,
     first_key,
-    labelled,
     named_id,
     span_of,
 )
@@ -78,7 +77,9 @@ def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) 
         )
         records.append(record)
         if key:
-            tagged.append(labelled(place, ["O" if each is None else each for each in labels]))
+            tagged.append(
+                LabelledTokens.of_entry(place, ["O" if each is None else each for each in labels])
+            )
     if records and not tagged:
         place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
         refuse(path, place, f"the keys {', '.join(entries[0][1])}"[:200], expected)

@@ -15,14 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import (
-    CharSpan,
-    Record,
-    Report,
-    Settings,
-    bytes_of,
-    refuse,
-)
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, bytes_of, refuse
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_markup"]

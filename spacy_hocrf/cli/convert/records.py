@@ -3,7 +3,7 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -15,6 +15,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = [
     "CharSpan",
     "Loss",
+    "PlacedTokens",
     "Record",
     "Report",
     "Settings",
@@ -23,6 +24,7 @@ __all__ = [
     "named_attribute",
     "refuse",
     "text_of",
+    "tokens_at",
 ]
 
 CharSpan = tuple[int, int, str]
@@ -198,3 +200,37 @@ def named_attribute(name: str) -> str:
     """A name that an extension attribute may have."""
     found = re.sub(r"\W", "_", name.replace("-", "m")).strip("_")
     return f"c{found}" if not found or found[0].isdigit() else found
+
+
+class PlacedTokens(NamedTuple):
+    """Tokens that make up a whole text.
+
+    words (list[str]): the tokens.
+    spaces (list[bool]): does a blank follow each?
+    numbers (list[int]): which of the places each has; -1 for what was between two of them.
+    """
+
+    words: list[str]
+    spaces: list[bool]
+    numbers: list[int]
+
+
+def tokens_at(text: str, places: Iterable[tuple[int, int]]) -> PlacedTokens:
+    """A token for each place, and one for whatever is between two of them besides one blank.
+
+    places (Iterable[tuple[int, int]]): start and end of each token, in order, none inside another.
+    """
+    tokens = PlacedTokens([], [], [])
+    at = 0
+    for number, (start, end) in enumerate([*places, (len(text), len(text))]):
+        between = text[at:start]
+        if tokens.words and between[:1] == " ":
+            tokens.spaces[-1] = True
+            between = between[1:]
+        for word, its in ((between, -1), (text[start:end], number)):
+            if word:
+                tokens.words.append(word)
+                tokens.spaces.append(False)
+                tokens.numbers.append(its)
+        at = end
+    return tokens

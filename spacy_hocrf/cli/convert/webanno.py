@@ -25,8 +25,8 @@ from spacy_hocrf.cli.convert.records import (
     lines_of,
     named_attribute,
     refuse,
+    tokens_at,
 )
-from spacy_hocrf.cli.convert.tokens import tokens_at
 
 __all__ = ["HEADER", "read_webanno"]
 

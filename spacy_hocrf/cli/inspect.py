@@ -1,7 +1,10 @@
-"""`python -m spacy hocrf inspect`: what a trained component has learnt, in words."""
+"""`python -m spacy hocrf inspect`: what a trained component has learnt, in words, or as one HTML file that
+needs no other.
+"""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from html import escape
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,19 +17,26 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
-from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.inspecting_page import inspection_page
-from spacy_hocrf.cli.inspection import Block, Inspection, Weighted
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.cli.writing import is_page
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.pipeline.pages import plain_page, tag_of
 from spacy_hocrf.types import CONST
 
-__all__ = ["inspect", "inspect_cli", "lines_of"]
+__all__ = [
+    "Block",
+    "Inspection",
+    "Weighted",
+    "inspect",
+    "inspect_cli",
+    "inspection_page",
+    "lines_of",
+]
 
 WIDEST = 12
 """Labels whose successions are printed as a matrix; of more, the heaviest ones are listed."""
@@ -34,6 +44,50 @@ MOST_BLOCKS = 20
 """Templates that are printed."""
 MOST_PATTERNS = 20
 SEEN = "feature, and in brackets how often it was seen in training"
+FOR, AGAINST = 260, 25
+"""Hues behind the weights of a matrix."""
+EXPLAINED = (
+    "Numbers are weights, in nats: what an observation adds to the score of a label. Of all that is "
+    "observed, the sum counts, so what says the same as others has a small weight. In brackets, how "
+    "often it was seen in training. NORM[0] is a word, NORM[-1] the one before it; start: and end: look at "
+    "the first and at the last word of a span only."
+)
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """A feature and its weight."""
+
+    weight: float
+    feature: str  # its observation, in words
+    pattern: str  # labels of consecutive segments, oldest first
+    count: int  # how often it was seen in training
+
+
+@dataclass(frozen=True)
+class Block:
+    """The features of one template, or the weights of one dense score."""
+
+    name: str
+    features: int
+    total: float  # sum of the weights' absolute values
+    largest: float  # of these values
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a component has learnt."""
+
+    component: str
+    lang: str  # of the pipeline, as spaCy calls it
+    features: int
+    order: int
+    labels: tuple[str, ...]  # of the model's segments
+    blocks: list[Block]  # the heaviest first
+    # the heaviest features of each label, by weight; those for it and those against it
+    by_label: dict[str, list[Weighted]]
+    # weights of label patterns alone, the heaviest first
+    patterns: list[Weighted]
 
 
 def inspect_cli(
@@ -211,3 +265,91 @@ def _blocks(
         first += len(mine)
         found.append(Block(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0))))
     return sorted(found, key=lambda block: -block.total)
+
+
+def inspection_page(found: Inspection, longest: int) -> str:
+    """The page. What is from the user's texts and labels is escaped.
+
+    longest (int): label patterns that are listed.
+    """
+    title = f"What {escape(found.component)} has learnt"
+    longer = [each for each in found.patterns if each.pattern.count(" ") != 1]
+    parts = [
+        f"<h1>{title}</h1>",
+        f'<p class="soft">{found.features:,} weights of observations, order {found.order}</p>',
+        f"<p>{EXPLAINED}</p>",
+        _section("What follows what: labels in rows before those in columns", _matrix(found)),
+        *(
+            _section(
+                f"What speaks for {escape(label)}, and what against it",
+                _weights(features, found.lang),
+            )
+            for label, features in found.by_label.items()
+        ),
+        _section("Other label patterns, oldest label first", _weights(longer[:longest], "en")),
+        _section("What it looks at", _templates(found)),
+    ]
+    return plain_page(title, "\n".join(parts), found.lang)
+
+
+def _section(title: str, body: str) -> str:
+    """Nothing without a body."""
+    if not body:
+        return ""
+    return f'<section><h2 class="apart">{title}</h2><div class="scroll">{body}</div></section>'
+
+
+def _templates(found: Inspection) -> str:
+    most = max([block.total for block in found.blocks], default=0.0)
+    rows = [
+        f'<tr><th scope="row"><code>{escape(block.name)}</code></th>{_bar(block.total, most)}'
+        f"<td>{block.total:.1f}</td><td>{block.largest:.2f}</td><td>{block.features:,}</td></tr>"
+        for block in found.blocks
+    ]
+    header = ("", "", "sum of |w|", "largest |w|", "weights")
+    return _table("weights", header, rows) if rows else ""
+
+
+def _matrix(found: Inspection) -> str:
+    """Weights of pairs of labels."""
+    pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
+    if not pairs:
+        return ""
+    most = max(map(abs, pairs.values())) or 1.0
+    rows = []
+    for before in found.labels:
+        cells = [_cell(pairs.get(f"{before} {label}"), most) for label in found.labels]
+        rows.append(f'<tr><th scope="row">{escape(before)}</th>{"".join(cells)}</tr>')
+    return _table("heat", ("", *found.labels), rows)
+
+
+def _cell(weight: float | None, most: float) -> str:
+    if weight is None:
+        return "<td></td>"
+    hue = AGAINST if weight < 0 else FOR
+    return f'<td class="cell" style="--hue:{hue};--p:{abs(weight) / most:.2f}">{weight:+.2f}</td>'
+
+
+def _weights(features: Sequence[Weighted], lang: str) -> str:
+    words = f'lang="{escape(tag_of(lang))}" dir="auto"'
+    most = max([abs(each.weight) for each in features], default=0.0)
+    rows = [
+        f'<tr><td class="number">{each.weight:+.2f}</td>{_bar(each.weight, most)}'
+        f"<td><code {words}>{escape(each.feature)}</code> [{each.count:,}]</td></tr>"
+        for each in features
+    ]
+    return _table("bars", (), rows) if rows else ""
+
+
+def _bar(value: float, most: float) -> str:
+    kind = ' class="against"' if value < 0 else ""
+    width = 100 * abs(value) / most if most else 0.0
+    return f'<td class="bar" aria-hidden="true"><span{kind} style="width:{width:.1f}%"></span></td>'
+
+
+def _table(kind: str, header: Sequence[str], rows: Iterable[str]) -> str:
+    cells = "".join(
+        f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header
+    )
+    head = f"<thead><tr>{cells}</tr></thead>" if header else ""
+    return f'<table class="{kind}">{head}<tbody>{"".join(rows)}</tbody></table>'

@@ -11,9 +11,10 @@ from small_corpus import examples, fit
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
-from spacy_hocrf.cli import calibrating, hocrf_cli
-from spacy_hocrf.cli.calibrating import LEAST, Calibration, calibrate, threshold_for
-from spacy_hocrf.cli.compare import bare_docs
+from spacy_hocrf.cli import calibrate as module
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, threshold_for
+from spacy_hocrf.pipeline.handover import predicted_of
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
@@ -59,13 +60,13 @@ def test_errors_of_probabilities_are_those_of_bins():
     assert reliability.ece == pytest.approx(error)
     assert reliability.brier == pytest.approx(((p - right) ** 2).mean())
     assert found.of("A").reliability().spans == 250
-    assert calibration([], [], []).reliability() == calibrating.Reliability(0, 0.0, 0.0)
+    assert calibration([], [], []).reliability() == module.Reliability(0, 0.0, 0.0)
 
 
 @pytest.mark.parametrize("n, p", [(0, 0.5), (1, 0.1), (7, 0.05), (60, 0.3)])
 def test_binomials_are_exact(n, p):
     expected = [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
-    assert_allclose(calibrating._binomial(n, p), expected, rtol=1e-12)
+    assert_allclose(module._binomial(n, p), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("alike", [1, 5])
@@ -92,12 +93,12 @@ def test_spans_that_are_alike_count_as_fewer():
 def test_thresholds_of_halves_are_tried_on_the_others(alike):
     p = np.random.default_rng(1).beta(2, 1, 400).repeat(alike)
     found = calibration([], [], p, np.arange(400).repeat(alike))
-    asked = calibrating._tried(found, threshold_for(found, 0.9, 0.9))
+    asked = module._tried(found, threshold_for(found, 0.9, 0.9))
     assert 80 <= asked.held <= 100
-    bold = calibrating._tried(found, threshold_for(found, 0.9, 0.2))
+    bold = module._tried(found, threshold_for(found, 0.9, 0.2))
     assert bold.held < 45
     few = calibration([], [], p[: 60 * alike], np.arange(60).repeat(alike))
-    assert calibrating._tried(few, threshold_for(few, 0.9, 0.9)).held is None
+    assert module._tried(few, threshold_for(few, 0.9, 0.9)).held is None
 
 
 @pytest.mark.parametrize(
@@ -105,7 +106,7 @@ def test_thresholds_of_halves_are_tried_on_the_others(alike):
     [(0.123456, 0.1234), (0.99999, 0.9999), (1.0, 1.0), (3.45678e-7, 3.456e-7), (0.0, 0)],
 )
 def test_thresholds_are_rounded_down(p, expected):
-    assert calibrating._rounded_down(p) == expected
+    assert module._rounded_down(p) == expected
 
 
 def test_spans_that_the_model_cannot_have_are_in_the_way_of_a_recall():
@@ -119,7 +120,7 @@ def test_spans_that_the_model_cannot_have_are_in_the_way_of_a_recall():
 def test_spans_are_those_of_readings_right_where_they_are_annotated(nlp, gold):
     found, rows, annotated = calibrate(nlp, gold), [], []
     pipe = nlp.get_pipe("hocrf")
-    for number, (doc, bare) in enumerate(zip(gold, bare_docs(nlp.vocab, gold))):
+    for number, (doc, bare) in enumerate(zip(gold, bare_docs(nlp, gold))):
         reading = pipe.reading(bare)
         ents = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
         unknown = doc.to_array("ENT_IOB") == 0
@@ -172,7 +173,7 @@ def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
     assert f"{written['threshold']['threshold']:.4g}" in done.output
     assert "30.0 %" in done.output and "60.0 %" in done.output
     pipe, threshold = nlp.get_pipe("hocrf"), written["threshold"]["threshold"]
-    readings = pipe.readings(bare_docs(nlp.vocab, gold))
+    readings = pipe.readings(bare_docs(nlp, gold))
     assert written["threshold"]["spans"] == sum(len(r.spans(threshold)) for r in readings)
     plain = CliRunner().invoke(hocrf_cli, arguments)
     assert plain.exit_code == 0
@@ -203,3 +204,8 @@ def test_tags_are_refused():
     nlp.add_pipe("hocrf_tagger")
     with pytest.raises(ValueError, match=r"H206.*token.tag"):
         calibrate(nlp, [])
+
+
+def bare_docs(nlp, docs):
+    """Their tokens alone."""
+    return [predicted_of(nlp, doc, gold_preproc=True) for doc in docs]

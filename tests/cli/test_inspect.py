@@ -12,9 +12,14 @@ from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.inspecting import MOST_BLOCKS, MOST_PATTERNS, inspect, lines_of
-from spacy_hocrf.cli.inspecting_page import inspection_page
-from spacy_hocrf.cli.inspection import Weighted
+from spacy_hocrf.cli.inspect import (
+    MOST_BLOCKS,
+    MOST_PATTERNS,
+    Weighted,
+    inspect,
+    inspection_page,
+    lines_of,
+)
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 

@@ -7,7 +7,7 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.tempering import temper
+from spacy_hocrf.cli.temper import temper
 
 
 def test_temper_writes_a_pipeline_with_other_weights_and_says_what_it_gains(tmp_path):

@@ -18,12 +18,12 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.auto.drawing import CURVE_FILE
-from spacy_hocrf.cli.calibrating import calibration_of
-from spacy_hocrf.cli.compare import read_docs
-from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.calibrate import calibration_of
+from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.writing import check_page
 from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page

@@ -4,10 +4,14 @@ A model learns the errors of its own training texts. So the texts are divided in
 a pipeline that was trained on the others.
 """
 
-from collections.abc import Sequence
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -18,23 +22,71 @@ from typer import Argument, Context, Option
 from wasabi import msg
 from wasabi.tables import table
 
-from spacy_hocrf.cli.asking import NextText, next_texts
-from spacy_hocrf.cli.compare import read_docs
-from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
-from spacy_hocrf.cli.corpora import doc_files
-from spacy_hocrf.cli.doubt_page import DoubtPage
+from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.fitting import folds_of, trained
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
 from spacy_hocrf.cli.writing import check_page, is_page
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.identity import id_of
-from spacy_hocrf.pipeline.reading import ScoredSpan
+from spacy_hocrf.pipeline.pages import make_page, text_on_page
+from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
 
-__all__ = ["cross_read", "doubt_cli"]
+__all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
+
+
+class DoubtPage:
+    """Texts that are drawn one after another.
+
+    least (float): those with a doubt of at least this degree.
+    """
+
+    def __init__(self, least: float) -> None:
+        self._least = least
+        self._texts = list[dict[str, Any]]()
+        self._labels = list[str]()
+        self._lang = ""
+
+    def add(self, text: ReadText, reading: Reading, unknown: NDArray[np.bool_] | None) -> None:
+        """Draw a text, if its annotation is doubted so much.
+
+        unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+        """
+        if not text.doubts or text.worst() < self._least:
+            return
+        here = [*reading.labels, *sorted({span.label for span in text.annotated})]
+        self._labels += [label for label in dict.fromkeys(here) if label not in self._labels]
+        self._lang = reading.doc.lang_
+        gold = [span[:3] for span in text.annotated]
+        drawn = text_on_page(reading, text.found, self._labels, gold, unknown)
+        place = {"number": text.number} | ({} if text.id is None else {"id": text.id})
+        self._texts.append({**drawn, "doubt": round(text.worst(), 3), **place})
+
+    def save(self, path: Path, about: str) -> None:
+        """Write the page. about (str): a line below its headline."""
+        title = f"{len(self._texts):,} texts whose annotation may be wrong"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        page = make_page(self._texts, self._labels, title, about, lang=self._lang)
+        path.write_text(page, encoding="utf8")
+
+
+class NextText(NamedTuple):
+    """A text to annotate."""
+
+    number: int  # from 0
+    gain: float  # in nats, when it was chosen
+    words: tuple[str, ...]  # tokens, each with the white space behind it
+    found: tuple[ScoredSpan, ...]  # what the pipeline shows
+    id: str | None = None  # that the file gives it
+
+    @property
+    def name(self) -> str:
+        """Its id, or its number if it has none."""
+        return str(self.number) if self.id is None else self.id
 
 
 def doubt_cli(
@@ -284,3 +336,52 @@ def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> No
     header = ("", "doubt", "text", "annotated", "P", "model", "P")
     print(table(rows, header=header, aligns=(*"rrrlrlr",), divider=True, max_col=2 * WIDTH))
     print(f"{len(found)} doubts of {least:g} and more, in {len(worth)} of {texts} texts")
+
+
+REPEATED = 0.8
+"""What a word counts that one of the chosen texts has."""
+
+
+def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:
+    """All texts, in the order in which to annotate them; of each the pipeline gets the tokens only.
+
+    component (Optional[str]): name of the component; None for the only one of ours.
+    RAISES (ValueError): H204 for a component that there is not.
+    """
+    name, pipe = component_of(nlp, component)
+    ready = ready_docs(nlp, docs, name)
+    words = [tuple(words_of(doc)) for doc in ready]
+    entropies, found = [], []
+    for reading, prediction in zip(pipe.readings(ready), pipe.predict(ready), strict=True):
+        entropies.append(reading.token_entropy())
+        found.append(tuple(ScoredSpan(*s, reading.probability(*s)) for s in prediction.spans))
+    keys = [[word.strip().lower() for word in text] for text in words]
+    return [
+        NextText(i, gain, words[i], found[i], id_of(docs[i]))
+        for i, gain in in_order(entropies, keys)
+    ]
+
+
+def in_order(
+    entropies: Sequence[NDArray[np.float64]], words: Sequence[Sequence[str]]
+) -> Iterable[tuple[int, float]]:
+    """Numbers of texts, each the one with the largest gain after those before it, and its gain.
+
+    entropies (Sequence[float64 [T]]): of the tokens of each text. words (Sequence[Sequence[str]]): of each.
+    """
+    chosen = Counter[str]()
+
+    def gain(text: int) -> float:
+        shares = REPEATED ** np.array([chosen[word] for word in words[text]], dtype=np.float64)
+        return float(entropies[text] @ shares)
+
+    heap = [(-gain(text), text) for text in range(len(words))]
+    heapq.heapify(heap)
+    while heap:
+        _, text = heapq.heappop(heap)
+        now = (-gain(text), text)
+        if heap and heap[0] < now:
+            heapq.heappush(heap, now)
+        else:
+            chosen.update({*words[text]})
+            yield text, -now[0]

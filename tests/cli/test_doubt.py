@@ -13,12 +13,10 @@ from joint_config import joint
 from small_corpus import documents, examples, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 
-from spacy_hocrf.cli import doubting
-from spacy_hocrf.cli.components import scorer_of
-from spacy_hocrf.cli.doubt_page import DoubtPage
-from spacy_hocrf.cli.doubting import cross_read
+from spacy_hocrf.cli import doubt as module
+from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
-from spacy_hocrf.cli.fitting import folds_of
+from spacy_hocrf.cli.pipelines import folds_of, scorer_of
 from spacy_hocrf.pipeline.identity import set_identity
 from spacy_hocrf.pipeline.reading import ScoredSpan
 
@@ -173,13 +171,13 @@ def test_documents_that_are_decoded_together_are_held_back_together(monkeypatch)
     docs = [example.reference for example in examples(nlp, documents(8))]
     for number, doc in enumerate(docs):
         doc._.hocrf_group = f"about {number // 2}"
-    learnt, train = [], doubting.trained
+    learnt, train = [], module.trained
 
     def record(made, docs, **settings):
         learnt.append(Counter(doc._.hocrf_group for doc in docs))
         return train(made, docs, **settings)
 
-    monkeypatch.setattr(doubting, "trained", record)
+    monkeypatch.setattr(module, "trained", record)
     read = cross_read(config(joint=joint(group_by="hocrf_group", learn=False)), docs, folds=2)
     assert len(read) == 8 and len(learnt) == 2
     assert all({*groups.values()} == {2} and len(groups) == 2 for groups in learnt)

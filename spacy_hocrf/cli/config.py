@@ -4,33 +4,22 @@ from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
 
-from spacy.language import Language
-from spacy.training.initialize import load_vectors_into_model
 from spacy.util import load_model_from_config
 from thinc.api import Config
 from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
-from spacy_hocrf.cli.components import component_of
-from spacy_hocrf.cli.corpora import doc_files
+from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.languages import blank_of
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import blank, component_of
 from spacy_hocrf.cli.writing import check_path, write_config
 from spacy_hocrf.pipeline.handover import ShardedCorpus
 from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-__all__ = [
-    "LOGGER",
-    "REQUIRED",
-    "blank",
-    "config_cli",
-    "fit_to_texts",
-    "starting_config",
-    "stream_texts",
-]
+__all__ = ["LOGGER", "REQUIRED", "config_cli", "fit_to_texts", "starting_config", "stream_texts"]
 
 STEPS = {"max_steps": 40, "eval_frequency": 20, "patience": 0}
 """Of training; what comes behind its end costs nothing but the evaluations."""
@@ -203,20 +192,3 @@ def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
         what = f"{facts.misfits:,} of {facts.annotated:,} annotated spans fit no tokens of the tokenizer"
         kept = "so the tokens are those of the annotation (gold_preproc = true)"
         msg.warn(f"{what}, {kept if gold_tokens else 'and are lost'}.")
-
-
-def blank(lang: str, vectors: str | None) -> Language:
-    """A pipeline without components.
-
-    vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
-    RAISES (ValueError): H159 or H363 for an unknown language, H187 or H188 for vectors that are not there.
-    """
-    nlp = blank_of(lang)
-    if vectors is not None:
-        try:
-            load_vectors_into_model(nlp, vectors)
-        except OSError as error:
-            raise ValueError(CommandErrors.H187.format(found=vectors)) from error
-        if not nlp.vocab.vectors.size:
-            raise ValueError(CommandErrors.H188.format(found=vectors))
-    return nlp

@@ -10,9 +10,8 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.checking import facts_of
-from spacy_hocrf.cli.debugging import _of_corpus, check
-from spacy_hocrf.cli.measuring import SAMPLE
-from spacy_hocrf.cli.starting import starting_config
+from spacy_hocrf.cli.config import starting_config
+from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, check
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import EntsTarget
 
@@ -209,7 +208,7 @@ def test_the_cost_is_that_of_the_sample_and_grows_with_the_tokens(tmp_path, monk
     assert cost.seconds > 0 and cost.kept > 4 * cost.features and cost.passing >= 0
     assert cost.seconds_for(560) == pytest.approx(2 * cost.seconds)
     assert cost.bytes_for(560) == pytest.approx(2 * cost.kept + cost.passing)
-    monkeypatch.setattr("spacy_hocrf.cli.measuring.SAMPLE", 10)
+    monkeypatch.setattr("spacy_hocrf.cli.debug.SAMPLE", 10)
     assert SAMPLE > 10 and found(tmp_path, several(40)).cost.texts == 10
 
 

@@ -27,10 +27,10 @@ from typer import Argument, Option
 from wasabi.tables import table
 
 from spacy_hocrf.cli.compare import read_gold
-from spacy_hocrf.cli.components import component_of, ready_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of, ready_docs
 from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target

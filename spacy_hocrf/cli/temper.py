@@ -16,10 +16,10 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
-from spacy_hocrf.cli.calibrating import calibrate
+from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
-from spacy_hocrf.cli.components import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 
 __all__ = ["Tempered", "temper", "temper_cli"]
 

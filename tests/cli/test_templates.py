@@ -11,7 +11,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.templating import features_of_templates
+from spacy_hocrf.cli.templates import features_of_templates
 from spacy_hocrf.sequences.templates import read_templates
 from spacy_hocrf.sklearn import HighOrderCRF
 

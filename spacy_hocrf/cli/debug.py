@@ -1,9 +1,13 @@
-"""`python -m spacy hocrf debug`: what a component makes of annotated texts, before it is trained."""
+"""`python -m spacy hocrf debug`: what a component makes of annotated texts, before it is trained, and what
+training will take, measured on some of them.
+"""
 
 import tracemalloc
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Any
 
 import spacy
@@ -17,14 +21,14 @@ from typer import Argument, Context, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
-from spacy_hocrf.cli.components import component_of
 from spacy_hocrf.cli.corpora import read_corpus
-from spacy_hocrf.cli.measuring import Cost, cost_of
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import begin, component_of, settled
+from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.targets import SpansTarget
 
-__all__ = ["Checked", "check", "debug_cli"]
+__all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
 
 MOST_LABELS = 40
 FEW = 5
@@ -33,6 +37,33 @@ MANY = 0.01
 """Share of lost spans from which on the tokenizer does not fit the annotation."""
 LONG, LONGER = 10, 3
 """Tokens from which on a span is long, and times the length of nearly all, from which on too long."""
+SAMPLE = 1_000
+"""Texts, at most."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of a component that begins to learn some texts."""
+
+    texts: int
+    tokens: int
+    order: int
+    features: int
+    patterns: int
+    states: int
+    seconds: float | None  # of an evaluation of the objective; None for trainers that have none
+    kept: int  # bytes of the model and of what it keeps of the texts
+    passing: int  # bytes besides, at most, while it was initialized and evaluated
+    threads: int
+    warnings: tuple[str, ...]  # messages
+
+    def seconds_for(self, tokens: int) -> float | None:
+        """Of an evaluation of a corpus of so many tokens."""
+        return None if self.seconds is None else self.seconds * tokens / self.tokens
+
+    def bytes_for(self, tokens: int) -> float:
+        """Of a corpus of so many tokens: at most, since features repeat themselves."""
+        return self.kept * tokens / self.tokens + self.passing
 
 
 @dataclass(frozen=True)
@@ -286,3 +317,48 @@ def _print_examples(kept: int) -> None:
         )
     else:
         msg.text("Memory for the texts: none, they are streamed.")
+
+
+def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
+    """Initialize a pipeline with some texts, and evaluate its objective.
+
+    config (Config): of the pipeline, not interpolated; what is "auto" is not chosen.
+    name (str): of the component.
+    """
+    sample = examples[:SAMPLE]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        config = settled(config, name)
+        nlp = load_model_from_config(config, auto_fill=True)
+        _, pipe = component_of(nlp, name)
+        tracemalloc.start()
+        try:
+            begin(nlp, config, sample)
+            seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
+            kept, most = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    return Cost(
+        len(sample),
+        sum(len(example.predicted) for example in sample),
+        pipe.structure.settings.order,
+        pipe.structure.size,
+        len(pipe.structure.patterns),
+        len(pipe.automaton.states),
+        seconds if seconds is None else _seconds(pipe, times=3),
+        kept,
+        most - kept,
+        getattr(pipe.trainer, "n_threads", 1),
+        tuple(dict.fromkeys(str(each.message) for each in caught)),
+    )
+
+
+def _seconds(pipe: SegmentationPipe, times: int) -> float:
+    """Of an evaluation of the objective, at best."""
+    objective, weights = pipe.objective(), pipe.model.get_param("W").astype("float64")
+    taken = []
+    for _ in range(times):
+        begin = perf_counter()
+        objective(weights)
+        taken.append(perf_counter() - begin)
+    return min(taken)

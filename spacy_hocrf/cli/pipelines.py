@@ -1,0 +1,210 @@
+"""Pipelines that a command is given, makes, or trains as `spacy train` does; and which texts each of several
+holds back.
+"""
+
+import io
+from collections.abc import Hashable, Sequence
+from pathlib import Path
+from typing import Any
+
+import spacy
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp, load_vectors_into_model
+from spacy.training.loop import train
+from spacy.util import load_model
+from thinc.api import Config, Optimizer
+
+from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.pipeline.handover import predicted_of
+from spacy_hocrf.pipeline.heldout import divided
+from spacy_hocrf.pipeline.spans import words_of
+from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
+from spacy_hocrf.training.base import AUTO
+from spacy_hocrf.training.folders import WorkingFolder
+
+__all__ = [
+    "begin",
+    "blank",
+    "component_of",
+    "folds_of",
+    "ready_docs",
+    "scorer_of",
+    "settled",
+    "sourced",
+    "train_on",
+    "trained",
+]
+
+HIGHEST = 2
+"""Of the orders that "auto" tries."""
+
+
+def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
+    """A component of ours and its name.
+
+    name (Optional[str]): None for the only one.
+    RAISES (ValueError): H204 unless there is one of this name, or one at all.
+    """
+    ours = {each: pipe for each, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
+    if name is None and len(ours) == 1:
+        return next(iter(ours.items()))
+    if name is None or name not in ours:
+        known = ", ".join(ours) or "none"
+        raise ValueError(CommandErrors.H204.format(found=name or "none", known=known))
+    return name, ours[name]
+
+
+def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
+    """The tokens of some documents, with what the components before this one say about them."""
+    later = nlp.pipe_names[nlp.pipe_names.index(component) :]
+    with nlp.select_pipes(disable=later):
+        return list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+
+
+def scorer_of(target: Target) -> Scorer:
+    """Where the annotation is that a component learns from."""
+    if isinstance(target, SpansTarget):
+        return SpansScorer(target.spans_key)
+    return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()
+
+
+def blank(lang: str, vectors: str | None = None) -> Language:
+    """A pipeline without components.
+
+    vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
+    RAISES (ValueError): H159 for a language that spaCy does not have, H363 for one whose tokenizer needs a
+        package that is not installed, H187 or H188 for vectors that are not there.
+    """
+    try:
+        nlp = spacy.blank(lang)
+    except (ImportError, AttributeError) as error:  # of a module that is no language: no __all__
+        if isinstance(error, AttributeError) or str(error).startswith("[E048]"):
+            raise ValueError(CommandErrors.H159.format(found=lang)) from error
+        raise ValueError(CommandErrors.H363.format(found=lang, reason=error)) from error
+    if vectors is not None:
+        try:
+            load_vectors_into_model(nlp, vectors)
+        except OSError as error:
+            raise ValueError(CommandErrors.H187.format(found=vectors)) from error
+        if not nlp.vocab.vectors.size:
+            raise ValueError(CommandErrors.H188.format(found=vectors))
+    return nlp
+
+
+def folds_of(
+    docs: Sequence[Doc], folds: int, seed: int, attribute: str | None = None
+) -> list[list[int]]:
+    """Numbers of the texts that each fold holds back: parts of nearly equal size, at random.
+
+    attribute (Optional[str]): extension attribute that says which texts are a group. They are in one part,
+        and so are texts of the same words.
+    RAISES (ValueError): H077 if there are fewer than folds.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for i, doc in enumerate(docs):
+        group: Hashable = None if attribute is None else doc._.get(attribute)
+        key = ("words", *words_of(doc)) if group is None else ("group", group)
+        groups.setdefault(key, []).append(i)
+    if len(groups) < folds:
+        raise ValueError(CommandErrors.H077.format(found=len(groups), folds=folds))
+    numbers = [*groups.values()]
+    return [
+        [i for group in part for i in numbers[group]] for part in divided(len(numbers), folds, seed)
+    ]
+
+
+def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
+    """Train an initialized component until the trainer has converged, or for so many steps.
+
+    RETURNS (int): the steps that were taken.
+    """
+    steps = 0
+    while steps < most and pipe.run is not None and pipe.run.running:
+        pipe.finish_update(optimizer)
+        steps += 1
+    return steps
+
+
+def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:
+    """The pipeline that a config makes of these training texts.
+
+    config (Config): not interpolated; its training corpus is replaced.
+    best (bool): the pipeline that is best on the development corpus; else the last one, and then a
+        development corpus without a path is replaced, too.
+    RAISES (ValueError): H184 if nothing is trained, H185 if the corpus has no path to replace.
+    """
+    with WorkingFolder("hocrf-") as folder:
+        path = folder / "train.spacy"
+        DocBin(docs=docs, store_user_data=True).to_disk(path)
+        config = config.copy()
+        _reader_of(config, "train")["path"] = str(path)
+        if not best:
+            _give_dev(config, path)
+        nlp = init_nlp(config)
+        _check(nlp)
+        silent = io.StringIO()
+        train(nlp, folder, stdout=silent, stderr=silent)
+        chosen = folder / "model-best"
+        return load_model(chosen if best and chosen.exists() else folder / "model-last")
+
+
+def _reader_of(config: Config, part: str) -> dict[str, Any]:
+    """The block of a corpus. RAISES (ValueError): H185 if no path can be set there."""
+    name = config.get("training", {}).get(f"{part}_corpus", f"corpora.{part}")
+    block: Any = config
+    for key in name.split("."):
+        block = block.get(key) if isinstance(block, dict) else None
+    if not isinstance(block, dict) or "path" not in block:
+        raise ValueError(CommandErrors.H185.format(name=name))
+    return block
+
+
+def _give_dev(config: Config, path: Path) -> None:
+    """spaCy wants a development corpus, even if nothing is decided by it."""
+    try:
+        without_one = _reader_of(config.interpolate(), "dev")["path"] is None
+    except ValueError:  # it is read in another way
+        return
+    if without_one:
+        _reader_of(config, "dev")["path"] = str(path)
+
+
+def _check(nlp: Language) -> None:
+    frozen = nlp.config.interpolate()["training"]["frozen_components"]
+    if not any(
+        getattr(pipe, "is_trainable", False) and name not in frozen for name, pipe in nlp.pipeline
+    ):
+        raise ValueError(CommandErrors.H184.format(known=", ".join(nlp.pipe_names) or "none"))
+
+
+def begin(nlp: Language, config: Config, sample: Sequence[Example]) -> Optimizer:
+    """Initialize a pipeline and update it as `spacy train` does, without a step."""
+    fixed = sourced(config, nlp.pipe_names)
+    with nlp.select_pipes(disable=fixed):
+        optimizer = nlp.initialize(lambda: sample)
+    annotating = nlp.config.interpolate()["training"]["annotating_components"]
+    for _ in range(2):  # with what components write in updates alone the model grows in the second
+        nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
+    return optimizer
+
+
+def sourced(config: Config, names: Sequence[str]) -> list[str]:
+    """Those of the components that have been trained before."""
+    frozen = config.interpolate().get("training", {}).get("frozen_components", [])
+    return [name for name in names if name in frozen or "source" in config["components"][name]]
+
+
+def settled(config: Config, name: str) -> Config:
+    """The config without what is chosen by training."""
+    config = config.copy()
+    component = config["components"][name]
+    for name_of_block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
+        block = component.setdefault(name_of_block, {})
+        default = not any(key.startswith("@") for key in block)  # which has "auto"
+        if block.get(setting, AUTO if default else None) == AUTO:
+            block[setting] = value
+    return config
