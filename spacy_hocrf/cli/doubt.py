@@ -24,7 +24,7 @@ from wasabi.tables import table
 
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.corpora import read_docs
-from spacy_hocrf.cli.doubts import WIDTH, ReadText, begin, doubts_of
+from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
@@ -118,7 +118,7 @@ def doubt_cli(
     ] = None,
     least: Annotated[
         float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
-    ] = 0.5,
+    ] = WORTH,
     most: Annotated[int, Option("--most", "-n", min=0, help="Print so many doubts")] = 25,
     folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,

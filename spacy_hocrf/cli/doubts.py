@@ -19,12 +19,24 @@ from numpy.typing import NDArray
 from spacy_hocrf.cli.counts import Item
 from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 
-__all__ = ["CALM", "LEAST", "WIDTH", "Doubt", "ReadText", "begin", "doubts_of"]
+__all__ = [
+    "CALM",
+    "LEAST",
+    "WIDTH",
+    "WORTH",
+    "Doubt",
+    "ReadText",
+    "begin",
+    "contradictions",
+    "doubts_of",
+]
 
 LEAST = 0.02
 """Less probable spans are not looked at."""
 CALM = 0.05
 """The c above: differences between smaller probabilities hardly count."""
+WORTH = 0.5
+"""A doubt of this degree is worth a look."""
 WIDTH = 40
 """Characters of a span that are shown."""
 
@@ -82,25 +94,45 @@ def doubts_of(
     items (Collection[Item]): its annotation.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
-    tokens = reading.tokens()
-    others = [span for span in reading.spans(LEAST) if (span.label, *span[:2]) not in items]
-    found, covered = list[Doubt](), np.zeros(len(tokens), dtype=bool)
-    for label, start, end in sorted(items, key=lambda item: item[1:]):
-        p = reading.probability(start, end, label) if label in reading.labels else 0.0
-        annotated = ScoredSpan(start, end, label, p)
-        nothing = _nothing(tokens, start, end)
-        there = [span for span in others if span.start < end and start < span.end]
-        answer = max(there, key=lambda span: span.probability, default=None)
+    annotated = [
+        ScoredSpan(start, end, label, reading.probability(start, end, label) if known else 0.0)
+        for label, start, end in sorted(items, key=lambda item: item[1:])
+        for known in [label in reading.labels]
+    ]
+    return contradictions(text, annotated, reading.spans(LEAST), reading.tokens()[:, -1], unknown)
+
+
+def contradictions(
+    text: int,
+    annotated: Sequence[ScoredSpan],
+    probable: Sequence[ScoredSpan],
+    outside: NDArray[np.float64],
+    unknown: NDArray[np.bool_] | None = None,
+) -> list[Doubt]:
+    """A doubt for each annotated span, and for each probable span where nothing is annotated.
+
+    text (int): number of the text.
+    annotated, probable (Sequence[ScoredSpan]): its spans, and those that the model gives a probability of at
+        least LEAST.
+    outside (float64 [T]): P(the token is in no span).
+    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    """
+    items = {span[:3] for span in annotated}
+    others = [span for span in probable if span[:3] not in items]
+    found, covered = list[Doubt](), np.zeros(len(outside), dtype=bool)
+    for span in annotated:
+        nothing = _nothing(outside, span)
+        there = [other for other in others if other.start < span.end and span.start < other.end]
+        answer = max(there, key=lambda other: other.probability, default=None)
         if answer is not None and answer.probability >= nothing:
-            found.append(Doubt(text, annotated, answer, p, answer.probability))
+            found.append(Doubt(text, span, answer, span.probability, answer.probability))
         else:
-            found.append(Doubt(text, annotated, None, p, nothing))
-        covered[start:end] = True
+            found.append(Doubt(text, span, None, span.probability, nothing))
+        covered[span.start : span.end] = True
     if unknown is not None:
         covered |= unknown
     for span in _apart(others, covered):
-        nothing = _nothing(tokens, span.start, span.end)
-        found.append(Doubt(text, None, span, nothing, span.probability))
+        found.append(Doubt(text, None, span, _nothing(outside, span), span.probability))
     return found
 
 
@@ -110,12 +142,9 @@ def begin(words: Sequence[str], width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 2].rstrip()} …"
 
 
-def _nothing(tokens: NDArray[np.float64], start: int, end: int) -> float:
-    """Upper bound of the probability that there is no span: the least of its tokens' probabilities.
-
-    tokens (float64 [T, L + 1]): P(the token is in a span of the label).
-    """
-    return float(tokens[start:end, -1].min())
+def _nothing(outside: NDArray[np.float64], span: ScoredSpan) -> float:
+    """Upper bound of the probability that there is no span: the least of its tokens' probabilities."""
+    return float(outside[span.start : span.end].min())
 
 
 def _apart(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:

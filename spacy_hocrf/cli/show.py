@@ -17,7 +17,6 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.auto.drawing import CURVE_FILE
 from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
@@ -33,6 +32,8 @@ from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 __all__ = ["show", "show_cli"]
 
 Span = tuple[int, int, str]
+CURVE_FILE = "curve.json"
+"""Where the learning curve is, beside the model."""
 CURVE_POINT = ("texts", "f", "low", "high")
 
 

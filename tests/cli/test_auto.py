@@ -22,13 +22,14 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.auto import candidates, search
 from spacy_hocrf.cli.auto.command import MODEL, auto
-from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import Reading, Spans
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.doubts import Doubt, ReadText
 from spacy_hocrf.cli.near_copies import frame_of, grouped
+from spacy_hocrf.pipeline.reading import ScoredSpan
 
 FEW = ({"order": 2}, {"unseen": True})
 PLACES = ("London", "Paris")
@@ -138,16 +139,16 @@ def test_large_models_are_not_tried_on_large_corpora(few_candidates, tmp_path, m
 
 def test_the_wrong_annotation_is_doubted_most(run):
     results, _ = run
-    degrees = [each.degree for each in results.doubts]
-    assert degrees == sorted(degrees, reverse=True)
-    doubt = results.doubts[0]
-    words = results.texts.words(doubt.text)
-    assert "".join(words).startswith("In Paris")
-    (wrong,) = (mark for mark in doubt.annotated if not mark.agreed)
-    assert (words[wrong.start], wrong.label) == ("Paris ", "PERSON") and wrong.chance < 0.5
-    (said,) = (mark for mark in doubt.read if not mark.agreed)
-    assert (said.start, said.end, said.label) == (wrong.start, wrong.end, "PLACE")
-    assert said.chance > 0.5 and doubt.degree == approx(said.chance)
+    degrees = [text.worst() for text in results.doubted]
+    assert degrees == sorted(degrees, reverse=True) and min(degrees) >= 0.5
+    text = results.doubted[0]
+    assert "".join(text.words).startswith("In Paris")
+    wrong, said = text.doubts[0].annotated, text.doubts[0].answer
+    assert text.spell(wrong) == "Paris (PERSON)" and text.spell(said) == "Paris (PLACE)"
+    assert said in text.found and wrong not in text.found
+    p, q = said.probability, wrong.probability
+    assert p > 0.5 > q and text.worst() == approx((p + 0.05) / (p + q + 0.1))
+    assert "annotated  Paris (PERSON)" in report(results)
 
 
 def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
@@ -160,8 +161,10 @@ def test_the_page_stands_alone_and_escapes(few_candidates, tmp_path):
     path = write(tmp_path / "a<i>.spacy", [*docs, marked])
     results = auto(AutoSetup(path), tmp_path / "out", minutes=0)
     label = results.texts.labels[0]
-    marks = tuple(Mark(i, i + 1, label, 0.9, True) for i in (2, 4))
-    results = replace(results, doubts=(*results.doubts, Doubt(40, 1.0, marks, ())))
+    spans = tuple(ScoredSpan(i, i + 1, label, 0.9) for i in (2, 4))
+    doubts = tuple(Doubt(40, span, None, 0.0, 1.0) for span in spans)
+    doubted = ReadText(40, tuple(results.texts.words(40)), spans, (), doubts)
+    results = replace(results, doubted=(*results.doubted, doubted))
     text = page(results)
     assert all(re.search(f"<mark[^>]*>&{end};<small", text) for end in ("lt", "gt"))
     assert "<b>PERSON" not in text and "&lt;b&gt;PERSON&amp;" in text and "<i>" not in text
@@ -295,7 +298,7 @@ def trial(loss, right, name="default"):
     best = Spans(text, zero, zero + 1, zero, np.ones(50), hit)
     nothing = Spans(none, none, none, none, none.astype(float), none.astype(bool))
     ones = np.ones(50, dtype=np.int64)
-    reading = Reading(ones.astype(bool), nothing, best, ones[:, None], ones)
+    reading = Reading(ones.astype(bool), nothing, best, {}, ones[:, None], ones)
     return search.Trial(candidates.Candidate(name, {}), 1.0, loss, reading)
 
 

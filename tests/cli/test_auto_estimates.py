@@ -9,13 +9,13 @@ from spacy_hocrf.cli.auto.estimates import (
     NEW,
     QUANTILE,
     TYPICAL,
+    Counts,
     Lead,
     lead,
     learning_curve,
     paired_error,
     scores,
 )
-from spacy_hocrf.cli.auto.reading import Counts
 
 EQUAL = Lead(0.0, 0.0, 0.0)
 

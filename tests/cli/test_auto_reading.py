@@ -8,10 +8,12 @@ from small_corpus import annotation, documents, fit
 from spacy.tokens import DocBin
 from spacy.training import Example
 
+from spacy_hocrf.cli.auto import reading as module
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
-from spacy_hocrf.cli.auto.reading import Subject, joined
-from spacy_hocrf.cli.auto.recipe import default_settings
+from spacy_hocrf.cli.auto.command import default_settings
+from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.doubts import doubts_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 SIGMA = 3.0
@@ -67,19 +69,7 @@ def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
     decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
     if cost is not None:
         decoder = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": cost}
-    quick = LBFGSTrainer().quick()
-    ending = {
-        name: getattr(quick, name) for name in ("improvement_tolerance", "improvement_period")
-    }
-    trainer = {**it.settings["trainer"], "sigma": SIGMA, **ending}
-    nlp = spacy.blank("en")
-    settings = {**it.settings, "trainer": trainer, "decoder": decoder}
-    nlp.add_pipe("hocrf", config={k: v for k, v in settings.items() if k != "factory"})
-    data = [
-        Example(nlp.make_doc(eg.text), eg.reference) for eg in (texts.distinct[i] for i in learnt)
-    ]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    nlp = component(it, texts, learnt, decoder)
     expected, scores = [], []
     for i in held.tolist():
         for ent in nlp(texts.distinct[i].text).ents:
@@ -89,6 +79,26 @@ def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
     assert spans(shown, texts) == sorted(expected) and expected
     # probabilities below the least candidate are 0
     assert shown.chance.tolist() == approx([s if s >= 0.02 else 0.0 for s in scores], abs=1e-5)
+
+
+def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
+    _, texts, _ = corpus
+    it = subject(corpus, DEFAULT)
+    learnt, held = halves(texts)
+    reading = read(it, learnt, held)
+    nlp = component(it, texts, learnt, {"@misc": "spacy-hocrf.Viterbi.v1"})
+    monkeypatch.setattr(module, "WORTH", 0.0)
+    monkeypatch.setattr(module, "MOST_DOUBTED", len(texts))
+    mine = doubted_texts(texts, reading, None)
+    for text in mine:
+        example, gold = texts.distinct[text.number], texts.gold[text.number]
+        (known,) = nlp.get_pipe("hocrf").readings([nlp.make_doc(example.text)])
+        expected = doubts_of(text.number, known, gold, None)
+        assert len(text.doubts) == len(expected)
+        # probabilities below the least candidate are 0
+        degrees = sorted((doubt.degree for doubt in expected), reverse=True)
+        assert [doubt.degree for doubt in text.doubts] == approx(degrees, abs=0.03)
+    assert {text.number for text in mine} == {*held.tolist()}
 
 
 def test_counts_are_those_of_the_scorer(corpus):
@@ -129,3 +139,21 @@ def test_candidates_differ_and_are_named_by_their_difference(corpus):
         spacy.blank("en").create_pipe("hocrf", config=dict(each.settings))
     unseen = {**found[0].settings, "model": {**found[0].settings["model"], "unseen": True}}
     assert "no unseen" not in [each.name for each in candidates(unseen)]
+
+
+def component(it, texts, learnt, decoder):
+    """A pipeline that is trained on some texts as models that are read are."""
+    quick = LBFGSTrainer().quick()
+    ending = {
+        name: getattr(quick, name) for name in ("improvement_tolerance", "improvement_period")
+    }
+    trainer = {**it.settings["trainer"], "sigma": SIGMA, **ending}
+    nlp = spacy.blank("en")
+    settings = {**it.settings, "trainer": trainer, "decoder": decoder}
+    nlp.add_pipe("hocrf", config={k: v for k, v in settings.items() if k != "factory"})
+    data = [
+        Example(nlp.make_doc(eg.text), eg.reference) for eg in (texts.distinct[i] for i in learnt)
+    ]
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    return nlp

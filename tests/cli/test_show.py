@@ -15,8 +15,8 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.auto.drawing import curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
+from spacy_hocrf.cli.auto.page import curve_numbers
 from spacy_hocrf.cli.show import show
 from spacy_hocrf.pipeline.identity import set_identity
 from spacy_hocrf.pipeline.pages import PERHAPS, TOP

@@ -2,11 +2,9 @@
 
 texts       the annotated texts, and what can be said about them at once
 candidates  settings to choose from
-reading     what a candidate makes of texts that it has not seen
+reading     what a candidate makes of texts that it has not seen, and which annotation it doubts
 search      successive halving: many candidates on a part of the texts, few on all of them
 estimates   F-scores with intervals, the learning curve
-doubts      the texts whose annotation the model doubts most
-recipe      the config that is written, and the model that it trains
 report, page    what was found, as text and as one HTML file
-command     all of this, one after the other
+command     all of this, one after the other; the config that is written, and the model that it trains
 """

@@ -1,34 +1,52 @@
-"""`python -m spacy hocrf auto`: from annotated texts to a model, with nothing else to decide."""
+"""`python -m spacy hocrf auto`: from annotated texts to a model, with nothing else to decide.
+
+The config that is written has a number wherever something was chosen, so that `spacy train` reproduces the
+model at once: it trains until the optimum is reached, which no dev corpus decides.
+"""
 
 import shutil
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
+from spacy.language import Language
+from spacy.util import load_model_from_config
 from srsly import write_json
+from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate
-from spacy_hocrf.cli.auto.doubts import doubts
-from spacy_hocrf.cli.auto.drawing import CURVE_FILE, curve_numbers
 from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
-from spacy_hocrf.cli.auto.page import page
-from spacy_hocrf.cli.auto.reading import joined
-from spacy_hocrf.cli.auto.recipe import HEADER, default_settings, make_config, train_model
+from spacy_hocrf.cli.auto.page import curve_numbers, page
+from spacy_hocrf.cli.auto.reading import doubted_texts, joined
 from spacy_hocrf.cli.auto.report import AutoResults, report
 from spacy_hocrf.cli.auto.search import Clock, Found, Search
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts, read_texts
+from spacy_hocrf.cli.config import LOGGER, REQUIRED
+from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.pipelines import component_of, train_on
+from spacy_hocrf.cli.show import CURVE_FILE
 from spacy_hocrf.cli.writing import check_path, write_config
 from spacy_hocrf.training.folders import WorkingFolder
 
-__all__ = ["MODEL", "auto", "auto_cli", "choose", "written"]
+__all__ = [
+    "HEADER",
+    "MODEL",
+    "auto",
+    "auto_cli",
+    "choose",
+    "default_settings",
+    "make_config",
+    "train_model",
+    "written",
+]
 
 MODEL = "model-last"
 """Folder of the model, named as `spacy train` names it."""
@@ -36,6 +54,20 @@ SAID = r"\[W00[134]\]"
 """Warnings of what is among the notes of the report, and would come again with every model."""
 FRACTIONS = (0.25, 0.5)
 """Of the texts that models have learnt from: further points of the learning curve."""
+STEPS = 10_000
+"""Of training, at most. It ends where the trainer has converged."""
+SPARE = 20
+"""Steps that the config allows for beyond those that were needed."""
+HEADER = """\
+# Written by `python -m spacy hocrf auto`, with the settings that it chose. This trains the same model:
+#
+#     python -m spacy train config.cfg --output trained
+#
+# Training goes on to the optimum (patience = 0), so the model to take is model-last. No dev corpus
+# decides anything; spaCy wants one, so it is the training corpus, and the scores that are printed are
+# of texts that the model has learnt from. Honest ones are in report.txt.
+
+"""
 
 
 def auto_cli(
@@ -126,7 +158,7 @@ def choose(setup: AutoSetup, *, minutes: float, seed: int) -> AutoResults:
         curve,
         ahead,
         tuple(scores(chosen.counts, curve.gain, ahead, seed)),
-        tuple(doubts(texts, chosen.known, chosen.cost)),
+        tuple(doubted_texts(texts, chosen.known, chosen.cost)),
     )
 
 
@@ -170,3 +202,53 @@ def written(output: Path, *, force: bool) -> Iterator[Path]:
             shutil.rmtree(old)
         else:
             old.unlink(missing_ok=True)
+
+
+def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
+    """The config block of the component by default, every setting filled in.
+
+    nlp (Language): a blank pipeline, which is not changed.
+    """
+    other = nlp.from_config(nlp.config)
+    other.add_pipe(setup.factory, config=setup.settings)
+    settings = dict(other.get_pipe_config(setup.factory))
+    settings.pop("factory", None)
+    return settings
+
+
+def make_config(
+    setup: AutoSetup, nlp: Language, settings: Mapping[str, Any], *, gold_tokens: bool, seed: int
+) -> Config:
+    """A config for `spacy train`.
+
+    nlp (Language): a blank pipeline, which is not changed.
+    settings (Mapping[str, Any]): of the component.
+    gold_tokens (bool): learn from the tokens of the annotation.
+    """
+    other = nlp.from_config(nlp.config)
+    other.add_pipe(setup.factory, config=dict(settings))
+    config = other.config.copy()
+    path = setup.train.resolve().as_posix()
+    config["paths"].update(train=path, dev=path, vectors=setup.vectors)
+    config["system"]["seed"] = seed
+    config["nlp"]["before_creation"] = dict(REQUIRED)
+    for corpus in config["corpora"].values():
+        corpus["gold_preproc"] = gold_tokens
+    config["training"].update(patience=0, max_steps=STEPS, eval_frequency=STEPS)
+    config["training"]["score_weights"] = {setup.target.metric: 1.0}
+    config["training"]["logger"] = dict(LOGGER)
+    return config
+
+
+def train_model(config: Config, name: str) -> Language:
+    """Train until the trainer has converged; the config then has the number of steps it takes.
+
+    name (str): of the component.
+    """
+    nlp = load_model_from_config(config, auto_fill=True)
+    examples = read_corpus(nlp)
+    optimizer = nlp.initialize(lambda: examples)
+    steps = train_on(component_of(nlp, name)[1], optimizer, STEPS)
+    for training in (config["training"], nlp.config["training"]):
+        training.update(max_steps=steps + SPARE, eval_frequency=steps + SPARE)
+    return nlp

@@ -10,9 +10,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.cli.auto.reading import Counts, Numbers
-
-__all__ = ["Curve", "Interval", "Lead", "Score", "lead", "learning_curve", "paired_error", "scores"]
+__all__ = [
+    "Counts",
+    "Curve",
+    "Interval",
+    "Lead",
+    "Score",
+    "lead",
+    "learning_curve",
+    "paired_error",
+    "scores",
+]
 
 DRAWS = 2_000
 """Of the bootstrap."""
@@ -29,7 +37,26 @@ TYPICAL = 0.015
 POWERS = np.arange(1, 11) / 10
 """Candidates for c in F = a - b n^-c."""
 
+Numbers = NDArray[np.int64]
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was found in D texts, by label."""
+
+    right: Numbers  # [D, L]
+    found: Numbers  # [D, L]
+    gold: Numbers  # [D, L] annotated
+
+    def only(self, held: NDArray[np.bool_]) -> "Counts":
+        """Of some texts, bool [D]."""
+        return Counts(self.right[held], self.found[held], self.gold[held])
+
+    @property
+    def f(self) -> float:
+        """F1 of all labels together, from 0 to 1; 0 where there is nothing."""
+        return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
 
 
 @dataclass(frozen=True)

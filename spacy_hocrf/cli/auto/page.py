@@ -1,13 +1,14 @@
-"""What `auto` has found, as one HTML file that needs no other."""
+"""What `auto` has found, as one HTML file that needs no other, with drawings as SVG; and the learning curve
+as numbers.
+"""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from typing import Any
 
 from thinc.api import Config
 
-from spacy_hocrf.cli.auto.doubts import Doubt, Mark
-from spacy_hocrf.cli.auto.drawing import curve_svg, interval_svg
-from spacy_hocrf.cli.auto.estimates import Score
+from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
 from spacy_hocrf.cli.auto.report import (
     RULE,
     AutoResults,
@@ -19,9 +20,11 @@ from spacy_hocrf.cli.auto.report import (
     tried,
     within,
 )
+from spacy_hocrf.cli.doubts import ReadText
 from spacy_hocrf.pipeline.pages import plain_page, tag_of
+from spacy_hocrf.pipeline.reading import ScoredSpan
 
-__all__ = ["page"]
+__all__ = ["curve_numbers", "curve_svg", "interval_svg", "page"]
 
 STYLE = """
 .headline { display: flex; flex-wrap: wrap; gap: .3rem 1.5rem; align-items: baseline; margin-top: 1.2rem; }
@@ -43,6 +46,14 @@ pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8
 @media (max-width: 44rem) { .broad { display: none; }
   .scroll :is(th, td) { padding-inline: .25rem; } svg.curve { font-size: 20px; } }
 """
+WIDTH, HEIGHT = 640, 320
+LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 40
+"""Margins around the learning curve."""
+STEPS = 60
+"""Of a curved line."""
+Scale = Callable[[float], float]
+BAR, THICK = 160, 14
+"""Size of an interval."""
 
 
 def page(results: AutoResults) -> str:
@@ -125,40 +136,125 @@ def _doubts(results: AutoResults) -> list[str]:
         label: 360 * i // len(results.texts.labels) for i, label in enumerate(results.texts.labels)
     }
     lang = escape(tag_of(results.setup.lang))
-    return [
-        _doubt(doubt, results.texts.words(doubt.text), hues, lang) for doubt in results.doubts
-    ] or [_paragraph("None.")]
+    return [_doubted(text, hues, lang) for text in results.doubted] or [_paragraph("None.")]
 
 
-def _doubt(doubt: Doubt, words: Sequence[str], hues: dict[str, int], lang: str) -> str:
-    lines = (("annotated", doubt.annotated), ("the model", doubt.read))
+def _doubted(text: ReadText, hues: dict[str, int], lang: str) -> str:
+    lines = (("annotated", text.annotated, text.found), ("the model", text.found, text.annotated))
     body = "".join(
         f'<p class="line two"><span class="who">{who}</span>'
-        f'<span lang="{lang}" dir="auto">{_marked(words, marks, hues)}</span></p>'
-        for who, marks in lines
+        f'<span lang="{lang}" dir="auto">{_marked(text.words, spans, others, hues)}</span></p>'
+        for who, spans, others in lines
     )
-    return f'<article><span class="soft">doubt {percent(doubt.degree)} %</span>{body}</article>'
+    return f'<article><span class="soft">doubt {percent(text.worst())} %</span>{body}</article>'
 
 
-def _marked(words: Sequence[str], marks: Sequence[Mark], hues: dict[str, int]) -> str:
-    """The text with its spans; of spans that overlap, the first."""
-    parts, done = [], 0
-    for mark in marks:
-        if mark.start < done:
+def _marked(
+    words: Sequence[str],
+    spans: Sequence[ScoredSpan],
+    others: Sequence[ScoredSpan],
+    hues: dict[str, int],
+) -> str:
+    """The text with its spans; of spans that overlap, the first. Others agree with those that they have."""
+    parts, done, agreed = [], 0, {span[:3] for span in others}
+    for span in spans:
+        if span.start < done:
             continue
-        parts.append(escape("".join(words[done : mark.start])))
-        kind = "" if mark.agreed else " wrong"
-        inside = escape("".join(words[mark.start : mark.end]).rstrip())
-        chance = f"{escape(mark.label)} {100 * mark.chance:.0f} %"
-        look = f"--hue:{hues[mark.label]};--p:{mark.chance:.2f}"
+        parts.append(escape("".join(words[done : span.start])))
+        kind = "" if span[:3] in agreed else " wrong"
+        inside = escape("".join(words[span.start : span.end]).rstrip())
+        chance = f"{escape(span.label)} {100 * span.probability:.0f} %"
+        look = f"--hue:{hues[span.label]};--p:{span.probability:.2f}"
         parts.append(
             f'<mark class="span plain{kind}" style="{look}">{inside}'
             f'<small lang="en" dir="auto">{chance}</small></mark> '
         )
-        done = mark.end
+        done = span.end
     return "".join(parts) + escape("".join(words[done:]))
 
 
 def _component(results: AutoResults) -> str:
     name = results.setup.factory
     return Config({"components": {name: results.config["components"][name]}}).to_str()
+
+
+def curve_svg(curve: Curve) -> str:
+    """F1 by number of texts: measured with intervals, fitted, and what twice the texts would give."""
+    doubled = 2 * curve.now
+    ends = [(f - QUANTILE * e, f + QUANTILE * e) for f, e in zip(curve.f, curve.errors)]
+    values = [curve.doubled.low, curve.doubled.high, *(value for pair in ends for value in pair)]
+    low, high = max(0.0, min(values) - 0.02), min(1.0, max(values) + 0.02)
+
+    def x(texts: float) -> float:
+        return LEFT + (WIDTH - LEFT - RIGHT) * texts / (1.08 * doubled)
+
+    def y(f: float) -> float:
+        return TOP + (HEIGHT - TOP - BOTTOM) * (high - min(max(f, low), high)) / (high - low)
+
+    parts = [_grid(x, y, low, high, sorted({*curve.texts, curve.now, doubled}))]
+    for first, last, kind in ((curve.texts[0], curve.now, "line"), (curve.now, doubled, "more")):
+        places = [first + (last - first) * i / STEPS for i in range(STEPS + 1)]
+        points = " ".join(f"{x(n):.1f},{y(curve.at(n)):.1f}" for n in places)
+        parts.append(f'<polyline class="{kind}" points="{points}"/>')
+    for n, f, (bottom, top) in zip(curve.texts, curve.f, ends):
+        title = f"{n} texts: {100 * f:.1f} ({100 * bottom:.1f} to {100 * top:.1f})"
+        parts.append(_point(x(n), y(f), y(bottom), y(top), "measured", title))
+    bottom, expected, top = curve.doubled.low, curve.at(doubled), curve.doubled.high
+    title = f"{doubled} texts: {100 * expected:.1f} ({100 * bottom:.1f} to {100 * top:.1f})"
+    parts.append(_point(x(doubled), y(expected), y(bottom), y(top), "expected", title))
+    body = "".join(parts)
+    return f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{body}</svg>'
+
+
+def curve_numbers(curve: Curve) -> dict[str, Any]:
+    """The curve as `hocrf show` draws it: `points` with `texts`, `f`, `low` and `high`, the last one with
+    twice the texts; a `line` of texts and F1; and the texts there are `now`.
+    """
+    doubled = 2 * curve.now
+    low = [f - QUANTILE * e for f, e in zip(curve.f, curve.errors)]
+    high = [f + QUANTILE * e for f, e in zip(curve.f, curve.errors)]
+    rows = [*zip(curve.texts, curve.f, low, high)]
+    rows.append((doubled, curve.at(doubled), curve.doubled.low, curve.doubled.high))
+    first, names = curve.texts[0], ("texts", "f", "low", "high")
+    places = [first + (doubled - first) * i / STEPS for i in range(STEPS + 1)]
+    return {
+        "points": [dict(zip(names, row)) for row in rows],
+        "line": [[n, curve.at(n)] for n in sorted({*places, float(curve.now)})],
+        "now": curve.now,
+    }
+
+
+def interval_svg(score: Score) -> str:
+    """F1 and its interval on a bar from 0 to 100."""
+    low, f, high = (BAR * value for value in (score.interval.low, score.f, score.interval.high))
+    return (
+        f'<svg class="bar" width="{BAR}" height="{THICK}" viewBox="0 0 {BAR} {THICK}">'
+        f'<rect class="scale" width="{BAR}" height="{THICK}" rx="3"/>'
+        f'<rect class="range" x="{low:.1f}" width="{max(1.0, high - low):.1f}" height="{THICK}" rx="3"/>'
+        f'<rect class="f" x="{max(0.0, f - 1.5):.1f}" width="3" height="{THICK}"/></svg>'
+    )
+
+
+def _grid(x: Scale, y: Scale, low: float, high: float, texts: Sequence[int]) -> str:
+    parts = []
+    step = 0.05 if high - low < 0.4 else 0.1
+    value = step * -(-low // step)
+    while value <= high:
+        level = f"{y(value):.1f}"
+        parts.append(
+            f'<line class="grid" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{level}" y2="{level}"/>'
+        )
+        parts.append(f'<text class="y" x="{LEFT - 8}" y="{level}">{100 * value:.0f}</text>')
+        value += step
+    base = HEIGHT - BOTTOM
+    for n in texts:
+        parts.append(f'<text class="x" x="{x(n):.1f}" y="{base + 16}">{n}</text>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{base}" y2="{base}"/>')
+    parts.append(f'<text class="x" x="{WIDTH / 2}" y="{HEIGHT - 4}">texts to learn from</text>')
+    return "".join(parts)
+
+
+def _point(x: float, y: float, bottom: float, top: float, kind: str, title: str) -> str:
+    line = f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{bottom:.1f}" y2="{top:.1f}"/>'
+    dot = f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4.5"/>'
+    return f'<g class="{kind}"><title>{escape(title)}</title>{line}{dot}</g>'

@@ -2,7 +2,8 @@
 `ExpectedF` at any cost, and the most probable segmentation (`Viterbi`).
 """
 
-from collections.abc import Iterator, Sequence
+from collections import ChainMap, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -14,7 +15,10 @@ from spacy.util import registry
 
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.cli.auto.candidates import Candidate
+from spacy_hocrf.cli.auto.estimates import Counts, Numbers
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
+from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
+from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
@@ -24,30 +28,14 @@ from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.heldout import Fold
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["Counts", "Reading", "Spans", "Subject", "joined"]
+__all__ = ["Reading", "Spans", "Subject", "doubted_texts", "joined"]
 
-Numbers = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Counts:
-    """What was found in D texts, by label."""
-
-    right: Numbers  # [D, L]
-    found: Numbers  # [D, L]
-    gold: Numbers  # [D, L] annotated
-
-    def only(self, held: NDArray[np.bool_]) -> "Counts":
-        """Of some texts, bool [D]."""
-        return Counts(self.right[held], self.found[held], self.gold[held])
-
-    @property
-    def f(self) -> float:
-        """F1 of all labels together, from 0 to 1; 0 where there is nothing."""
-        return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
+MOST_DOUBTED = 25
+"""Texts."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +61,8 @@ class Reading:
     held: NDArray[np.bool_]  # [D] texts that were read
     probable: Spans  # all spans of some probability
     best: Spans  # the most probable segmentations
+    # of each text that was read, by its number: P(the token is in no span) [T]
+    outside: Mapping[int, NDArray[np.float64]]
     gold: Numbers  # [D, L] annotated spans, of all texts
     lengths: Numbers  # [D] tokens, of all texts
 
@@ -178,7 +168,7 @@ class Subject:
         unseen = [documents[i] for i in held.tolist()]
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
         expected, viterbi = ExpectedF(), Viterbi()
-        probable, best = [], []
+        probable, best, outside = [], [], dict[int, NDArray[np.float64]]()
         for first, last in stretches(map(len, unseen), BATCH_TOKENS):
             tokens = model.corpus.batch(unseen[first:last])
             observed = model.structure.observe(tokens)
@@ -187,6 +177,10 @@ class Subject:
             found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
             answer = viterbi.answer(potentials, automaton, scheme)
             here = held[first:last]
+            counts = expectations(potentials, automaton).token
+            assert counts is not None
+            silent = np.split(counts[:, scheme.outside], potentials.offsets[1:-1])
+            outside.update(zip(here.tolist(), silent))
             probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
             nothing = np.zeros(len(answer.spans.start))
             best.append(self._spans(answer.spans, nothing, here, scheme.labels))
@@ -194,7 +188,7 @@ class Subject:
         shown = _with_chances(_joined(*best), everything)
         which = np.zeros(len(self._texts), dtype=bool)
         which[held] = True
-        return Reading(which, everything, shown, self._gold, self._texts.lengths)
+        return Reading(which, everything, shown, outside, self._gold, self._texts.lengths)
 
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
@@ -214,9 +208,40 @@ def joined(parts: Sequence[Reading]) -> Reading:
         np.logical_or.reduce([part.held for part in parts]),
         _joined(*(part.probable for part in parts)),
         _joined(*(part.best for part in parts)),
+        dict(ChainMap(*(dict(part.outside) for part in parts))),
         parts[0].gold,
         parts[0].lengths,
     )
+
+
+def doubted_texts(texts: Texts, reading: Reading, cost: float | None) -> list[ReadText]:
+    """The texts with the largest doubts, those first, as `hocrf doubt` has them.
+
+    cost (Optional[float]): of `ExpectedF`; None for `Viterbi`.
+    """
+    probable = _by_text(reading.probable, texts)
+    shown = _by_text(reading.shown(cost), texts)
+    found = []
+    for text, outside in reading.outside.items():
+        chances = {span[:3]: span.probability for span in probable[text]}
+        annotated = [
+            ScoredSpan(start, end, label, chances.get((start, end, label), 0.0))
+            for label, start, end in sorted(texts.gold[text], key=lambda item: item[1:])
+        ]
+        doubts = contradictions(text, annotated, probable[text], outside)
+        ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
+        words = tuple(texts.words(text))
+        found.append(ReadText(text, words, tuple(annotated), tuple(shown[text]), ordered))
+    worth = [text for text in found if text.worst() >= WORTH]
+    return sorted(worth, key=lambda text: (-text.worst(), text.number))[:MOST_DOUBTED]
+
+
+def _by_text(spans: Spans, texts: Texts) -> dict[int, list[ScoredSpan]]:
+    found = defaultdict[int, list[ScoredSpan]](list)
+    columns = (spans.text, spans.start, spans.end, spans.label, spans.chance)
+    for text, start, end, label, chance in zip(*(column.tolist() for column in columns)):
+        found[text].append(ScoredSpan(start, end, texts.labels[label], chance))
+    return found
 
 
 def _joined(*parts: Spans) -> Spans:

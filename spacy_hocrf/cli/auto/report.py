@@ -9,10 +9,10 @@ from thinc.api import Config
 from wasabi.tables import table
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT
-from spacy_hocrf.cli.auto.doubts import Doubt, Mark
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
 from spacy_hocrf.cli.auto.search import GAIN, Found
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
+from spacy_hocrf.cli.doubts import WORTH, ReadText
 
 __all__ = [
     "RULE",
@@ -48,7 +48,7 @@ class AutoResults:
     curve: Curve
     lead: Lead  # of the chosen settings
     scores: tuple[Score, ...]  # of all labels together, then of each
-    doubts: tuple[Doubt, ...]
+    doubted: tuple[ReadText, ...]  # the worst first
 
 
 @dataclass(frozen=True)
@@ -215,23 +215,21 @@ def notes_of(results: AutoResults) -> list[str]:
 
 
 def _doubts(results: AutoResults) -> list[str]:
-    if not results.doubts:
+    if not results.doubted:
         return ["None."]
     lines = [
         "Read by models that have not seen the text, where they disagree with the annotation, with the",
-        "probability that they give each span. An error of the annotation, or of the model?",
+        "probability that they give each. An error of the annotation, or of the model? (See hocrf doubt.)",
     ]
-    for number, doubt in enumerate(results.doubts, 1):
-        words = results.texts.words(doubt.text)
-        lines += ["", f"{number}. {''.join(words).strip()}  (doubt {percent(doubt.degree)} %)"]
-        lines += [f"   annotated  {_spell_mark(m, words)}" for m in doubt.annotated if not m.agreed]
-        lines += [f"   model      {_spell_mark(m, words)}" for m in doubt.read if not m.agreed]
+    for number, text in enumerate(results.doubted, 1):
+        words = "".join(text.words).strip()
+        lines += ["", f"{number}. {words}  (doubt {percent(text.worst())} %)"]
+        for doubt in text.doubts:
+            if doubt.degree >= WORTH:
+                annotated, answer = text.spell(doubt.annotated), text.spell(doubt.answer)
+                lines.append(f"   annotated  {annotated}  ({100 * doubt.annotated_chance:.0f} %)")
+                lines.append(f"   model      {answer}  ({100 * doubt.answer_chance:.0f} %)")
     return lines
-
-
-def _spell_mark(mark: Mark, words: Sequence[str]) -> str:
-    text = "".join(words[mark.start : mark.end]).strip()
-    return f"{mark.label}: {text}  ({100 * mark.chance:.0f} %)"
 
 
 def _table(

@@ -18,8 +18,8 @@ from spacy.language import Language
 from tqdm import tqdm
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
-from spacy_hocrf.cli.auto.estimates import paired_error
-from spacy_hocrf.cli.auto.reading import Counts, Numbers, Reading, Subject, joined
+from spacy_hocrf.cli.auto.estimates import Counts, Numbers, paired_error
+from spacy_hocrf.cli.auto.reading import Reading, Subject, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 from spacy_hocrf.pipeline.choosing import TOLERANCE
 from spacy_hocrf.pipeline.heldout import FOLDS, MOST, Fold
