@@ -15,6 +15,7 @@ from spacy.cli._util import app
 from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
+from wasabi import msg
 
 __all__ = ["hocrf_cli"]
 
@@ -48,21 +49,22 @@ BESIDE = {"annotate", "auto"}
 """Commands that write beside it, and say themselves what they do with what is there."""
 
 
-def _seeing_first(command: str, function: Callable[..., None]) -> Callable[..., None]:
-    """A command that begins with whether what it is to write can be written.
-
-    RAISES (Exit): with H401 if it cannot.
+def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]:
+    """A command that sees first whether what it is to write can be written (H401). Errors with a code, ours
+    and spaCy's, end it with their message; all others are raised.
     """
-
-    from spacy_hocrf.cli.messages import coded_errors
 
     @wraps(function)
     def run(*arguments: Any, **settings: Any) -> None:
-        with coded_errors():
+        try:
             for name in WRITTEN & settings.keys():
                 if settings[name] is not None:
                     _check(command, settings[name], name)
-        function(*arguments, **settings)
+            function(*arguments, **settings)
+        except (OSError, ValueError) as error:
+            if not str(error).startswith("["):
+                raise
+            msg.fail(str(error), exits=1)
 
     return run
 
@@ -96,7 +98,7 @@ class _Commands(Mapping[str, Any]):
             settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
             alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
             function = getattr(module, f"{place}_cli")
-            alone.command(name, context_settings=settings)(_seeing_first(name, function))
+            alone.command(name, context_settings=settings)(_careful(name, function))
             self._imported[name] = get_command(alone)
         return self._imported[name]
 

@@ -27,13 +27,13 @@ from typer import Argument, Option
 from wasabi.tables import table
 
 from spacy_hocrf.cli.compare import read_gold
-from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer
+from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
-from spacy_hocrf.cli.pipelines import component_of, ready_docs
+from spacy_hocrf.cli.options import Code, Component, Model, Results
+from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.reading import Reading
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
+from spacy_hocrf.pipeline.targets import TagsTarget, Target
 
 __all__ = [
     "Calibration",
@@ -127,13 +127,11 @@ class Calibration:
 
 
 def calibrate_cli(
-    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    model: Model,
     gold: Annotated[
         Path, Argument(help="Annotated documents (.spacy)", exists=True, dir_okay=False)
     ],
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
+    component: Component = None,
     recall: Annotated[
         float | None,
         Option("--recall", "-r", help="Find a threshold with at least this recall on new texts"),
@@ -141,12 +139,8 @@ def calibrate_cli(
     confidence: Annotated[
         float, Option("--confidence", "-p", help="How sure the recall should be")
     ] = 0.9,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    output: Results = None,
+    code: Code = None,
 ) -> None:
     """Compare the probabilities of spans with how often they are right, on texts that the model has not
     seen; and find a threshold that misses hardly any annotated span.
@@ -154,13 +148,12 @@ def calibrate_cli(
     DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?"
     """
     import_code(code)
-    with coded_errors():
-        check_data("--output", output)
-        nlp = load_model(model)
-        scorer = _scorer(component_of(nlp, component)[1].target)
-        docs = read_gold(gold, scorer)
-        found = calibrate(nlp, docs, component)
-        asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))
+    check_data("--output", output)
+    nlp = load_model(model)
+    scorer = _scorer(component_of(nlp, component)[1].target)
+    docs = read_gold(gold, scorer)
+    found = calibrate(nlp, docs, component)
+    asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))
     result = _result(found, asked)
     if asked is not None:
         each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
@@ -294,11 +287,9 @@ def _binomial(n: int, p: float) -> NDArray[np.float64]:
 
 def _scorer(target: Target) -> Scorer:
     """RAISES (ValueError): H206 for tags."""
-    if isinstance(target, EntsTarget):
-        return EntsScorer()
-    if isinstance(target, SpansTarget):
-        return SpansScorer(target.spans_key)
-    raise ValueError(CommandErrors.H206.format(found=target.place))
+    if isinstance(target, TagsTarget):
+        raise ValueError(CommandErrors.H206.format(found=target.place))
+    return scorer_of(target)
 
 
 def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:

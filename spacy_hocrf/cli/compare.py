@@ -21,7 +21,7 @@ from wasabi import msg
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Results, SpansKey
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.handover import predicted_of
@@ -48,10 +48,7 @@ def compare_cli(
     gold: Annotated[
         Path, Argument(help="The annotated documents (.spacy)", exists=True, dir_okay=False)
     ],
-    spans_key: Annotated[
-        str | None,
-        Option("--spans-key", "-sk", help="Compare doc.spans under this key instead of doc.ents"),
-    ] = None,
+    spans_key: SpansKey = None,
     tags: Annotated[
         bool, Option("--tags", "-T", help="Compare the tags of the tokens instead of doc.ents")
     ] = False,
@@ -71,12 +68,8 @@ def compare_cli(
         int, Option("--trials", "-n", min=1, help="Number of random shuffles")
     ] = 10_000,
     seed: Annotated[int, Option("--seed", "-s", min=0, help="Seed of the shuffles")] = 0,
-    output: Annotated[
-        Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that a pipeline needs")
-    ] = None,
+    output: Results = None,
+    code: Code = None,
 ) -> None:
     """Compare two systems on the same documents, with p-values.
 
@@ -91,11 +84,10 @@ def compare_cli(
     scorer: Scorer = (
         TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
     )
-    with coded_errors():
-        check_data("--output", output)
-        result = compare(
-            a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
-        )
+    check_data("--output", output)
+    result = compare(
+        a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
+    )
     _print(result)
     if output:
         output.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from wasabi import msg
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors
 from spacy_hocrf.cli.pipelines import blank, component_of
 from spacy_hocrf.cli.writing import check_path, write_config
 from spacy_hocrf.pipeline.handover import ShardedCorpus
@@ -56,15 +56,9 @@ HEADER = """\
 
 def config_cli(
     output: Annotated[Path, Argument(help="File for the config")],
-    lang: Annotated[str, Option("--lang", "-l", help="Two-letter code of the language")] = "en",
-    vectors: Annotated[
-        str | None,
-        Option("--vectors", "-v", help="Package or folder of a pipeline that has word vectors"),
-    ] = None,
-    spans_key: Annotated[
-        str | None,
-        Option("--spans-key", "-sk", help="Learn doc.spans under this key instead of doc.ents"),
-    ] = None,
+    lang: Lang = "en",
+    vectors: Vectors = None,
+    spans_key: SpansKey = None,
     pipeline: Annotated[
         str | None,
         Option("--pipeline", "-p", help=f"Component: {', '.join(FACTORIES)}"),
@@ -85,7 +79,7 @@ def config_cli(
             help=f"Leave the texts on disk; by default where --train has {STREAMED:,} and more",
         ),
     ] = None,
-    force: Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")] = False,
+    force: Force = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
 
@@ -94,18 +88,17 @@ def config_cli(
     --stream, training keeps no Examples, and processes map files of what it learns from: the same model.
     """
     facts = None
-    with coded_errors():
-        if output.exists() and not force:
-            raise ValueError(CommandErrors.H157.format(path=output))
-        for path in (train, dev, vectors):
-            check_path(path)
-        if dev is not None:
-            doc_files(dev)
-        config = starting_config(lang, vectors, spans_key, pipeline)
-        if train is not None:
-            facts = fit_to_texts(config, train)
-        if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
-            stream_texts(config)
+    if output.exists() and not force:
+        raise ValueError(CommandErrors.H157.format(path=output))
+    for path in (train, dev, vectors):
+        check_path(path)
+    if dev is not None:
+        doc_files(dev)
+    config = starting_config(lang, vectors, spans_key, pipeline)
+    if train is not None:
+        facts = fit_to_texts(config, train)
+    if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
+        stream_texts(config)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
     missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
     paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)

@@ -22,7 +22,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed
 from spacy_hocrf.cli.pipelines import folds_of, trained
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
@@ -40,9 +40,7 @@ class CrossFit:
 
 def cross_fit_cli(
     ctx: Context,
-    config_path: Annotated[
-        Path, Argument(help="Config of the pipeline to learn from", exists=True, dir_okay=False)
-    ],
+    config_path: ConfigPath,
     texts: Annotated[
         Path, Argument(help="Training texts: a .spacy file, or a folder of them", exists=True)
     ],
@@ -53,11 +51,9 @@ def cross_fit_cli(
     source: Annotated[
         str, Option("--source", help="Where the pipeline has them: ents, or spans.KEY")
     ] = "ents",
-    folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    code: Code = None,
 ) -> None:
     """Annotate training texts with spans of a pipeline that has not seen them.
 
@@ -67,7 +63,7 @@ def cross_fit_cli(
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path), coded_errors():
+    with show_validation_error(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)
     output.parent.mkdir(parents=True, exist_ok=True)

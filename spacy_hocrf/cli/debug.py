@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
-from typing import Annotated, Any
+from typing import Any
 
 import spacy
 from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
@@ -17,12 +17,12 @@ from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
-from typer import Argument, Context, Option
+from typer import Context
 from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
 from spacy_hocrf.cli.corpora import read_corpus
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, ConfigPath
 from spacy_hocrf.cli.pipelines import begin, component_of, settled
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.gold import Gold
@@ -81,15 +81,9 @@ class Checked:
 
 def debug_cli(
     ctx: Context,
-    config_path: Annotated[
-        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
-    ],
-    component: Annotated[
-        str | None, Option("--component", "-n", help="Name of the component, if there are several")
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    config_path: ConfigPath,
+    component: Component = None,
+    code: Code = None,
 ) -> None:
     """Check the annotated texts of a config for its component of this package: labels, spans that are
     lost, settings without effect, and what training will take.
@@ -98,7 +92,7 @@ def debug_cli(
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path), coded_errors():
+    with show_validation_error(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         found = check(config, component)
     _print(found)

@@ -26,7 +26,7 @@ from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, ConfigPath, Folds, Seed
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
 from spacy_hocrf.cli.writing import check_page, is_page
@@ -91,9 +91,7 @@ class NextText(NamedTuple):
 
 def doubt_cli(
     ctx: Context,
-    config_path: Annotated[
-        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
-    ],
+    config_path: ConfigPath,
     texts: Annotated[
         Path, Argument(help="Annotated texts: a .spacy file, or a folder of them", exists=True)
     ],
@@ -120,14 +118,10 @@ def doubt_cli(
         float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
     ] = WORTH,
     most: Annotated[int, Option("--most", "-n", min=0, help="Print so many doubts")] = 25,
-    folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    component: Component = None,
+    code: Code = None,
 ) -> None:
     """Find what is probably annotated wrongly, and say what a model would have annotated. With --unlabelled,
     put texts into the order in which to annotate them.
@@ -139,7 +133,7 @@ def doubt_cli(
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path), coded_errors():
+    with show_validation_error(config_path):
         check_format(tool)
         check_page("--page", page)
         if output is not None and is_page(output):

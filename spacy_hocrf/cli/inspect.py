@@ -14,11 +14,11 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model
 from srsly import write_json
-from typer import Argument, Option
+from typer import Option
 from wasabi.tables import table
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.cli.writing import is_page
 from spacy_hocrf.errors import Errors
@@ -91,10 +91,8 @@ class Inspection:
 
 
 def inspect_cli(
-    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
+    model: Model,
+    component: Component = None,
     label: Annotated[
         list[str] | None,
         Option("--label", "-l", help="Features of this label only; may be given several times"),
@@ -108,9 +106,7 @@ def inspect_cli(
             "--output", "-o", help="Write all of it here: .html a page, else JSON", dir_okay=False
         ),
     ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    code: Code = None,
 ) -> None:
     """Print what a trained component has learnt: its heaviest features, label by label, and what it thinks
     of labels that follow one another.
@@ -118,8 +114,7 @@ def inspect_cli(
     DOCS: docs/features.md, "What has it learnt?"
     """
     import_code(code)
-    with coded_errors():
-        found = inspect(load_model(model), component, label or (), top)
+    found = inspect(load_model(model), component, label or (), top)
     if output is not None and is_page(output):
         output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
     elif output is not None:

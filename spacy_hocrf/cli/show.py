@@ -21,7 +21,7 @@ from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.writing import check_page
 from spacy_hocrf.pipeline.identity import id_of
@@ -55,21 +55,17 @@ class _Text:
 
 
 def show_cli(
-    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    model: Model,
     texts: Annotated[
         Path, Argument(help="Documents (.spacy), annotated or not", exists=True, dir_okay=False)
     ],
     output: Annotated[Path, Option("--output", "-o", help="The page (HTML)", dir_okay=False)],
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
+    component: Component = None,
     most: Annotated[
         int, Option("--most", "-n", min=1, help="Show so many texts, those it is least sure of")
     ] = 1000,
     title: Annotated[str | None, Option("--title", help="Headline of the page")] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    code: Code = None,
 ) -> None:
     """Write a page that shows what a pipeline finds in texts, how sure it is of each span, what else it
     could be, and why; with the annotation beside it, if there is one. The page is a file that needs no other.
@@ -77,14 +73,13 @@ def show_cli(
     DOCS: docs/page.md, "A page to look at"
     """
     import_code(code)
-    with coded_errors():
-        check_page("--output", output)
-        docs = read_docs(texts)
-        if not docs:
-            raise ValueError(CommandErrors.H158.format(path=texts))
-        about, curve = f"{model} · {texts.name}", _curve(Path(model).parent / CURVE_FILE)
-        nlp = load_model(model)
-        page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)
+    check_page("--output", output)
+    docs = read_docs(texts)
+    if not docs:
+        raise ValueError(CommandErrors.H158.format(path=texts))
+    about, curve = f"{model} · {texts.name}", _curve(Path(model).parent / CURVE_FILE)
+    nlp = load_model(model)
+    page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)
     output.parent.mkdir(parents=True, exist_ok=True)
     output.write_text(page, encoding="utf8")
     msg.good(f"Saved the page: {output} ({len(page.encode()) / 1e6:.1f} MB)")

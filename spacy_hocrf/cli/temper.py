@@ -12,13 +12,13 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import load_model
-from typer import Argument, Option
+from typer import Argument
 from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 
 __all__ = ["Tempered", "temper", "temper_cli"]
@@ -36,7 +36,7 @@ class Tempered:
 
 
 def temper_cli(
-    model: Annotated[str, Argument(help="A trained pipeline: a package, or a folder")],
+    model: Model,
     gold: Annotated[
         Path,
         Argument(
@@ -44,12 +44,8 @@ def temper_cli(
         ),
     ],
     output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    component: Component = None,
+    code: Code = None,
 ) -> None:
     """Divide all scores by the temperature with which annotated texts are most probable, so that
     probabilities are right in the mean, and write the pipeline. `calibrate` tells how right they are.
@@ -57,10 +53,9 @@ def temper_cli(
     DOCS: docs/scores.md, "As sure as it should be"
     """
     import_code(code)
-    with coded_errors():
-        nlp = load_model(model)
-        docs = read_gold(gold, scorer_of(component_of(nlp, component)[1].target))
-        found = temper(nlp, docs, component)
+    nlp = load_model(model)
+    docs = read_gold(gold, scorer_of(component_of(nlp, component)[1].target))
+    found = temper(nlp, docs, component)
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
     _print(found)

@@ -7,7 +7,6 @@ from thinc.api import Config
 from typer import Argument, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
 
 __all__ = ["features_of_templates", "templates_cli"]
 
@@ -31,14 +30,11 @@ def templates_cli(
     ] = "hocrf",
 ) -> None:
     """Print the block [components.*.model.features] that observes what templates observe."""
-    with coded_errors():
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except UnicodeDecodeError as error:
-            raise ValueError(
-                CommandErrors.H291.format(path=path, name="utf8", found=error)
-            ) from error
-        features = features_of_templates(text, toolkit, columns.split(","))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(CommandErrors.H291.format(path=path, name="utf8", found=error)) from error
+    features = features_of_templates(text, toolkit, columns.split(","))
     nested = Config({"components": {component: {"model": {"features": features}}}})
     print(nested.to_str().split("\n\n", 3)[-1])
 

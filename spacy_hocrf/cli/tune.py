@@ -19,12 +19,12 @@ from spacy.util import load_config, load_model_from_config
 from srsly import json_dumps
 from thinc.api import Config
 from tqdm import tqdm
-from typer import Argument, Context, Option
+from typer import Context, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component, ConfigPath, Folds, Seed
 from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
 from spacy_hocrf.cli.writing import write_config
 from spacy_hocrf.pipeline.choosing import ORDERS
@@ -66,9 +66,7 @@ class Tuning:
 
 def tune_cli(
     ctx: Context,
-    config_path: Annotated[
-        Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)
-    ],
+    config_path: ConfigPath,
     output: Annotated[
         Path | None,
         Option("--output", "-o", help="Write the config with the choice here", dir_okay=False),
@@ -82,11 +80,9 @@ def tune_cli(
             "--orders", help="Orders of the model to choose from; by default that of the config"
         ),
     ] = "",
-    folds: Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")] = 5,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")] = 0,
-    component: Annotated[
-        str | None, Option("--component", "-n", help="Name of the component, if there are several")
-    ] = None,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    component: Component = None,
     metric: Annotated[
         str | None,
         Option("--metric", "-m", help="Score to choose by; by default that of what is predicted"),
@@ -98,9 +94,7 @@ def tune_cli(
             help="Choose the simplest model within a standard error of the best",
         ),
     ] = False,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    code: Code = None,
 ) -> None:
     """Choose sigma by cross-validation on the config's training corpus.
 
@@ -110,7 +104,7 @@ def tune_cli(
     """
     import_code(code)
     overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path), coded_errors():
+    with show_validation_error(config_path):
         config = load_config(config_path, overrides=overrides, interpolate=False)
         result = tune(
             config,

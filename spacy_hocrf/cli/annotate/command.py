@@ -20,7 +20,7 @@ from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Code, Component
 
 __all__ = ["annotate_cli"]
 
@@ -53,12 +53,8 @@ def annotate_cli(
         str, Option("--workers", "-w", help="Processes: 2, or processes:2; on Ray: ray, or ray:2")
     ] = "1",
     size: Annotated[int, Option("--size", min=1, help="Texts of a part")] = 5000,
-    component: Annotated[
-        str | None, Option("--component", help="Its component, if it has several of ours")
-    ] = None,
-    code: Annotated[
-        Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
-    ] = None,
+    component: Component = None,
+    code: Code = None,
 ) -> None:
     """Annotate many texts, in memory that does not depend on how many.
 
@@ -67,26 +63,25 @@ def annotate_cli(
 
     DOCS: docs/annotate.md
     """
-    with coded_errors():
-        job = Job(
-            model=model,
-            code=None if code is None else str(code),
-            component=component,
-            text=text,
-            into=into,
-            n_best=n_best,
-            at_least=at_least,
-            size=size,
-        )
-        _check_fields(job)
-        crew = _workers_of(workers)
-        files, parts = files_of(texts), _parts_of(output, format_)
-        suffix = files[0].suffix
-        if ".parquet" in (suffix, parts.suffix):
-            parquet_files()
-        with locked(output.with_name(f"{output.name}.lock"), output):
-            annotator = Annotator(job, suffix, parts)
-            _annotate(annotator, crew, files, output)
+    job = Job(
+        model=model,
+        code=None if code is None else str(code),
+        component=component,
+        text=text,
+        into=into,
+        n_best=n_best,
+        at_least=at_least,
+        size=size,
+    )
+    _check_fields(job)
+    crew = _workers_of(workers)
+    files, parts = files_of(texts), _parts_of(output, format_)
+    suffix = files[0].suffix
+    if ".parquet" in (suffix, parts.suffix):
+        parquet_files()
+    with locked(output.with_name(f"{output.name}.lock"), output):
+        annotator = Annotator(job, suffix, parts)
+        _annotate(annotator, crew, files, output)
 
 
 def _annotate(annotator: Annotator, crew: Workers, files: list[Path], output: Path) -> None:

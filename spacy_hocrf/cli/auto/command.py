@@ -30,7 +30,7 @@ from spacy_hocrf.cli.auto.texts import AutoSetup, Texts, read_texts
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
+from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors
 from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
 from spacy_hocrf.cli.writing import check_path, write_config
@@ -75,20 +75,14 @@ def auto_cli(
         Path, Argument(help="The annotated texts: a .spacy file, or a folder of them", exists=True)
     ],
     output: Annotated[Path, Argument(help="Folder for the model, its config and the report")],
-    lang: Annotated[str, Option("--lang", "-l", help="Two-letter code of the language")] = "en",
-    spans_key: Annotated[
-        str | None,
-        Option("--spans-key", "-sk", help="Learn doc.spans under this key instead of doc.ents"),
-    ] = None,
-    vectors: Annotated[
-        str | None,
-        Option("--vectors", "-v", help="Package or folder of a pipeline that has word vectors"),
-    ] = None,
+    lang: Lang = "en",
+    spans_key: SpansKey = None,
+    vectors: Vectors = None,
     minutes: Annotated[
         float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
     ] = 3.0,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of what is left to chance")] = 0,
-    force: Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")] = False,
+    force: Force = False,
 ) -> None:
     """Choose a model for annotated texts by cross-validation, train it, and say how good it is.
 
@@ -96,14 +90,13 @@ def auto_cli(
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The choice is the same on every run
     unless the time ends it.
     """
-    with coded_errors():
-        results = auto(
-            AutoSetup(train, lang, spans_key, vectors),
-            output,
-            minutes=minutes,
-            seed=seed,
-            force=force,
-        )
+    results = auto(
+        AutoSetup(train, lang, spans_key, vectors),
+        output,
+        minutes=minutes,
+        seed=seed,
+        force=force,
+    )
     print(report(results))
     msg.good("Saved the model, its config and the report", output)
 

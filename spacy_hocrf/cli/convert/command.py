@@ -16,7 +16,6 @@ from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.messages import coded_errors
 from spacy_hocrf.cli.pipelines import blank
 
 __all__ = ["convert", "convert_cli"]
@@ -88,37 +87,36 @@ def convert_cli(
 
     DOCS: docs/data.md, "Texts of other tools"
     """
-    with coded_errors():
-        settings = Settings(
-            word,
-            label,
-            _attributes(attribute),
-            delimiter,
-            comment,
-            scheme,
-            word_prefix,
-            encoding,
-            [name.strip() for name in names.split(",")] if names else [],
-            record,
-        )
-        for name, value, known in (
-            ("format", format_, CHOICES),
-            ("align", align, ALIGNMENTS),
-            ("scheme", scheme, SCHEMES),
-        ):
-            if value not in known:
-                raise ValueError(
-                    CommandErrors.H292.format(name=name, found=value, known=", ".join(known))
-                )
-        report = Report()
-        nlp = blank(lang)
-        docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
-        if not docs:
-            raise ValueError(CommandErrors.H293.format(path=path))
-        _write(docs, output)
-        if losses is not None:
-            rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
-            losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
+    settings = Settings(
+        word,
+        label,
+        _attributes(attribute),
+        delimiter,
+        comment,
+        scheme,
+        word_prefix,
+        encoding,
+        [name.strip() for name in names.split(",")] if names else [],
+        record,
+    )
+    for name, value, known in (
+        ("format", format_, CHOICES),
+        ("align", align, ALIGNMENTS),
+        ("scheme", scheme, SCHEMES),
+    ):
+        if value not in known:
+            raise ValueError(
+                CommandErrors.H292.format(name=name, found=value, known=", ".join(known))
+            )
+    report = Report()
+    nlp = blank(lang)
+    docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
+    if not docs:
+        raise ValueError(CommandErrors.H293.format(path=path))
+    _write(docs, output)
+    if losses is not None:
+        rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
+        losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
     _print(report, into, output)
 
 
