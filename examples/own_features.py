@@ -20,7 +20,7 @@ DOSES = [
 ]
 CONFIG = """
 [model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 
 [model.features]
 @misc = "spacy-hocrf.Features.v1"

@@ -21,7 +21,7 @@ wait until the oven is hot
 """.strip().splitlines()
 CONFIG = """
 [model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 
 [model.features]
 @misc = "spacy-hocrf.Features.v1"

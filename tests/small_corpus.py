@@ -38,7 +38,7 @@ MODELS = {  # factory, and what its config has besides the trainer
     "semi-CRF, outside tokens": ("hocrf", {}),
     "semi-CRF, outside runs": (
         "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run", "order": 2},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run", "order": 2},
     ),
     "CRF, io": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}),
     "CRF, bio": (

@@ -27,13 +27,14 @@ LISTENER = {"@architectures": "spacy.Tok2VecListener.v1", "width": 16, "upstream
 NO_FEATURES = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}
 SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0}
-FACTORIES = {"hocrf": "NeuralSemiCRF", "hocrf_spans": "NeuralCRF", "hocrf_tagger": "NeuralTagger"}
+FACTORIES = {"hocrf": "segments", "hocrf_spans": "bio", "hocrf_tagger": "tags"}
 
 
 def model(factory="hocrf", tok2vec=CNN, order=1):
     """Config of a model over an encoder, with transitions for features."""
     return {
-        "@architectures": f"spacy-hocrf.{FACTORIES[factory]}.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "encoding": FACTORIES[factory],
         "order": order,
         "tok2vec": tok2vec,
         "features": NO_FEATURES,

@@ -30,7 +30,7 @@ pipeline = ["hocrf"]
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 
 [components.hocrf.model.features]
 @misc = "spacy-hocrf.Features.v1"

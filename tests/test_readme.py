@@ -15,42 +15,7 @@ from spacy.util import registry
 
 WRITTEN = everything()
 TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
-    '"spacy-hocrf.HighOrderSemiCRF.v1"` (default)': (
-        "architectures",
-        "HighOrderSemiCRF",
-        {"features"},
-    ),
-    '`@architectures = "spacy-hocrf.HighOrderCRF.v1"`': (
-        "architectures",
-        "HighOrderCRF",
-        {
-            "features",
-            "order",
-            "min_count",
-            "min_pattern_count",
-            "patterns",
-            "unseen",
-            "unseen_transitions",
-            "scores",
-        },
-    ),
-    "| setting of `NeuralSemiCRF.v1`": (
-        "architectures",
-        "NeuralSemiCRF",
-        {
-            "tok2vec",
-            "features",
-            "outside",
-            "repeats",
-            "max_length",
-            "min_count",
-            "min_pattern_count",
-            "patterns",
-            "unseen",
-            "unseen_transitions",
-            "scores",
-        },
-    ),
+    '"spacy-hocrf.HighOrderCRF.v1"`': ("architectures", "HighOrderCRF", {"features"}),
     "| setting of `GreedyPatterns.v1`": ("misc", "GreedyPatterns", set()),
     "| setting of `Processes.v1`": ("misc", "Processes", set()),
     "| setting of `Ray.v1`": ("misc", "Ray", set()),

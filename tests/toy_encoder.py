@@ -5,13 +5,12 @@ from dataclasses import replace
 import numpy as np
 import spacy
 from spacy.tokens import Doc
-from spacy.util import registry
 from thinc.api import Model, NumpyOps
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.config import make_segment, make_token, make_transition
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.model.architectures import build_high_order_crf, set_weights
 from spacy_hocrf.model.heads import learning_from
 from spacy_hocrf.types import Segment
 
@@ -62,15 +61,12 @@ def _before(rows):
     return np.concatenate([np.zeros((min(1, len(rows)), rows.shape[1])), rows[:-1]])
 
 
-def build(name, tok2vec, features=TEMPLATES, longest=2, **settings):
+def build(encoding, tok2vec, features=TEMPLATES, longest=2, **settings):
     """A model with the features of alternating labels, and random weights."""
-    build_one = registry.architectures.get(f"spacy-hocrf.{name}.v1")
-    if name == "NeuralSemiCRF":
+    if encoding == "segments":
         settings.setdefault("parts", PARTS)
-    settings.setdefault("scale", 0.7)
-    if name == "NeuralCRF":
-        settings.setdefault("encoding", "io")  # two labels, as the others
-    model = build_one(tok2vec, features, **settings)
+    settings = {"encoding": encoding, "tok2vec": tok2vec, "scale": 0.7, **settings}
+    model = build_high_order_crf(features, **settings)
     structure = model.attrs["structure"]
     docs = texts()
     scores = learning_from(structure.settings.scores, docs[0])

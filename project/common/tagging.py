@@ -75,7 +75,8 @@ def make_tagger(
         **{f"labels{k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in alone},
     }
     model = {
-        "@architectures": "spacy-hocrf.HighOrderTagger.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "encoding": "tags",
         "order": None if orders is None else max(alone, default=0),
         "patterns": patterns,
         "features": {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": blocks},

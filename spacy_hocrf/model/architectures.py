@@ -1,6 +1,6 @@
-"""The thinc models: Docs → log potentials, with the weights as one parameter "W".
+"""The thinc model: Docs → log potentials, with the weights as one parameter "W".
 
-`[components.*.model]` names one of these. They run on the CPU whatever `--gpu-id` says: the
+`[components.*.model]` names it. It runs on the CPU whatever `--gpu-id` says: the
 recurrences are short loops over sparse data that a GPU would slow down.
 """
 
@@ -11,13 +11,14 @@ from typing import Any, cast
 import numpy as np
 from spacy.tokens import Doc
 from thinc.api import Model, NumpyOps
-from thinc.types import Floats1d
+from thinc.types import Floats1d, Floats2d
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
 from spacy_hocrf.model.dense import checked_scores
+from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.heads import gradient_of_rows
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
@@ -30,19 +31,19 @@ from spacy_hocrf.model.pattern_choice import (
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
-__all__ = [
-    "build_high_order_crf",
-    "build_high_order_semi_crf",
-    "build_high_order_tagger",
-    "model_of",
-    "set_weights",
-    "weights_of",
-]
+__all__ = ["build_high_order_crf", "model_of", "set_weights", "weights_of"]
+
+SEGMENTS = "segments"
+CHOICES = (SEGMENTS, "io", "bio", "bieso", "tags")
 
 
-def build_high_order_semi_crf(
+def build_high_order_crf(
     features: Sequence[Template | Vectors] | None = None,
     order: int | str | None = "auto",
+    encoding: str = SEGMENTS,
+    tok2vec: Model[list[Doc], list[Floats2d]] | None = None,
+    parts: Sequence[str] | None = None,
+    scale: float = 0.1,
     outside: str = "token",
     repeats: bool | None = None,
     max_length: int | Mapping[str, int] | None = None,
@@ -53,13 +54,24 @@ def build_high_order_semi_crf(
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.HighOrderSemiCRF.v1`: segments of any length (Nguyen et al., JMLR 15, §2.1).
+    """`spacy-hocrf.HighOrderCRF.v1`: a semi-CRF, whose segments have any length (Nguyen et al., JMLR 15,
+    §2.1), or a CRF, whose segments are tokens (Ye et al., NIPS 2009, §2); with an encoder or without.
 
     features (Optional[Sequence[Union[Template, Vectors]]]): what is observed, and the arrays that
         tokens have; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
     order (Union[int, str, None]): number of earlier segments whose labels a feature may see; any
-        number. "auto" lets the component choose it when it is initialised; null: that of the longest
-        label pattern.
+        number. "auto" lets the component choose it when it is initialised; with an encoder, which has not
+        learnt anything then, it is 1. null: that of the longest label pattern.
+    encoding (str): "segments"; or each token is a segment, and spans are spelt by "io", which merges
+        neighbouring spans of one label, "bio" or "bieso"; or "tags": a label on every token. Illegal
+        successions are impossible.
+    tok2vec (Optional[Model[List[Doc], List[Floats2d]]]): an encoder, which gives an array for every token,
+        such as `spacy.HashEmbedCNN.v2` or `spacy.Tok2VecListener.v1`.
+    parts (Optional[Sequence[str]]): where in a segment its arrays are scored: "tokens", "start", "end",
+        "inner"; null: all but the last.
+    scale (float): what the arrays are multiplied by: numbers of spaCy's encoders are about 1 each, whatever
+        their width. A prior with sigma on their weights is one with scale · sigma on those of the arrays as
+        they are.
     outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
     repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the
         training data.
@@ -79,93 +91,39 @@ def build_high_order_semi_crf(
     scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
-    RAISES (ValueError): H043, H044, H241, H321 or H322 for settings out of range.
+    RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322 or H462 for settings out of
+        range.
     """
-    if outside not in ("token", "run"):
-        raise ValueError(Errors.H043.format(found=outside))
-    limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
-    if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
-        found = repr(max_length)
-        raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
+    given = make_window() if features is None else features
+    templates = tuple(each for each in given if not isinstance(each, Vectors))
+    vectors = tuple(each for each in given if isinstance(each, Vectors))
+    if encoding != SEGMENTS:
+        _check_single_tokens(encoding, parts, outside, repeats, max_length)
+        templates, vectors = _for_single_tokens(templates), _of_tokens(vectors)
+        parts = ["tokens"]
+    _check_segments(outside, max_length)
     chosen = _checked_counts(min_count, patterns, min_pattern_count)
+    dense, encoder = checked_scores(scores, vectors), None
+    if tok2vec is not None:
+        from spacy_hocrf.model.neural import encoder_with_heads
+
+        order = 1 if order == "auto" else order
+        encoder, heads = encoder_with_heads(tok2vec, parts or ("tokens", "start", "end"), scale)
+        dense = (*dense, *heads)
     return model_of(
         Settings(
-            templates=_templates(features),
+            templates=templates,
             **chosen,
             **checked_order(order, chosen["patterns"]),
+            encoding=encoding,
             outside=outside,
             repeats=repeats,
             max_length=max_length,
             min_count=min_count,
             unseen=unseen,
             unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores, _vectors(features)),
-        )
-    )
-
-
-def build_high_order_crf(
-    features: Sequence[Template | Vectors] | None = None,
-    order: int | str | None = "auto",
-    encoding: str = "bio",
-    min_count: int = 1,
-    min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
-    unseen: bool = False,
-    unseen_transitions: bool = False,
-    scores: Mapping[str, Any] | None = None,
-) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.HighOrderCRF.v1`: segments of one token, spans by an encoding (Ye et al., NIPS
-    2009, §2).
-
-    encoding (str): "io", "bio" or "bieso". Illegal successions are impossible. "io" merges
-    neighbouring spans of one label. The other arguments are those of `build_high_order_semi_crf`;
-    `order` counts tokens.
-    RAISES (ValueError): H044, H045, H241, H321 or H322 for settings out of range.
-    """
-    from spacy_hocrf.model.scheme import ENCODINGS
-
-    if encoding not in ENCODINGS:
-        raise ValueError(Errors.H045.format(found=encoding, known=", ".join(ENCODINGS)))
-    chosen = _checked_counts(min_count, patterns, min_pattern_count)
-    return model_of(
-        Settings(
-            templates=_for_single_tokens(_templates(features)),
-            **chosen,
-            **checked_order(order, chosen["patterns"]),
-            encoding=encoding,
-            min_count=min_count,
-            unseen=unseen,
-            unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores, _of_tokens(_vectors(features))),
-        )
-    )
-
-
-def build_high_order_tagger(
-    features: Sequence[Template | Vectors] | None = None,
-    order: int | str | None = "auto",
-    min_count: int = 1,
-    min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
-    unseen: bool = False,
-    unseen_transitions: bool = False,
-    scores: Mapping[str, Any] | None = None,
-) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.HighOrderTagger.v1`: one label on every token. The arguments are those of
-    `build_high_order_crf`.
-    """
-    chosen = _checked_counts(min_count, patterns, min_pattern_count)
-    return model_of(
-        Settings(
-            templates=_for_single_tokens(_templates(features)),
-            **chosen,
-            **checked_order(order, chosen["patterns"]),
-            encoding="tags",
-            min_count=min_count,
-            unseen=unseen,
-            unseen_transitions=unseen_transitions,
-            scores=checked_scores(scores, _of_tokens(_vectors(features))),
+            scores=dense,
+            encoder=encoder,
         )
     )
 
@@ -222,20 +180,26 @@ def _forward(
     return potentials, backprop
 
 
-def _or_default(
-    features: Sequence[Template | Vectors] | None,
-) -> Sequence[Template | Vectors]:
-    return make_window() if features is None else features
+def _check_segments(outside: str, max_length: Any) -> None:
+    """RAISES (ValueError): H043 or H044 for what says nothing of segments."""
+    if outside not in ("token", "run"):
+        raise ValueError(Errors.H043.format(found=outside))
+    limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
+    if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
+        found = repr(max_length)
+        raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
 
 
-def _templates(features: Sequence[Template | Vectors] | None) -> tuple[Template, ...]:
-    """Those of the features that are observations."""
-    return tuple(each for each in _or_default(features) if not isinstance(each, Vectors))
-
-
-def _vectors(features: Sequence[Template | Vectors] | None) -> tuple[Vectors, ...]:
-    """Those of the features that are dense scores."""
-    return tuple(each for each in _or_default(features) if isinstance(each, Vectors))
+def _check_single_tokens(
+    encoding: str, parts: Any, outside: str, repeats: bool | None, max_length: Any
+) -> None:
+    """RAISES (ValueError): H045 for an unknown encoding, H462 for what is said of longer segments."""
+    if encoding not in CHOICES:
+        raise ValueError(Errors.H045.format(found=encoding, known=", ".join(CHOICES)))
+    defaults = {"parts": None, "outside": "token", "repeats": None, "max_length": None}
+    for name, found in zip(defaults, (parts, outside, repeats, max_length)):
+        if found != defaults[name]:
+            raise ValueError(ModelErrors.H462.format(name=name, found=found, encoding=encoding))
 
 
 def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:

@@ -62,3 +62,7 @@ class ModelErrors(metaclass=Coded):
         "share = {found} in [components.*.model.patterns], but must be a number above 0 and at most 1: of "
         "the label patterns that counts select, so many at most; or null, for all that promise enough."
     )
+    H462 = (
+        "{name} = {found!r} in [components.*.model], but segments have one token each where encoding = "
+        "'{encoding}'. Leave it out, or set encoding = 'segments'."
+    )

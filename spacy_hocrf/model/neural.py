@@ -1,4 +1,4 @@
-"""Any encoder of spaCy's under the exact model: `spacy-hocrf.NeuralSemiCRF.v1` and its kin.
+"""Any encoder of spaCy's under the exact model: the setting `tok2vec` of `spacy-hocrf.HighOrderCRF.v1`.
 
 An encoder gives every token an array of K - 1 numbers; times `scale`, and with a 1 added, it is the
 token's row. A *head* scores the row at one part of the segment, for each label: a dense score, whose
@@ -9,8 +9,7 @@ weights lie with all others.
 The sum is over heads. The encoder is a layer of the thinc Model, so that spaCy finds listeners in it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from itertools import pairwise, zip_longest
 from typing import Any, cast
 
@@ -22,133 +21,30 @@ from thinc.types import Floats2d
 from thinc.util import to_numpy
 
 from spacy_hocrf.features.config import checked_parts
-from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.features.vectors import Vectors, check_scale
-from spacy_hocrf.model.architectures import (
-    build_high_order_crf,
-    build_high_order_semi_crf,
-    build_high_order_tagger,
-    model_of,
-)
+from spacy_hocrf.features.vectors import check_scale
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import Head
-from spacy_hocrf.model.pattern_choice import COUNTS, Greedy
-from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.types import PARTS, Potentials
+from spacy_hocrf.types import PARTS
 
-__all__ = [
-    "build_neural_crf",
-    "build_neural_semi_crf",
-    "build_neural_tagger",
-    "encoder_of",
-    "silence",
-]
+__all__ = ["encoder_of", "encoder_with_heads", "silence"]
 
 FETCH: Callable[[object], NDArray[Any]] = to_numpy
 Matrix = NDArray[np.float64]
 Tok2Vec = Model[list[Doc], list[Floats2d]]
 
-SCALE = 0.1
-"""Numbers of spaCy's encoders are about 1 each, whatever their width."""
 
+def encoder_with_heads(
+    tok2vec: Tok2Vec, parts: Sequence[str], scale: float
+) -> tuple[Model[list[Doc], Matrix], list[tuple[str, Head]]]:
+    """An encoder as a layer of a model, and its heads with their names.
 
-def build_neural_semi_crf(
-    tok2vec: Tok2Vec,
-    features: Sequence[Template | Vectors] | None = None,
-    order: int | str | None = 1,
-    parts: Sequence[str] = ("tokens", "start", "end"),
-    scale: float = SCALE,
-    outside: str = "token",
-    repeats: bool | None = None,
-    max_length: int | Mapping[str, int] | None = None,
-    min_count: int = 1,
-    min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
-    unseen: bool = False,
-    unseen_transitions: bool = False,
-    scores: Mapping[str, Any] | None = None,
-) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.NeuralSemiCRF.v1`: segments of any length, scored by an encoder and by features.
-
-    tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token, such as
-        `spacy.HashEmbedCNN.v2` or `spacy.Tok2VecListener.v1`.
-    parts (Sequence[str]): where in a segment its arrays are scored: "tokens", "start", "end",
-        "inner".
-    scale (float): what the arrays are multiplied by. A prior with sigma on their weights is one with
-        scale · sigma on those of the arrays as they are.
-    The other arguments are those of `build_high_order_semi_crf`.
-    RAISES (ValueError): H030, H031, H043, H044, H140, H173, H241, H321 or H322 for settings out of
-        range.
+    RAISES (ValueError): H030, H031, H140 or H173 for settings out of range.
     """
-    model = build_high_order_semi_crf(
-        features,
-        order,
-        outside,
-        repeats,
-        max_length,
-        min_count,
-        min_pattern_count,
-        patterns,
-        unseen,
-        unseen_transitions,
-        scores,
-    )
-    return _with_encoder(model, tok2vec, parts, scale)
-
-
-def build_neural_crf(
-    tok2vec: Tok2Vec,
-    features: Sequence[Template | Vectors] | None = None,
-    order: int | str | None = 1,
-    scale: float = SCALE,
-    encoding: str = "bio",
-    min_count: int = 1,
-    min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
-    unseen: bool = False,
-    unseen_transitions: bool = False,
-    scores: Mapping[str, Any] | None = None,
-) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.NeuralCRF.v1`: segments of one token, scored by an encoder and by features.
-
-    tok2vec (Model[List[Doc], List[Floats2d]]): an array for every token.
-    scale (float): what the arrays are multiplied by.
-    The other arguments are those of `build_high_order_crf`.
-    """
-    model = build_high_order_crf(
-        features,
-        order,
-        encoding,
-        min_count,
-        min_pattern_count,
-        patterns,
-        unseen,
-        unseen_transitions,
-        scores,
-    )
-    return _with_encoder(model, tok2vec, ["tokens"], scale)
-
-
-def build_neural_tagger(
-    tok2vec: Tok2Vec,
-    features: Sequence[Template | Vectors] | None = None,
-    order: int | str | None = 1,
-    scale: float = SCALE,
-    min_count: int = 1,
-    min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
-    unseen: bool = False,
-    unseen_transitions: bool = False,
-    scores: Mapping[str, Any] | None = None,
-) -> Model[list[Doc], Potentials]:
-    """`spacy-hocrf.NeuralTagger.v1`: one label on every token. The arguments are those of
-    `build_neural_crf`.
-    """
-    model = build_high_order_tagger(
-        features, order, min_count, min_pattern_count, patterns, unseen, unseen_transitions, scores
-    )
-    return _with_encoder(model, tok2vec, ["tokens"], scale)
+    check_scale(scale)
+    encoder = encoder_of(tok2vec, scale)
+    names = [PARTS[part] for part in checked_parts(parts)]
+    return encoder, [(f"tok2vec.{name}", Head(encoder, name)) for name in names]
 
 
 def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]:
@@ -168,18 +64,6 @@ def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
     width (int): columns K.
     """
     encoder.attrs["silent"] = width
-
-
-def _with_encoder(
-    model: Model[list[Doc], Potentials], tok2vec: Tok2Vec, parts: Sequence[str], scale: float
-) -> Model[list[Doc], Potentials]:
-    """The same model with heads beside its features."""
-    check_scale(scale)
-    structure: Structure = model.attrs["structure"]
-    encoder, settings = encoder_of(tok2vec, scale), structure.settings
-    names = [PARTS[part] for part in checked_parts(parts)]
-    heads = [(f"tok2vec.{name}", Head(encoder, name)) for name in names]
-    return model_of(replace(settings, scores=(*settings.scores, *heads), encoder=encoder))
 
 
 def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:

@@ -60,19 +60,10 @@ class PipeMaker(Protocol):
         ...
 
 
-SEGMENTS = """
-outside = "token"
-repeats = null
-max_length = null"""
-
 DEFAULTS = """
 [model]
-@architectures = "spacy-hocrf.{architecture}.v1"
-order = "auto"{segments}
-min_count = 1
-min_pattern_count = 1
-unseen = false
-unseen_transitions = false
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
+encoding = "{encoding}"
 
 [model.features]
 @misc = "spacy-hocrf.Window.v1"
@@ -86,11 +77,9 @@ sigma = "auto"
 """
 
 
-def _defaults(
-    architecture: str, decoder: str, segments: str = "", **settings: Any
-) -> dict[str, Any]:
+def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
-    text = DEFAULTS.format(architecture=architecture, decoder=decoder, segments=segments)
+    text = DEFAULTS.format(encoding=encoding, decoder=decoder)
     return {**Config().from_str(text), "joint": None, "constraints": None, **settings}
 
 
@@ -98,9 +87,8 @@ def _defaults(
     "hocrf",
     assigns=["doc.ents", "token.ent_iob", "token.ent_type", "doc.spans"],
     default_config=_defaults(
-        "HighOrderSemiCRF",
+        "segments",
         "ExpectedF",
-        SEGMENTS,
         scores_key="hocrf",
         spans=False,
         n_best=0,
@@ -165,9 +153,8 @@ def make_hocrf(
     "hocrf_spans",
     assigns=["doc.spans"],
     default_config=_defaults(
-        "HighOrderSemiCRF",
+        "segments",
         "ExpectedF",
-        SEGMENTS,
         spans_key="sc",
         select="decoded",
         n_best=0,
@@ -227,7 +214,7 @@ def make_hocrf_spans(
     "hocrf_tagger",
     assigns=["token.tag"],
     default_config=_defaults(
-        "HighOrderTagger",
+        "tags",
         "Viterbi",
         scores=False,
         overwrite=False,

@@ -66,7 +66,7 @@ def test_init_config_and_fill_config_know_the_factory(work):
     (work / "small.cfg").write_text(SMALL, encoding="utf8")
     run_spacy("init", "fill-config", "small.cfg", "filled.cfg", cwd=work)
     filled = Config().from_disk(work / "filled.cfg", interpolate=False)["components"]["hocrf"]
-    assert filled["model"]["@architectures"] == "spacy-hocrf.HighOrderSemiCRF.v1"
+    assert filled["model"]["encoding"] == "segments"
     assert filled["trainer"]["sigma"] and filled["scores_key"] == "hocrf"
 
 

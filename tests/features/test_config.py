@@ -470,7 +470,7 @@ def test_without_a_block_the_default_is_the_window():
 def test_blocks_of_a_users_own_replace_the_default_window_wholesale():
     own = BLOCKS.replace("[features", "[components.hocrf.model.features")
     config = Config().from_str(
-        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}'
+        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderCRF.v1"\n{own}'
     )
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)
     assert names(features_of(nlp))[:5] == [
@@ -487,7 +487,7 @@ def test_nothing_is_added_beside_a_window_of_a_config():
     own = BLOCKS.replace("[features", "[components.hocrf.model.features")
     window = "[components.hocrf.model.features.*.third]\n@misc = 'spacy-hocrf.Window.v1'\nlengths = false"
     config = Config().from_str(
-        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"\n{own}'
+        f'{NLP}\n[components.hocrf.model]\n@architectures = "spacy-hocrf.HighOrderCRF.v1"\n{own}'
         + window.replace("'", '"')
     )
     nlp = spacy.util.load_model_from_config(config, auto_fill=True, validate=True)

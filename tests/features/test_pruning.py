@@ -10,7 +10,7 @@ from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 
 MODEL = {
-    "@architectures": "spacy-hocrf.HighOrderSemiCRF.v1",
+    "@architectures": "spacy-hocrf.HighOrderCRF.v1",
     "order": 3,
     "features": FEATURES,
 }

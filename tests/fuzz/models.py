@@ -66,24 +66,28 @@ SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
 MODELS = {  # factory, its model, and other settings
     "semi-CRF of order 2": (
         "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": SEGMENTS, "order": 2},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": SEGMENTS, "order": 2},
         {},
     ),
     "semi-CRF, outside runs": (
         "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run"},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run"},
         {},
     ),
-    "CRF, bio": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}, {}),
+    "CRF, bio": (
+        "hocrf",
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2},
+        {},
+    ),
     "tagger": ("hocrf_tagger", {}, {}),
     "clusters": (
         "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": CLUSTERS},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": CLUSTERS},
         {},
     ),
     "word vectors": (
         "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": VECTORS},
+        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": VECTORS},
         {},
     ),
     "settings that are chosen": ("hocrf", {}, {"trainer": AUTO}),

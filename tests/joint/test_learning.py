@@ -41,7 +41,7 @@ pipeline = ["hocrf"]
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 order = 1
 
 [components.hocrf.model.features]

@@ -25,11 +25,12 @@ TEMPLATES = [
     *make_transition(1),
 ]
 PATTERNS = ((0,), (1,), (0, 1), (1, 0))
-NAMES = ["HighOrderSemiCRF", "HighOrderCRF", "HighOrderTagger"]
+NAMES = ["segments", "bio", "tags"]
 
 
-def build(name, **settings):
-    return registry.architectures.get(f"spacy-hocrf.{name}.v1")(TEMPLATES, **settings)
+def build(encoding, features=TEMPLATES, **settings):
+    build_one = registry.architectures.get("spacy-hocrf.HighOrderCRF.v1")
+    return build_one(features, **{"encoding": encoding, **settings})
 
 
 def learnt(model, docs):
@@ -59,7 +60,7 @@ def docs():
     return [Doc(vocab, words=list(text)) for text in ("xyzx", "", "zy")]
 
 
-@pytest.mark.parametrize("name", ["HighOrderSemiCRF", "HighOrderTagger"])
+@pytest.mark.parametrize("name", ["segments", "tags"])
 def test_forward_gives_the_potentials_and_backprop_the_gradient(docs, name):
     model = build(name)
     structure = learnt(model, docs)
@@ -86,7 +87,7 @@ def test_forward_gives_the_potentials_and_backprop_the_gradient(docs, name):
 
 
 def test_predicting_does_not_need_the_gradient(docs):
-    model = build("HighOrderSemiCRF")
+    model = build("segments")
     learnt(model, docs)
     assert_allclose(model.predict(docs).token, model.begin_update(docs)[0].token)
     assert model.predict([]).offsets.tolist() == [0]
@@ -94,7 +95,7 @@ def test_predicting_does_not_need_the_gradient(docs):
 
 def test_a_model_before_training_says_so(docs):
     with pytest.raises(ValueError, match=r"H042"):
-        build("HighOrderCRF").predict(docs)
+        build("bio").predict(docs)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -109,18 +110,18 @@ def test_weights_are_float32_and_on_the_cpu(name):
     "name, given, expected",
     [
         (
-            "HighOrderSemiCRF",
+            "segments",
             {"outside": "run", "max_length": {"A": 3}},
             {"encoding": "segments", "outside": "run"},
         ),
         (
-            "HighOrderSemiCRF",
+            "segments",
             {"max_length": 0, "repeats": False},
             {"max_length": 0, "repeats": False},
         ),
-        ("HighOrderCRF", {"encoding": "bieso", "order": 3}, {"encoding": "bieso", "order": 3}),
+        ("bieso", {"order": 3}, {"encoding": "bieso", "order": 3}),
         (
-            "HighOrderTagger",
+            "tags",
             {"min_count": 2, "unseen": True},
             {"encoding": "tags", "min_count": 2, "unseen": True},
         ),
@@ -152,7 +153,7 @@ def test_weights_are_float32_and_on_the_cpu(name):
 def test_settings_reach_the_structure(name, given, expected):
     settings = build(name, **given).attrs["structure"].settings
     assert settings.templates == tuple(
-        t for t in TEMPLATES if name == "HighOrderSemiCRF" or t.part in (TOKEN, CONST)
+        t for t in TEMPLATES if name == "segments" or t.part in (TOKEN, CONST)
     )
     assert {key: getattr(settings, key) for key in expected} == expected
 
@@ -162,17 +163,17 @@ def test_settings_reach_the_structure(name, given, expected):
     [
         *((name, {"order": -1}, ["H241", "order = -1 in [components.*.model]"]) for name in NAMES),
         *((name, {"order": 10**9}, ["H241", "order = 1000000000", "0 to 1,000"]) for name in NAMES),
-        ("HighOrderSemiCRF", {"outside": "runs"}, ["H043", "'runs'", "'token' or 'run'"]),
+        ("segments", {"outside": "runs"}, ["H043", "'runs'", "'token' or 'run'"]),
         *((name, {"min_count": 0}, ["H044", "min_count is 0", "at least 1"]) for name in NAMES),
         *((name, {"min_pattern_count": 0}, ["H044", "min_pattern_count is 0"]) for name in NAMES),
-        ("HighOrderSemiCRF", {"max_length": -1}, ["H044", "max_length is -1", "at least 0"]),
+        ("segments", {"max_length": -1}, ["H044", "max_length is -1", "at least 0"]),
         (
-            "HighOrderSemiCRF",
+            "segments",
             {"max_length": {"A": 2, "B": -3}},
             ["H044", "max_length is", "-3", "at least 0"],
         ),
         *(
-            ("HighOrderSemiCRF", {"max_length": bad}, ["H044", "max_length", repr(bad), "whole"])
+            ("segments", {"max_length": bad}, ["H044", "max_length", repr(bad), "whole"])
             for value in (2**31, 10**400, -(2**70), "3", 2.7, 3.0, True, [3], None)
             for bad in (value, {"A": 2, "B": value})
             if bad is not None
@@ -210,7 +211,17 @@ def test_settings_reach_the_structure(name, given, expected):
             )
             for name in NAMES
         ),
-        ("HighOrderCRF", {"encoding": "bilou"}, ["H045", "'bilou'", "io, bio, bieso"]),
+        *(
+            (name, {setting: found}, ["H462", f"{setting} = {found!r}", f"'{name}'"])
+            for name in ("io", "bio", "bieso", "tags")
+            for setting, found in (
+                ("outside", "run"),
+                ("repeats", False),
+                ("max_length", 3),
+                ("parts", ["start"]),
+            )
+        ),
+        ("bilou", {}, ["H045", "'bilou'", "segments, io, bio, bieso, tags"]),
     ],
 )
 def test_a_bad_setting_is_named_with_the_choices(name, given, parts):
@@ -220,19 +231,17 @@ def test_a_bad_setting_is_named_with_the_choices(name, given, parts):
         assert part in str(caught.value)
 
 
-@pytest.mark.parametrize("name", ["HighOrderCRF", "HighOrderTagger"])
+@pytest.mark.parametrize("name", ["bio", "tags"])
 def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
     parts = ("tokens", "start", "end", "inner")
     templates = make_token(["ORTH"], parts=parts) + make_token(["NORM"], parts=["end"])
-    settings = (
-        registry.architectures.get(f"spacy-hocrf.{name}.v1")(templates).attrs["structure"].settings
-    )
+    settings = build(name, templates).attrs["structure"].settings
     assert [template.name for template in settings.templates] == ["ORTH[0]", "end:NORM[0]"]
 
 
 @pytest.mark.parametrize("longest", [2**31 - 1, {"A": 2**31 - 1, "B": 0}])
 def test_the_largest_limit_is_kept(longest):
-    settings = build("HighOrderSemiCRF", max_length=longest).attrs["structure"].settings
+    settings = build("segments", max_length=longest).attrs["structure"].settings
     assert settings.limit("A", 5) == 2**31 - 1
 
 

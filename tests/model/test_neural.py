@@ -14,17 +14,17 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.model.neural import encoder_of
 
-NAMES = ["NeuralSemiCRF", "NeuralCRF", "NeuralTagger"]
+ENCODINGS = ["segments", "io", "tags"]
 
 
 def log_z(model, docs):
     return log_partition(model.predict(docs), automaton_of(model)).sum()
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_gradient_of_the_encoder_matches_central_differences(name):
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_gradient_of_the_encoder_matches_central_differences(encoding):
     tok2vec = toy()
-    model = build(name, tok2vec)
+    model = build(encoding, tok2vec)
     docs = texts()
     potentials, backprop = model.begin_update(docs)
     assert backprop(expectations(potentials, automaton_of(model))) == []
@@ -35,15 +35,15 @@ def test_the_gradient_of_the_encoder_matches_central_differences(name):
         assert_allclose(gradient[index], found, rtol=1e-5, atol=1e-8)
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_the_gradient_of_the_heads_matches_central_differences(name):
-    model = build(name, toy())
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_the_gradient_of_the_heads_matches_central_differences(encoding):
+    model = build(encoding, toy())
     structure, docs = model.attrs["structure"], texts()
     batch = structure.compile(structure.observe(docs), structure.allowed(docs))
     potentials, backprop = model.begin_update(docs)
     backprop(expectations(potentials, automaton_of(model)))
     gradient, weights = model.get_grad("W"), weights_of(model)
-    heads = len(PARTS) if name == "NeuralSemiCRF" else 1
+    heads = len(PARTS) if encoding == "segments" else 1
     assert structure.n_dense == heads * (WIDTH + 1) * 2
     for f in range(len(weights)):
         found = central(
@@ -66,7 +66,7 @@ def test_the_gradient_through_a_convolution_matches_differences_along_a_line():
     )
     docs = texts()[::2]
     tok2vec.initialize(X=docs)
-    model = build("NeuralSemiCRF", tok2vec)
+    model = build("segments", tok2vec)
     potentials, backprop = model.begin_update(docs)
     backprop(expectations(potentials, automaton_of(model)))
     rng, step, slope, moves = np.random.default_rng(3), 5e-5, 0.0, []
@@ -84,10 +84,10 @@ def test_the_gradient_through_a_convolution_matches_differences_along_a_line():
     assert_allclose(slope, (ends[0] - ends[1]) / (2 * step), rtol=1e-3)  # all in float32
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("encoding", ENCODINGS)
 @pytest.mark.parametrize("text", ["x", "xyz", "zzxyx"])
-def test_log_z_with_random_heads_matches_enumeration(name, text):
-    model = build(name, toy(seed=len(text)))
+def test_log_z_with_random_heads_matches_enumeration(encoding, text):
+    model = build(encoding, toy(seed=len(text)))
     doc = Doc(spacy.blank("en").vocab, words=list(text))
     structure, potentials = model.attrs["structure"], model.predict([doc])
     scheme = structure.scheme
@@ -96,7 +96,7 @@ def test_log_z_with_random_heads_matches_enumeration(name, text):
 
 
 def test_heads_add_rows_times_their_weights_to_their_part():
-    model, docs = build("NeuralSemiCRF", toy()), texts()
+    model, docs = build("segments", toy()), texts()
     structure, weights = model.attrs["structure"], weights_of(model)
     rows, _ = model.layers[0](docs, False)
     assert rows.shape == (6, WIDTH + 1) and (rows[:, -1] == 1).all()
@@ -118,7 +118,7 @@ def test_training_and_predicting_ask_the_encoder_once_for_all_heads():
         asked.append((len(docs), is_train))
         return [np.ones((len(doc), 2)) for doc in docs], lambda gradients: []
 
-    model = build("NeuralSemiCRF", Model("counting", forward))
+    model = build("segments", Model("counting", forward))
     asked.clear()
     model.predict(texts())
     model.begin_update(texts())
@@ -128,7 +128,7 @@ def test_training_and_predicting_ask_the_encoder_once_for_all_heads():
 
 def test_the_encoder_is_a_layer_that_spacy_finds():
     tok2vec = toy()
-    model = build("NeuralSemiCRF", tok2vec)
+    model = build("segments", tok2vec)
     assert tok2vec in list(model.walk()) and model.get_ref("tok2vec") is tok2vec
 
 
@@ -158,7 +158,7 @@ def test_an_encoder_that_leaves_out_a_text_is_refused():
 
 def test_rows_of_another_width_than_in_training_are_refused():
     tok2vec = toy()
-    model = build("NeuralSemiCRF", tok2vec)
+    model = build("segments", tok2vec)
     tok2vec.set_param("E", np.zeros((8, WIDTH + 1)))
     with pytest.raises(ValueError, match=r"H176.*4 x 4.*expected 4 x 3"):
         model.predict(texts())
@@ -168,16 +168,16 @@ def test_rows_of_another_width_than_in_training_are_refused():
 
 def test_settings_are_checked():
     with pytest.raises(ValueError, match=r"H031"):
-        build("NeuralSemiCRF", toy(), parts=["middle"])
-    for name in NAMES:
+        build("segments", toy(), parts=["middle"])
+    for encoding in ENCODINGS:
         with pytest.raises(ValueError, match=r"H173"):
-            build(name, toy(), scale=0)
+            build(encoding, toy(), scale=0)
 
 
 def test_rows_are_the_arrays_times_the_scale_and_a_one():
     doc = texts()[0]
     (array,) = toy().predict([doc])
-    rows = build("NeuralTagger", toy(), scale=0.5).layers[0].predict([doc])
+    rows = build("tags", toy(), scale=0.5).layers[0].predict([doc])
     assert_allclose(rows, np.concatenate([0.5 * array, np.ones((4, 1))], axis=1))
 
 

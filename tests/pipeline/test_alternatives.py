@@ -154,7 +154,7 @@ def test_readings_are_found_when_they_are_asked_for(of_every_kind):
 
 # Through the component
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": 2}
+SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}
 CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
 
 

@@ -27,7 +27,7 @@ from spacy_hocrf.training.margin import MaxMarginTrainer
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
 AUTO = {**LBFGS, "sigma": "auto"}
-ORDER = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": "auto"}
+ORDER = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": "auto"}
 SIGMAS = (0.3, 1.0, 3.0)
 
 
@@ -222,10 +222,7 @@ def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypat
 @pytest.mark.parametrize("kind", MODELS)
 def test_settings_of_every_kind_of_model_are_chosen(kind):
     factory, model = MODELS[kind]
-    kinds = {"tagger": "HighOrderTagger", "CRF": "HighOrderCRF"}
-    architecture = kinds.get(kind.split(",")[0], "HighOrderSemiCRF")
-    model = {"@architectures": f"spacy-hocrf.{architecture}.v1", **model, "order": "auto"}
-    _, pipe = initialized(factory=factory, trainer=AUTO, model=model)
+    _, pipe = initialized(factory=factory, trainer=AUTO, model={**model, "order": "auto"})
     assert pipe.choice.documents == 24 and pipe.choice.sigma in LBFGSTrainer.candidates
     assert pipe.structure.settings.order == pipe.choice.order
 

@@ -26,7 +26,8 @@ pipeline = ["hocrf"]
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "ARCHITECTURE"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
+encoding = "ENCODING"
 order = 1
 
 [components.hocrf.model.features]
@@ -61,7 +62,7 @@ threads = 1
 [components.hocrf.decoder]
 @misc = "spacy-hocrf.Viterbi.v1"
 """
-SEMI, CRF = "spacy-hocrf.HighOrderSemiCRF.v1", "spacy-hocrf.HighOrderCRF.v1"
+SEMI, CRF = "segments", "bio"
 PEOPLE = "ada alan grace emmy carl lovelace turing hopper friedrich gauss edsger dijkstra"
 PLACES = "london new york paris san jose rome"
 
@@ -75,8 +76,8 @@ def paths(tmp_path):
     return path
 
 
-def untrained(paths, architecture=SEMI, vectors=True):
-    config = CONFIG.replace("ARCHITECTURE", architecture).replace("BROWN", str(paths))
+def untrained(paths, encoding=SEMI, vectors=True):
+    config = CONFIG.replace("ENCODING", encoding).replace("BROWN", str(paths))
     nlp = load_model_from_config(Config().from_str(config), auto_fill=True)
     if vectors:
         words = (PEOPLE + " " + PLACES).title().split()
@@ -85,8 +86,8 @@ def untrained(paths, architecture=SEMI, vectors=True):
     return nlp
 
 
-def trained(paths, architecture=SEMI):
-    nlp = untrained(paths, architecture)
+def trained(paths, encoding=SEMI):
+    nlp = untrained(paths, encoding)
     data = examples(nlp)
     nlp.initialize(lambda: data)
     fit(nlp, data)
@@ -98,11 +99,11 @@ def spans_of(nlp):
     return [(found(doc), entity_scores(doc).tolist()) for doc in nlp.pipe(texts)]
 
 
-@pytest.mark.parametrize("architecture", [SEMI, CRF])
+@pytest.mark.parametrize("encoding", [SEMI, CRF])
 def test_a_loaded_model_needs_nothing_that_its_clusters_were_made_of(
-    paths, tmp_path, architecture, monkeypatch
+    paths, tmp_path, encoding, monkeypatch
 ):
-    nlp = trained(paths, architecture)
+    nlp = trained(paths, encoding)
     expected = spans_of(nlp)
     assert expected[-1][0] == [(0, 2, "PERSON"), (4, 5, "PLACE")]  # words of no training text
     nlp.to_disk(tmp_path / "model")
@@ -111,7 +112,7 @@ def test_a_loaded_model_needs_nothing_that_its_clusters_were_made_of(
         monkeypatch.setitem(sys.modules, name, None)
     assert spans_of(spacy.load(tmp_path / "model")) == expected
     pipe = nlp.get_pipe("hocrf")
-    bare = untrained(paths, architecture, vectors=False)
+    bare = untrained(paths, encoding, vectors=False)
     bare.get_pipe("hocrf").from_bytes(pipe.to_bytes())
     assert spans_of(bare) == expected
     assert bare.get_pipe("hocrf").to_bytes() == pipe.to_bytes()

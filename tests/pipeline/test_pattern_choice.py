@@ -11,10 +11,10 @@ from spacy_hocrf.pipeline import survey as surveying
 from spacy_hocrf.pipeline.persistence import _described
 from spacy_hocrf.types import CONST
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1"}
+SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1"}
 RUNS = {**SEMI, "outside": "run"}
 BIO = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
-TAGS = {"@architectures": "spacy-hocrf.HighOrderTagger.v1"}
+TAGS = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "tags"}
 NAMED = [["PERSON", "O", "PLACE"], ["PLACE", "O"]]
 
 

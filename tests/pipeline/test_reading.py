@@ -136,7 +136,7 @@ def test_patterns_are_found_wherever_their_last_segment_begins(problems):
 
 # Through the component
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "order": 2}
+SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}
 CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
 
 

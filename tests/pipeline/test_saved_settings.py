@@ -143,7 +143,7 @@ def test_variables_are_no_dollar_signs_and_what_they_stand_for_may_have_some():
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 order = 1
 max_length = ${vars.few}
 

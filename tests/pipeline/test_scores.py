@@ -29,7 +29,8 @@ pipeline = ["hocrf"]
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "ARCHITECTURE"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
+encoding = "ENCODING"
 order = 1
 
 [components.hocrf.model.features]
@@ -47,13 +48,13 @@ parts = ["tokens", "start"]
 @misc = "spacy-hocrf.LBFGS.v1"
 sigma = 1.0
 """
-SEMI, CRF = "spacy-hocrf.HighOrderSemiCRF.v1", "spacy-hocrf.HighOrderCRF.v1"
+SEMI, CRF = "segments", "bio"
 WIDTH = 5
 
 
-def untrained(architecture=SEMI, width=WIDTH, trainer=None):
+def untrained(encoding=SEMI, width=WIDTH, trainer=None):
     """A pipeline whose vocabulary has vectors of the words of the corpus, some of zeros."""
-    config = Config().from_str(CONFIG.replace("ARCHITECTURE", architecture))
+    config = Config().from_str(CONFIG.replace("ENCODING", encoding))
     if trainer:
         config["components"]["hocrf"]["trainer"] = {"@misc": trainer}
     nlp = load_model_from_config(config, auto_fill=True)
@@ -65,8 +66,8 @@ def untrained(architecture=SEMI, width=WIDTH, trainer=None):
     return nlp
 
 
-def trained(architecture=SEMI, steps=100):
-    nlp = untrained(architecture)
+def trained(encoding=SEMI, steps=100):
+    nlp = untrained(encoding)
     data = examples(nlp)
     nlp.initialize(lambda: data)
     fit(nlp, data, steps)
@@ -80,11 +81,11 @@ def spans_of(nlp):
     ]
 
 
-@pytest.mark.parametrize("architecture, blocks", [(SEMI, 4), (CRF, 2)])
+@pytest.mark.parametrize("encoding, blocks", [(SEMI, 4), (CRF, 2)])
 def test_a_saved_and_loaded_pipeline_finds_the_same_with_the_same_probabilities(
-    architecture, blocks, tmp_path
+    encoding, blocks, tmp_path
 ):
-    nlp = trained(architecture)
+    nlp = trained(encoding)
     structure = nlp.get_pipe("hocrf").structure
     # every part of a segment of one token is the token
     assert structure.n_dense == blocks * (WIDTH + 1) * structure.scheme.n_labels

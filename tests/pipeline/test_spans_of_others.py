@@ -26,7 +26,7 @@ spans_key = "ruler"
 factory = "hocrf"
 
 [components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderSemiCRF.v1"
+@architectures = "spacy-hocrf.HighOrderCRF.v1"
 order = 1
 
 [components.hocrf.model.features]

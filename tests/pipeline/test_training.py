@@ -39,7 +39,7 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.warnings import Warnings
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
-SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "features": FEATURES}
+SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES}
 
 
 def beside_basics(block):

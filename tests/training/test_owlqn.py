@@ -120,7 +120,8 @@ def test_the_optimum_is_that_of_crfsuite(tmp_path):
     """The same features under the same c1: CRFsuite's loss at its end is ours."""
     pycrfsuite = pytest.importorskip("pycrfsuite", reason="needs the extra benchmark")
     model = {
-        "@architectures": "spacy-hocrf.HighOrderTagger.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "encoding": "tags",
         "order": 1,
         "features": {
             "@misc": "spacy-hocrf.Features.v1",

@@ -76,7 +76,7 @@ def import_package() -> dict:
     begun = time.process_time()
     load("spacy_factories", "hocrf")
     plugin = time.process_time() - begun
-    load("spacy_architectures", "spacy-hocrf.HighOrderSemiCRF.v1")
+    load("spacy_architectures", "spacy-hocrf.HighOrderCRF.v1")
     load("spacy_misc", "spacy-hocrf.Features.v1")
     load("spacy_misc", "spacy-hocrf.LBFGS.v1")
     spacy.blank("en").add_pipe("hocrf")

@@ -94,7 +94,8 @@ def crf(
         reads it again each time.
     """
     model = {
-        "@architectures": "spacy-hocrf.HighOrderTagger.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
+        "encoding": "tags",
         "order": order,
         "features": features(order),
         "unseen": unseen,
@@ -121,7 +122,7 @@ def semi_crf(
     longest (int): stretches are cut to so many tokens, so that a small limit suffices; 0 for never.
     """
     model = {
-        "@architectures": "spacy-hocrf.HighOrderSemiCRF.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
         "order": order,
         "max_length": max_length,
         "features": features(order),

@@ -48,7 +48,7 @@ KINDS = (
     Kind("CRF, bio", {"encoding": "bio"}),
     Kind("CRF, io", {"encoding": "io"}),
     Kind("CRF, bieso", {"encoding": "bieso"}),
-    Kind("semi-CRF", {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "encoding": None}),
+    Kind("semi-CRF", {"encoding": "segments"}),
 )
 
 
@@ -108,8 +108,7 @@ def main(
 def adapt(config: dict[str, Any], kind: Kind, order: int) -> dict[str, Any]:
     """The component's config with another kind of model and another order."""
     config = copy.deepcopy({key: value for key, value in config.items() if key != "factory"})
-    model = {**config["model"], **kind.model, "order": order}
-    return {**config, "model": {key: value for key, value in model.items() if value is not None}}
+    return {**config, "model": {**config["model"], **kind.model, "order": order}}
 
 
 def train(config: dict[str, Any], path: Path) -> tuple[Language, dict[str, Any]]:

@@ -101,7 +101,7 @@ def config_of(system: str, order: int) -> dict[str, Any]:
     if system == "none":
         return {"model": {"order": order}}
     neural = {
-        "@architectures": "spacy-hocrf.NeuralSemiCRF.v1",
+        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
         "order": order,
         "features": {"@misc": "spacy-hocrf.Window.v1"},
         "tok2vec": ENCODER,

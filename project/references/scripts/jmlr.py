@@ -30,7 +30,7 @@ from common.training import iterate, read_docs, read_examples
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
-    True: {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "repeats": False},
+    True: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "repeats": False},
 }
 
 VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}

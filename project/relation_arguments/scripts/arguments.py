@@ -35,7 +35,7 @@ OUTSIDE = "O"
 
 CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}
 BIO = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
-SEMI = {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "outside": "run", "repeats": False}
+SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run", "repeats": False}
 
 
 class System(NamedTuple):

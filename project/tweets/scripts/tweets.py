@@ -39,10 +39,9 @@ OnlyOption = Annotated[
 
 KINDS: dict[str, dict[str, Any]] = {
     "CRF, bieso": {},
-    "semi-CRF": {"@architectures": "spacy-hocrf.HighOrderSemiCRF.v1", "encoding": None},
+    "semi-CRF": {"encoding": "segments"},
 }
-"""Settings of [components.hocrf.model] other than the config's, None for those that are left out.
-"""
+"""Settings of [components.hocrf.model] other than the config's."""
 
 DECODERS: dict[str, dict[str, Any]] = spacy.util.load_config(
     Path(__file__).parents[1] / "configs" / "decoders.cfg"
@@ -103,8 +102,7 @@ def make_pipeline(
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
-    model = {**config["model"], **KINDS[kind]}
-    config["model"] = {key: value for key, value in model.items() if value is not None}
+    config["model"].update(KINDS[kind])
     if "sigma" in config["trainer"]:
         config["trainer"]["sigma"] = SIGMAS.get(corpus, config["trainer"]["sigma"])
     if seed is not None:
