@@ -9,8 +9,8 @@ import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,13 +37,14 @@ from spacy_hocrf.links.tasks import LinkTask
 from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.pipeline.annotators import annotated, validated
-from spacy_hocrf.pipeline.archive import Payload, read_bytes, read_files, write_bytes, write_files
+from spacy_hocrf.pipeline.archive import Payload
+from spacy_hocrf.pipeline.storage import StoredPipe
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["LinkPipe"]
 
 
-class LinkPipe(Pipe):
+class LinkPipe(StoredPipe, Pipe):
     """`hocrf_links`; see the factory for its settings.
 
     RAISES (ValueError): H295 for items, pairs, features or a decoder of another kind, H298 for an
@@ -156,7 +157,7 @@ class LinkPipe(Pipe):
                 warnings.warn(Warnings.W032.format(found=name, name=self.name), stacklevel=2)
         known = tuple(known_keys(each, self.features.min_count) for each in seen)
         empty = LinkModel(known, tuple(self.features.scales[: self.order]), np.zeros(0))
-        self._become(replace(empty, weights=np.zeros(int(empty.ends[-1]))))
+        self._adopt(replace(empty, weights=np.zeros(int(empty.ends[-1]))))
 
     def update(
         self,
@@ -271,49 +272,21 @@ class LinkPipe(Pipe):
 
     # Persistence
 
-    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Settings, numbers and weights; not the perceptron's state."""
-        return write_bytes(self._payload())
-
-    def from_bytes(self, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> "LinkPipe":
-        """Replace everything learnt.
-
-        RAISES (ValueError): H052, H053, H134 or H302 for damaged data, H301 for other settings,
-            H307 for what another component has saved; nothing has changed then.
-        """
-        self._load(read_bytes(bytes_data))
-        return self
-
-    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """As `to_bytes`, into a folder; an interruption leaves the older model there."""
-        write_files(self._payload(), Path(path))
-
-    def from_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> "LinkPipe":
-        """As `from_bytes`."""
-        self._load(read_files(Path(path)))
-        return self
-
     def _payload(self) -> Payload:
         model = None if self._learnt is None else self._trained()
         return to_payload(model, self.features, self.order)
 
-    def _load(self, payload: Payload) -> None:
-        self._become(read_links(payload, self.features, self.order, self.name))
+    def _become(self, payload: Payload) -> None:
+        self._adopt(read_links(payload, self.features, self.order, self.name))
 
-    def _become(self, model: LinkModel | None) -> None:
+    def _adopt(self, model: LinkModel | None) -> None:
         self._learnt = model
         self._perceptron = (
             None if model is None else GraphPerceptron([], model.weights, bounded=self.bounded)
         )
         self._averaged = True
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def _untrained(self) -> Callable[[], "LinkPipe"]:
         names = ("items", "pairs", "features", "decoder", "attribute", "group_by", "order")
         settings = {name: getattr(self, name) for name in (*names, "bounded", "scorer")}
-        return _unpickle, (type(self), self.vocab, self.name, settings, self.to_bytes())
-
-
-def _unpickle(
-    cls: type[LinkPipe], vocab: Vocab, name: str, settings: dict[str, Any], state: bytes
-) -> LinkPipe:
-    return cls(vocab, name, **settings).from_bytes(state)
+        return partial(type(self), self.vocab, self.name, **settings)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from spacy.pipeline import TrainablePipe
+
 from spacy_hocrf.model.structure import token_batches
 from spacy_hocrf.pipeline.storage import StoredPipe
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["AnsweringPipe"]
 
 
-class AnsweringPipe(StoredPipe):
+class AnsweringPipe(StoredPipe, TrainablePipe):
     """A component that answers questions about single Docs.
 
     _scores (bool): compute the probability of every span.

@@ -9,7 +9,7 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
@@ -21,6 +21,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.pipeline.annotating import AnnotatingPipe, checked_threshold
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
@@ -51,7 +52,7 @@ class SegmentationPipe(AnnotatingPipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
-    model (Model[List[Doc], Potentials]): one of the registered architectures.
+    model (Model[List[Doc], Potentials]): what `spacy-hocrf.HighOrderCRF.v1` makes.
     name (str): name in the pipeline.
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
@@ -384,6 +385,10 @@ class SegmentationPipe(AnnotatingPipe):
         for name, keeper in keepers.items():
             keeper.adopt(model.extra.get(name))
 
+    def _untrained(self) -> Callable[[], "SegmentationPipe"]:
+        known = self.vocab, self.structure.settings, self.name, self._settings()
+        return partial(_component, type(self), *known)
+
     def _settings(self) -> dict[str, Any]:
         """The arguments that make another component of this kind, besides vocab, model and name."""
         return {
@@ -395,3 +400,13 @@ class SegmentationPipe(AnnotatingPipe):
             "constraints": self.constraints,
             **self.cfg,
         }
+
+
+def _component(
+    cls: "type[SegmentationPipe]",
+    vocab: Vocab,
+    model: Settings,
+    name: str,
+    settings: Mapping[str, Any],
+) -> "SegmentationPipe":
+    return cls(vocab, model_of(model), name, **settings)

@@ -115,7 +115,7 @@ def make_hocrf(
 ) -> "SegmentationPipe":
     """Segments as `doc.ents`.
 
-    model (Model[List[Doc], Potentials]): one of the registered architectures.
+    model (Model[List[Doc], Potentials]): what `spacy-hocrf.HighOrderCRF.v1` makes.
     trainer (Trainer): one of the registered trainers.
     decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.ExpectedF.v1`.
     joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes

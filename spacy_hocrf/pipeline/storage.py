@@ -9,16 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from spacy.pipeline import TrainablePipe
-
-from spacy_hocrf.model.architectures import model_of
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from spacy.vocab import Vocab
-
-    from spacy_hocrf.model.structure import Settings, Structure
     from spacy_hocrf.pipeline.archive import Payload
 
 __all__ = ["StoredPipe"]
@@ -26,18 +19,20 @@ __all__ = ["StoredPipe"]
 Pipe = TypeVar("Pipe", bound="StoredPipe")
 
 
-class StoredPipe(TrainablePipe):
+class StoredPipe:
     """A component that says what it has learnt, `_payload`, and that can become that, `_become`."""
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Settings, labels, features and weights; neither the corpus nor the optimiser's state."""
+        """Settings and what is learnt; neither the corpus nor the state of training."""
         from spacy_hocrf.pipeline.archive import write_bytes
 
         return write_bytes(self._payload())
 
     def from_bytes(self: Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Pipe:
-        """Replace everything learnt. RAISES (ValueError): H039, H052, H053 or H054; nothing has
-        changed then.
+        """Replace everything learnt.
+
+        RAISES (ValueError): H052, H053 or H134 for damaged data, H039, H054, H301, H302 or H307 for what a
+            component with other settings has saved; nothing has changed then.
         """
         from spacy_hocrf.pipeline.archive import read_bytes
 
@@ -57,15 +52,6 @@ class StoredPipe(TrainablePipe):
         self._become(read_files(Path(path)))
         return self
 
-    @property
-    def structure(self) -> Structure:
-        """Of the model."""
-        raise NotImplementedError
-
-    def _settings(self) -> dict[str, Any]:
-        """The arguments that make another component of this kind, besides vocab, model and name."""
-        raise NotImplementedError
-
     def _payload(self) -> Payload:
         """All that there is to save."""
         raise NotImplementedError
@@ -74,12 +60,13 @@ class StoredPipe(TrainablePipe):
         """Replace everything learnt, or nothing if the model is refused."""
         raise NotImplementedError
 
+    def _untrained(self) -> Callable[[], StoredPipe]:
+        """What makes another component with these settings, and can be pickled."""
+        raise NotImplementedError
+
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        settings = self.vocab, self.structure.settings, self.name, self._settings()
-        return _unpickle, (type(self), *settings, self.to_bytes())
+        return _unpickle, (self._untrained(), self.to_bytes())
 
 
-def _unpickle(
-    cls: type[Pipe], vocab: Vocab, model: Settings, name: str, settings: Any, state: bytes
-) -> Pipe:
-    return cls(vocab, model_of(model), name, **settings).from_bytes(state)
+def _unpickle(untrained: Callable[[], StoredPipe], state: bytes) -> StoredPipe:
+    return untrained().from_bytes(state)
