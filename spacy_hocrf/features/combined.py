@@ -14,6 +14,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import make_segment
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.segments import TransitionTemplate
+from spacy_hocrf.features.vectors import Vectors
 
 __all__ = ["Complete", "Named", "make_features", "make_label_patterns"]
 
@@ -85,4 +86,4 @@ def _merged(blocks: Sequence[Sequence[AnyNamed]]) -> dict[str, AnyNamed]:
 
 
 def _optional(each: object) -> bool:
-    return bool(getattr(each, "optional", False))
+    return isinstance(each, Vectors) and each.optional

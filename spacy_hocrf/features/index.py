@@ -22,7 +22,7 @@ from spacy_hocrf.features.rows import rows_by_token
 from spacy_hocrf.features.saved import check_arrays, patterns_to
 from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.templates import Events, Found, Template, spell
+from spacy_hocrf.features.templates import Events, Found, Template, spelled
 from spacy_hocrf.features.tokens import EDGE, TokenBatch
 from spacy_hocrf.types import (
     CONST,
@@ -73,7 +73,7 @@ class FeatureIndex:
         )
         self.observers = observers_of(self.templates)
         self._plan, self._others = planned(self.observers)
-        reads = (getattr(template, "attributes", ()) for template in self.templates)
+        reads = (getattr(each, "attributes", ()) for each in self.templates)
         self.attributes = tuple(dict.fromkeys(name for names in reads for name in names))
         self.feature_offsets = np.zeros(1, dtype=np.int64)
         self.feature_template = np.zeros(0, dtype=np.int32)
@@ -231,12 +231,8 @@ class FeatureIndex:
         observation = int(np.searchsorted(self.feature_offsets, feature, side="right")) - 1
         template = self.templates[self.feature_template[feature]]
         numbers = [int(value) for value in self.table.row(observation)[1 : 1 + template.width]]
-        describe = getattr(template, "describe", None)
-        values = (
-            describe(numbers, strings)
-            if describe
-            else "|".join(spell(value, strings) for value in numbers)
-        )
+        describe = getattr(template, "describe", spelled)
+        values = describe(numbers, strings)
         pattern = " ".join(labels[y] for y in self.patterns[self.feature_pattern[feature]])
         return (f"{template.name}={values}" if values else template.name), pattern
 

@@ -6,8 +6,7 @@ it finds where: its events. An event is an observation's occurrence; with a labe
 1 labels an observation becomes a feature.
 
 A template of your own is an object with the members of `Template`; register the function that makes
-it under `@misc`. Unless it looks at whole segments, it may have a method `find` too (`Finder`), as
-some of ours have. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary",
+it under `@misc`. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary",
 "on all words" and so on.
 """
 
@@ -41,6 +40,7 @@ __all__ = [
     "Template",
     "parse_term",
     "spell",
+    "spelled",
     "template_name",
 ]
 
@@ -68,7 +68,9 @@ class Found(NamedTuple):
 
 
 class Template(Protocol):
-    """What every template has."""
+    """What every template has. It may have the members of `Observing` besides, `attributes` and `describe`,
+    which are as there if it leaves them out, and `find`, as a `Finder`.
+    """
 
     @property
     def name(self) -> str:
@@ -121,7 +123,7 @@ class Observing:
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         """An observation's values in words."""
-        return "|".join(spell(value, strings) for value in values)
+        return spelled(values, strings)
 
 
 @dataclass(frozen=True)
@@ -347,6 +349,11 @@ def spell(value: int, strings: StringStore) -> str:
         return str(strings[int(value)])
     except KeyError:
         return str(value)
+
+
+def spelled(values: Sequence[int], strings: StringStore) -> str:
+    """The strings that the values of an observation stand for."""
+    return "|".join(spell(value, strings) for value in values)
 
 
 def _spell_of(attribute: str, value: int, strings: StringStore) -> str:

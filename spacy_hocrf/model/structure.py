@@ -48,7 +48,9 @@ BATCH_TOKENS = 20_000
 
 @dataclass(frozen=True)
 class Settings:
-    """What the config says about a model; the arguments of the registered architectures."""
+    """What the config says about a model: the arguments of `spacy-hocrf.HighOrderCRF.v1`, checked. Under an
+    encoder "auto" has become order 1; where segments are tokens, templates and scores are the token's.
+    """
 
     templates: tuple[Template, ...]
     order: int = 1  # where it is chosen: what was chosen last
@@ -97,7 +99,9 @@ class Settings:
     @property
     def highest(self) -> int | None:
         """The highest order that a template has; None if there is one of each order."""
-        if any(getattr(template, "every", False) for template in self.templates):
+        from spacy_hocrf.features.segments import TransitionTemplate
+
+        if any(isinstance(each, TransitionTemplate) and each.every for each in self.templates):
             return None
         return max((template.order for template in self.templates), default=0)
 
