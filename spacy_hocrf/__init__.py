@@ -1,6 +1,6 @@
 """High-order semi-Markov conditional random fields for spaCy: `nlp.add_pipe("hocrf")`.
 
-spaCy finds the factories, architectures, templates and trainers by their entry points (setup.cfg);
+spaCy finds the factories, the architecture, templates and trainers by their entry points (setup.cfg);
 nothing is imported here, so that `spacy.blank` stays fast. But a folder of sources whose kernels are not
 compiled for this Python, such as a clone in which Python is started, says at once what is missing.
 """

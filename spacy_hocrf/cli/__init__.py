@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from spacy.cli._util import app
+from spacy.cli._util import app, show_validation_error
 from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
@@ -51,7 +51,7 @@ BESIDE = {"annotate", "auto"}
 
 def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]:
     """A command that sees first whether what it is to write can be written (H401). Errors with a code, ours
-    and spaCy's, end it with their message; all others are raised.
+    and spaCy's, and those of a config end it with their message; all others are raised.
     """
 
     @wraps(function)
@@ -60,7 +60,8 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
             for name in WRITTEN & settings.keys():
                 if settings[name] is not None:
                     _check(command, settings[name], name)
-            function(*arguments, **settings)
+            with show_validation_error(settings.get("config_path")):
+                function(*arguments, **settings)
         except (OSError, ValueError) as error:
             if not str(error).startswith("["):
                 raise

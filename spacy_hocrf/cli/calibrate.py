@@ -29,9 +29,8 @@ from wasabi.tables import table
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model, Results
+from spacy_hocrf.cli.options import Code, Component, Model, Results, check_data
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
-from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.pipeline.targets import TagsTarget, Target
 

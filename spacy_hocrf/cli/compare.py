@@ -21,9 +21,8 @@ from wasabi import msg
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Results, SpansKey
+from spacy_hocrf.cli.options import Code, Results, SpansKey, check_data
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
-from spacy_hocrf.cli.writing import check_data
 from spacy_hocrf.pipeline.handover import predicted_of
 from spacy_hocrf.pipeline.identity import id_of
 

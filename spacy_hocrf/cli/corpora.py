@@ -38,10 +38,18 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     return examples
 
 
-def read_docs(path: str | Path) -> list[Doc]:
-    """Documents of a file. RAISES (ValueError): H070 or H381 for a file that is none."""
-    doc_files(path)
-    try:
-        return list(DocBin().from_disk(path).get_docs(Vocab()))
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
+def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
+    """Documents of a file, or of all in a folder.
+
+    least (int): so many there must be.
+    RAISES (ValueError): H070 or H381 for a file that is none, H158 for fewer documents.
+    """
+    docs = list[Doc]()
+    for file in doc_files(path):
+        try:
+            docs += DocBin().from_disk(file).get_docs(Vocab())
+        except (ValueError, KeyError, zlib.error) as error:
+            raise ValueError(CommandErrors.H070.format(path=file, reason=error)) from error
+    if len(docs) < least:
+        raise ValueError(CommandErrors.H158.format(path=path))
+    return docs

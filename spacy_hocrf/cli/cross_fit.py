@@ -11,10 +11,9 @@ from pathlib import Path
 from typing import Annotated
 
 import spacy
-from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.cli._util import import_code
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
-from spacy.util import load_config
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
@@ -22,7 +21,7 @@ from wasabi import msg
 
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed
+from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, overridden
 from spacy_hocrf.cli.pipelines import folds_of, trained
 from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
@@ -62,10 +61,8 @@ def cross_fit_cli(
     instance.
     """
     import_code(code)
-    overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path):
-        config = load_config(config_path, overrides=overrides, interpolate=False)
-        result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)
+    config = overridden(config_path, ctx)
+    result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)
     output.parent.mkdir(parents=True, exist_ok=True)
     DocBin(docs=result.docs, store_user_data=True).to_disk(output)
     scores = "with scores" if result.scored else "without scores"

@@ -11,18 +11,18 @@ from time import perf_counter
 from typing import Any
 
 import spacy
-from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
-from spacy.util import load_config, load_model_from_config
+from spacy.util import load_model_from_config
 from thinc.api import Config
 from typer import Context
 from wasabi import msg
 
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
 from spacy_hocrf.cli.corpora import read_corpus
-from spacy_hocrf.cli.options import Code, Component, ConfigPath
+from spacy_hocrf.cli.options import Code, Component, ConfigPath, overridden
 from spacy_hocrf.cli.pipelines import begin, component_of, settled
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.gold import Gold
@@ -91,10 +91,8 @@ def debug_cli(
     Settings are overridden as in `spacy train`, by --paths.train for instance. Nothing is trained.
     """
     import_code(code)
-    overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path):
-        config = load_config(config_path, overrides=overrides, interpolate=False)
-        found = check(config, component)
+    config = overridden(config_path, ctx)
+    found = check(config, component)
     _print(found)
 
 

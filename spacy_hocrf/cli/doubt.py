@@ -2,6 +2,15 @@
 
 A model learns the errors of its own training texts. So the texts are divided into folds, and each is read by
 a pipeline that was trained on the others.
+
+The next texts to annotate are those of which a model has most to learn. What a text may teach is how unsure
+the model is of it: the entropies of its tokens' labels, all together. But texts that look alike teach the
+same. So they are chosen one after another, and a token counts the less, the more chosen texts have its word:
+
+    gain(text) = Σ_t H(label of t) · REPEATED ^ (chosen texts with the word of t).
+
+Gains only fall, so a text whose gain is still the largest when it is computed anew is the next one (lazy
+greedy choice: Minoux, Optimization Techniques, 1978).
 """
 
 import heapq
@@ -12,24 +21,31 @@ from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
-from spacy.util import load_config, load_model_from_config
+from spacy.util import load_model_from_config
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 from wasabi.tables import table
 
-from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, ConfigPath, Folds, Seed
+from spacy_hocrf.cli.options import (
+    Code,
+    Component,
+    ConfigPath,
+    Folds,
+    Seed,
+    check_page,
+    is_page,
+    overridden,
+)
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
-from spacy_hocrf.cli.writing import check_page, is_page
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.pages import make_page, text_on_page
@@ -37,6 +53,9 @@ from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 from spacy_hocrf.pipeline.spans import words_of
 
 __all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
+
+REPEATED = 0.8
+"""What a word counts that one of the chosen texts has."""
 
 
 class DoubtPage:
@@ -63,8 +82,7 @@ class DoubtPage:
         self._lang = reading.doc.lang_
         gold = [span[:3] for span in text.annotated]
         drawn = text_on_page(reading, text.found, self._labels, gold, unknown)
-        place = {"number": text.number} | ({} if text.id is None else {"id": text.id})
-        self._texts.append({**drawn, "doubt": round(text.worst(), 3), **place})
+        self._texts.append({**drawn, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:
         """Write the page. about (str): a line below its headline."""
@@ -132,24 +150,22 @@ def doubt_cli(
     DOCS: docs/page.md, "Which annotation is wrong, and what to annotate next?"
     """
     import_code(code)
-    overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path):
-        check_format(tool)
-        check_page("--page", page)
-        if output is not None and is_page(output):
-            page, output = page or output, None
-        if page is not None and unlabelled is not None:
-            place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
-            raise ValueError(CommandErrors.H074.format(option="--page", found=page, expected=place))
-        config = load_config(config_path, overrides=overrides, interpolate=False)
-        docs = _read(texts)
-        if unlabelled is None:
-            drawing = None if page is None else DoubtPage(least)
-            read = cross_read(config, docs, component, folds=folds, seed=seed, page=drawing)
-            tasks = _doubted(read, least, most)
-        else:
-            docs, learnt, drawing = _read(unlabelled), docs, None
-            tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
+    check_format(tool)
+    check_page("--page", page)
+    if output is not None and is_page(output):
+        page, output = page or output, None
+    if page is not None and unlabelled is not None:
+        place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
+        raise ValueError(CommandErrors.H074.format(option="--page", found=page, expected=place))
+    config = overridden(config_path, ctx)
+    docs = read_docs(texts, least=1)
+    if unlabelled is None:
+        drawing = None if page is None else DoubtPage(least)
+        read = cross_read(config, docs, component, folds=folds, seed=seed, page=drawing)
+        tasks = _doubted(read, least, most)
+    else:
+        docs, learnt, drawing = read_docs(unlabelled, least=1), docs, None
+        tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
     if drawing is not None and page is not None:
         drawing.save(page, f"{config_path} · {texts.name}")
         msg.good("Saved the page", page)
@@ -214,14 +230,6 @@ def _trained(config: Config, docs: Sequence[Doc], component: str | None) -> Lang
     """The pipeline that has learnt all texts. RAISES (ValueError): H184, H185, H204 or H237."""
     _, _, numbers = _annotated(config, docs, component)
     return trained(config, [docs[i] for i in numbers], best=False)
-
-
-def _read(path: Path) -> list[Doc]:
-    """RAISES (ValueError): H070 or H381 for a file that is none, H158 without texts."""
-    docs = [doc for file in doc_files(path) for doc in read_docs(file)]
-    if not docs:
-        raise ValueError(CommandErrors.H158.format(path=path))
-    return docs
 
 
 def _read_texts(
@@ -330,10 +338,6 @@ def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> No
     header = ("", "doubt", "text", "annotated", "P", "model", "P")
     print(table(rows, header=header, aligns=(*"rrrlrlr",), divider=True, max_col=2 * WIDTH))
     print(f"{len(found)} doubts of {least:g} and more, in {len(worth)} of {texts} texts")
-
-
-REPEATED = 0.8
-"""What a word counts that one of the chosen texts has."""
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:

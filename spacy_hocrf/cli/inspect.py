@@ -18,9 +18,8 @@ from typer import Option
 from wasabi.tables import table
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model
+from spacy_hocrf.cli.options import Code, Component, Model, is_page
 from spacy_hocrf.cli.pipelines import component_of
-from spacy_hocrf.cli.writing import is_page
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of

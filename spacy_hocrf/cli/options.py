@@ -1,9 +1,19 @@
-"""Options that several commands have."""
+r"""What several commands have: options, a config with settings that are overridden, and what they write: a
+page where the name says so, and a config as a file that `spacy train` reads as it was meant.
+
+spaCy reads a file twice: "$$" of the file is "$$" then, where `Config.to_str` means "$" by it. The JSON
+"\u0024" is a dollar sign either way.
+"""
 
 from pathlib import Path
 from typing import Annotated
 
-from typer import Argument, Option
+from spacy.cli._util import parse_config_overrides
+from spacy.util import load_config
+from thinc.api import Config
+from typer import Argument, Context, Option
+
+from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
     "Code",
@@ -17,6 +27,12 @@ __all__ = [
     "Seed",
     "SpansKey",
     "Vectors",
+    "check_data",
+    "check_page",
+    "check_path",
+    "is_page",
+    "overridden",
+    "write_config",
 ]
 
 Code = Annotated[
@@ -42,3 +58,39 @@ Vectors = Annotated[
     str | None,
     Option("--vectors", "-v", help="Package or folder of a pipeline that has word vectors"),
 ]
+
+
+def overridden(path: Path, ctx: Context) -> Config:
+    """A config, not interpolated, with the settings that stand behind the command's options."""
+    return load_config(path, overrides=parse_config_overrides(ctx.args), interpolate=False)
+
+
+def is_page(path: Path) -> bool:
+    """Does the name of a file end as that of a page does?"""
+    return path.suffix.lower() in (".html", ".htm")
+
+
+def check_page(option: str, path: Path | None) -> None:
+    """RAISES (ValueError): H074 for the name of anything but a page."""
+    if path is not None and not is_page(path):
+        expected = "a page, whose name ends in .html"
+        raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
+
+
+def check_data(option: str, path: Path | None) -> None:
+    """RAISES (ValueError): H074 for the name of a page where data are written."""
+    if path is not None and is_page(path):
+        expected = "a file for JSON: this command draws no page"
+        raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
+
+
+def write_config(config: Config, path: Path, header: str = "") -> None:
+    """Write a config. header (str): comment before it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(header + config.to_str().replace("$$", r"\u0024"), encoding="utf8")
+
+
+def check_path(path: Path | str | None) -> None:
+    """RAISES (ValueError): H269 for a path that a config cannot hold."""
+    if "${" in str(path):
+        raise ValueError(CommandErrors.H269.format(path=path))

@@ -21,9 +21,8 @@ from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model
+from spacy_hocrf.cli.options import Code, Component, Model, check_page
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
-from spacy_hocrf.cli.writing import check_page
 from spacy_hocrf.pipeline.identity import id_of
 from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
 from spacy_hocrf.pipeline.prediction import Prediction
@@ -74,9 +73,7 @@ def show_cli(
     """
     import_code(code)
     check_page("--output", output)
-    docs = read_docs(texts)
-    if not docs:
-        raise ValueError(CommandErrors.H158.format(path=texts))
+    docs = read_docs(texts, least=1)
     about, curve = f"{model} · {texts.name}", _curve(Path(model).parent / CURVE_FILE)
     nlp = load_model(model)
     page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)

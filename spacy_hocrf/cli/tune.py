@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from spacy.cli._util import import_code, parse_config_overrides, show_validation_error
+from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.training import Example
 from spacy.util import load_config, load_model_from_config
@@ -24,9 +24,16 @@ from wasabi import msg
 
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, ConfigPath, Folds, Seed
+from spacy_hocrf.cli.options import (
+    Code,
+    Component,
+    ConfigPath,
+    Folds,
+    Seed,
+    overridden,
+    write_config,
+)
 from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
-from spacy_hocrf.cli.writing import write_config
 from spacy_hocrf.pipeline.choosing import ORDERS
 
 __all__ = ["Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
@@ -103,23 +110,17 @@ def tune_cli(
     converged, or after training.max_steps steps.
     """
     import_code(code)
-    overrides = parse_config_overrides(ctx.args)
-    with show_validation_error(config_path):
-        config = load_config(config_path, overrides=overrides, interpolate=False)
-        result = tune(
-            config,
-            _numbers(
-                "--sigmas", sigmas, float, lambda value: 0 < value < math.inf, "numbers above 0"
-            ),
-            orders=_numbers(
-                "--orders", orders, int, lambda value: value >= 0, "integers from 0 on"
-            ),
-            folds=folds,
-            seed=seed,
-            component=component,
-            metric=metric,
-            one_standard_error=one_standard_error,
-        )
+    config = overridden(config_path, ctx)
+    result = tune(
+        config,
+        _numbers("--sigmas", sigmas, float, lambda value: 0 < value < math.inf, "numbers above 0"),
+        orders=_numbers("--orders", orders, int, lambda value: value >= 0, "integers from 0 on"),
+        folds=folds,
+        seed=seed,
+        component=component,
+        metric=metric,
+        one_standard_error=one_standard_error,
+    )
     _print(result)
     if output:
         changed = with_choice(load_config(config_path, interpolate=False), result)

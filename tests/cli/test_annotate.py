@@ -26,9 +26,9 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.annotate import command, lock
+from spacy_hocrf.cli.annotate import command
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.lock import locked
+from spacy_hocrf.cli.annotate.command import locked
 from spacy_hocrf.cli.annotate.parts import Parts, write_whole
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -404,7 +404,7 @@ def test_a_place_without_locks_is_warned_of(model, texts, tmp_path, monkeypatch)
     def refusing(file):
         raise OSError(errno.ENOLCK, "no locks")
 
-    monkeypatch.setattr(lock, "_lock", refusing)
+    monkeypatch.setattr(command, "_lock", refusing)
     path = write(tmp_path / "texts.jsonl", texts)
     with pytest.warns(UserWarning, match=r"W048.*no locks"):
         annotated(model, path, tmp_path / "out.jsonl")

@@ -27,8 +27,8 @@ from spacy_hocrf.cli.auto.reading import Reading, Spans
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.doubts import Doubt, ReadText
-from spacy_hocrf.cli.near_copies import frame_of, grouped
 from spacy_hocrf.pipeline.reading import ScoredSpan
 
 FEW = ({"order": 2}, {"unseen": True})

@@ -5,7 +5,7 @@ texts would go into Docs that nobody looks at: `PlainReader` goes from words to 
 `found.spans_in`.
 """
 
-from collections.abc import KeysView, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -95,15 +95,15 @@ class Annotator:
         return Done(part.number, part.size)
 
     def _records(self, chunk: Chunk) -> tuple[list[Record], list[Rejected]]:
-        records, rejected, fields = list[Record](), list[Rejected](), self._fields
+        records, rejected = list[Record](), list[Rejected]()
+        fields = [name for name, _ in self.job.fields]
         for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
             if isinstance(found, Rejected):
                 rejected.append(found)
-            elif fields.isdisjoint(found.row):
+            elif not (taken := [field for field in fields if field in found.row]):
                 records.append(found)
             else:
-                taken = next(field for field in fields if field in found.row)
-                reason = f"has a field {taken!r}, which is to be written: see --into"
+                reason = f"has a field {taken[0]!r}, which is to be written: see --into"
                 rejected.append(Rejected(found.number, reason, str(found.row)))
         return records, rejected
 
@@ -170,13 +170,6 @@ class Annotator:
         """Where the pipeline was loaded from."""
         path: Path = self.nlp.path
         return path
-
-    @property
-    def _fields(self) -> KeysView[str]:
-        """What is written of each text."""
-        further = {READINGS: self.job.n_best, CANDIDATES: self.job.at_least}
-        asked = (field for field, number in further.items() if number)
-        return dict.fromkeys([self.job.into, *asked]).keys()
 
 
 class PlainReader:

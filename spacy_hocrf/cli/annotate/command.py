@@ -1,9 +1,18 @@
-"""`python -m spacy hocrf annotate`: annotate many texts, and go on where that was ended."""
+"""`python -m spacy hocrf annotate`: annotate many texts, and go on where that was ended.
 
+The system takes a lock back when its process ends, however it ends. No file says who has it, so none can be
+left that says so wrongly: what a killed process leaves is an empty file that nobody has locked.
+"""
+
+import errno
+import os
+import sys
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from re import fullmatch
-from typing import Annotated
+from typing import IO, Annotated
 
 import srsly
 from tqdm import tqdm
@@ -14,18 +23,20 @@ from wasabi.tables import table
 from spacy_hocrf.cli.annotate.actors import Actors
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.crew import Workers
-from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
-from spacy_hocrf.cli.annotate.lock import locked
+from spacy_hocrf.cli.annotate.formats import FORMATS
 from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
+from spacy_hocrf.warnings import Warnings
 
-__all__ = ["annotate_cli"]
+__all__ = ["annotate_cli", "locked"]
 
 PRINTED = 5
 """So many rejected texts are printed."""
+TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+"""What the system says of a lock that another process has."""
 
 
 def annotate_cli(
@@ -123,11 +134,8 @@ def _annotate(annotator: Annotator, crew: Workers, files: list[Path], output: Pa
 
 def _check_fields(job: Job) -> None:
     """RAISES (ValueError): H247 if something would be written over the text, or over something else."""
-    known = [(job.text, "the text"), (job.into, "the spans")]
-    known += [(READINGS, "readings")] * bool(job.n_best)
-    known += [(CANDIDATES, "candidates")] * bool(job.at_least)
     fields = dict[str, str]()
-    for name, what in known:
+    for name, what in ((job.text, "the text"), *job.fields):
         if name in fields:
             text = CommandErrors.H247.format(found=name, one=fields[name], other=what)
             raise ValueError(text)
@@ -198,3 +206,54 @@ def _print(rejected: bytes, path: Path) -> None:
         shown = [(row["number"], row["reason"]) for row in rows[:PRINTED]]
         print(table(shown, header=("text", "why it was rejected"), divider=True))
         msg.warn(f"{len(rows):,} texts could not be read", path)
+
+
+@contextmanager
+def locked(path: Path, what: Path) -> Iterator[None]:
+    """Have a lock while the body runs; its file is gone afterwards.
+
+    path (Path): of the lock's file. what (Path): that is locked, for the message.
+    RAISES (ValueError): H400 if another process has the lock.
+    """
+    with _taken(path, what):
+        try:
+            yield
+        finally:
+            # nobody can take it between the two: a file that has lost its name is not locked, see _taken
+            with suppress(OSError):  # Windows deletes no open file, and leaves it empty
+                path.unlink()
+
+
+def _taken(path: Path, what: Path) -> IO[bytes]:
+    """The locked file. RAISES (ValueError): H400."""
+    while True:
+        file = path.open("ab")
+        try:
+            _lock(file)
+            if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
+                return file
+        except FileNotFoundError:  # who had it has deleted it since it was opened
+            pass
+        except OSError as error:
+            if error.errno in TAKEN:
+                file.close()
+                raise ValueError(CommandErrors.H400.format(path=what)) from None
+            warnings.warn(Warnings.W048.format(path=what, reason=error), stacklevel=4)
+            return file
+        file.close()
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[bytes]) -> None:
+        """RAISES (OSError): if another process has it, or the file system has no locks."""
+        file.seek(0)
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+
+else:
+    import fcntl
+
+    def _lock(file: IO[bytes]) -> None:
+        """RAISES (OSError): if another process has it, or the file system has no locks."""
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

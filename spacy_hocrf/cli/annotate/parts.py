@@ -16,7 +16,7 @@ from typing import Any
 
 import srsly
 
-from spacy_hocrf.cli.annotate.formats import FORMATS
+from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
 from spacy_hocrf.cli.annotate.sources import Rejected
 from spacy_hocrf.cli.errors import CommandErrors
 
@@ -48,6 +48,12 @@ class Job:
     n_best: int = 0
     at_least: float = 0.0
     size: int = 5000
+
+    @property
+    def fields(self) -> list[tuple[str, str]]:
+        """The fields that are written of each text, and what they hold."""
+        asked = ((READINGS, "readings", self.n_best), (CANDIDATES, "candidates", self.at_least))
+        return [(self.into, "the spans"), *((name, what) for name, what, n in asked if n)]
 
 
 @dataclass(frozen=True)

@@ -30,10 +30,9 @@ from spacy_hocrf.cli.auto.texts import AutoSetup, Texts, read_texts
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors
+from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors, check_path, write_config
 from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
-from spacy_hocrf.cli.writing import check_path, write_config
 from spacy_hocrf.training.folders import WorkingFolder
 
 __all__ = [

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
+from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.near_copies import frame_of, grouped
 from spacy_hocrf.cli.pipelines import blank
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constraints import Constraints

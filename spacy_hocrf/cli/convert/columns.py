@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.labels import TokenRow, records_of
 from spacy_hocrf.cli.convert.records import (
     Record,
     Report,
@@ -39,17 +39,14 @@ def read_columns(path: Path, columns: Settings, report: Report) -> Iterator[Reco
     if label == columns.word % width:
         expected = "a column of its own for the label; see --delimiter, --word and --label"
         refuse(path, place, "one column for both token and label", expected)
-    labels = [
-        LabelledTokens([line for line, _ in rows], [row[label] for _, row in rows])
-        for rows in texts
-    ]
-    for rows, text, (spans, unknown) in zip(
-        texts, labels, spans_by_text(labels, columns.scheme, report)
-    ):
-        words, *others = ([row[i] for _, row in rows] for i in (columns.word, *names.values()))
-        attributes = dict(zip(names, others))
-        place, tags = f"line {text.lines[0]}", text.labels
-        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
+    rows = (
+        [
+            TokenRow(line, row[label], row[columns.word], {n: row[i] for n, i in names.items()})
+            for line, row in text
+        ]
+        for text in texts
+    )
+    yield from records_of(rows, names, columns.scheme, report)
 
 
 def _texts(
@@ -116,22 +113,13 @@ def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[
     RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
     """
     texts = list(_items(path, settings, report))
-    names = list(dict.fromkeys(name for rows in texts for *_, row in rows for name in row))
-    labels = [LabelledTokens(*zip(*(row[:2] for row in rows))) for rows in texts]
-    for rows, text, (spans, unknown) in zip(
-        texts, labels, spans_by_text(labels, settings.scheme, report)
-    ):
-        attributes = {name: [row.get(name, "") for *_, row in rows] for name in names}
-        words = [token for _, _, token, _ in rows]
-        place, tags = f"line {text.lines[0]}", text.labels
-        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
+    names = dict.fromkeys(name for rows in texts for row in rows for name in row.attributes)
+    yield from records_of(texts, names, settings.scheme, report)
 
 
-def _items(
-    path: Path, settings: Settings, report: Report
-) -> Iterator[list[tuple[int, str, str, dict[str, str]]]]:
-    """Line, label, token and attributes of each item of a text."""
-    rows: list[tuple[int, str, str, dict[str, str]]] = []
+def _items(path: Path, settings: Settings, report: Report) -> Iterator[list[TokenRow]]:
+    """The items of each text."""
+    rows = list[TokenRow]()
     word = settings.word_prefix
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         if line.startswith("#") and f"\t{word}" not in line:
@@ -155,7 +143,7 @@ def _items(
         if not token:
             found = "no attribute that begins so" if token is None else "an empty token"
             refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
-        rows.append((number, label, token, attributes))
+        rows.append(TokenRow(number, label, token, attributes))
 
 
 def _unescaped(field: str) -> tuple[str, str]:

@@ -72,12 +72,10 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
     """A span. RAISES (ValueError): H290 unless it is start, end and label."""
     if isinstance(span, Mapping):
         span = [span.get("start"), span.get("end"), span.get("label")]
-    if not isinstance(span, list) or len(span) < 3 or not isinstance(span[2], str) or not span[2]:
-        refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
-    start, end, label = span[:3]
-    if type(start) is not int or type(end) is not int:
-        refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
-    return start, end, label
+    is_span = isinstance(span, list | tuple) and len(span) > 2
+    if is_span and isinstance(span[2], str) and span[2] and {*map(type, span[:2])} == {int}:
+        return span[0], span[1], span[2]
+    refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
 
 
 def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:

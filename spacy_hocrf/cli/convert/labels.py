@@ -7,14 +7,22 @@ of its label begins one.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import NamedTuple
 
-from spacy_hocrf.cli.convert.records import CharSpan, Report
+from spacy_hocrf.cli.convert.records import CharSpan, Record, Report
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["SCHEMES", "LabelledTokens", "scheme_of", "spans_by_text", "spans_of"]
+__all__ = [
+    "SCHEMES",
+    "LabelledTokens",
+    "TokenRow",
+    "records_of",
+    "scheme_of",
+    "spans_by_text",
+    "spans_of",
+]
 
 SCHEMES = ("auto", "bio", "io")
 OUTSIDE = frozenset({"", "_", "O"})
@@ -55,6 +63,36 @@ class LabelledTokens(NamedTuple):
     def place(self, token: int) -> str:
         """Of a token, for people."""
         return f"{self.unit} {self.lines[token]}"
+
+
+class TokenRow(NamedTuple):
+    """A token of a text, as a line has it."""
+
+    line: int
+    label: str
+    word: str
+    attributes: Mapping[str, str]
+
+
+def records_of(
+    texts: Iterable[Sequence[TokenRow]], names: Iterable[str], scheme: str, report: Report
+) -> Iterator[Record]:
+    """Texts whose tokens have a label each.
+
+    names (Iterable[str]): of the attributes that all tokens get, "" where a row has none.
+    scheme (str): one of SCHEMES.
+    """
+    texts = list(texts)
+    labels = [LabelledTokens([r.line for r in rows], [r.label for r in rows]) for rows in texts]
+    for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme, report)):
+        yield Record(
+            text.place(0),
+            [row.word for row in rows],
+            spans=spans,
+            tags=text.labels,
+            attributes={name: [r.attributes.get(name, "") for r in rows] for name in names},
+            unknown=unknown,
+        )
 
 
 def scheme_of(labels: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.entries import about_text, named_id
+from spacy_hocrf.cli.convert.entries import about_text, named_id, spans_inside
 from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
 
 __all__ = ["read_texts"]
@@ -78,10 +78,7 @@ def read_texts(
                 spans = [span for accepted, found in rows if accepted for span in found]
                 unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
                 report.lose("spans that were not accepted: unknown", place, len(unknown))
-        for start, end in (*(span[:2] for span in spans or ()), *unknown):
-            if not 0 <= start < end <= len(text):
-                found = f"a span of the characters {start} to {end}"
-                refuse(path, place, found, f"one inside the text, which has {len(text)}")
+        spans_inside(path, place, text, [*(spans or ()), *((*each, "") for each in unknown)])
         words, spaces = _words(entry, text, place, report)
         meta = about_text(_flat(entry, key), used)
         is_binary = entry.get("_view_id") == BINARY

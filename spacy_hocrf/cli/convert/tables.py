@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import srsly
 
-from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
+from spacy_hocrf.cli.convert.entries import span_of, spans_inside
+from spacy_hocrf.cli.convert.labels import LabelledTokens, TokenRow, records_of, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     Record,
@@ -186,7 +187,8 @@ def _of_tokens(
     number = next(
         (name for name in NAMES["sentence"] if name in names and name not in (token, tag)), None
     )
-    texts = list[list[_Row]]()
+    others = {n: named_attribute(n) for n in names if n and n not in (token, tag, number)}
+    texts = list[list[TokenRow]]()
     last, is_new = "", True
     for row in rows:
         if not row.cells:
@@ -197,21 +199,12 @@ def _of_tokens(
             texts.append([])
         last, is_new = its or last, False
         if row.cells[token].strip():
-            texts[-1].append(row)
+            attributes = {attribute: row.cells[name] for name, attribute in others.items()}
+            label = row.cells[tag].strip()
+            texts[-1].append(TokenRow(row.line, label, row.cells[token], attributes))
         else:
             report.lose("rows with an empty token: left out", row.place)
-    texts = [text for text in texts if text]
-    labels = [
-        LabelledTokens([row.line for row in text], [row.cells[tag].strip() for row in text])
-        for text in texts
-    ]
-    others = [name for name in names if name not in (token, tag, number) and name]
-    found = spans_by_text(labels, settings.scheme, report)
-    for text, (_, tags, _), (spans, unknown) in zip(texts, labels, found):
-        place = text[0].place
-        attributes = {named_attribute(name): [row.cells[name] for row in text] for name in others}
-        words = [row.cells[token] for row in text]
-        yield Record(place, words, spans=spans, tags=tags, attributes=attributes, unknown=unknown)
+    yield from records_of(filter(None, texts), others.values(), settings.scheme, report)
 
 
 def _of_cells(
@@ -232,7 +225,8 @@ def _of_cells(
             report.lose("texts without spans: these are unknown", row.place)
             found.append((row, []))
         elif value is not None:
-            found.append((row, list(_cell(path, row.place, value, content))))
+            inside = list(_cell(path, row.place, value))
+            found.append((row, spans_inside(path, row.place, content, inside)))
         elif len(said.split()) == len(content.split()):
             labels = said.split()
             tagged.append(LabelledTokens([row.line] * len(labels), labels))
@@ -280,7 +274,7 @@ def _value(cell: str) -> Any:
     return None
 
 
-def _cell(path: Path, place: str, value: Any, text: str) -> Iterator[CharSpan]:
+def _cell(path: Path, place: str, value: Any) -> Iterator[CharSpan]:
     if isinstance(value, Mapping):
         value = value.get("entities", value.get("spans"))
     for each in value if isinstance(value, list | tuple) else [value]:
@@ -289,11 +283,4 @@ def _cell(path: Path, place: str, value: Any, text: str) -> Iterator[CharSpan]:
             labels = each.get("labels", each.get("label"))
             labels = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
             span = [*(each.get(key, each.get(f"{key}_offset")) for key in ("start", "end")), labels]
-        is_span = isinstance(span, list | tuple) and len(span) == 3 and isinstance(span[2], str)
-        if not is_span or not all(type(n) is int for n in span[:2]):
-            refuse(path, place, f"the span {each!r}"[:100], "a start, an end and a label")
-        start, end, label = span
-        if not 0 <= start < end <= len(text) or not label:
-            found = f"a span of the characters {start} to {end}"
-            refuse(path, place, found, f"one inside the text, which has {len(text)}")
-        yield start, end, label
+        yield span_of(path, place, span)
