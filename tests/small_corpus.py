@@ -36,16 +36,10 @@ sigma = 10.0
 
 MODELS = {  # factory, and what its config has besides the trainer
     "semi-CRF, outside tokens": ("hocrf", {}),
-    "semi-CRF, outside runs": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run", "order": 2},
-    ),
-    "CRF, io": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}),
-    "CRF, bio": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2},
-    ),
-    "CRF, bieso": ("hocrf", {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso"}),
+    "semi-CRF, outside runs": ("hocrf", {"outside": "run", "order": 2}),
+    "CRF, io": ("hocrf", {"encoding": "io"}),
+    "CRF, bio": ("hocrf", {"encoding": "bio", "order": 2}),
+    "CRF, bieso": ("hocrf", {"encoding": "bieso"}),
     "spans": ("hocrf_spans", {}),
     "tagger": ("hocrf_tagger", {}),
 }

@@ -33,7 +33,6 @@ FACTORIES = {"hocrf": "segments", "hocrf_spans": "bio", "hocrf_tagger": "tags"}
 def model(factory="hocrf", tok2vec=CNN, order=1):
     """Config of a model over an encoder, with transitions for features."""
     return {
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
         "encoding": FACTORIES[factory],
         "order": order,
         "tok2vec": tok2vec,

@@ -142,7 +142,7 @@ def test_docs_that_gold_preproc_cuts(tmp_path, key):
 def test_an_encoder_that_is_shared_and_a_config_that_is_not_filled(tmp_path):
     DocBin(docs=several()).to_disk(tmp_path / "train.spacy")
     shared = {"@architectures": "spacy.Tok2VecListener.v1", "width": 96}
-    model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": None, "tok2vec": shared}
+    model = {"features": None, "tok2vec": shared}
     trainer = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 1.0}
     encoded = {"factory": "hocrf", "model": model, "trainer": trainer}
     paths = dict.fromkeys(("train", "dev"), str(tmp_path / "train.spacy"))

@@ -37,7 +37,7 @@ def trained(**settings):
 def nlp(request):
     if request.param == "segments":
         return trained(model={"order": 2})
-    crf = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
+    crf = {"encoding": "bio", "order": 1}
     return trained(model=crf)
 
 

@@ -156,7 +156,7 @@ def test_tags_are_shown():
 
 
 def test_overlapping_spans_and_too_much_white_space_are_shown():
-    model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
+    model = {"encoding": "bio"}
     nlp = untrained("hocrf_spans", model, select="all", threshold=0.02)
     data = examples(nlp)
     nlp.initialize(lambda: data)

@@ -53,12 +53,7 @@ def example(nlp, rows, tags):
 def test_the_component_and_the_estimator_come_to_the_same_loss(nlp, toolkit, text):
     c2, data = 0.3, sequences()
     features = features_of_templates(text, toolkit, ["ORTH", "_.c1"])
-    model = {
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-        "encoding": "tags",
-        "order": 1,
-        "features": features,
-    }
+    model = {"encoding": "tags", "order": 1, "features": features}
     trainer = {
         "@misc": "spacy-hocrf.LBFGS.v1",
         "sigma": 1 / math.sqrt(2 * c2),

@@ -176,7 +176,7 @@ def test_the_best_is_chosen_and_the_simplest_of_equals():
 
 def test_what_is_auto_is_chosen_by_the_score_instead(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(choosing, "held_back", None)  # the component chooses nothing meanwhile
-    made = config(corpus, model={"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": "auto"})
+    made = config(corpus, model={"order": "auto"})
     made["components"]["hocrf"]["trainer"]["sigma"] = "auto"
     made.to_disk(tmp_path / "config.cfg")
     output = tmp_path / "tuned.cfg"

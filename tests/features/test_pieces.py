@@ -82,7 +82,7 @@ def test_a_component_learns_pieces_and_keeps_them():
     nlp = spacy.blank("en")
     block = {"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["_.says"], "window": [-1, 0, 1]}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"said": block}}
-    model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 1, "features": features}
+    model = {"order": 1, "features": features}
     nlp.add_pipe("hocrf", config={"model": model})
     examples = [
         Example.from_dict(Doc(nlp.vocab, words=text.split()), {"entities": entities})

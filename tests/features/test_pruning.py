@@ -9,11 +9,7 @@ from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 
-MODEL = {
-    "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-    "order": 3,
-    "features": FEATURES,
-}
+MODEL = {"order": 3, "features": FEATURES}
 
 
 @pytest.fixture(scope="module")

@@ -64,32 +64,12 @@ VECTORS = {
 AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto"}
 SGD = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 3.0}
 MODELS = {  # factory, its model, and other settings
-    "semi-CRF of order 2": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": SEGMENTS, "order": 2},
-        {},
-    ),
-    "semi-CRF, outside runs": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run"},
-        {},
-    ),
-    "CRF, bio": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 2},
-        {},
-    ),
+    "semi-CRF of order 2": ("hocrf", {"features": SEGMENTS, "order": 2}, {}),
+    "semi-CRF, outside runs": ("hocrf", {"outside": "run"}, {}),
+    "CRF, bio": ("hocrf", {"encoding": "bio", "order": 2}, {}),
     "tagger": ("hocrf_tagger", {}, {}),
-    "clusters": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": CLUSTERS},
-        {},
-    ),
-    "word vectors": (
-        "hocrf",
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": VECTORS},
-        {},
-    ),
+    "clusters": ("hocrf", {"features": CLUSTERS}, {}),
+    "word vectors": ("hocrf", {"features": VECTORS}, {}),
     "settings that are chosen": ("hocrf", {}, {"trainer": AUTO}),
     "joint features": ("hocrf", {}, {"joint": joint()}),
     "encoder": ("hocrf", with_encoder(), {"trainer": SGD}),

@@ -149,25 +149,14 @@ def test_what_was_learnt_is_saved_and_loaded(nlp, tmp_path):
 
 @pytest.mark.parametrize("encoding", ["io", "bieso"])
 def test_an_encoded_crf_learns_them_too(encoding):
-    nlp = pipeline(
-        model={
-            **CONFIGURED["model"],
-            "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-            "encoding": encoding,
-        }
-    )
+    nlp = pipeline(model={**CONFIGURED["model"], "encoding": encoding})
     fit(nlp, whole(nlp, 0, TRAIN))
     together, alone = scores(nlp, whole(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
 
 
 ENCODINGS = {"segments": CONFIGURED["model"]} | {
-    encoding: {
-        **CONFIGURED["model"],
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-        "encoding": encoding,
-    }
-    for encoding in ("io", "bieso")
+    encoding: {**CONFIGURED["model"], "encoding": encoding} for encoding in ("io", "bieso")
 }
 
 

@@ -154,8 +154,8 @@ def test_readings_are_found_when_they_are_asked_for(of_every_kind):
 
 # Through the component
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}
-CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
+SEMI = {"order": 2}
+CRF = {"encoding": "bio", "order": 1}
 
 
 def trained(factory="hocrf", model=SEMI, steps=8, **settings):

@@ -27,7 +27,7 @@ from spacy_hocrf.training.margin import MaxMarginTrainer
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
 AUTO = {**LBFGS, "sigma": "auto"}
-ORDER = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": "auto"}
+ORDER = {"order": "auto"}
 SIGMAS = (0.3, 1.0, 3.0)
 
 

@@ -329,7 +329,7 @@ def test_a_document_of_100_000_tokens(outside):
         import json, resource, sys
         sys.path.insert(0, {str(__file__.rsplit("pipeline", 1)[0])!r})
         from small_corpus import documents, trained
-        model = {{"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": {outside!r}}}
+        model = {{"outside": {outside!r}}}
         nlp = trained(model=model)
         nlp.max_length = 10**9
         text = " ".join(text for text, _ in documents(40))
@@ -416,12 +416,9 @@ UNLABELLED_NOWHERE = [
 @pytest.mark.parametrize(
     "model",
     [
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1"},
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "repeats": True, "max_length": 0},
-        *(
-            {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": encoding}
-            for encoding in ("io", "bio", "bieso")
-        ),
+        {},
+        {"repeats": True, "max_length": 0},
+        *({"encoding": encoding} for encoding in ("io", "bio", "bieso")),
     ],
     ids=["semi-CRF", "semi-CRF without limits", "io", "bio", "bieso"],
 )
@@ -558,7 +555,7 @@ def test_overwrite_ignores_what_was_set_before(nlp):
 
 
 def test_neighbours_set_before_that_the_model_cannot_have_stay():
-    nlp = trained(model={"@architectures": "spacy-hocrf.HighOrderCRF.v1", "repeats": False})
+    nlp = trained(model={"repeats": False})
     doc = with_entities(nlp.make_doc(SENTENCE), (5, 6, "PLACE"), (6, 7, "PLACE"))
     assert found(nlp.get_pipe("hocrf")(doc)) == [(0, 2, "PERSON"), (5, 6, "PLACE"), (6, 7, "PLACE")]
 

@@ -231,7 +231,7 @@ def test_entities_that_break_a_rule_stay_with_one_warning(nlp, settings):
 
 
 def test_white_space_beside_a_span_that_must_not_be(nlp):
-    model = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "max_length": 4}
+    model = {"max_length": 4}
     rows = [("a b", [(0, 1, "X"), (2, 3, "Y")]), ("a a b", [(0, 3, "X"), (4, 5, "Y")])]
     labelled = untrained(model=model)
     data = examples(labelled, rows)

@@ -122,7 +122,7 @@ def test_annotation_of_equal_tokens_needs_no_alignment(target, monkeypatch):
 
 
 def test_features_of_the_default_config_are_recordable():
-    nlp = untrained(model={"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES})
+    nlp = untrained(model={"features": FEATURES})
     nlp.initialize(lambda: examples(nlp))
     assert corpus_of(nlp).batch(corpus_of(nlp).documents).blank.tolist() == [False] * sum(
         map(len, corpus_of(nlp).documents)

@@ -118,11 +118,7 @@ def test_words_alone_are_no_features_of_a_semi_markov_model():
     [
         {"features": {"@misc": "spacy-hocrf.Features.v1", "*": {"words": token("NORM")}}},
         {"features": transition(0)},
-        {
-            "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-            "encoding": "bio",
-            "features": token("NORM"),
-        },
+        {"encoding": "bio", "features": token("NORM")},
     ],
 )
 def test_segments_that_the_features_know_of_are_fine(model):

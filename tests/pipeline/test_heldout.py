@@ -109,11 +109,7 @@ class Bias(LinearScore):
 
 def test_the_weights_of_dense_scores_are_found_in_a_model_without_some_documents():
     registry.misc.register("tests.Bias.v1", func=Bias)
-    model = {
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
-        "features": FEATURES,
-        "scores": {"bias": {"@misc": "tests.Bias.v1"}},
-    }
+    model = {"features": FEATURES, "scores": {"bias": {"@misc": "tests.Bias.v1"}}}
     nlp, _ = initialized(model=model)
     learner = learner_of(nlp)
     learner.step()

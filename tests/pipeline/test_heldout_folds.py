@@ -17,7 +17,7 @@ from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
-MODEL = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": "auto"}
+MODEL = {"order": "auto"}
 
 
 def rows(count=24):

@@ -11,10 +11,10 @@ from spacy_hocrf.pipeline import survey as surveying
 from spacy_hocrf.pipeline.persistence import _described
 from spacy_hocrf.types import CONST
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1"}
+SEMI = {}
 RUNS = {**SEMI, "outside": "run"}
-BIO = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
-TAGS = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "tags"}
+BIO = {"encoding": "bio"}
+TAGS = {"encoding": "tags"}
 NAMED = [["PERSON", "O", "PLACE"], ["PLACE", "O"]]
 
 

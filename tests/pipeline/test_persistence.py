@@ -25,7 +25,7 @@ from thinc.api import Linear
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.pipeline import archive as files
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES}
+SEMI = {"features": FEATURES}
 TOKEN = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"]}
 
 

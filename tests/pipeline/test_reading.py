@@ -136,8 +136,8 @@ def test_patterns_are_found_wherever_their_last_segment_begins(problems):
 
 # Through the component
 
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "order": 2}
-CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio", "order": 1}
+SEMI = {"order": 2}
+CRF = {"encoding": "bio", "order": 1}
 
 
 def trained(model=SEMI, steps=15):

@@ -23,9 +23,9 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.patterns import longer_patterns, parts_of
 
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "sigma": 1.0}
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1"}
-BIO = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
-TAGS = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "tags"}
+SEMI = {}
+BIO = {"encoding": "bio"}
+TAGS = {"encoding": "tags"}
 
 
 def greedy(gain):

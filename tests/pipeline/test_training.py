@@ -39,7 +39,7 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.warnings import Warnings
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
-SEMI = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES}
+SEMI = {"features": FEATURES}
 
 
 def beside_basics(block):
@@ -208,10 +208,7 @@ def loss_of(pipe, example):
 MODELS = [
     SEMI,
     {**SEMI, "outside": "run"},
-    *(
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": e}
-        for e in ("io", "bio", "bieso")
-    ),
+    *({"features": FEATURES, "encoding": e} for e in ("io", "bio", "bieso")),
 ]
 
 
@@ -595,7 +592,7 @@ TOUCHING = [
     "model",
     [
         {**SEMI, "repeats": False},
-        {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "features": FEATURES, "encoding": "io"},
+        {"features": FEATURES, "encoding": "io"},
     ],
     ids=["repeats", "io"],
 )

@@ -16,12 +16,12 @@ LABELS_ALONE = {
     "*": {f"order {k}": {"@misc": "spacy-hocrf.Transition.v1", "order": k} for k in (0, 1)},
 }
 KINDS = {
-    "semi-CRF": {"@architectures": "spacy-hocrf.HighOrderCRF.v1"},
-    "no repeats": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "repeats": False},
-    "repeats": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "repeats": True},
-    "runs": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "outside": "run", "order": 2},
-    "bio": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"},
-    "bieso": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bieso", "order": 2},
+    "semi-CRF": {},
+    "no repeats": {"repeats": False},
+    "repeats": {"repeats": True},
+    "runs": {"outside": "run", "order": 2},
+    "bio": {"encoding": "bio"},
+    "bieso": {"encoding": "bieso", "order": 2},
 }
 
 
@@ -68,7 +68,6 @@ def test_a_model_without_weights_of_pairs_has_no_more_patterns(settings):
 def tagged(*rows):
     """A tagger with nothing but labels and their pairs, at its optimum for these tags."""
     model = {
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
         "encoding": "tags",
         "features": LABELS_ALONE,
         **ALL,

@@ -120,7 +120,6 @@ def test_the_optimum_is_that_of_crfsuite(tmp_path):
     """The same features under the same c1: CRFsuite's loss at its end is ours."""
     pycrfsuite = pytest.importorskip("pycrfsuite", reason="needs the extra benchmark")
     model = {
-        "@architectures": "spacy-hocrf.HighOrderCRF.v1",
         "encoding": "tags",
         "order": 1,
         "features": {
