@@ -51,8 +51,8 @@ project/test_punctuation.py project/test_references.py project/test_references_s
 project/test_relation_arguments.py project/test_site.py project/test_synthetic.py
 project/test_toolkits.py project/test_trainers.py project/test_tweets.py
 sequences/test_learning.py sequences/test_model.py test_blocks.py test_examples.py
-test_open_house.py test_samples.py training/test_actors.py training/test_checkpoints.py
-training/test_owlqn.py training/test_processes.py
+test_open_house.py test_samples.py training/test_checkpoints.py training/test_owlqn.py
+workers/test_processes.py workers/test_ray.py
 """.split()
 """Files that take longest in their folders: `pytest -m "not slow"` leaves them out."""
 

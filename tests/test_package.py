@@ -215,7 +215,6 @@ CODED = {
     "CommandErrors": "cli/errors.py",
     "RuleErrors": "joint/errors.py",
     "SequenceErrors": "sequences/errors.py",
-    "WorkerErrors": "training/errors.py",
     "Warnings": "warnings.py",
 }
 

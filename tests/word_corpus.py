@@ -114,7 +114,7 @@ class Plain:
     def nothing(self, collected=None):
         return np.zeros(F) if collected is None else collected
 
-    extent, hands_on, shared = F, False, ()
+    extent, shared = F, ()
 
     @property
     def outline(self):
@@ -127,7 +127,7 @@ class Plain:
         counts += others
         others.fill(0.0)
 
-    def add_collected_into(self, gradient, counts, others=None):
+    def add_collected_into(self, gradient, counts):
         gradient += counts
         counts.fill(0.0)
 

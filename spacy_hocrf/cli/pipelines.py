@@ -24,7 +24,7 @@ from spacy_hocrf.pipeline.heldout import divided
 from spacy_hocrf.pipeline.spans import words_of
 from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.training.base import AUTO
-from spacy_hocrf.training.folders import WorkingFolder
+from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "begin",

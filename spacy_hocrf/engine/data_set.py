@@ -31,6 +31,10 @@ class Outline(Protocol):
         """Placed weights, or counts, in float64 [extent] that lie elsewhere."""
         ...
 
+    def merge(self, counts: Any, others: Any) -> None:
+        """Add other counts to counts, and make them zero."""
+        ...
+
 
 class Layout(Outline, Protocol):
     """How the shards of a data set want the weights, and give the counts: an arrangement made once
@@ -56,23 +60,8 @@ class Layout(Outline, Protocol):
         """
         ...
 
-    def merge(self, counts: Any, others: Any) -> None:
-        """Add other counts, which are used up, to counts."""
-        ...
-
-    @property
-    def hands_on(self) -> bool:
-        """Is there anything among counts that is better handed on and collected once?"""
-        ...
-
-    def add_collected_into(
-        self, gradient: NDArray[np.float64], counts: Any, others: Any = None
-    ) -> None:
-        """Add such counts, which are used up, to a vector, float64 [F].
-
-        others (Any): counts that are to be collected later, and get what is handed on; None to collect
-            all.
-        """
+    def add_collected_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
+        """Add such counts, which are used up, to a vector, float64 [F]."""
         ...
 
     def take(self, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

@@ -10,7 +10,7 @@ that exact Viterbi with the cost added to the scores of the tokens finds the max
 convex, and each evaluation gives a plane that touches it and lies nowhere above it.
 
 A boundary between two segments of one label costs nothing by itself. As in the likelihood, the result
-does not depend on who works (`teams.py`).
+does not depend on who works (`reduction.py`).
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.teams import Job, Parts, ThreadWorkers, Workers
+from spacy_hocrf.engine.reduction import SumJob, ThreadWorkers, Workers, parts_of
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Scratch, Segments
@@ -73,8 +73,8 @@ class MarginObjective:
             shard.add_segments_into(gold, -1.0, counts)
 
         workers = ThreadWorkers(threads) if workers is None else workers
-        parts = Parts.of(shards, layout.extent, workers.parts)
-        self._team = workers.scatter(Job(parts, violation, layout, automaton, visit))
+        parts = parts_of(shards, layout.extent, workers.parts)
+        self._summing = workers.scatter(SumJob(parts, violation, layout, automaton, visit))
         self._minus_gold = np.zeros(len(precision))
         layout.add_collected_into(self._minus_gold, counts)
 
@@ -91,7 +91,7 @@ class MarginObjective:
         RAISES (ValueError): H007 if some document has no allowed segmentation.
         """
         slope = self._minus_gold.copy()
-        offset = sum(self._team.add_into(slope, weights))
+        offset = self._summing.add_into(slope, weights)
         return Plane(offset, slope)
 
 

@@ -9,7 +9,7 @@ empirical counts; where it is not, its gradient is an expectation as well, and t
 convex.
 
 The shards are fixed, and so are the parts that are summed by themselves and the order in which their
-sums are added (`teams.py`): the result does not depend, bit for bit, on who works and how many.
+sums are added (`reduction.py`): the result does not depend, bit for bit, on who works and how many.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
-from spacy_hocrf.engine.teams import Job, Parts, ThreadWorkers, Workers
+from spacy_hocrf.engine.reduction import SumJob, ThreadWorkers, Workers, parts_of
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK, sweep
 from spacy_hocrf.errors import Errors
@@ -60,9 +60,9 @@ class Objective:
         self._threads = Threads(threads)
         workers = ThreadWorkers(threads) if workers is None else workers
         counts = layout.nothing()
-        parts = Parts.of(shards, layout.extent, workers.parts)
-        job = Job(parts, likelihood, layout, automaton, lambda shard: shard.add_gold_into(counts))
-        self._team = workers.scatter(job)
+        parts = parts_of(shards, layout.extent, workers.parts)
+        job = SumJob(parts, likelihood, layout, automaton, lambda each: each.add_gold_into(counts))
+        self._summing = workers.scatter(job)
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
@@ -74,12 +74,12 @@ class Objective:
             next call overwrites.
         """
         self._gradient.fill(0.0)
-        losses = self._team.add_into(self._gradient, weights)
+        loss = self._summing.add_into(self._gradient, weights)
         arguments = self._gradient, weights, self._precision, self._mean, self.counts
         penalty, score = sweep(
             "penalise_into", len(weights), 2, *arguments, threads=self._threads
         ).tolist()
-        return sum(losses, 0.5 * penalty - score), self._gradient
+        return loss + (0.5 * penalty - score), self._gradient
 
     @property
     def curvature(self) -> Vector:
@@ -93,7 +93,7 @@ class Objective:
 
     def rest(self) -> None:
         """Give back memory that the next evaluation takes again."""
-        self._team.rest()
+        self._summing.rest()
 
 
 def likelihood(

@@ -86,6 +86,6 @@ class Outline:
         return self.view(numbers[shift : shift + self.extent])
 
     def merge(self, counts: Placed, others: Placed) -> None:
-        """Add other counts, which are used up, to counts."""
+        """Add other counts to counts, and make them zero."""
         np.add(counts.numbers, others.numbers, out=counts.numbers)
         others.numbers.fill(0.0)

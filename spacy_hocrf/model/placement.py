@@ -250,26 +250,11 @@ class CompiledIndex(Outline):
         self.add_collected_into(gradient, counts)
         return gradient
 
-    @property
-    def hands_on(self) -> bool:
-        """Are there counts of words, each of which costs a sum over its vector to collect?"""
-        return bool(self.tables)
-
-    def add_collected_into(
-        self, gradient: NDArray[np.float64], counts: Placed, others: Placed | None = None
-    ) -> None:
-        """Add the counts, which are used up, to float64 [F].
-
-        others (Optional[Placed]): counts that get those of words; None to collect these, too.
-        """
+    def add_collected_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
+        """Add the counts, which are used up, to float64 [F]."""
         n_features = len(self.place)
         add_collected_into(gradient[:n_features], counts.values, self.place)
-        if others is None:
-            gradient[n_features:] += self._dense_counts(counts)
-        else:
-            gradient[n_features:] += counts.dense
-            for mine, theirs in zip(counts.words, others.words):
-                theirs += mine
+        gradient[n_features:] += self._dense_counts(counts)
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
-from spacy_hocrf.engine.teams import STRANDS
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.model.compiled_shard import CompiledShard
@@ -175,7 +175,7 @@ def make_shards(
         is in few of them; else all are there, and every shard counts once.
 
     Documents of nearly the same length are best treated side by side. A corpus that needs several
-    shards gets as many for each strand of the objective.
+    shards gets a multiple of LEAST_PARTS, which go into parts of one size.
     """
     everything = [
         (_kind(document), copies, document)
@@ -229,5 +229,5 @@ def _counted(document: Document) -> int:
 
 def _shard_size(tokens: int) -> int:
     """Tokens of each shard of a corpus."""
-    rounds = -(-tokens // (SHARD_TOKENS * STRANDS))
-    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * STRANDS))
+    rounds = -(-tokens // (SHARD_TOKENS * LEAST_PARTS))
+    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * LEAST_PARTS))

@@ -24,7 +24,7 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 from spacy_hocrf.engine.perceptron import AveragedPerceptron
-from spacy_hocrf.engine.teams import STRANDS
+from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.engine.tying import Tied, TiedObjective
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
@@ -320,9 +320,9 @@ def _shards(
 
 
 def _shard_size(items: int) -> int:
-    """Items of each shard: as many shards for each strand of the objective, unless one is enough."""
-    rounds = -(-items // (SHARD_ITEMS * STRANDS))
-    return items if items <= SHARD_ITEMS else -(-items // (rounds * STRANDS))
+    """Items of each shard: a multiple of LEAST_PARTS shards, unless one is enough."""
+    rounds = -(-items // (SHARD_ITEMS * LEAST_PARTS))
+    return items if items <= SHARD_ITEMS else -(-items // (rounds * LEAST_PARTS))
 
 
 def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> CompiledShard:

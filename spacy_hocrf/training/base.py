@@ -18,7 +18,7 @@ from spacy_hocrf.errors import Errors
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.data_set import Layout, Shard
-    from spacy_hocrf.engine.teams import Workers
+    from spacy_hocrf.engine.reduction import Workers
     from spacy_hocrf.engine.tying import Tied
 
 __all__ = [

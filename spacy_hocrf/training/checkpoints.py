@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.util import logger
 
-from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.errors import Errors
 
 __all__ = ["Checkpoint", "Kept", "fingerprint"]
 
@@ -65,7 +65,7 @@ class Checkpoint:
                 state = {name: file[name] for name in file.files}
             ours = state.pop(OF).tobytes().decode() == self._of
         except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            text = WorkerErrors.H256.format(path=self._path, reason=error)
+            text = Errors.H256.format(path=self._path, reason=error)
             raise ValueError(text) from error
         if ours:
             ours = np.array_equal(gradient_at(state["best_x"]), state["best_g"])

@@ -4,7 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.errors import Errors
 
 __all__ = ["check_beside", "check_file", "check_folder", "check_places"]
 
@@ -71,4 +71,4 @@ def _try_below(path: Path) -> None:
 
 def _text(path: Path, setting: str, error: OSError) -> str:
     reason = error.strerror or str(error)
-    return WorkerErrors.H401.format(path=path, reason=reason, setting=setting)
+    return Errors.H401.format(path=path, reason=reason, setting=setting)

@@ -30,7 +30,7 @@ pytestmark = [
 
 CLUSTER = """
 import os
-from spacy_hocrf.training.cluster import _kept
+from spacy_hocrf.workers.ray import _kept
 if __name__ == "__main__":
     with _kept(2) as address:
         print(address, os.environ["RAY_AUTH_TOKEN"], flush=True)

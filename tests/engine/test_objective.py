@@ -2,7 +2,6 @@
 of the threads.
 """
 
-from collections import deque
 from dataclasses import replace
 
 import numpy as np
@@ -120,23 +119,6 @@ def test_the_result_is_the_same_to_the_last_bit_for_any_number_of_threads(shards
             assert_array_equal(other, gradient)
 
 
-def test_strands_are_added_in_their_order_whichever_is_the_first_to_be_ready(monkeypatch):
-    shards, weights = corpus(shards=11)
-    loss, gradient = objective_of(shards)(weights)
-    objective = objective_of(shards)
-    monkeypatch.setattr("spacy_hocrf.engine.forest.deque", Backwards)
-    for _ in range(2):
-        again, other = objective(weights)
-        assert again == loss
-        assert_array_equal(other, gradient)
-
-
-class Backwards(deque):
-    """Gives the last one first."""
-
-    popleft = deque.pop
-
-
 def test_one_sigma_for_all_weights_gives_what_as_many_equal_ones_do():
     size = 2 * CHUNK + 5
     weights = np.random.default_rng(0).normal(size=size)
@@ -207,7 +189,7 @@ def test_after_a_rest_the_results_are_the_same(threads):
     gradient = gradient.copy()
     objective.rest()
     assert all(shard.rested for shard in shards)
-    assert objective._team._placed is None and not objective._team._spare
+    assert objective._summing._placed is None and not objective._summing._spare
     for _ in range(2):
         again, other = objective(weights)
         assert again == loss

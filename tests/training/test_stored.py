@@ -6,11 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from spacy_hocrf.engine.teams import ThreadWorkers
+from spacy_hocrf.engine.reduction import ThreadWorkers
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
-from spacy_hocrf.training.processes import ProcessWorkers
 from spacy_hocrf.training.stored import Store, store_of
+from spacy_hocrf.workers.summing import ProcessWorkers
 
 
 def test_values_come_back_in_any_order(tmp_path):

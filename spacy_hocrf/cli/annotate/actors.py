@@ -16,8 +16,8 @@ from spacy_hocrf.cli.annotate.annotator import Annotator, Done, Part
 from spacy_hocrf.cli.annotate.crew import share_out
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.sources import Chunk
-from spacy_hocrf.training.cluster import check_ray, connected
-from spacy_hocrf.training.folders import WorkingFolder
+from spacy_hocrf.workers.folders import WorkingFolder
+from spacy_hocrf.workers.ray import check_ray, connected
 
 __all__ = ["Actors"]
 

@@ -33,7 +33,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors, check_path, write_config
 from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
-from spacy_hocrf.training.folders import WorkingFolder
+from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "HEADER",

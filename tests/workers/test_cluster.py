@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from spacy_hocrf.training.cluster import _started
+from spacy_hocrf.workers.ray import _started
 
 
 class Late:

@@ -1,4 +1,4 @@
-"""Working files of a training: Python objects whose arrays are read where they lie.
+"""Data that workers share: Python objects whose arrays are read where they lie.
 
     magic | checksum | extents | pickled objects, without their arrays | each array, at a multiple of 64
 
@@ -12,33 +12,33 @@ import os
 import pickle
 import struct
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
-from spacy_hocrf.training.errors import WorkerErrors
+from spacy_hocrf.errors import Errors
 
-__all__ = ["mapped_objects", "objects_in", "pieces_of", "read_mapped", "write_mapped"]
+__all__ = ["mapped_objects", "objects_in", "pieces_of", "read_mapped", "write_pieces"]
 
 MAGIC = b"hocrf working 1\n"
 EXTENTS = struct.Struct("<IQQ")  # checksum of all that follows it, bytes pickled, number of arrays
 ALIGNMENT = 64
 
 
-def write_mapped(path: Path, value: Any, known: Mapping[int, Any]) -> None:
-    """Write objects as a whole or not at all.
-
-    known (Mapping[int, Any]): by the `id` of an object that the reader has already, what it is called.
-    """
+def write_pieces(path: Path, pieces: Iterable[bytes | memoryview]) -> None:
+    """Write what `pieces_of` gives as a whole or not at all."""
     temporary = path.with_name(f"{path.name}.writing")
     with temporary.open("wb") as file:
-        file.writelines(pieces_of(value, known))
+        file.writelines(pieces)
     os.replace(temporary, path)
 
 
 def pieces_of(value: Any, known: Mapping[int, Any]) -> list[bytes | memoryview]:
-    """What is written, end to end."""
+    """Objects as they are written, end to end.
+
+    known (Mapping[int, Any]): by the `id` of an object that the reader has already, what it is called.
+    """
     arrays: list[memoryview] = []
     pickled = BytesIO()
     _Pickler(pickled, known, arrays).dump(value)
@@ -64,7 +64,7 @@ def read_mapped(path: Path, known: Mapping[Any, Any]) -> Any:
         with path.open("rb") as file:
             return mapped_objects(file, known, str(path))
     except OSError as error:
-        raise ValueError(WorkerErrors.H252.format(path=path, reason=error)) from error
+        raise ValueError(Errors.H252.format(path=path, reason=error)) from error
 
 
 def mapped_objects(file: IO[bytes], known: Mapping[Any, Any], path: str) -> Any:
@@ -72,7 +72,7 @@ def mapped_objects(file: IO[bytes], known: Mapping[Any, Any], path: str) -> Any:
     try:
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     except (OSError, ValueError) as error:
-        raise ValueError(WorkerErrors.H252.format(path=path, reason=error)) from error
+        raise ValueError(Errors.H252.format(path=path, reason=error)) from error
     return objects_in(data, known, path)
 
 
@@ -84,10 +84,10 @@ def objects_in(data: memoryview, known: Mapping[Any, Any], path: str) -> Any:
     """
     begin = len(MAGIC)
     if bytes(data[:begin]) != MAGIC or len(data) < begin + EXTENTS.size:
-        raise ValueError(WorkerErrors.H252.format(path=path, reason="it is of another kind"))
+        raise ValueError(Errors.H252.format(path=path, reason="it is of another kind"))
     checksum, size, number = EXTENTS.unpack_from(data, begin)
     if zlib.crc32(data[begin + 4 :]) != checksum:
-        raise ValueError(WorkerErrors.H252.format(path=path, reason="its checksum does not match"))
+        raise ValueError(Errors.H252.format(path=path, reason="its checksum does not match"))
     at = begin + EXTENTS.size
     extents = struct.unpack_from(f"<{number}Q", data, at)
     at += 8 * number

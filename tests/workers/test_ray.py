@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from spacy_hocrf.training.actors import RayWorkers
+from spacy_hocrf.workers.summing import RayWorkers
 
 with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="pip install 'spacy-hocrf[ray]'")
 
@@ -29,11 +29,12 @@ expected = evaluated(learner_of(THREADS))
 learner = learner_of(RAY)
 objective = learner.objective()
 weights = np.random.default_rng(0).normal(size=learner.structure.size)
-team = objective._team
+summing = objective._summing
+pool = summing.pool
 def same():
     loss, gradient = objective(weights)
     return (loss, gradient.tobytes()) == expected
-print("parts", [len(hand._sent) for hand in team._hired])
+print("parts", [len(kept) for _, kept in sorted(pool.kept.items())])
 print("on disk", learner.corpus.documents[0]._text == "")
 print("same", same(), same())
 EXTRA
@@ -41,27 +42,31 @@ sys.stdout.flush()
 """
 KILL = """
 import ray
-killed = team._hired[0]._actor
+killed, _ = pool._actors[0]
 ray.kill(killed)
-print("after a kill", same(), team._hired[0]._actor is not killed)
-ask, asked = type(team._hired[0])._asked, []
-def deadly(hand, method, *request):
-    found = ask(hand, method, *request)
-    asked.append(method)
-    if len(asked) in (2, 9):
-        ray.kill(hand._actor)
-    return found
-type(team._hired[0])._asked = deadly
-print("killed at work", same(), len(asked) > 9)
-team.rest()
-print("after a rest", all(hand._actor is None for hand in team._hired), same())
-team._folder = "a folder that is not there"
-team.rest()
+print("after a kill", same(), pool._actors[0][0] is not killed)
+send, asked = type(pool)._send, []
+def deadly(pool, worker, task):
+    send(pool, worker, task)
+    asked.append(task)
+    if len(asked) in (1, 4):
+        ray.kill(pool._actors[worker][0])
+type(pool)._send = deadly
+print("killed at work", same(), len(asked) > 4)
+summing.rest()
+print("after a rest", not pool._actors, same())
+make = pool._make
+summing.rest()
+from functools import partial
+from spacy_hocrf.workers.summing import _KeptSums, _joined
+pool._make = [ray.put(partial(_KeptSums, _joined(summing.common), "a folder that is not there"))]
 try:
     objective(weights)
-except ValueError as error:
-    print("no folder", "H254" in str(error) and "a folder that is not there" in str(error))
-print("more than CPUs", len(learner_of({**RAY, "number": 64}).objective()._team._hired))
+except FileNotFoundError as error:
+    print("no folder", "a folder that is not there" in str(error))
+pool._make = make
+print("after an error", same())
+print("more than CPUs", learner_of({**RAY, "number": 64}).objective()._summing.pool.n)
 shard = learner.shards(weighted=True)[0].compiled
 shard.batch.allowed[:] = 0
 from spacy_hocrf.engine.objective import Objective
@@ -102,6 +107,7 @@ def test_sums_are_those_of_threads_to_the_last_bit_whoever_is_killed(tmp_path):
         "killed at work True True",
         "after a rest True True",
         "no folder True",
+        "after an error True",
         "more than CPUs 2",
         "invalid True",
     ]
@@ -115,7 +121,7 @@ def test_another_number_of_actors_changes_no_bit(tmp_path, number, parts):
 
 
 def test_without_ray_it_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("spacy_hocrf.training.cluster.find_spec", lambda name: None)
+    monkeypatch.setattr("spacy_hocrf.workers.ray.find_spec", lambda name: None)
     with pytest.raises(ValueError, match=r"H352.*pip install 'spacy-hocrf\[ray\]'"):
         RayWorkers()
 

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from spacy_hocrf.training.folders import WorkingFolder
+from spacy_hocrf.workers.folders import WorkingFolder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals to groups are a thing of Unix")
 
@@ -20,7 +20,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """
 PROGRAM = """
 import sys, time
-from spacy_hocrf.training.folders import WorkingFolder
+from spacy_hocrf.workers.folders import WorkingFolder
 with WorkingFolder("hocrf-", sys.argv[1]) as folder:
     (folder / "file").touch()
     print("there", flush=True)

@@ -15,10 +15,10 @@ from small_corpus import documents, examples, untrained, words
 from spacy import registry
 from spacy.training import Example
 
-from spacy_hocrf.engine.teams import ThreadWorkers
-from spacy_hocrf.training import processes
-from spacy_hocrf.training.mapped import read_mapped, write_mapped
-from spacy_hocrf.training.processes import ProcessWorkers
+from spacy_hocrf.engine.reduction import ThreadWorkers
+from spacy_hocrf.workers import processes
+from spacy_hocrf.workers.mapped import pieces_of, read_mapped, write_pieces
+from spacy_hocrf.workers.summing import ProcessWorkers
 
 PROCESSES = {"@misc": "spacy-hocrf.Processes.v1", "number": 2, "parts": 8}
 THREADS = {"@misc": "tests.Threads.v1", "number": 1, "parts": 8}
@@ -61,8 +61,8 @@ def evaluated(learner):
 
 
 @pytest.fixture
-def team(tmp_path):
-    """A team of two processes, its evaluation, and what threads find."""
+def summing(tmp_path):
+    """Two processes, their evaluation, and what threads find."""
     learner = learner_of({**PROCESSES, "folder": str(tmp_path)})
     objective = learner.objective()
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
@@ -72,8 +72,8 @@ def team(tmp_path):
         loss, gradient = objective(weights)
         return (loss, gradient.tobytes()) == (expected[0], expected[1].tobytes())
 
-    found = objective._team
-    assert len(found.job.parts) == 8 and len(found._processes) == 2
+    found = objective._summing
+    assert found.ranges == [range(4), range(4, 8)]
     found.evaluate = evaluate
     return found
 
@@ -95,8 +95,7 @@ def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers):
 
 def test_more_processes_than_parts_are_not_started():
     learner = learner_of({**PROCESSES, "number": 64, "parts": 4})
-    team = learner.objective()._team
-    assert len(team._processes) == 4
+    assert learner.objective()._summing.pool.n == 4
 
 
 def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
@@ -108,19 +107,19 @@ def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
     assert evaluated(learner_of(PROCESSES)) == expected
 
 
-def test_a_worker_is_without_spacy(team):
+def test_a_worker_is_without_spacy(summing):
     """Which takes longer to import than a small corpus to sum, and memory in every worker."""
-    assert team.evaluate()
+    assert summing.evaluate()
     code = """
 import sys
 from pathlib import Path
 folder, sys.path[:] = sys.argv[1], sys.argv[2:]
-from spacy_hocrf.training.worker import Worker
-assert "loss" in Worker(Path(folder)).answer({"part": 0, "counts": 0})
-print({"spacy", "thinc"} & set(sys.modules))
+from spacy_hocrf.workers.summing import _FileSums
+[whole] = _FileSums(Path(folder))(range(8))
+print(whole.size, whole.counts, {"spacy", "thinc"} & set(sys.modules))
 """
-    command = [sys.executable, "-c", code, str(team._folder), *sys.path]
-    assert subprocess.run(command, capture_output=True, text=True).stdout == "set()\n"
+    command = [sys.executable, "-c", code, str(summing.folder), *sys.path]
+    assert subprocess.run(command, capture_output=True, text=True).stdout == "8 counts-0-0 set()\n"
 
 
 @pytest.mark.parametrize("workers, on_disk", [(PROCESSES, True), (THREADS, False), (None, False)])
@@ -132,69 +131,67 @@ def test_records_of_texts_are_on_disk_where_files_are_anyway(workers, on_disk, t
     assert not list(tmp_path.iterdir())  # it has no name
 
 
-def test_nothing_is_left_when_an_objective_is_gone(team, tmp_path):
-    assert team.evaluate()
-    running = [process._running for process in team._processes]
+def test_nothing_is_left_when_an_objective_is_gone(summing, tmp_path):
+    assert summing.evaluate()
+    running = list(summing.pool._running.values())
     assert all(each.poll() is None for each in running)
-    team._close()
+    summing.close()
     assert [each.poll() for each in running] == [0, 0]
     assert not list(tmp_path.iterdir())
 
 
-def test_after_a_rest_other_processes_go_on(team):
-    assert team.evaluate()
-    before = [process._running.pid for process in team._processes]
-    team.rest()
-    assert all(process._running is None for process in team._processes)
-    assert team.evaluate()
-    assert not set(before) & {process._running.pid for process in team._processes}
+def test_after_a_rest_other_processes_go_on(summing):
+    assert summing.evaluate()
+    before = {each.pid for each in summing.pool._running.values()}
+    summing.rest()
+    assert not summing.pool._running
+    assert summing.evaluate()
+    assert not before & {each.pid for each in summing.pool._running.values()}
 
 
-def test_a_process_that_is_killed_is_replaced(team, monkeypatch):
-    """Each at every second request, before it can answer."""
-    ask, asked = processes._Process.ask, []
+def test_a_process_that_is_killed_is_replaced(summing, monkeypatch):
+    """At every second range, before it can answer."""
+    send, asked = processes.ProcessPool._send, []
 
-    def killed(process, request):
-        asked.append(request["part"])
-        if len(asked) % 2 and process._running is not None:
-            process._running.kill()
-        return ask(process, request)
+    def killed(pool, worker, task):
+        asked.append(task)
+        if len(asked) % 2:
+            pool._running[worker].kill()
+        send(pool, worker, task)
 
-    monkeypatch.setattr(processes._Process, "ask", killed)
+    monkeypatch.setattr(processes.ProcessPool, "_send", killed)
     for _ in range(4):
-        assert team.evaluate()
-    assert len(asked) > 4 * 8
+        assert summing.evaluate()
+    assert len(asked) >= 4 * 2 + 4
 
 
-def test_a_worker_that_nobody_hears_ends_and_removes_the_files(team):
-    assert team.evaluate()
-    worker = team._processes[0]._running
-    worker.stdout.close()
-    worker.stdin.write('{"part": 0, "counts": 0}\n')
-    worker.stdin.flush()
-    assert worker.wait(60) == 0
-    assert not team._folder.exists()
-
-
-def test_processes_that_die_again_and_again_are_an_error(team, monkeypatch, tmp_path):
-    monkeypatch.setattr(processes, "main", len)  # which just ends
-    with pytest.raises(ValueError, match=r"H253.*3 times.*part \d.*smaller number"):
-        team.evaluate()
+def test_processes_that_die_again_and_again_are_an_error(summing, monkeypatch):
+    monkeypatch.setattr(processes, "serve", len)  # which just ends
+    with pytest.raises(ValueError, match=r"H253.*3 times.*parts \d to \d.*smaller number"):
+        summing.evaluate()
     monkeypatch.undo()
-    assert team.evaluate()
+    assert summing.evaluate()
+
+
+def test_a_worker_that_nobody_hears_ends_and_removes_the_files(summing):
+    assert summing.evaluate()
+    running = summing.pool._running.pop(0)
+    running.stdin.close()
+    assert running.wait(60) == 0
+    assert not summing.folder.exists()
 
 
 @pytest.mark.parametrize("damage", [b"", b"hocrf", b"hocrf working 1\n" + bytes(30), None])
-def test_a_damaged_file_is_written_again(team, damage):
-    assert team.evaluate()
-    team.rest()
-    path = team._folder / "part-3"
+def test_a_damaged_file_is_written_again(summing, damage):
+    assert summing.evaluate()
+    summing.rest()
+    path = summing.folder / "part-3"
     whole = path.read_bytes()
     if damage is None:
         path.unlink()
     else:
         path.write_bytes(damage)
-    assert team.evaluate()
+    assert summing.evaluate()
     assert path.read_bytes() == whole
 
 
@@ -211,7 +208,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_left(monkeypatch, tmp_path):
 
 def test_every_flipped_byte_is_noticed(tmp_path):
     path = tmp_path / "file"
-    write_mapped(path, [np.arange(5), "text"], {})
+    write_pieces(path, pieces_of([np.arange(5), "text"], {}))
     data = path.read_bytes()
     for at in range(len(data)):
         path.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
@@ -222,7 +219,7 @@ def test_every_flipped_byte_is_noticed(tmp_path):
 def test_arrays_are_read_where_they_lie_and_what_is_known_is_not_written(tmp_path):
     path, known = tmp_path / "file", object()
     arrays = [np.arange(7, dtype=np.uint8), np.zeros((0, 3)), np.ones((2, 3), dtype=np.float32)]
-    write_mapped(path, {"arrays": arrays, "known": known}, {id(known): "it"})
+    write_pieces(path, pieces_of({"arrays": arrays, "known": known}, {id(known): "it"}))
     read = read_mapped(path, {"it": 41})
     assert read["known"] == 41
     for array, expected in zip(read["arrays"], arrays):
@@ -251,13 +248,23 @@ def test_what_cannot_be_handed_on_is_named(monkeypatch):
         learner.objective()
 
 
-def test_a_worker_that_does_not_know_what_to_do_says_why(team):
-    (team._folder / "common").write_bytes(b"")
-    with pytest.raises(ValueError, match=r"H254(.|\n)*H252"):
-        team.evaluate()
+def test_a_part_whose_file_is_damaged_again_and_again_is_an_error(summing, monkeypatch):
+    monkeypatch.setattr(summing, "_write", lambda number: None)
+    (summing.folder / "part-3").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"H252.*part-3"):
+        summing.evaluate()
 
 
-@pytest.mark.parametrize("number, parts", [(-1, None), (1.5, None), (1, 3), (1, 12), (1, 2)])
+def test_what_a_process_has_met_is_raised_with_its_traceback(summing):
+    assert summing.evaluate()
+    summing.rest()
+    (summing.folder / "common").write_bytes(b"")
+    with pytest.raises(ValueError, match="H252") as raised:
+        summing.evaluate()
+    assert "read_mapped" in str(raised.value.__cause__)
+
+
+@pytest.mark.parametrize("number, parts", [(-1, None), (1.5, None), (1, 3), (1, 12), (1, 0)])
 def test_numbers_out_of_range_are_named(number, parts):
     with pytest.raises(ValueError, match="H048"):
         ProcessWorkers(number, parts)
@@ -274,7 +281,7 @@ objective = learner.objective()
 weights = learner.weights
 for _ in range(3):
     objective(weights)
-print(*(process._running.pid for process in objective._team._processes), flush=True)
+print(*(each.pid for each in objective._summing.pool._running.values()), flush=True)
 while True:
     objective(weights)
 """
@@ -299,7 +306,7 @@ def test_nothing_is_left_of_a_training_that_is_killed(tmp_path, workers_too):
         time.sleep(0.05)
     assert not any(map(running, pids))
     if workers_too:  # nobody was left to do it; the next training does
-        learner_of({**PROCESSES, "folder": str(tmp_path)}).objective()._team._close()
+        learner_of({**PROCESSES, "folder": str(tmp_path)}).objective()._summing.close()
     assert not list(tmp_path.iterdir())
 
 

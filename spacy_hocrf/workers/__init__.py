@@ -1,0 +1,1 @@
+"""Processes, and actors of Ray, that share the work of training and of `hocrf annotate`."""
