@@ -20,13 +20,11 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
-from spacy_hocrf.cli.annotate.actors import Actors
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.crew import Workers
 from spacy_hocrf.cli.annotate.formats import FORMATS
 from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import Here, Processes
+from spacy_hocrf.cli.annotate.workers import Actors, Here, Processes, Workers
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.warnings import Warnings
@@ -85,17 +83,17 @@ def annotate_cli(
         size=size,
     )
     _check_fields(job)
-    crew = _workers_of(workers)
+    annotating = _workers_of(workers)
     files, parts = files_of(texts), _parts_of(output, format_)
     suffix = files[0].suffix
     if ".parquet" in (suffix, parts.suffix):
         parquet_files()
     with locked(output.with_name(f"{output.name}.lock"), output):
         annotator = Annotator(job, suffix, parts)
-        _annotate(annotator, crew, files, output)
+        _annotate(annotator, annotating, files, output)
 
 
-def _annotate(annotator: Annotator, crew: Workers, files: list[Path], output: Path) -> None:
+def _annotate(annotator: Annotator, workers: Workers, files: list[Path], output: Path) -> None:
     """Annotate what is left, and gather it.
 
     RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
@@ -115,7 +113,7 @@ def _annotate(annotator: Annotator, crew: Workers, files: list[Path], output: Pa
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
         chunks = _left(chunks_of(files, job.size), parts, progress, numbers)
-        for done in crew.run(annotator, chunks):
+        for done in workers.run(annotator, chunks):
             progress.update(done.size)
     parts.tidy()
     parts.check(plan_of(job, plan["digest"], files))

@@ -1,30 +1,40 @@
-"""Who annotates: this process, or several of this machine.
+"""Who annotates: this process, several of this machine, or actors of a Ray cluster.
 
 A process gets the job once and then one chunk after the other, and writes the parts itself; only numbers come
-back.
+back. An actor may be on another machine: the model travels to it as files, chunks as they are read, and parts
+back as bytes, so that no folder need be shared, and this process alone writes. Ray Data would cut the texts
+into blocks of its own, and go on with none of them.
 """
 
 import gc
-import os
-import signal
-from collections.abc import Iterator
-from contextlib import suppress
-from multiprocessing import get_context
-from multiprocessing.connection import Connection, wait
-from multiprocessing.context import SpawnProcess
-from queue import SimpleQueue
-from threading import Thread
-from traceback import format_exc
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
 
-from spacy_hocrf.cli.annotate.annotator import Annotator, Done
-from spacy_hocrf.cli.annotate.crew import share_out
+from spacy_hocrf.cli.annotate.annotator import Annotator, Done, Part
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.sources import Chunk
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.workers.folders import WorkingFolder
+from spacy_hocrf.workers.pool import DEATHS, Pool
+from spacy_hocrf.workers.processes import ProcessPool
+from spacy_hocrf.workers.ray import RayPool, check_ray, connected
 
-__all__ = ["Here", "Processes"]
+__all__ = ["Actors", "Here", "Processes", "Workers"]
 
-Pipe: TypeAlias = "Connection[Any, Any]"
+
+class Workers(Protocol):
+    """Who annotates chunks."""
+
+    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
+        """Annotate all chunks, and say of each that it is done, in any order.
+
+        annotator (Annotator): for this process; others get its like.
+        """
+        ...
 
 
 class Here:
@@ -50,87 +60,82 @@ class Processes:
 
         RAISES (ValueError): H349 if processes die of a chunk again and again.
         """
-        crew = _Crew(annotator)
-        try:
-            yield from share_out(crew, self.n, chunks)
-        finally:
-            crew.end()
+        make = partial(Annotator, annotator.job, annotator.source, annotator.parts)
+        yield from _shared_out(ProcessPool(self.n, make), chunks)
 
 
-class _Failed(NamedTuple):
-    """What a process says that has met an error."""
+class Actors:
+    """n actors with a CPU each; None for as many as the cluster has CPUs.
 
-    error: Exception
-    traceback: str
-
-
-class _Crew:
-    """Processes, each with a pipe of its own."""
-
-    def __init__(self, annotator: Annotator) -> None:
-        self._job = annotator.job, annotator.source, annotator.parts
-        self._workers = dict[int, tuple[SpawnProcess, Pipe]]()
-
-    def begin(self, worker: int) -> None:
-        self._end(worker)
-        spawn = get_context("spawn")
-        here, there = spawn.Pipe()
-        process = spawn.Process(target=_work, args=[there, *self._job])
-        process.start()
-        there.close()
-        self._workers[worker] = process, here
-
-    def give(self, worker: int, chunk: Chunk) -> None:
-        _, pipe = self._workers[worker]
-        with suppress(OSError):
-            pipe.send(chunk)
-
-    def wait(self) -> tuple[int, Done | None]:
-        """RAISES (Exception): what a process has met."""
-        pipes: dict[Any, int] = {pipe: worker for worker, (_, pipe) in self._workers.items()}
-        pipe: Any = wait(pipes)[0]
-        try:
-            said = pipe.recv()
-        except (EOFError, OSError):
-            return pipes[pipe], None
-        if isinstance(said, _Failed):
-            raise said.error from RuntimeError(said.traceback)
-        return pipes[pipe], said
-
-    def end(self) -> None:
-        """Let no worker be left."""
-        for worker in list(self._workers):
-            self._end(worker)
-
-    def _end(self, worker: int) -> None:
-        if worker in self._workers:
-            process, pipe = self._workers.pop(worker)
-            pipe.close()
-            process.join()
-
-
-def _work(pipe: Pipe, job: Job, source: str, parts: Parts) -> None:
-    """What a process does."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # control-C is for the other one, which closes the pipe
-    chunks = SimpleQueue[Chunk]()
-    Thread(target=_read, args=[pipe, chunks], daemon=True).start()
-    try:
-        annotator = Annotator(job, source, parts)
-        gc.freeze()
-        while True:
-            pipe.send(annotator(chunks.get()))
-    except Exception as error:
-        pipe.send(_Failed(error, format_exc()))
-
-
-def _read(pipe: Pipe, chunks: SimpleQueue[Chunk]) -> None:
-    """Read ahead, so that who sends need not wait, and end this process with the other one, which may have
-    been killed.
+    RAISES (ValueError): H352 if Ray is not installed.
     """
+
+    def __init__(self, n: int | None) -> None:
+        check_ray()
+        self.n = n
+
+    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
+        """Chunks as actors ask for them.
+
+        RAISES (ValueError): H353 without a cluster; H349 if actors die of a chunk again and again.
+        """
+        with connected(self.n) as ray:
+            n = self.n or max(1, int(ray.cluster_resources().get("CPU", 1)))
+            pool = RayPool(n, ray, partial(_unpacked, _payload(annotator)))
+            yield from map(annotator.write, _shared_out(pool, chunks))
+
+
+def _shared_out(pool: Pool, chunks: Iterator[Chunk]) -> Iterator[Any]:
+    """What the workers of a pool say of all chunks."""
     try:
-        while True:
-            chunks.put(pipe.recv())
-    except (EOFError, OSError):
-        os._exit(1)
+        yield from pool.map(chunks, _fatal)
+    finally:
+        pool.end()
+
+
+def _fatal(chunk: Chunk) -> str:
+    """What to say of a chunk of which workers die."""
+    last = chunk.first + chunk.size - 1
+    return CommandErrors.H349.format(times=DEATHS, first=chunk.first, last=last)
+
+
+class _Payload(NamedTuple):
+    """What an actor needs to make an annotator."""
+
+    job: Job
+    source: str
+    parts: Parts
+    files: dict[str, bytes]  # of the model, by their names in its folder
+    package: bool  # is the model one?
+    code: bytes | None
+
+
+def _payload(annotator: Annotator) -> _Payload:
+    """What another machine needs for the same annotator."""
+    job, folder = annotator.job, annotator.folder
+    files = (each for each in folder.rglob("*") if each.is_file())
+    return _Payload(
+        job=job,
+        source=annotator.source,
+        parts=annotator.parts,
+        files={path.relative_to(folder).as_posix(): path.read_bytes() for path in files},
+        package=not Path(job.model).is_dir(),
+        code=None if job.code is None else Path(job.code).read_bytes(),
+    )
+
+
+def _unpacked(payload: _Payload) -> Callable[[Chunk], Part]:
+    """What makes the parts of chunks as the same annotator does."""
+    job = payload.job
+    if payload.package:
+        import_module(job.model)  # has what its components are made by
+    with WorkingFolder("hocrf-") as folder:
+        for file, content in payload.files.items():
+            path = folder / "model" / file
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        job = replace(job, model=str(folder / "model"))
+        if payload.code is not None:
+            job = replace(job, code=str(folder / "code.py"))
+            (folder / "code.py").write_bytes(payload.code)
+        return Annotator(job, payload.source, payload.parts).part
