@@ -5,11 +5,8 @@ Each worker has a range of neighbouring parts of the data set, adds them up as t
 added here. The sums are those of threads to the last bit; a range that is lost with its worker is done again.
 """
 
-import glob
 import os
 import pickle
-import platform
-import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
@@ -43,7 +40,6 @@ __all__ = ["ProcessSumming", "ProcessWorkers", "RaySumming", "RayWorkers"]
 
 Vector = NDArray[np.float64]
 
-FOLDER = "hocrf-training"
 COMMON, WEIGHTS, PART, COUNTS = "common", "weights", "part-{}", "counts-{}-{}"
 """Names of files."""
 
@@ -182,7 +178,7 @@ class ProcessSumming(_Summing):
 
     def __init__(self, job: SumJob, number: int, folder: str | None) -> None:
         super().__init__(job, number)
-        kept = _working_folder(folder)
+        kept = WorkingFolder("hocrf-training-", folder)
         self.folder = kept.path
         self.pool = ProcessPool(len(self.ranges), partial(_FileSums, self.folder), self.folder)
         self.close = finalize(self, _close, self.pool, kept)
@@ -484,31 +480,6 @@ def _fatal(task: Any) -> str:
     """What to say of a range of which workers die."""
     parts = task if isinstance(task, range) else task.parts
     return Errors.H253.format(times=DEATHS, first=parts[0], last=parts[-1])
-
-
-def _working_folder(place: str | None) -> WorkingFolder:
-    """A new folder for working files; those of processes of this machine that have been killed are removed.
-
-    place (Optional[str]): where; None for the system's folder of temporary files.
-    """
-    prefix = f"{FOLDER}-{platform.node()}-"
-    folder = WorkingFolder(f"{prefix}{os.getpid()}-", place)
-    if os.name == "posix":
-        for other in folder.path.parent.glob(f"{glob.escape(prefix)}*"):
-            owner = other.name.removeprefix(prefix).partition("-")[0]
-            if owner.isdecimal() and not _runs(int(owner)):
-                shutil.rmtree(other, ignore_errors=True)
-    return folder
-
-
-def _runs(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
-    return True
 
 
 def _close(pool: Pool, folder: WorkingFolder) -> None:
