@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
-__all__ = ["Threads", "raise_first"]
+__all__ = ["Threads"]
 
 PROCESSORS = os.cpu_count() or 1
 """Threads that can run at the same time."""
@@ -21,12 +21,12 @@ class Threads:
     """The caller's own thread and some that help it, started when there is first something to
     share, ended with this object.
 
-    count (int): 1 or more, the caller's included. A copy, and a forked process, start their own.
-    most (Optional[int]): of them; None for PROCESSORS, as more would only wait for one another.
+    count (int): 1 or more, the caller's included; no more than PROCESSORS, as others would only wait. A copy,
+        and a forked process, start their own.
     """
 
-    def __init__(self, count: int = 1, *, most: int | None = None) -> None:
-        self.count = min(count, PROCESSORS if most is None else most)
+    def __init__(self, count: int = 1) -> None:
+        self.count = min(count, PROCESSORS)
         self._pool: ThreadPoolExecutor | None = None
         self._process = 0
 
@@ -59,7 +59,11 @@ class Threads:
         ]
         work()
         wait(helpers)
-        raise_first(errors)
+        if errors:
+            try:
+                raise errors[min(errors)]
+            finally:
+                errors.clear()  # the traceback's frames know them: a cycle that would keep all alive
         return [results[number] for number in range(len(results))]
 
     def _started(self) -> ThreadPoolExecutor:
@@ -69,16 +73,3 @@ class Threads:
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_pool": None}
-
-
-def raise_first(errors: dict[Any, BaseException]) -> None:
-    """Raise the error that has the lowest key, if there is any; none is left.
-
-    The traceback holds the frames that know `errors`: full, it would be a cycle that keeps alive all that
-    is in them.
-    """
-    if errors:
-        try:
-            raise errors[min(errors)]
-        finally:
-            errors.clear()

@@ -8,6 +8,7 @@ added here. The sums are those of threads to the last bit; a range that is lost 
 import os
 import pickle
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -202,13 +203,15 @@ class ProcessSumming(_Summing):
         RETURNS (float): the loss. RAISES: as `add`.
         """
         self.job.layout.place_weights(weights, self._placed)
-        for _ in range(DEATHS):
+        damages = Counter[int]()
+        while True:
             try:
                 return self.add(gradient, self.ranges, self._view)
             except _DamagedPart as error:
-                damaged = error
+                damages[error.number] += 1
+                if damages[error.number] == DEATHS:
+                    raise
                 self._write(error.number)
-        raise damaged
 
     def _view(self, name: str) -> Any:
         if name not in self._counts:

@@ -124,7 +124,7 @@ def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
         nlp.initialize(lambda: examples(nlp))
 
 
-def test_strands_hand_on_their_counts_of_words_and_threads_change_no_bit(monkeypatch):
+def test_counts_of_words_add_up_over_parts_and_threads_change_no_bit(monkeypatch):
     nlp = untrained()
     data = examples(nlp)
     nlp.initialize(lambda: data)

@@ -1,4 +1,4 @@
-"""How the documents of a corpus are divided among the strands of an objective, and compiled."""
+"""How the documents of a corpus are divided among shards, and compiled."""
 
 import math
 from collections import Counter
@@ -91,9 +91,9 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
     lengths = list(chain.from_iterable(sizes))[:-3]
     assert lengths == sorted(lengths)
     assert [part for part in complete if not all(part)] == [[False] * 3]
-    strands = math.ceil(sum(lengths) / (9 * LEAST_PARTS))
-    # all strands get shards of one size, not above 9 tokens
-    size = math.ceil(sum(lengths) / (strands * LEAST_PARTS))
+    rounds = math.ceil(sum(lengths) / (9 * LEAST_PARTS))
+    # all parts get shards of one size, not above 9 tokens
+    size = math.ceil(sum(lengths) / (rounds * LEAST_PARTS))
     assert all(sum(part) >= size for part in sizes[:-2]) and all(
         sum(part[:-1]) < size <= 9 for part in sizes[:-1]
     )

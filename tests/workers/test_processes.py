@@ -195,6 +195,12 @@ def test_a_damaged_file_is_written_again(summing, damage):
     assert path.read_bytes() == whole
 
 
+def test_all_parts_that_somebody_has_deleted_are_written_again(summing):
+    for path in summing.folder.glob("part-*"):
+        path.unlink()
+    assert summing.evaluate()
+
+
 def test_a_full_disk_is_an_error_and_nothing_is_left(monkeypatch, tmp_path):
     def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -30,7 +30,7 @@ from common.report import Result, read_lines, show, table, write_lines
 ROUNDS = 3
 TEXTS = 4_000
 PARTS = 16
-"""For processes: the default has four parts of this corpus, and so four processes at most."""
+"""For processes: the default has eight parts of this corpus, and so eight processes at most."""
 ITERATIONS = 8
 """Of one turn, and of a model that predicts."""
 
