@@ -69,7 +69,9 @@ from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer as MaxMarginTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer as AveragedPerceptronTrainer
 from spacy_hocrf.training.stages import StagesTrainer as StagesTrainer
-from spacy_hocrf.pipeline.constraints import Constraints as Constraints
+from spacy_hocrf.rules.constraints import Constraints as Constraints
+from spacy_hocrf.rules.templates import RuleTemplate as RuleTemplate
+from spacy_hocrf.engine.rules import Rule as Rule
 from spacy_hocrf.pipeline.decoders import (
     Decoder as Decoder,
     ExpectedAccuracy as ExpectedAccuracy,
@@ -80,7 +82,6 @@ from spacy_hocrf.joint.decoding import DualDecomposition as DualDecomposition
 
 # Documents that are decoded together, and links
 from spacy_hocrf.joint.learning import JointTrainer as JointTrainer
-from spacy_hocrf.joint.span_rules import SpanTemplate as SpanTemplate
 from spacy_hocrf.joint.templates import JointTemplate as JointTemplate
 from spacy_hocrf.joint.groups import (
     GroupedCorpus as GroupedCorpus,

@@ -98,11 +98,6 @@ class Warnings(metaclass=Coded):
         "{found} is empty at all items of the training texts, so what '{name}' sees of it says nothing. "
         "See attr in [components.{name}.features.values], and attributes of the reader in [corpora.train]."
     )
-    W033 = (
-        "{found} of {all} groups of training documents break a rule of [components.*.joint.features] whose "
-        "weight is 'inf', and no joint weight of '{name}' is learnt from them. Correct their annotation, or "
-        "write a finite weight."
-    )
     W034 = (
         "'{name}' has {found} completely annotated training texts (or groups), and label patterns are "
         "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
@@ -120,4 +115,9 @@ class Warnings(metaclass=Coded):
     W048 = (
         "{path} cannot be locked ({reason}). Let no other hocrf annotate write to it at the same time: "
         "neither would notice."
+    )
+    W049 = (
+        "The text that begins '{text}' could break so many rules at once that only some of them count in its "
+        "scores; no rule of the price 'inf' is broken. This is said once. Leave out rules in "
+        "[components.*.constraints]."
     )

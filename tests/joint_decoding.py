@@ -5,9 +5,10 @@ from functools import partial
 import numpy as np
 import oracle
 
+from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.joint.decoding import JointDecoder
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline.predictor import Predictor
+from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
 
 
 def segments_of(pipe, docs, groups, joint=None):
@@ -15,7 +16,9 @@ def segments_of(pipe, docs, groups, joint=None):
 
     joint (Optional[JointDecoder]): in the place of the component's own.
     """
-    joint = joint or JointDecoder(pipe.joint_features, pipe.joint_weights, pipe.joint_decoder)
+    if joint is None:
+        known = pipe.joint_features, pipe.joint_weights, pipe.joint_decoder
+        joint = JointDecoder(*known, pipe._compiled_rules(), BufferPool())
     taken = []
 
     class Spy(JointDecoder):
@@ -24,13 +27,14 @@ def segments_of(pipe, docs, groups, joint=None):
             return taken[-1]
 
     learner = pipe._learner
-    joint = Spy(joint.features, joint.weights, joint.settings)
-    predictor = Predictor(
+    joint = Spy(joint.features, joint.weights, joint.settings, joint.rules, joint.pool)
+    predictor = ConstrainedPredictor(
         learner.structure,
-        learner.scheme,
-        learner.automaton,
+        joint.rules.scheme,
+        joint.rules.automaton,
         learner.snapshot().placed,
         pipe.target,
+        rules=joint.rules,
     )
     [(batch, _)] = structure.token_batches(docs)
     groups = np.arange(len(docs)) if groups is None else groups

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from types import SimpleNamespace
 
+import joint_oracle
 import numpy as np
 import oracle
 import spacy
@@ -17,11 +18,14 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
-from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.targets import EntsTarget, TagsTarget
+from spacy_hocrf.rules import templates
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
 
 VOCAB = spacy.blank("en").vocab
 KEY = "hocrf_constraints"
+COUNTS = ("AtMost", "AtLeast")
 PROBLEMS = 45  # of each kind, and sort of constraints
 
 
@@ -62,12 +66,12 @@ class Constrained:
         self.kept = [each for each, _ in kept]
         self._readings = [spans for _, spans in kept]
         scores = [oracle.score(potentials, self.patterns, each) for each in self.kept]
-        self.scores = np.array(scores)
+        self.scores = np.array(scores) - [self.paid(spans) for spans in self._readings]
         self.log_z = np.logaddexp.reduce(self.scores) if len(scores) else -np.inf
         self.p = np.exp(self.scores - self.log_z)
         carried = frozenset(self.patterns)
         automaton = compile_automaton(self.patterns, limits, forbidden=forbidden, carried=carried)
-        self.rules = Rules(self.settings, self.scheme, automaton, carried)
+        self.rules = CompiledRules(self.settings, self.scheme, automaton, carried)
         self.structure = SimpleNamespace(
             potentials=potentials,
             index=None,
@@ -85,6 +89,7 @@ class Constrained:
         return (
             all(number[y] <= most for y, most in (settings.at_most or {}).items())
             and all(number[y] >= least for y, least in (settings.at_least or {}).items())
+            and self.paid(spans) < np.inf
             and not any((a, b) in list(pairwise(chain)) for a, b in settings.forbidden)
             and all(
                 y == b
@@ -93,6 +98,16 @@ class Constrained:
                 if x == a
             )
         )  # fmt: skip
+
+    def broken(self, spans):
+        """Prices of the rules with a price of their own, 0 for those that are kept."""
+        labels = [label for *_, label in sorted(spans)]
+        for template in (self.settings.rules or {}).values():
+            for rule in as_rules(template, self.scheme.labels):
+                yield 0.0 if joint_oracle.keeps(rule, labels) else template.price
+
+    def paid(self, spans):
+        return sum(self.broken(spans))
 
     def predictor(self, decoder):
         target = TagsTarget(True) if self.scheme.encoding == "tags" else EntsTarget("s", True)
@@ -158,8 +173,38 @@ def random_settings(rng, scheme, which):
         found["at_most"] = most
         least = {y: int(rng.integers(0, 3)) for y in labels if rng.random() < 0.25}
         found["at_least"] = {y: min(n, most.get(y, n)) for y, n in least.items()}
+    if which == "rules":
+        found["rules"] = random_rules(rng, labels)
     # as exact as can be, or only so exact that nothing here sees a difference
     return Constraints(**found, tolerance=float(rng.choice([0.0, 1e-9])))
+
+
+def random_rules(rng, labels):
+    """Up to three templates about all labels, or about some, of any price."""
+    found = {}
+    kinds = ["AtMost", "AtLeast", "Precedes", "Together", "Apart"]
+    for kind in rng.permutation(kinds[: None if len(labels) > 1 else 2]).tolist()[:3]:
+        number = int(rng.integers(0, 3))
+        settings = {"AtMost": {"most": number}, "AtLeast": {"least": max(1, number)}}.get(kind, {})
+        if rng.random() < 0.5:
+            pair = [str(label) for label in rng.permutation(labels)[:2]]
+            settings |= {"pairs": [pair]} if number and kind not in COUNTS else {}
+            settings |= {"labels": pair[:1]} if kind in COUNTS else {}
+        price = float(rng.choice([np.inf, 0.0, 0.7, 2.5]))
+        found[kind] = getattr(templates, kind)(price=price, **settings)
+    return found
+
+
+def as_rules(template, labels):
+    """Kind, and number and label or two labels, of each rule of a template."""
+    kind = type(template).__name__
+    if kind in COUNTS:
+        number = template.most if kind == "AtMost" else template.least
+        return [(kind, number, label) for label in template.labels or labels]
+    pairs = [(a, b) for a in labels for b in labels if a != b]
+    if kind == "Apart":
+        pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
+    return [(kind, *pair) for pair in template.pairs or pairs]
 
 
 def random_texts(rng, scheme, length):

@@ -16,10 +16,12 @@ import joint_oracle
 import numpy as np
 import pytest
 from joint_decoding import segments_of
+from random_constraints import as_rules, random_rules
+from rules_of_models import compiled
 from small_corpus import MODELS, documents, trained, words
 
+from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint import span_rules
 from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.stated import MatchedPlaces, Pattern
@@ -69,25 +71,20 @@ def make_group(seed, k):
     lengths = rng.choice([1, 2, 3, 4], int(rng.integers(1, 3)))
     docs = [words(nlp, *(str(word) for word in rng.choice(WORDS, length))) for length in lengths]
     templates = [] if which[0] < 0.2 else random_patterns(rng, scheme)
-    templates += [] if templates and which[1] < 0.4 else random_rules(rng, scheme.labels)
+    rules = {} if templates and which[1] < 0.4 else random_rules(rng, scheme.labels)
     features = JointFeatures(tuple(templates), scheme)
     weights = rng.normal(0.5, 1.5, len(features.names))
     weights = np.where(features.hard, features.initial_weights, weights)
     settings = DualDecomposition(kind=str(rng.choice(KINDS)))
-    patterns, rules = list[tuple](), list[tuple]()
     batch, numbers = TokenBatch(docs), np.zeros(len(docs), dtype=np.int64)
-    position = 0
-    for template in templates:
-        if isinstance(template, Pattern):
-            sets = stated_sets(template, batch, numbers)
-            patterns += [(s, joint_oracle.is_stated, None, weights[position]) for s in sets]
-            position += 1
-        else:
-            found = as_rules(template, scheme.labels)
-            rules += zip(found, weights[position:])
-            position += len(found)
-    assert position == len(weights)
-    return Group(name, pipe, docs, JointDecoder(features, weights, settings), patterns, rules)
+    patterns = [
+        (places, joint_oracle.is_stated, None, weight)
+        for template, weight in zip(templates, weights)
+        for places in stated_sets(template, batch, numbers)
+    ]
+    paid = [(one, t.price) for t in rules.values() for one in as_rules(t, scheme.labels)]
+    decoder = JointDecoder(features, weights, settings, compiled(pipe, rules=rules), BufferPool())
+    return Group(name, pipe, docs, decoder, patterns, paid)
 
 
 def random_patterns(rng, scheme):
@@ -100,34 +97,6 @@ def random_patterns(rng, scheme):
         weight = rng.choice([np.inf, -np.inf]) if rng.random() < ENDLESS else 0.0
         found.append(Pattern(states=states, places=places, weight=weight))
     return found
-
-
-def random_rules(rng, labels):
-    """Rules about all labels, or about some."""
-    found = []
-    for kind in rng.permutation(["AtMost", "AtLeast", "Precedes", "Together", "Apart"])[:3]:
-        number = int(rng.integers(0, 3))
-        settings = {"AtMost": {"most": number}, "AtLeast": {"least": max(1, number)}}.get(kind, {})
-        if rng.random() < 0.5:
-            pair = [str(label) for label in rng.permutation(labels)[:2]]
-            settings |= (
-                {"pairs": [pair]} if kind not in ("AtMost", "AtLeast") else {"labels": pair[:1]}
-            )
-        weight = np.inf if rng.random() < ENDLESS else 0.0
-        found.append(getattr(span_rules, kind)(weight=weight, **settings))
-    return found
-
-
-def as_rules(template, labels):
-    """Kind, and number and label or two labels, of each rule of a template."""
-    kind = type(template).__name__
-    if kind in ("AtMost", "AtLeast"):
-        number = template.most if kind == "AtMost" else template.least
-        return [(kind, number, label) for label in template.labels or labels]
-    pairs = [(a, b) for a in labels for b in labels if a != b]
-    if kind == "Apart":
-        pairs = [(a, b) for i, a in enumerate(labels) for b in labels[i + 1 :]]
-    return [(kind, *pair) for pair in template.pairs or pairs]
 
 
 def stated_sets(template, batch, groups):
@@ -155,7 +124,7 @@ def check_group(seed, k):
     found["with patterns"] += bool(group.patterns)
     found["with rules"] += bool(group.rules)
     if optimum == -np.inf:
-        with pytest.raises(ValueError, match="H310"):
+        with pytest.raises(ValueError, match="H216"):
             segments_of(group.pipe, group.docs, numbers, group.decoder)
         return found + Counter(impossible=1)
     segmentations, gap, certificate = segments_of(group.pipe, group.docs, numbers, group.decoder)

@@ -50,18 +50,16 @@ def ranked(
     potentials: Potentials,
     automaton: Automaton,
     *,
-    final: NDArray[np.float64] | None = None,
     buffers: Buffers | None = None,
 ) -> Iterator[tuple[float, Segments]]:
     """All segmentations of one sequence by falling score, each found when it is asked for.
 
     potentials (Potentials): log potentials of one sequence.
-    final (float64 [1, P]): added in the state after the last token, nats; by default what the automaton has.
     RETURNS (Iterator[tuple[float, Segments]]): scores in nats, and the segmentations, in the order of
         `best_segmentations`.
     RAISES (ValueError): as `best_segmentations`, at once.
     """
-    lattice, scores = _lattice(potentials, automaton, buffers, sums=False, final=final)
+    lattice, scores = _lattice(potentials, automaton, buffers, sums=False)
     lattice.load(scores, 0)
     return _each(lattice)
 
@@ -136,10 +134,9 @@ def _lattice(
     automaton: Automaton,
     buffers: Buffers | None,
     sums: bool,
-    final: NDArray[np.float64] | None = None,
 ) -> tuple[Lattice, Scores]:
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, final=final, shape=buffers.shape(potentials))
+    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
     problem.check_tokens()
     return Lattice(buffers.graph, sums), Scores(problem, buffers.graph)
 

@@ -150,7 +150,7 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
     """
     if problem.offsets[-1] < LONG or (problem.lengths < LONG).all():
         return None
-    if problem.automaton.copies > 1:
+    if problem.automaton.copies > 1 or problem.automaton.final is not None:
         return None
     path, reach = dispatch.active(), problem.automaton.longest
     n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))

@@ -25,13 +25,14 @@ class Best(NamedTuple):
     segments: Segments
     # [D] nats; -inf without an allowed segmentation, and then without a segment
     scores: NDArray[np.float64]
+    # [D] no segmentation scores higher; None where these are the scores themselves
+    bounds: NDArray[np.float64] | None = None
 
 
 def viterbi(
     potentials: Potentials,
     automaton: Automaton,
     *,
-    final: NDArray[np.float64] | None = None,
     buffers: Buffers | None = None,
 ) -> Best:
     """Best segmentation of each sequence (Nguyen et al., JMLR 15, §2.4). Exact for scores of any
@@ -39,7 +40,6 @@ def viterbi(
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    final (float64 [D, P]): added in the state after the last token, nats; by default what the automaton has.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Among equals
         the choice is always the same.
@@ -49,7 +49,6 @@ def viterbi(
     problem = Problem(
         potentials,
         automaton,
-        final=final,
         shape=buffers.shape(potentials),
         constants=buffers.constants,
     )

@@ -22,8 +22,8 @@ from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.subproblems import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
-from spacy_hocrf.joint.ruled import RuledSearch
 from spacy_hocrf.joint.vertices import Vertices
+from spacy_hocrf.rules.search import RuledSearch
 from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSubproblem"]
@@ -95,9 +95,8 @@ class SegmentationSubproblem:
     @property
     def slack(self) -> float:
         """As `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known."""
-        return (
-            0.0 if self._search is None else float((self._search.bounds - self._last.scores).sum())
-        )
+        bounds, scores = self._last.bounds, self._last.scores
+        return 0.0 if bounds is None else float((bounds - scores).sum())
 
     @property
     def best(self) -> Best:

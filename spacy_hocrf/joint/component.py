@@ -253,8 +253,9 @@ class JointPipe(SegmentationPipe):
     def _batches(
         self, docs: Sequence[Doc], groups: NDArray[np.int64]
     ) -> Iterator[tuple[TokenBatch, Revise]]:
-        features = self.joint_features
-        decoder = JointDecoder(features, self._weights_of(features), self.joint_decoder)
+        features, rules = self.joint_features, self._compiled_rules()
+        known = features, self._weights_of(features), self.joint_decoder, rules
+        decoder = JointDecoder(*known, self._reader.exact.pool)
         for batch, first in token_batches(docs, groups=groups):
             yield batch, partial(decoder.decode, groups[first : first + len(batch.docs)])
 

@@ -71,7 +71,7 @@ def documents_together(
     corpus: Corpus, features: JointFeatures, *, most: int
 ) -> tuple[list[list[Together]], list[Document]]:
     """What must be decoded together of the completely annotated documents, group by group, and the
-    documents that need not be: none if there are rules about all spans of a document.
+    documents that need not be.
 
     features (JointFeatures): what connects them.
     most (int): tokens of a group; larger ones are split.
@@ -85,9 +85,8 @@ def documents_together(
         documents = [document for group in part for document in group]
         numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
         single = np.ones(len(documents), dtype=bool)
-        ruled = None if features.rules is None else np.array([len(each) > 0 for each in documents])
         parts: dict[int, list[Together]] = defaultdict(list)
-        for problem in features.problems(corpus.batch(documents), numbers, ~features.hard, ruled):
+        for problem in features.problems(corpus.batch(documents), numbers, ~features.hard):
             number = int(numbers[problem.sequences[0]])
             parts[number].append(
                 Together([documents[i] for i in problem.sequences.tolist()], problem)

@@ -7,14 +7,13 @@ certificate they are equal.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers
+from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import TokenBatch
@@ -26,10 +25,10 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.joint.remembered import SpanRules
-from spacy_hocrf.joint.ruled import RuledSearch
 from spacy_hocrf.pipeline.prediction import Trace
 from spacy_hocrf.pipeline.predictor import Revised
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.search import RuledSearch
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["DualDecomposition", "JointDecoder"]
@@ -77,11 +76,14 @@ class JointDecoder:
     """Joint features with their weights, and how to decode.
 
     weights (float64 [G]): of the features.
+    rules (CompiledRules): what segmentations pay for. pool (BufferPool): memory to work in.
     """
 
     features: JointFeatures
     weights: NDArray[np.float64]
     settings: DualDecomposition
+    rules: CompiledRules
+    pool: BufferPool
 
     def decode(
         self,
@@ -96,31 +98,29 @@ class JointDecoder:
         groups (int64 [D]): number of each Doc's group, ascending.
         batch (TokenBatch): D Docs.
         potentials (Potentials): of the Docs; each has an allowed segmentation.
-        best (Best): the Docs' best segmentations, each by itself.
+        best (Best): the Docs' best segmentations under the rules, each by itself.
         """
         n = len(batch.offsets) - 1
-        alone = None if self._rules is None else self._breaks(best.segments)
-        gap, certificate = np.zeros(n), np.ones(n, dtype=bool)
+        gap = np.zeros(n) if best.bounds is None else best.bounds - best.scores
+        certificate = gap <= self.settings.tolerance
         traces: list[Trace] = [()] * n
         found: list[tuple[NDArray[np.int64], Best]] = []
-        buffers = Buffers(automaton)
-        for problem in self.features.problems(batch, groups, self.weights != 0, alone):
-            subproblem = SegmentationSubproblem(
-                select_sequences(potentials, problem.sequences),
-                automaton,
-                problem.vertices,
-                buffers,
-                self._search(len(problem.sequences)),
-            )
-            weights = self._finite(problem, subproblem)
-            decoding = self.settings.decode(problem.instance(weights), subproblem)
-            gap[problem.sequences], certificate[problem.sequences] = (
-                decoding.gap,
-                decoding.certificate,
-            )
-            for sequence in problem.sequences.tolist():
-                traces[sequence] = decoding.trace
-            found.append((problem.sequences, subproblem.best))
+        with self.pool.lend(automaton) as buffers:
+            for problem in self.features.problems(batch, groups, self.weights != 0):
+                subproblem = SegmentationSubproblem(
+                    select_sequences(potentials, problem.sequences),
+                    automaton,
+                    problem.vertices,
+                    buffers,
+                    self._search(len(problem.sequences)),
+                )
+                weights = self._finite(problem, subproblem)
+                decoding = self.settings.decode(problem.instance(weights), subproblem)
+                gap[problem.sequences] = decoding.gap
+                certificate[problem.sequences] = decoding.certificate
+                for sequence in problem.sequences.tolist():
+                    traces[sequence] = decoding.trace
+                found.append((problem.sequences, subproblem.best))
         return Revised(
             _replaced(best, found), gap, certificate, traces if self.settings.trace else None
         )
@@ -135,29 +135,12 @@ class JointDecoder:
         if not endless[problem.feature].any():
             return weights
         others = np.abs(weights[problem.feature][~endless[problem.feature]]).sum()
-        rules = self._rules
-        if rules is not None:
-            prices = np.abs(weights[rules.feature])
-            others += prices[np.isfinite(prices)].sum() * len(problem.sequences)
+        others += self.rules.prices[~self.rules.hard].sum() * len(problem.sequences)
         worth = 1.0 + others + subproblem.spread()
         return np.where(endless, np.copysign(worth, weights), weights)
 
-    @cached_property
-    def _rules(self) -> SpanRules | None:
-        """Those that count, if any do."""
-        rules = self.features.rules
-        return rules if rules is not None and self.weights[rules.feature].any() else None
-
-    def _breaks(self, segments: Segments) -> NDArray[np.bool_]:
-        """May other segmentations than these of D Docs be better, because of rules? bool [D]"""
-        assert self._rules is not None
-        broken, prices = self._rules.broken(segments), self.weights[self._rules.feature]
-        return np.asarray((broken & (prices > 0) | ~broken & (prices < 0)).any(axis=1))
-
     def _search(self, n: int) -> RuledSearch | None:
-        if self._rules is None:
-            return None
-        return RuledSearch(self._rules, self.weights[self._rules.feature], n)
+        return RuledSearch(self.rules, n, self.pool) if self.rules.prices.any() else None
 
 
 def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:

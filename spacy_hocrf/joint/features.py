@@ -23,14 +23,12 @@ from spacy_hocrf.joint.patterns import (
 )
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.problems import JointProblem, divide
-from spacy_hocrf.joint.remembered import SpanRules
-from spacy_hocrf.joint.span_rules import NamedRule, rules_of
 from spacy_hocrf.joint.templates import JointTemplate, places_of, states_of
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 
 __all__ = ["JointFeatures"]
 
-What = str | tuple[str, ...] | NamedRule
+What = str | tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -46,13 +44,9 @@ class JointFeatures:
 
     @cached_property
     def _features(self) -> tuple[tuple[int, What], ...]:
-        """Template of each, and the state of all places of a set, the states of each, or a rule, [G]."""
+        """Template of each, and the state of all places of a set, or the states of each, [G]."""
         found = list[tuple[int, What]]()
         for k, template in enumerate(self.templates):
-            rules = rules_of(template, self.scheme.labels)
-            if rules is not None:
-                found += ((k, rule) for rule in rules)
-                continue
             stated = states_of(template)
             if stated is not None:
                 check_states(stated, self.scheme)
@@ -72,33 +66,13 @@ class JointFeatures:
 
     @cached_property
     def agree(self) -> NDArray[np.bool_]:
-        """Do all places of a set have one state in a feature, or is it a rule, which is never a reason
-        against it? bool [G]
-        """
-        return np.array(
-            [
-                not isinstance(what, tuple) or isinstance(what, NamedRule)
-                for _, what in self._features
-            ],
-            dtype=bool,
-        )
+        """Do all places of a set have one state in a feature? bool [G]"""
+        return np.array([not isinstance(what, tuple) for _, what in self._features], dtype=bool)
 
     @cached_property
     def hard(self) -> NDArray[np.bool_]:
         """Which have an infinite weight, that is not learnt? bool [G]"""
         return np.isinf(self.initial_weights)
-
-    @cached_property
-    def rules(self) -> SpanRules | None:
-        """The features that are rules about all spans of a Doc, if there are any."""
-        found = [
-            (g, what) for g, (_, what) in enumerate(self._features) if isinstance(what, NamedRule)
-        ]
-        if not found:
-            return None
-        numbers = np.array([g for g, _ in found], dtype=np.int64)
-        memories = [rule.memory for _, rule in found]
-        return SpanRules(memories, self.scheme, numbers, self.hard[numbers])
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -115,27 +89,25 @@ class JointFeatures:
         batch: TokenBatch,
         groups: NDArray[np.int64],
         chosen: NDArray[np.bool_] | None = None,
-        alone: NDArray[np.bool_] | None = None,
     ) -> Iterator[JointProblem]:
         """What of a batch must be decoded together, as small as can be; Docs that no pattern
-        connects to anything are in none, or each in one.
+        connects to anything are in none.
 
         groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one
             group.
         chosen (Optional[bool [G]]): leave out the other features; by default all are in.
-        alone (Optional[bool [D]]): which Docs are in a problem even if no pattern is about them.
         RAISES (ValueError): H120 for places that a template may not find.
         """
         places: dict[int, PlaceSets] = {}
         found: list[tuple[int, PlacePatterns]] = []
         for g, (k, state) in enumerate(self._features):
-            if isinstance(state, NamedRule) or (chosen is not None and not chosen[g]):
+            if chosen is not None and not chosen[g]:
                 continue
             if k not in places:
                 places[k] = places_of(self.templates[k], batch, groups)
             if len(places[k]):
                 found.append((g, self._patterns(k, places[k], state, batch)))
-        yield from divide(batch, found, self.scheme.n_labels, alone)
+        yield from divide(batch, found, self.scheme.n_labels)
 
     def _patterns(
         self, k: int, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch
@@ -148,6 +120,4 @@ class JointFeatures:
 
 
 def _named(template: str, what: What) -> str:
-    if isinstance(what, NamedRule):
-        return f"{template}, {what.name}"
     return f"{template}, {what}" if isinstance(what, str) else template

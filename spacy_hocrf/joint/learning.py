@@ -153,7 +153,7 @@ class CrossFittedTrainer(ABC):
         if len(groups) < 2:
             return None
         decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest
-        tasks: list[JointTask] = []
+        tasks: list[Task] = []
         members = [[document for part in group for document in part.documents] for group in groups]
         for model, unseen in cross_fitted(
             learner, members, folds=self.folds, seed=self.seed, steps=learner.steps
@@ -165,11 +165,7 @@ class CrossFittedTrainer(ABC):
                 for number in unseen
                 for part in groups[number]
             )
-        kept: list[Task] = [task for task in tasks if not task.breaks_hard]
-        if len(kept) < len(tasks):
-            counts = {"found": len(tasks) - len(kept), "all": len(tasks)}
-            warnings.warn(Warnings.W033.format(name=joint.name, **counts), stacklevel=2)
-        return self.fit(kept, features.agree)
+        return self.fit(tasks, features.agree)
 
     def _check(self, name: str, right: bool, expected: str) -> None:
         if not right:
@@ -192,4 +188,4 @@ def _task(
     annotated = constrain_batch(model.scheme, allowed, tokens.offsets, annotations)
     potentials = compiled.potentials(model.snapshot().placed)
     known = potentials, model.automaton, annotated, decoder, len(features.names)
-    return JointTask(part.problem, *known, features.rules)
+    return JointTask(part.problem, *known)

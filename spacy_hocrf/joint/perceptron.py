@@ -8,7 +8,6 @@ more of. An update needs a violation, see `graph.perceptron`.
 Extents: F local weights, then G joint ones.
 """
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple, cast
@@ -26,9 +25,6 @@ from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.learning import JointModel, LearntWeights
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.joint.remembered import SpanRules
-from spacy_hocrf.joint.ruled import RuledSearch
-from spacy_hocrf.joint.tasks import with_rules
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.pipeline.learning import Learner
@@ -36,7 +32,6 @@ from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.training.perceptron import Epochs, PerceptronRun, epochs_of
 from spacy_hocrf.types import Segments
-from spacy_hocrf.warnings import Warnings
 
 __all__ = [
     "FullPerceptron",
@@ -108,17 +103,12 @@ class PerceptronOfAll:
             batch = alone[first : first + BATCH_DOCUMENTS]
             together = CorpusShard(structure, corpus, batch)
             shards += ((together.only(i), None) for i in range(len(batch)))
-        rules, agree = features.rules, features.agree
-        tasks = [
-            LabelledDocuments(shard, problem, joint.decoder, local, buffers, rules)
+        self._tasks = [
+            LabelledDocuments(shard, problem, joint.decoder, local, buffers)
             for shard, problem in shards
         ]
-        self._tasks = [task for task in tasks if not task.breaks_hard]
-        if len(self._tasks) < len(tasks):
-            counts = {"found": len(tasks) - len(self._tasks), "all": len(tasks)}
-            warnings.warn(Warnings.W033.format(name=joint.name, **counts), stacklevel=2)
         start = np.concatenate([weights, np.where(features.hard, 0.0, joint.weights())])
-        never_negative = np.append(np.zeros(self._n_local, dtype=bool), agree)
+        never_negative = np.append(np.zeros(self._n_local, dtype=bool), features.agree)
         self._perceptron = GraphPerceptron(
             self._tasks,
             start,
@@ -209,9 +199,6 @@ class LabelledDocuments:
     problem (Optional[JointProblem]): what connects them; None for a single one.
     decoder (DualDecomposition): how they are decoded.
     local (LocalWeights), buffers (Buffers): of all tasks.
-    rules (Optional[SpanRules]): joint features that are rules about all spans of a document.
-
-    breaks_hard (bool): does the annotation break a rule that no reading may break?
     """
 
     def __init__(
@@ -221,7 +208,6 @@ class LabelledDocuments:
         decoder: DualDecomposition,
         local: LocalWeights,
         buffers: Buffers,
-        rules: SpanRules | None = None,
     ) -> None:
         gold = shard.gold()
         assert gold is not None
@@ -230,8 +216,6 @@ class LabelledDocuments:
         self._decoder = decoder
         self._local = local
         self._buffers = buffers
-        self._rules = rules
-        self.breaks_hard = rules is not None and bool(rules.broken(gold)[:, rules.hard].any())
         self._gold_counts: tuple[NDArray[np.int32], Vector] | None = None
         self.gold = LabelledSegments(
             gold, None if problem is None else problem.vertices.states_in(gold)
@@ -254,12 +238,8 @@ class LabelledDocuments:
             score = float(best.scores.sum())
             return LabelledSegments(best.segments, None), score, score
         problem, joint = self._problem, weights[self._local.n_local :]
-        search, rules = None, self._rules
-        if rules is not None:
-            prices = np.where(rules.hard, np.inf, joint[rules.feature])
-            search = RuledSearch(rules, prices, len(problem.sequences))
         subproblem = SegmentationSubproblem(
-            potentials, self._buffers.automaton, problem.vertices, self._buffers, search
+            potentials, self._buffers.automaton, problem.vertices, self._buffers
         )
         decoding = self._decoder.decode(problem.instance(joint), subproblem)
         return (
@@ -283,8 +263,7 @@ class LabelledDocuments:
         features, counts = self._local.counts(self._shard, output.segments)
         if self._problem is None or output.assignment is None:
             return features, counts
-        found = self._problem.counts(output.assignment)
-        more, how_often = with_rules(self._rules, output.segments, *found)
+        more, how_often = self._problem.counts(output.assignment)
         return np.concatenate([features, more + np.int32(self._local.n_local)]), np.concatenate(
             [counts, how_often]
         )

@@ -30,17 +30,6 @@ class JointProblem:
     cell_state: NDArray[np.int32]  # [n]
     feature: NDArray[np.int32]  # [M] joint feature of each pattern
 
-    @classmethod
-    def alone(
-        cls, batch: TokenBatch, sequences: NDArray[np.int64], n_labels: int
-    ) -> "JointProblem":
-        """Docs without patterns."""
-        none, table = np.zeros(0, dtype=np.int64), np.zeros((0, 3), dtype=np.int64)
-        offsets = offsets_of(np.diff(batch.offsets)[sequences])
-        vertices = Vertices(offsets, n_labels, table, table[:, :2], table)
-        small = none.astype(np.int32)
-        return cls(sequences, vertices, offsets_of(none), none, small, small)
-
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
         """The patterns as the decoder takes them, with unary scores of 0: all others are the first
         subproblem's.
@@ -75,29 +64,13 @@ class JointProblem:
 
 
 def divide(
-    batch: TokenBatch,
-    found: Sequence[tuple[int, PlacePatterns]],
-    n_labels: int,
-    alone: NDArray[np.bool_] | None = None,
+    batch: TokenBatch, found: Sequence[tuple[int, PlacePatterns]], n_labels: int
 ) -> Iterator[JointProblem]:
-    """One problem for each connected component of the Docs.
+    """One problem for each connected component of the Docs that patterns are about.
 
     found (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
     n_labels (int): Y.
-    alone (Optional[bool [D]]): Docs that are a problem even if no pattern is about them.
     """
-    rest = np.zeros(len(batch.offsets) - 1, dtype=bool) if alone is None else alone.copy()
-    for problem in _connected(batch, found, n_labels):
-        rest[problem.sequences] = False
-        yield problem
-    for doc in np.flatnonzero(rest).tolist():
-        yield JointProblem.alone(batch, np.array([doc], dtype=np.int64), n_labels)
-
-
-def _connected(
-    batch: TokenBatch, found: Sequence[tuple[int, PlacePatterns]], n_labels: int
-) -> Iterator[JointProblem]:
-    """Those of Docs that patterns are about."""
     feature, cells = _joined(found)
     if not len(feature):
         return

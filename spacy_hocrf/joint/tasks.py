@@ -17,11 +17,9 @@ from spacy_hocrf.engine.margin import labels_of
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.joint.remembered import SpanRules
-from spacy_hocrf.joint.ruled import RuledSearch
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.types import Potentials
 
-__all__ = ["JointOutput", "JointTask", "with_rules"]
+__all__ = ["JointOutput", "JointTask"]
 
 
 class JointOutput(NamedTuple):
@@ -42,9 +40,6 @@ class JointTask:
         one.
     decoder (DualDecomposition): how they are decoded.
     n_features (int): G joint features.
-    rules (Optional[SpanRules]): those of them that are rules about all spans of a Doc.
-
-    breaks_hard (bool): does the annotation break a rule that no reading may break?
     RAISES (ValueError): H092 if the annotation is not possible.
     """
 
@@ -56,25 +51,19 @@ class JointTask:
         annotated: NDArray[np.uint8],
         decoder: DualDecomposition,
         n_features: int,
-        rules: SpanRules | None = None,
     ) -> None:
         self._problem = problem
         self._potentials = potentials
         self._automaton = automaton
         self._decoder = decoder
         self._n_features = n_features
-        self._rules = rules
         # with the weight of the loss in it
         self._latest: tuple[float, SegmentationSubproblem] | None = None
-        self._search: RuledSearch | None = None
         subproblem = self._subproblem(replace(potentials, allowed=annotated))
         local, assignment = subproblem.maximise(np.zeros(int(subproblem.offsets[-1])))
         subproblem.keep()
         self._labels = labels_of(subproblem.best.segments)
-        features, counts = self._counts(assignment, subproblem.best.segments)
-        self.gold = self._output(features, counts, local, 0.0)
-        hard = np.zeros(0, dtype=np.int64) if rules is None else rules.feature[rules.hard]
-        self.breaks_hard = bool(np.isin(features, hard).any())
+        self.gold = self._output(*problem.counts(assignment), local, 0.0)
 
     def decode(
         self, weights: NDArray[np.float64], loss_weight: float = 0.0
@@ -84,14 +73,13 @@ class JointTask:
         weights (float64 [G + 1]): of the joint features, and 1.
         """
         assert weights[self._n_features] == 1.0
-        search = self._priced(weights)
         if self._latest is None or self._latest[0] != loss_weight:
             with_loss = replace(self._potentials, token=self._with_loss(loss_weight))
-            self._latest = (loss_weight, self._subproblem(with_loss, search))
+            self._latest = (loss_weight, self._subproblem(with_loss))
         subproblem = self._latest[1]
         decoding = self._decoder.decode(self._problem.instance(weights[:-1]), subproblem)
         loss = float((labels_of(subproblem.best.segments) != self._labels).sum())
-        features, counts = self._counts(decoding.assignment, subproblem.best.segments)
+        features, counts = self._problem.counts(decoding.assignment)
         local = decoding.primal - loss_weight * loss - float(weights[features] @ counts)
         return self._output(features, counts, local, loss), decoding.primal, decoding.bound
 
@@ -103,34 +91,14 @@ class JointTask:
         """Tokens with a wrong label."""
         return output.loss
 
-    def _subproblem(
-        self, potentials: Potentials, search: RuledSearch | None = None
-    ) -> SegmentationSubproblem:
-        vertices = self._problem.vertices
-        return SegmentationSubproblem(potentials, self._automaton, vertices, search=search)
-
-    def _priced(self, weights: NDArray[np.float64]) -> RuledSearch | None:
-        """The search with these weights, which knows which rules it has needed so far."""
-        rules = self._rules
-        if rules is None:
-            return None
-        prices = np.where(rules.hard, np.inf, weights[rules.feature])
-        if self._search is None:
-            self._search = RuledSearch(rules, prices, len(self._problem.sequences))
-        self._search.set_prices(prices)
-        return self._search
+    def _subproblem(self, potentials: Potentials) -> SegmentationSubproblem:
+        return SegmentationSubproblem(potentials, self._automaton, self._problem.vertices)
 
     def _with_loss(self, loss_weight: float) -> NDArray[np.float64]:
         """Scores of the tokens, float64 [N, Y], plus the loss of each label."""
         scores = self._potentials.token + loss_weight
         scores[np.arange(len(scores)), self._labels] -= loss_weight
         return scores
-
-    def _counts(
-        self, assignment: NDArray[np.int32], segments: Segments
-    ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Joint features that fire, each once, and their values."""
-        return with_rules(self._rules, segments, *self._problem.counts(assignment))
 
     def _output(
         self,
@@ -142,20 +110,3 @@ class JointTask:
         return JointOutput(
             np.append(features, np.int32(self._n_features)), np.append(counts, local), loss
         )
-
-
-def with_rules(
-    rules: SpanRules | None,
-    segments: Segments,
-    features: NDArray[np.int32],
-    counts: NDArray[np.float64],
-) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """Features with counts, and those of rules that some segmentations break, with as many less than 0."""
-    if rules is None:
-        return features, counts
-    broken = rules.broken(segments).sum(axis=0)
-    some = np.flatnonzero(broken)
-    return (
-        np.concatenate([features, rules.feature[some].astype(np.int32)]),
-        np.concatenate([counts, -broken[some].astype(np.float64)]),
-    )

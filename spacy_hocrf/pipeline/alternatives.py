@@ -41,6 +41,7 @@ __all__ = [
     "Columns",
     "ForgottenRules",
     "HasAlternatives",
+    "RulesOfPart",
     "ScoredReading",
 ]
 
@@ -159,6 +160,26 @@ class ForgottenRules(Protocol):
 
     def remembering(self, others: set[int]) -> Automaton:
         """The automaton that knows some of them, too. RAISES (ValueError): H219 if that is too much."""
+        ...
+
+
+class RulesOfPart(ForgottenRules, Protocol):
+    """Rules about all spans of some Docs: those that an automaton remembers, and the others."""
+
+    def remember(self, automaton: Automaton) -> Automaton:
+        """Another automaton, which remembers the same rules."""
+        ...
+
+    def breaks(self, potentials: Potentials) -> dict[str, float]:
+        """How probably each rule is broken in a text, by the rules' names. RAISES (ValueError): H219."""
+        ...
+
+    def costs(self, segments: Segments) -> dict[str, float]:
+        """What one segmentation pays for remembered rules that it breaks, nats, by their names."""
+        ...
+
+    def expected_cost(self, potentials: Potentials) -> float:
+        """What breaking the remembered ones costs in a text, on average, nats."""
         ...
 
 

@@ -28,6 +28,7 @@ from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
 from spacy_hocrf.pipeline.prediction import PredictedDocs
 from spacy_hocrf.pipeline.probabilities import register_scores
 from spacy_hocrf.pipeline.reader import Reader
+from spacy_hocrf.pipeline.rule_prices import RulePrices
 from spacy_hocrf.training.base import Trainer, check_trainer
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.pipeline.archive import Payload
     from spacy_hocrf.pipeline.choice import Choice
-    from spacy_hocrf.pipeline.constraints import Constraints
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
     from spacy_hocrf.pipeline.prediction import Prediction
     from spacy_hocrf.pipeline.predictor import Predictor, Revise
     from spacy_hocrf.pipeline.stages import Copies
     from spacy_hocrf.pipeline.targets import Target
+    from spacy_hocrf.rules.constraints import Constraints
     from spacy_hocrf.training.base import Loss, Run
     from spacy_hocrf.types import Expectations, Potentials
 
@@ -91,6 +92,7 @@ class SegmentationPipe(AnnotatingPipe):
         self._scores = scores
         settings: Settings = model.attrs["structure"].settings
         self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
+        self._prices = RulePrices(self._constraints, name)
         self._lock = RLock()
         self._learning: Learner | None = None
         self._copies: Copies | None = None
@@ -113,6 +115,7 @@ class SegmentationPipe(AnnotatingPipe):
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
+        self._prices.learn(self._learner, run)
         self._reader.learn(self._learner, run)
 
     @property
@@ -202,6 +205,7 @@ class SegmentationPipe(AnnotatingPipe):
         )
         self._adopt(learner, copies)
         self._reader.adopt(None)
+        self._prices.adopt(None)
         if nlp is not None and "spans_key" in self.cfg:
             weigh_spans(nlp, self.name, self.cfg["spans_key"])
 
@@ -363,6 +367,7 @@ class SegmentationPipe(AnnotatingPipe):
             "clusters": ClusteringsKeeper(settings.templates),
             "choice": ChoiceKeeper(lambda: self.choice),
             "cost": self._reader,
+            "rules": self._prices,
         }
 
     def _payload(self) -> "Payload":

@@ -1,8 +1,8 @@
 """Predictions that keep constraints: those of the settings, and those that single texts have.
 
 What is forbidden is a structural zero, so that every probability is conditional on the constraints.
-Texts that could break rules about numbers of spans are decoded, and read, with an automaton that
-remembers them; texts that could break the same ones together.
+Texts that could break rules about all of their spans are decoded, and read, under these: on their probable
+paths, or with an automaton that remembers what the rules need, those together that could break the same.
 """
 
 import warnings
@@ -17,7 +17,8 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.counted import Ruled, can_count
+from spacy_hocrf.engine.forward_backward import Buffers
+from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.engine.zeros import Unwanted, without
@@ -25,38 +26,39 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline import text_constraints
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, TextConstraint
 from spacy_hocrf.pipeline.blanks import merged
-from spacy_hocrf.pipeline.constraints import Rules
-from spacy_hocrf.pipeline.counted import Counted
 from spacy_hocrf.pipeline.decoders import Answer, Candidates, ExpectedF
-from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.pipeline.predictor import LEAST, Part, Predictor, Read, hopeless
-from spacy_hocrf.pipeline.risks import Survey, Texts, starts_for
+from spacy_hocrf.pipeline.ruled import RuledTexts
 from spacy_hocrf.pipeline.text_constraints import INSIDE, TextConstraints
 from spacy_hocrf.pipeline.worth import chances_of, worth
 from spacy_hocrf.pipeline.zeros import Masks, unwanted
+from spacy_hocrf.rules.compiled import CompiledRules, Numbers
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.rules.risks import READ_STATES, Survey, Texts, starts_for
+from spacy_hocrf.rules.search import RuledSearch
 from spacy_hocrf.types import Potentials, Segments
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
 
 FEW_STATES = 4
-"""A memory of no more multiplies the automaton, which is faster then."""
+"""So few states of all rules together multiply the automaton, which is faster then."""
 
 
 @dataclass(frozen=True)
 class ConstrainedPart(Part):
-    """Docs that must remember the same rules.
+    """Docs that are read under the same rules.
 
-    plain (Automaton): without a memory.
-    rules (tuple[int, ...]): places in `Rules.counts` of what is remembered.
-    candidates (Optional[Candidates]): for the answer, if it is without a memory and they are known.
+    plain (Automaton): without rules.
+    rules (tuple[int, ...]): numbers of those that the automaton remembers.
+    candidates (Optional[Candidates]): for the answer, if it is without rules and they are known.
     inside (Optional[TextConstraints]): tokens that must be in a span, if there are any.
     """
 
     plain: Automaton = field(kw_only=True)
     candidates: Candidates | None = None
-    rules: tuple[int, ...] = ()
+    rules: Numbers = ()
     inside: TextConstraints | None = None
 
 
@@ -64,10 +66,10 @@ class ConstrainedPart(Part):
 class ConstrainedPredictor(Predictor):
     """A trained model whose predictions keep constraints.
 
-    rules (Rules): those of the settings; `scheme` and `automaton` are theirs.
+    rules (CompiledRules): those of the settings; `scheme` and `automaton` are theirs.
     """
 
-    rules: Rules = field(kw_only=True)
+    rules: CompiledRules = field(kw_only=True)
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Docs that are read with the same automaton, and log Z of each, float64 [D].
@@ -79,13 +81,12 @@ class ConstrainedPredictor(Predictor):
             yield part, total if part.docs is None else total[part.docs]
 
     def stricter(self, part: Part, spans: NamedSpans) -> Part | None:
-        """With a memory of the rules that the spans break: those that hardly any reading of the text
-        would break are not remembered, but the best one with an improbable span may.
+        """Under the rules that the spans break: those that hardly any reading of the text would break are
+        left out, but the best one with an improbable span may break them.
         """
         if not isinstance(part, ConstrainedPart):
             return None
-        _, broken = self.rules.broken_by(spans, int(part.potentials.offsets[-1]))
-        missing = broken - set(part.rules)
+        missing = self.rules.must_keep(spans) - set(part.rules)
         return (
             self._remembering(part, self.rules.together(part.rules, missing)) if missing else None
         )
@@ -173,34 +174,59 @@ class ConstrainedPredictor(Predictor):
     def _read(
         self, batch: TokenBatch, part: ConstrainedPart, read: Callable[[Part], Read]
     ) -> tuple[list[Part], Read]:
-        """What is read off Docs that must remember the same rules, Doc by Doc."""
-        if not self.rules.counts:
+        """What is read off Docs that are read under the same rules, Doc by Doc."""
+        if not self.rules.rules or read == self._best:
             return [part], read(part)
         part, survey = self._surveyed(part)
         if read == self._answer and isinstance(self.decoder, ExpectedF) and not self.target.n_best:
-            return [part], cast("Read", self._at_once(part, survey, self.decoder))
+            return [part], cast("Read", self._at_once(batch, part, survey, self.decoder))
         return self._read_apart(part, survey, read)
 
-    def _read_apart(
-        self, part: ConstrainedPart, survey: Survey, read: Callable[[Part], Read]
-    ) -> tuple[list[Part], Read]:
-        """Docs that must remember the same rules, with an automaton that remembers them."""
-        exactly = read == self._total or self.target.n_best > 0
+    def _best(self, part: Part) -> Best:
+        """The best segmentations under all rules."""
+        if not self.rules.prices.any():
+            return super()._best(part)
+        search = RuledSearch(self.rules, len(part.potentials.offsets) - 1, self.exact.pool)
         with self.exact.pool.lend(part.automaton) as buffers:
-            texts = Texts(part.potentials, part.automaton, survey, buffers)
-            sets = self.rules.to_remember(texts, exactly=exactly)
-        parts = [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
+            return search.best(part.potentials, part.automaton, buffers)
+
+    def _under_rules(self, part: Part) -> list[Part]:
+        if not isinstance(part, ConstrainedPart) or not self.rules.rules:
+            return [part]
+        exactly = self.target.n_best > 0
+        return [*self._apart(*self._surveyed(part), exactly)]
+
+    def _read_apart(
+        self,
+        part: ConstrainedPart,
+        survey: Survey,
+        read: Callable[[Part], Read],
+        most: int | None = None,
+    ) -> tuple[list[Part], Read]:
+        """Docs that could break the same rules, with an automaton that remembers them."""
+        exactly = read == self._total or self.target.n_best > 0
+        parts = self._apart(part, survey, exactly, most)
         found = [read(each) for each in parts]
         if len(parts) == 1:
             return [*parts], found[0]
         return [*parts], gathered([each.docs for each in parts], found, len(survey.log_partition))
 
-    def _at_once(self, part: ConstrainedPart, survey: Survey, decoder: ExpectedF) -> Answer:
+    def _apart(
+        self, part: ConstrainedPart, survey: Survey, exactly: bool, most: int | None = None
+    ) -> list[ConstrainedPart]:
+        with self.exact.pool.lend(part.automaton) as buffers:
+            texts = self._texts(part, survey, buffers)
+            sets = self.rules.to_remember(texts, exactly=exactly, most=most)
+        return [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
+
+    def _at_once(
+        self, batch: TokenBatch, part: ConstrainedPart, survey: Survey, decoder: ExpectedF
+    ) -> Answer:
         """The answer for all Docs; those that could break a rule are read again."""
         if self._all_rules:
-            return self._by_all_rules(part, survey, decoder)
+            return self._by_all_rules(batch, part, survey, decoder)
         with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(Texts(part.potentials, part.automaton, survey, buffers))
+            sets = self.rules.to_remember(self._texts(part, survey, buffers))
         assert part.candidates is not None
         found, plain = part.candidates, replace(part, candidates=None)
         parts = [
@@ -217,22 +243,29 @@ class ConstrainedPredictor(Predictor):
             broken = np.setdiff1d(broken, docs)
         return answer
 
-    def _by_all_rules(self, part: ConstrainedPart, survey: Survey, decoder: ExpectedF) -> Answer:
+    def _by_all_rules(
+        self, batch: TokenBatch, part: ConstrainedPart, survey: Survey, decoder: ExpectedF
+    ) -> Answer:
         """The same, by all rules; where these are too many for a text, by those that it could break."""
         assert part.candidates is not None
         with self.exact.pool.lend(part.automaton) as buffers:
-            known = part.potentials, part.automaton, survey, buffers
-            doubtful = self.rules.doubtful(Texts(*known))
-        texts, others = self._counted(part, survey).probable(doubtful, decoder.price)
+            doubtful, risks = self.rules.doubtful(self._texts(part, survey, buffers))
+        ruled = self._ruled(part, survey, risks)
+        texts, others = ruled.probable(doubtful, decoder.price)
         answer = decoder.chosen(with_others(part.candidates, (texts, others)))
         rest = np.setdiff1d(doubtful, texts)
         if len(rest):
             some = replace(self._only(part, rest), docs=None)
             own = survey.of_texts(rest, part.potentials.offsets)
-            answer = with_others(answer, (rest, self._read_apart(some, own, self._answer)[1]))
+            if not self.rules.told_of_many:
+                self.rules.told_of_many = True
+                text = Warnings.W049.format(text=beginning(batch.docs[int(rest[0])]))
+                warnings.warn(text, stacklevel=2)
+            found = self._read_apart(some, own, self._answer, READ_STATES)[1]
+            answer = with_others(answer, (rest, found))
         broken = self._broken_texts(part, answer)
         if len(broken) and part.blank is None:
-            docs, best = self._counted(part, survey).best(broken, decoder.price)
+            docs, best = ruled.best(broken, decoder.price)
             answer = with_others(answer, (docs, best))
             broken = self._broken_texts(part, answer)
         return self._with_whole(answer, part, broken, True)
@@ -245,26 +278,31 @@ class ConstrainedPredictor(Predictor):
 
     @cached_property
     def _all_rules(self) -> bool:
-        """Can all rules be remembered at once, and is that faster than one memory after the other?"""
-        counts, exact = self.rules.counts, self.rules.constraints.tolerance == 0
-        many = self.rules.states(range(len(counts))) > FEW_STATES
-        return self.scheme.encoding == "segments" and many and not exact and can_count(counts)
+        """Is it faster to follow all rules at once on the probable paths? A span must be one segment."""
+        exact = self.rules.constraints.tolerance == 0
+        many = not self.rules.fits(range(len(self.rules.rules)), FEW_STATES)
+        return self.scheme.encoding == "segments" and many and not exact
 
-    def _counted(self, part: ConstrainedPart, survey: Survey) -> Counted:
-        counts, tolerance = self.rules.counts, self.rules.constraints.tolerance
-        known = part.potentials, part.automaton, self.scheme.rules, counts
-        ruled = Ruled(*known, survey.log_partition, survey.chances(counts), tolerance)
-        return Counted(ruled, part.blank, self.exact.pool)
+    def _texts(self, part: ConstrainedPart, survey: Survey, buffers: Buffers) -> Texts:
+        runs = self.scheme.encoding == "io"
+        return Texts(part.potentials, part.automaton, survey, buffers, runs)
+
+    def _ruled(
+        self, part: ConstrainedPart, survey: Survey, risks: NDArray[np.float64]
+    ) -> RuledTexts:
+        rules, tolerance = self.rules.tables, self.rules.constraints.tolerance
+        known = part.potentials, part.automaton, rules, *survey, risks, tolerance
+        return RuledTexts(Ruled(*known), self.scheme.rules, part.blank, self.exact.pool)
 
     def _broken_texts(self, part: ConstrainedPart, answer: Answer) -> NDArray[np.int64]:
         """Numbers of the Docs whose answer breaks a rule, ascending."""
         return np.array(sorted(self._broken(part, answer.spans)), dtype=np.int64)
 
     def _surveyed(self, part: ConstrainedPart) -> tuple[ConstrainedPart, Survey]:
-        """All Docs, read without a memory, and how probably a segment begins where: the candidates of most
+        """All Docs, read without rules, and how probably a segment begins where: the candidates of most
         Docs come out of the same sums.
         """
-        decoder, starts = self.decoder, starts_for(self.rules.counts, len(part.potentials.token))
+        decoder, starts = self.decoder, starts_for(self.rules.rules, len(part.potentials.token))
         known = part.potentials, part.automaton, self.scheme
         if isinstance(decoder, ExpectedF):
             found = decoder.candidates(*known, decoder.price, part.blank, starts)
@@ -291,12 +329,13 @@ class ConstrainedPredictor(Predictor):
             candidates=None if part.candidates is None else of_sequences(part.candidates, docs),
         )
 
-    def _remembering(self, part: ConstrainedPart, rules: tuple[int, ...]) -> ConstrainedPart:
+    def _remembering(self, part: ConstrainedPart, rules: Numbers) -> ConstrainedPart:
         """The same Docs with an automaton that remembers these rules."""
-        memory, automaton = self.rules.remembering(part.plain, rules)
-        known = len(rules) == len(self.rules.counts)
-        forgotten = None if known else _Forgotten(self.rules, part.plain, rules)
-        part = replace(part, automaton=automaton, memory=memory, rules=rules, forgotten=forgotten)
+        _, automaton = self.rules.remembering(part.plain, rules)
+        under = _RulesOfPart(self.rules, part.plain, rules)
+        known = self.rules.hard.sum() == self.rules.hard[list(rules)].sum()
+        forgotten = None if known else under
+        part = replace(part, automaton=automaton, rules=rules, under=under, forgotten=forgotten)
         return replace(part, candidates=None) if rules else part
 
     def _scores(
@@ -333,7 +372,7 @@ class ConstrainedPredictor(Predictor):
         return with_others(answer, (docs, self._whole(self._only(part, docs), scored)))
 
     def _whole(self, part: ConstrainedPart, scored: bool) -> Answer:
-        """The spans of the reading that is worth most, of all those that keep the constraints.
+        """The spans of the reading that is worth most, of all those that keep the rules that must be kept.
 
         scored (bool): with their probabilities.
         """
@@ -355,18 +394,23 @@ class ConstrainedPredictor(Predictor):
     def _best_of(self, part: ConstrainedPart) -> tuple[Best, Candidates | None]:
         """Whole readings with the largest sum of P(span) - cost, if that is what the decoder goes by
         and a span is one segment, and the spans that are probable at all; else the most probable ones.
+        What breaking a rule costs has its part in P(span) then, and only there.
         """
-        potentials, decoder, found = part.potentials, self.decoder, None
-        if isinstance(decoder, ExpectedF) and self.scheme.encoding == "segments":
-            found = self.exact.candidates(potentials, part.automaton, self.scheme, LEAST)
-            potentials = worth(potentials, self.scheme, found, decoder.price)
-        return self.exact.best(potentials, part.automaton), found
+        decoder = self.decoder
+        if not isinstance(decoder, ExpectedF) or self.scheme.encoding != "segments":
+            return self.exact.best(part.potentials, part.automaton), None
+        found = self.exact.candidates(part.potentials, part.automaton, self.scheme, LEAST)
+        hard = tuple(rule for rule in part.rules if self.rules.hard[rule])
+        _, automaton = self.rules.remembering(part.plain, hard)
+        potentials = worth(part.potentials, self.scheme, found, decoder.price)
+        return self.exact.best(potentials, automaton), found
 
     def _broken(self, part: ConstrainedPart, spans: Segments) -> dict[int, set[int]]:
-        """The Docs of the part whose spans break a rule, by number, with the places in
-        `Rules.counts` of those about numbers of spans.
+        """The Docs of the part whose spans break a rule that must be kept, by number, with the numbers of
+        those about all spans.
         """
         wrong = self.rules.broken(spans, np.diff(part.potentials.offsets))
+        wrong[:, :-1] &= self.rules.hard
         broken = {
             i: set(np.flatnonzero(wrong[i, :-1]).tolist())
             for i in np.flatnonzero(wrong.any(axis=1)).tolist()
@@ -385,16 +429,33 @@ class ConstrainedPredictor(Predictor):
 
 
 @dataclass(frozen=True)
-class _Forgotten:
-    """Rules about numbers of spans besides those that an automaton remembers."""
+class _RulesOfPart:
+    """Rules that an automaton remembers, and the others."""
 
-    rules: Rules
+    rules: CompiledRules
     plain: Automaton
-    remembered: tuple[int, ...]
+    remembered: Numbers
+
+    def remember(self, automaton: Automaton) -> Automaton:
+        return self.rules.remembering(automaton, self.remembered)[1]
 
     def broken(self, spans: NamedSpans) -> set[int]:
-        return self.rules.broken_by(spans, 0)[1] - set(self.remembered)
+        return self.rules.must_keep(spans) - set(self.remembered)
 
     def remembering(self, others: set[int]) -> Automaton:
         rules = self.rules.together(self.remembered, others)
         return self.rules.remembering(self.plain, rules)[1]
+
+    def breaks(self, potentials: Potentials) -> dict[str, float]:
+        every = range(len(self.rules.rules))
+        known = potentials, self.plain, self.remembered
+        return {self.rules.rules[i].name: self.rules.chance_of_break(*known, i) for i in every}
+
+    def costs(self, segments: Segments) -> dict[str, float]:
+        (broken,), rules = self.rules.broken_segments(segments), self.rules.rules
+        return {rules[i].name: rules[i].price for i in self.remembered if broken[i]}
+
+    def expected_cost(self, potentials: Potentials) -> float:
+        prices, known = self.rules.prices, (potentials, self.plain, self.remembered)
+        some = [i for i in self.remembered if 0 < prices[i] < np.inf]
+        return sum(float(prices[i]) * self.rules.chance_of_break(*known, i) for i in some)

@@ -21,10 +21,11 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.annotation import constrain_batch
-from spacy_hocrf.pipeline.constraints import MOST_STATES, Constraints, Rules
-from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.growing import GrowingModel, automaton_of
 from spacy_hocrf.pipeline.zeros import agreeing
+from spacy_hocrf.rules.compiled import MOST_STATES, CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -55,25 +56,24 @@ __all__ = [
 class TrainingRules:
     """What constraints mean for the training of one model.
 
-    rules (Rules): what they mean for its predictions.
+    rules (CompiledRules): what they mean for its predictions.
 
-    automaton (Automaton): of the segmentations that keep them; with a memory of all numbers of spans
+    automaton (Automaton): of the segmentations that keep them; it remembers the rules of infinite price
         if training keeps these.
     RAISES (ValueError): H221 if that is too much to remember.
     """
 
-    def __init__(self, rules: Rules) -> None:
+    def __init__(self, rules: CompiledRules) -> None:
         self.rules = rules
-        counted = tuple(range(len(rules.counts))) if rules.constraints.training == "all" else ()
-        if rules.states(counted) > MOST_STATES:
-            found = rules.states(counted)
-            raise ValueError(ConstraintErrors.H221.format(found=found, most=MOST_STATES))
-        self._counted = counted
-        _, self.automaton = rules.remembering(rules.automaton, counted)
+        every = rules.constraints.training == "all"
+        self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if every else ()
+        if not rules.fits(self._numbers):
+            raise ValueError(ConstraintErrors.H221.format(most=MOST_STATES))
+        _, self.automaton = rules.remembering(rules.automaton, self._numbers)
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """The automaton with other label patterns."""
-        _, automaton = self.rules.remembering(self.rules.compile(patterns), self._counted)
+        _, automaton = self.rules.remembering(self.rules.compile(patterns), self._numbers)
         return automaton
 
     def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -152,7 +152,7 @@ class ConstrainedModel(GrowingModel):
             index = self.structure.index
             assert index is not None
             carried = frozenset(index.carried)
-            rules = Rules(self.constraints, self.scheme, self.plain, carried)
+            rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
             self._rules = TrainingRules(rules)
         return self._rules
 

@@ -10,12 +10,16 @@ from spacy_hocrf.pipeline.answers import AnsweringPipe
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from spacy.tokens import Doc, Span
 
-    from spacy_hocrf.pipeline.constraints import Constraints, Rules
     from spacy_hocrf.pipeline.gold import Gold
     from spacy_hocrf.pipeline.predictor import Predictor
+    from spacy_hocrf.pipeline.rule_prices import RulePrices
     from spacy_hocrf.pipeline.targets import Target
+    from spacy_hocrf.rules.compiled import CompiledRules
+    from spacy_hocrf.rules.constraints import Constraints
 
 __all__ = ["ConstrainingPipe"]
 
@@ -28,7 +32,8 @@ class ConstrainingPipe(AnsweringPipe):
 
     constraints: Constraints | None
     target: Target
-    _rules: Rules | None = None  # what the constraints mean for the model as it was last
+    _prices: RulePrices
+    _rules: CompiledRules | None = None  # what the constraints mean for the model as it was last
     _last: tuple[tuple[Any, ...], Predictor] | None = None  # and what it was made of
 
     @property
@@ -75,17 +80,45 @@ class ConstrainingPipe(AnsweringPipe):
         self.set_annotations([doc], prediction)
         return doc
 
+    @property
+    def rule_prices(self) -> dict[str, float]:
+        """What it costs to break each rule about all spans, nats, by the rules' names: "inf" for those that
+        must be kept. Those of the price "learnt" can be set; they are saved with the model.
+
+        RAISES (ValueError): H042 before there are labels; when set, H214 for another rule, or a price that is
+            none.
+        """
+        return {rule.name: rule.price for rule in self._compiled_rules().rules}
+
+    @rule_prices.setter
+    def rule_prices(self, prices: Mapping[str, float]) -> None:
+        from spacy_hocrf.rules.compiled import checked_prices
+
+        self._prices.learnt = {
+            **self._prices.learnt,
+            **checked_prices(self._compiled_rules(), prices),
+        }
+
+    def _compiled_rules(self) -> CompiledRules:
+        """What the constraints mean for the model. RAISES (ValueError): H042 before there are labels."""
+        self._predictor()
+        assert self._rules is not None
+        return self._rules
+
     def _constraints(self) -> Constraints:
-        from spacy_hocrf.pipeline.constraints import Constraints
+        from spacy_hocrf.rules.constraints import Constraints
 
         return self.constraints or Constraints()
+
+    def _predictor(self) -> Predictor:
+        raise NotImplementedError
 
     def _constrained(self, *parts: Any) -> Predictor:
         """What predicts with a model and keeps the constraints.
 
         parts (Any): of a `Predictor`.
         """
-        last, made_of = self._last, (*parts, self.constraints)
+        last, made_of = self._last, (*parts, self.constraints, self._prices.learnt)
         if last is None or not all(map(is_, made_of, last[0])):
             last = made_of, self._make_predictor(*parts)
             self._last = last
@@ -93,14 +126,15 @@ class ConstrainingPipe(AnsweringPipe):
 
     def _make_predictor(self, *parts: Any) -> Predictor:
         from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
-        from spacy_hocrf.pipeline.constraints import Rules
         from spacy_hocrf.pipeline.predictor import Predictor
+        from spacy_hocrf.rules.compiled import CompiledRules
 
         if not self._learner.seen and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
-        if rules is None or rules.of is not predictor.automaton or rules.constraints != wanted:
+        same = rules is not None and rules.of is predictor.automaton and rules.constraints == wanted
+        if rules is None or not same or rules.learnt is not self._prices.learnt:
             known = predictor.scheme, predictor.automaton, predictor.carried
-            self._rules = rules = Rules(wanted, *known)
+            self._rules = rules = CompiledRules(wanted, *known, self._prices.learnt)
         structure, _, _, *others = parts
         return ConstrainedPredictor(structure, rules.scheme, rules.automaton, *others, rules=rules)

@@ -8,7 +8,7 @@ maximum, so that chance decides which cost is best; its height is surer. What is
 between the best cost and that height / (1 + β²).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -39,7 +39,15 @@ from spacy_hocrf.pipeline.schema import inside, record, whole
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["COSTS", "Evidence", "LearntCost", "best_cost", "checked_cost", "learn_cost"]
+__all__ = [
+    "COSTS",
+    "Evidence",
+    "LearntCost",
+    "best_cost",
+    "checked_cost",
+    "held_out_models",
+    "learn_cost",
+]
 
 COSTS = np.arange(1, 31) / 50
 """Candidates, from 0.02 to 0.6."""
@@ -110,7 +118,9 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
             LEAST,
         )
         return None
-    evidence = _cross_fitted(learner, parts, decoder)
+    evidence = _joined(
+        [_evidence(model, decoder, held) for model, held in held_out_models(learner, parts)]
+    )
     documents = len(evidence.lengths)
     cost = best_cost(evidence, decoder.beta)
     logger.info(
@@ -137,19 +147,18 @@ def best_cost(evidence: Evidence, beta: float) -> float:
     return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
 
 
-def _cross_fitted(learner: Learner, parts: Sequence[Sides], decoder: ExpectedF) -> Evidence:
-    """What models make of documents that they have not seen: of as many folds as hold back enough. Those
-    which settings were chosen with are there, and others begin near them.
+def held_out_models(
+    learner: Learner, parts: Sequence[Sides]
+) -> Iterator[tuple[Learner, list[Document]]]:
+    """A model for each part of the corpus, and the documents that it has not seen. Those which settings
+    were chosen with are there, and others begin near them.
     """
     there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
-    if not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
+    if parts and not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
         learner.rest()
-    found = []
     for learnt, held in parts:
         same = (f.model for f in there if f.learnt == learnt and f.held_back == held)
-        model = next(same, None) or _trained(learner, learnt, there)
-        found.append(_evidence(model, decoder, held))
-    return _joined(found)
+        yield next(same, None) or _trained(learner, learnt, there), held
 
 
 def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:

@@ -1,6 +1,5 @@
-"""What can go wrong with annotation, with questions about a text, about all of its spans, and with
-constraints on them, each with a code to search for: what was found, what was expected. The other codes
-are in `spacy_hocrf.errors`.
+"""What can go wrong with annotation, and with questions about a text, each with a code to search for: what
+was found, what was expected. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
@@ -8,7 +7,6 @@ from spacy_hocrf.errors import Coded
 __all__ = [
     "AnnotationErrors",
     "ComponentErrors",
-    "ConstraintErrors",
     "CorpusErrors",
     "ReadingErrors",
     "TemperatureErrors",
@@ -64,46 +62,6 @@ class ReadingErrors(metaclass=Coded):
     H227 = (
         "explain was asked to compare {span} with a reading that has this span, too. Give another span, or "
         "other spans, as instead."
-    )
-
-
-class ConstraintErrors(metaclass=Coded):
-    H214 = "{name} = {found} in [components.*.constraints], expected {expected}."
-    H215 = (
-        "[components.*.constraints] names the label '{found}', but the model knows {known}. (O is a token "
-        "in no span.)"
-    )
-    H216 = (
-        "No reading of '{text}' keeps all constraints{which}. See doc.spans['{key}'] and "
-        "[components.*.constraints]."
-    )
-    H217 = (
-        "The constraint on tokens {start} to {end} of '{text}' {found}, expected {expected}. See "
-        "doc.spans['{key}']."
-    )
-    H218 = (
-        "[components.{name}.constraints] is about {found} in a text, which Docs that are decoded together "
-        "cannot keep to. Remove it, or [components.{name}.joint]."
-    )
-    H219 = (
-        "A text can break so many rules of at_most and at_least at once that {found} states would have to "
-        "be remembered, expected {most} at most. Leave out rules in [components.*.constraints]."
-    )
-    H221 = (
-        "Training would have to remember {found} states for at_most and at_least, expected {most} at most. "
-        "Leave out rules in [components.*.constraints], or set training = 'successions'."
-    )
-    H222 = (
-        "The annotation of {text} breaks [components.*.constraints], so that it has no finite loss. Correct "
-        "it, or set training = 'none' there."
-    )
-    H223 = (
-        "The annotation of all {found} training documents breaks [components.*.constraints], that of "
-        "'{text}' first. Correct the constraints, or set training = 'none' there."
-    )
-    H243 = (
-        "The training text that begins '{text}' cannot be read both as it is annotated and as its "
-        "constraints say: {which}. Correct doc.spans['{key}'], or the annotation."
     )
 
 

@@ -5,6 +5,8 @@ the feature f fires in s. So the log-odds of the best segmentation with a span, 
 without it, s', are the sum of what the features contribute:
 
     log P(s) / P(s') = score(s) - score(s') = Σ w_f · (n_f(s) - n_f(s'))
+
+and of what the one pays for rules that it breaks, and the other does not.
 """
 
 from collections.abc import Callable
@@ -28,12 +30,12 @@ __all__ = ["Explainer", "Explanation", "Reason"]
 
 
 class Reason(NamedTuple):
-    """What a feature, or a dense score, contributes to the log-odds of a span."""
+    """What a feature, a dense score or a rule contributes to the log-odds of a span."""
 
     contribution: float  # nats; above 0 it speaks for the span
-    feature: str  # what is observed, in words; the name of a dense score
+    feature: str  # what is observed, in words; the name of a dense score, or of a rule
     labels: str  # of consecutive segments with which it is observed, oldest first
-    template: str  # its name, or that of the dense score
+    template: str  # its name, or that of the dense score, or "rules"
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,11 @@ class Explainer:
                 for label, value in zip(names, block.sum(axis=0).tolist())
                 if value
             ]
+        if self._part.under is not None:
+            paid, saved = (self._part.under.costs(segments) for segments in (chosen, other))
+            for name in {**paid, **saved}:
+                value = saved.get(name, 0.0) - paid.get(name, 0.0)
+                dense += [Reason(value, name, "", "rules")] if value else []
         return _Parts(
             features,
             np.searchsorted(index.feature_offsets, features, side="right") - 1,

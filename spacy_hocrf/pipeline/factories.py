@@ -284,8 +284,8 @@ def _pipe(
     joint: PipeMaker | None,
     **settings: Any,
 ) -> "SegmentationPipe":
-    """RAISES (ValueError): H119 for a `joint` that makes no component; H214 or H218 for bad constraints."""
-    _check_constraints(name, settings["constraints"], joint)
+    """RAISES (ValueError): H119 for a `joint` that makes no component; H214 for bad constraints."""
+    _check_constraints(settings["constraints"])
     if joint is not None:
         if not isinstance(joint, PipeMaker):
             from spacy_hocrf.errors import Errors
@@ -297,21 +297,16 @@ def _pipe(
     return SegmentationPipe(nlp.vocab, model, name, **settings)
 
 
-def _check_constraints(name: str, constraints: Any, joint: PipeMaker | None) -> None:
-    """RAISES (ValueError): H214 for what are none, H218 for rules about numbers of spans where Docs are
-    decoded together.
-    """
+def _check_constraints(constraints: Any) -> None:
+    """RAISES (ValueError): H214 for what are none."""
     if constraints is None:
         return
-    from spacy_hocrf.pipeline.constraints import Constraints
-    from spacy_hocrf.pipeline.errors import ConstraintErrors
+    from spacy_hocrf.rules.constraints import Constraints
+    from spacy_hocrf.rules.errors import ConstraintErrors
 
     if not isinstance(constraints, Constraints):
         found, expected = type(constraints).__name__, "spacy-hocrf.Constraints.v1"
         raise ValueError(ConstraintErrors.H214.format(name="", found=found, expected=expected))
-    counted = [key for key in ("at_most", "at_least") if getattr(constraints, key)]
-    if joint is not None and counted:
-        raise ValueError(ConstraintErrors.H218.format(name=name, found=" and ".join(counted)))
 
 
 def _check_selection(

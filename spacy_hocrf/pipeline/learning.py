@@ -20,7 +20,6 @@ from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.pipeline.choice import Choice
 from spacy_hocrf.pipeline.constrained_learning import ConstrainedModel, check_documents
-from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.corpus import Corpus, Memory
 from spacy_hocrf.pipeline.documents import Document
 from spacy_hocrf.pipeline.doubtful import check_features
@@ -30,6 +29,7 @@ from spacy_hocrf.pipeline.scores import looking_at
 from spacy_hocrf.pipeline.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.pipeline.survey import joins
 from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.training.stored import store_of

@@ -23,8 +23,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constrained_learning import check_constraints, observed_in
-from spacy_hocrf.pipeline.errors import ConstraintErrors
 from spacy_hocrf.pipeline.learning import Learner
+from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import Expectations, Potentials
 
 __all__ = ["add_gradient_into", "loss_of", "negative_log_likelihood"]

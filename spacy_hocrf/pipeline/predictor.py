@@ -15,14 +15,13 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
-from spacy_hocrf.engine.memory import Memory
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
-from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules
+from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules, RulesOfPart
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Decoder, ExpectedF, Viterbi
@@ -42,7 +41,7 @@ class Part:
     # white space that spans are shown without, bool [N], if there is any
     blank: NDArray[np.bool_] | None
     docs: NDArray[np.int64] | None = None  # their numbers in the batch, ascending; None for all
-    memory: Memory | None = None  # that the automaton was multiplied with
+    under: RulesOfPart | None = None  # what the automaton remembers; None for no rules
     forgotten: ForgottenRules | None = None  # None if the automaton has no reading that may not be
 
 
@@ -133,8 +132,10 @@ class Predictor:
             spans, given, total = answer.spans, answer.scores, answer.log_partition
         else:
             parts, best = self._decode(batch, presets, self._best, _without_score)
-            revised = revise(batch, parts[0].potentials, self.automaton, best)
+            (part,) = parts
+            revised = revise(batch, part.potentials, part.automaton, best)
             spans = self.scheme.spans(revised.best.segments)
+            parts = self._under_rules(part)
         shown, kept = self._shown(batch, presets, spans)
         chances = None
         if scores or threshold is not None:
@@ -230,6 +231,10 @@ class Predictor:
             if len(batch.docs[doc]):
                 raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
         return [part], found
+
+    def _under_rules(self, part: Part) -> list[Part]:
+        """The Docs of a batch as probabilities are about them."""
+        return [part]
 
     def _compiled(self, batch: TokenBatch, allowed: NDArray[np.uint8]) -> Potentials:
         """The log potentials of a batch."""

@@ -21,11 +21,15 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
-from spacy_hocrf.engine.memory import Memory, remembering
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.alternatives import Alternatives, ForgottenRules, HasAlternatives
+from spacy_hocrf.pipeline.alternatives import (
+    Alternatives,
+    ForgottenRules,
+    HasAlternatives,
+    RulesOfPart,
+)
 from spacy_hocrf.pipeline.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.pipeline.blanks import scores_of_shown, variants_of
 from spacy_hocrf.pipeline.contrast import Asked
@@ -59,7 +63,7 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     found, every = dict[int, Reading](), np.arange(len(batch.docs))
     for part, total in predictor.parts(batch):
         known = predictor.scheme, predictor.carried, predictor.exact
-        model = _Model(part.automaton, *known, part.memory, part.forgotten)
+        model = _Model(part.automaton, *known, part.under, part.forgotten)
         docs = every if part.docs is None else part.docs
         explainer = Explainer(predictor, batch, part)
         together = _Together(model, part.potentials, part.blank, explainer)
@@ -76,7 +80,7 @@ class _Model:
     scheme: LabelScheme
     carried: frozenset[LabelPattern]
     exact: ExpectedF  # how candidates and their probabilities are found
-    memory: Memory | None = None  # that the automaton was multiplied with
+    under: RulesOfPart | None = None  # what the automaton remembers; None for no rules
     forgotten: ForgottenRules | None = None  # that readings may break all the same
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
@@ -94,7 +98,7 @@ class _Model:
             forbidden=self.scheme.forbidden,
             carried=self.carried,
         )
-        return automaton if self.memory is None else remembering(automaton, self.memory)
+        return automaton if self.under is None else self.under.remember(automaton)
 
     @property
     def pool(self) -> BufferPool:
@@ -237,7 +241,17 @@ class Reading(HasAlternatives):
         pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
         pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SCORED]
         score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
-        return max(0.0, self.log_partition - score)
+        under = self._model.under
+        paid = 0.0 if under is None else under.expected_cost(potentials)
+        return max(0.0, self.log_partition - score + paid)
+
+    def expected_breaks(self) -> dict[str, float]:
+        """How probably each rule about all spans is broken, by the rules' names: E[b_r].
+
+        RAISES (ValueError): H219 for rules that have too many states together.
+        """
+        under = self._model.under
+        return {} if under is None else under.breaks(self._potentials)
 
     def expected_count(self, label: str) -> float:
         """Expected number of spans of a label.

@@ -17,7 +17,7 @@ from spacy.training import Example
 
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint, trim
 from spacy_hocrf.pipeline.blanks import with_blanks, without_blanks
-from spacy_hocrf.pipeline.errors import ConstraintErrors
+from spacy_hocrf.rules.errors import ConstraintErrors
 
 if TYPE_CHECKING:
     from spacy_hocrf.features.tokens import TokenBatch

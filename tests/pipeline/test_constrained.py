@@ -13,19 +13,20 @@ from random_readings import KINDS
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline import constrained
-from spacy_hocrf.pipeline import risks as all_risks
-from spacy_hocrf.pipeline.constraints import Constraints, Rules
 from spacy_hocrf.pipeline.decoders import ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.explaining import Explainer
 from spacy_hocrf.pipeline.reading import readings_of
-from spacy_hocrf.pipeline.risks import with_more
+from spacy_hocrf.rules import risks as all_risks
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.risks import with_more
 
 
 @pytest.fixture(scope="module", params=KINDS)
 def problems(request):
     return [
         Constrained(request.param, seed, which)
-        for which in ("successions", "numbers", "texts", "all")
+        for which in ("successions", "numbers", "texts", "rules", "all")
         for seed in range(PROBLEMS)
     ]
 
@@ -76,6 +77,23 @@ def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(prob
         near(reading.tokens(), tokens)
         logs = np.log(np.where(tokens > 1e-12, tokens, 1.0))
         near(reading.token_entropy(), -(tokens * logs).sum(axis=1))
+
+
+def test_rules_are_broken_as_often_as_the_readings_break_them(problems):
+    compared = 0
+    for problem in problems:
+        if not problem.kept or not problem.settings.rules:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        rows = [[price > 0 for price in problem.broken(spans)] for spans in problem.readings()]
+        chances = problem.p @ np.array(rows, dtype=float).reshape(len(rows), -1)
+        for found, expected, rule in zip(
+            reading.expected_breaks().values(), chances, problem.rules.rules, strict=True
+        ):
+            if rule.price:
+                near(found, expected)
+                compared += 0.01 < expected < 0.99
+    assert compared > 5
 
 
 def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
@@ -148,7 +166,11 @@ def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
 def test_spans_of_the_largest_expected_f_keep_all_rules_at_once(kind, monkeypatch):
     monkeypatch.setattr(constrained, "FEW_STATES", 0)
     check_expected_f(
-        [Constrained(kind, seed, which) for which in ("numbers", "all") for seed in range(PROBLEMS)]
+        [
+            Constrained(kind, seed, which)
+            for which in ("numbers", "rules", "all")
+            for seed in range(PROBLEMS)
+        ]
     )
 
 
@@ -205,7 +227,7 @@ def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(pro
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind):
-    monkeypatch.setattr(Rules, "to_remember", nothing)  # at once; what is broken will be
+    monkeypatch.setattr(CompiledRules, "to_remember", nothing)  # at once; what is broken will be
     compared = 0
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
         if problem.kept:
@@ -222,7 +244,9 @@ def nothing(rules, texts, exactly=False):
 def tolerant(problem, tolerance):
     """A problem with another tolerance."""
     settings = replace(problem.settings, tolerance=tolerance)
-    problem.rules = Rules(settings, problem.rules.scheme, problem.rules.of, problem.rules.carried)
+    problem.rules = CompiledRules(
+        settings, problem.rules.scheme, problem.rules.of, problem.rules.carried
+    )
     return problem
 
 
@@ -261,17 +285,19 @@ def test_readings_are_exact_whatever_the_tolerance(kind):
 def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
     """The riskiest rules, and all that the tolerance asks for."""
     for problem in (Constrained("labelled", seed, "numbers") for seed in range(PROBLEMS)):
-        if len(problem.rules.counts) < 2:
+        if len(problem.rules.rules) < 2:
             continue
         rules = tolerant(problem, 0.4).rules
-        wanted, risks = np.zeros((1, len(rules.counts)), dtype=bool), np.full((1, 3), 1e-12)
-        risks = risks[:, : len(rules.counts)]
-        assert not with_more(wanted, risks, rules.states).any()
+        wanted, risks = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 4), 1e-12)
+        risks = risks[:, : len(rules.rules)]
+        assert not with_more(wanted, risks, rules.fits).any()
         risks[0, :2] = 1e-6, 1e-3
-        assert with_more(wanted, risks, rules.states)[0].tolist()[:2] == [True, True]
-        monkeypatch.setattr(all_risks, "READ_STATES", rules.states([1]))
-        few = with_more(wanted, risks, rules.states)[0]
-        assert few[1] and (not few[0] or rules.states([0]) == 1)
+        assert with_more(wanted, risks, rules.fits)[0].tolist()[:2] == [True, True]
+        monkeypatch.setattr(
+            all_risks, "READ_STATES", len(rules.remembering(rules.automaton, (1,))[0])
+        )
+        few = with_more(wanted, risks, rules.fits)[0].tolist()
+        assert few[1] and few[0] == rules.fits([0, 1], all_risks.READ_STATES)
         monkeypatch.undo()
 
 
@@ -302,6 +328,6 @@ def near(found, expected):
 def test_a_gap_in_what_is_shown_is_no_successor_where_all_text_is_in_spans():
     scheme = make_scheme(["A", "B"], encoding="segments", outside=None, limits=[2, 2])
     automaton = compile_automaton(((0,), (1,)), scheme.limits)
-    rules = Rules(Constraints(required=[["A", "B"]]), scheme, automaton, frozenset())
-    assert rules.broken_by([(0, 1, "A")], 3) == (True, set())
-    assert rules.broken_by([(0, 1, "A"), (1, 3, "B")], 3) == (False, set())
+    rules = CompiledRules(Constraints(required=[["A", "B"]]), scheme, automaton, frozenset())
+    assert rules.broken_of([(0, 1, "A")], 3).tolist() == [True]
+    assert rules.broken_of([(0, 1, "A"), (1, 3, "B")], 3).tolist() == [False]

@@ -16,13 +16,13 @@ from spacy.training import Example
 
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.pipeline import constrained_learning
 from spacy_hocrf.pipeline.annotation import Annotation
 from spacy_hocrf.pipeline.constrained_learning import TrainingRules
-from spacy_hocrf.pipeline.constraints import Rules
 from spacy_hocrf.pipeline.cost import _evidence
 from spacy_hocrf.pipeline.decoders import ExpectedF
 from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
+from spacy_hocrf.rules import compiled
+from spacy_hocrf.rules.compiled import CompiledRules
 
 SORTS = ("successions", "numbers", "both")
 MISC = "spacy-hocrf.Constraints.v1"
@@ -41,7 +41,7 @@ class Learnt(Constrained):
         self.annotation = self.random_annotation(rng)
         self.agreeing = [each for each in self.kept if self.agrees(each)]
         settings = replace(self.settings, training="all")
-        rules = Rules(settings, self.scheme, self.rules.of, self.rules.carried)
+        rules = CompiledRules(settings, self.scheme, self.rules.of, self.rules.carried)
         self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):
@@ -294,9 +294,9 @@ def test_nothing_left_to_learn_from_is_an_error():
 
 
 def test_more_than_training_can_remember(monkeypatch):
-    monkeypatch.setattr(constrained_learning, "MOST_STATES", 3)
+    monkeypatch.setattr(compiled, "MOST_STATES", 3)
     rules = {"at_most": {"PLACE": 1, "PERSON": 1}}
-    with pytest.raises(ValueError, match=r"H221.*4 states.*3 at most.*'successions'"):
+    with pytest.raises(ValueError, match=r"H221.*more than 1024 states.*'successions'"):
         initialized(ROWS, constraints=constraints(**rules, training="all"))
     initialized(ROWS, constraints=constraints(**rules))
 

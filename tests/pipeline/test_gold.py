@@ -21,10 +21,10 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint
 from spacy_hocrf.pipeline.constrained_learning import TrainingRules
-from spacy_hocrf.pipeline.constraints import Rules
 from spacy_hocrf.pipeline.gold import Gold, _with_constraints
 from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
+from spacy_hocrf.rules.compiled import CompiledRules
 
 NLP = spacy.blank("en")
 
@@ -45,7 +45,7 @@ class Told(Constrained):
             if self.agrees(oracle.decoded(self.scheme, each), spans, unknown)
         ]
         settings = replace(self.settings, training="all")
-        rules = Rules(settings, self.scheme, self.rules.of, self.rules.carried)
+        rules = CompiledRules(settings, self.scheme, self.rules.of, self.rules.carried)
         self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):

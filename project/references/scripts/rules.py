@@ -1,10 +1,7 @@
-"""Soft rules about all fields of a reference, with learnt weights (Anzaroot et al., ICML 2014): how many
-errors the model alone makes, and how many with them.
+"""Soft rules about all fields of a reference, with learnt prices (Anzaroot et al., ICML 2014): how many
+errors the model alone makes, and how many with them, read by its own decoder and by its best segmentation.
 
-The model alone is read with its own decoder and by its best segmentation; the rules choose among whole
-segmentations. Templates and their prior were chosen inside the training part. A seed decides on the
-division of the training part for the joint weights; the model of single references has no chance in it. So
-few folds and passes are for the sake of time.
+The rules are all that four kinds can say about the fields; which of them count, their prices say.
 """
 
 import sys
@@ -22,8 +19,10 @@ from common.training import fresh, learn, read_examples, spans
 
 from spacy_hocrf.api import EntsScorer, compare_counts, count_items
 
+KINDS = ("AtMost", "AtLeast", "Precedes", "Apart")
 RULES = {
-    kind: {"@misc": f"spacy-hocrf.{kind}.v1"} for kind in ("AtMost", "AtLeast", "Precedes", "Apart")
+    "@misc": "spacy-hocrf.Constraints.v1",
+    "rules": {kind: {"@misc": f"spacy-hocrf.{kind}.v1", "price": "learnt"} for kind in KINDS},
 }
 VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 
@@ -35,9 +34,6 @@ def main(
         Path | None,
         typer.Option("--config", help="Config with a component hocrf; else the defaults"),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Seeds 0, 1, …")] = 3,
-    folds: Annotated[int, typer.Option(help="Parts of the training part")] = 3,
-    epochs: Annotated[int, typer.Option(help="Passes that learn the rules' weights")] = 10,
     output: CopyOption = None,
 ) -> None:
     """Print errors by field and by token, and p against the model alone in either reading."""
@@ -45,17 +41,13 @@ def main(
     if config_path is not None:
         config = dict(spacy.util.load_config(config_path)["components"]["hocrf"])
         config.pop("factory")
-    systems = {"model alone, its decoder": predict(train, test, config)}
-    systems["model alone, best segmentation"] = predict(train, test, {**config, "decoder": VITERBI})
-    for seed in range(seeds):
-        trainer = {
-            "@misc": "spacy-hocrf.JointMaxMargin.v1",
-            "epochs": epochs,
-            "folds": folds,
-            "seed": seed,
-        }
-        joint = {"@misc": "spacy-hocrf.Joint.v1", "features": RULES, "trainer": trainer}
-        systems[f"with rules, seed {seed}"] = predict(train, test, {**config, "joint": joint})
+    viterbi, rules = {**config, "decoder": VITERBI}, {"constraints": RULES}
+    systems = {
+        "model alone, its decoder": predict(train, test, config),
+        "model alone, best segmentation": predict(train, test, viterbi),
+        "with rules, its decoder": predict(train, test, {**config, **rules}),
+        "with rules, best segmentation": predict(train, test, {**viterbi, **rules}),
+    }
     gold = [example.reference for example in read_examples(spacy.blank("en"), test)]
     show(make_table(systems, gold), output)
 
@@ -63,17 +55,11 @@ def main(
 def predict(train: Path, test: Path, config: dict[str, Any]) -> list[Doc]:
     """The test references as a model with this config reads them."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config=config)
+    pipe = nlp.add_pipe("hocrf", config=config)
     learn(nlp, read_examples(nlp, train))
-    docs = list(nlp.pipe(map(fresh, read_examples(nlp, test))))
-    if config.get("joint"):
-        proved = sum(bool(doc._.hocrf_certificate) for doc in docs)
-        weights = nlp.get_pipe("hocrf").joint_weights
-        print(
-            f"{(weights > 0).sum()} of {len(weights)} rules; {proved} of {len(docs)} proved",
-            flush=True,
-        )
-    return docs
+    prices = list(pipe.rule_prices.values())
+    print(f"{sum(price > 0 for price in prices)} of {len(prices)} rules have a price", flush=True)
+    return list(nlp.pipe(map(fresh, read_examples(nlp, test))))
 
 
 def make_table(systems: dict[str, list[Doc]], gold: list[Doc]) -> str:

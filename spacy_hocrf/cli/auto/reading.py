@@ -23,12 +23,12 @@ from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.choosing import choose
-from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
 from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.pipeline.heldout import Fold
 from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.pipeline.reading import ScoredSpan
+from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments
 

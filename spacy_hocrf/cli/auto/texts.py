@@ -17,11 +17,11 @@ from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import blank
 from spacy_hocrf.pipeline.annotation import Annotation
-from spacy_hocrf.pipeline.constraints import Constraints
 from spacy_hocrf.pipeline.gold import Gold
 from spacy_hocrf.pipeline.heldout import LEAST
 from spacy_hocrf.pipeline.spans import same_tokens
 from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
+from spacy_hocrf.rules.constraints import Constraints
 
 __all__ = ["AutoSetup", "Texts", "read_texts"]
 

@@ -12,12 +12,12 @@ looked at where a path comes by and nowhere else.
 """
 
 from libc.math cimport INFINITY, exp, log, log1p
-from libc.stdlib cimport free, qsort, realloc
-from libc.string cimport memset
+from libc.stdlib cimport calloc, free, qsort, realloc
+from libc.string cimport memcmp, memcpy, memset
 
 import numpy as np
 
-__all__ = ["Counting", "Graph", "Lattice", "Scores"]
+__all__ = ["Graph", "Lattice", "Ruling", "Scores"]
 
 include "lattice_types.pxi"
 
@@ -63,20 +63,20 @@ cdef class Graph:
         offsets, places = np.zeros(self.states + 1, dtype=np.int32), np.zeros(self.states, dtype=np.int32)
         cdef int[::1] stack = np.zeros(self.registers + 1, dtype=np.int32)
         cdef int[::1] place = places, found = np.zeros(0, dtype=np.int32)
-        cdef bint counting = True
+        cdef bint ruling = True
         for _ in range(2):
             with nogil:
                 for i in range(self.taken.shape[0]):
-                    self._add_exits(self.taken_register[i], self.taken[i], stack, place, found, counting)
-            if counting:
+                    self._add_exits(self.taken_register[i], self.taken[i], stack, place, found, ruling)
+            if ruling:
                 np.cumsum(places, out=offsets[1:])
                 places[:] = offsets[: self.states]
                 found = np.zeros(offsets[self.states], dtype=np.int32)
-                counting = False
+                ruling = False
         self.exit_offsets, self.exits = offsets, found
 
     cdef void _add_exits(
-        self, int register, int arc, int[::1] stack, int[::1] place, int[::1] found, bint counting
+        self, int register, int arc, int[::1] stack, int[::1] place, int[::1] found, bint ruling
     ) noexcept nogil:
         """One more arc for each state in the sum of a register: counted, or found."""
         cdef Py_ssize_t height = 1
@@ -90,7 +90,7 @@ cdef class Graph:
                 stack[height + 1] = self.additions[at - self.states, 2]
                 height += 2
                 continue
-            if not counting:
+            if not ruling:
                 found[place[at]] = arc
             place[at] += 1
 
@@ -296,6 +296,6 @@ include "rows.pxi"
 include "choices.pxi"
 include "detours.pxi"
 include "draws.pxi"
-include "counted.pxi"
-include "counted_paths.pxi"
-include "counted_spans.pxi"
+include "ruled.pxi"
+include "ruled_paths.pxi"
+include "ruled_spans.pxi"

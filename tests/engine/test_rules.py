@@ -1,10 +1,7 @@
-"""Automata that remember, and structural zeros of whole segments, against enumeration of what is left.
-
-Rules are checked here by counting labels, not by running a memory.
-"""
+"""Products of automata and rules, and structural zeros of segments, against enumeration of what is left."""
 
 from dataclasses import replace
-from itertools import groupby, islice, pairwise
+from itertools import groupby, islice, pairwise, product
 
 import numpy as np
 import oracle
@@ -18,8 +15,8 @@ from spacy_hocrf.engine.alternatives import draws, ranked, sum_of_ways
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.engine.marginals import segment_marginals
-from spacy_hocrf.engine.memory import Count, counting, remembering
 from spacy_hocrf.engine.probable import probable_spans
+from spacy_hocrf.engine.rules import Rule, joined, product_of
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import START, Expectations, Potentials, Segment
 
@@ -28,28 +25,28 @@ TINY = 1e-9
 
 def keeps(rule, labels):
     """Does a sequence of labels keep a rule?"""
-    if rule.runs:
-        labels = [y for counted, run in groupby(labels, lambda y: y in rule.labels)
-                  for y in (list(run)[:1] if counted else [])]  # fmt: skip
-    found = sum(y in rule.labels for y in labels)
-    return rule.least <= found and (rule.most is None or found <= rule.most)
+    state = 0
+    for label in labels:
+        state = rule.after.tolist()[state][label]
+    return rule.kept.tolist()[state]
 
 
-@st.composite
-def rules(draw, n_labels):
-    labels = draw(st.frozensets(st.integers(0, n_labels - 1), min_size=1))
-    least = draw(st.sampled_from([0, 0, 0, 1, 2]))
-    most = draw(st.sampled_from([1, 1, 0, 2, None]))
-    most = None if most is None else max(least, most)
-    return Count(labels, least, most, draw(st.booleans()))
+def table(random, n_labels):
+    """Any rule of up to four states; half of the labels leave a state as it is."""
+    states = int(random.integers(1, 5))
+    after = random.integers(0, states, (states, n_labels))
+    stays = random.random((states, n_labels)) < 0.5
+    after = np.where(stays, np.arange(states)[:, None], after).astype(np.int32)
+    price = float(random.choice([np.inf, np.inf, 0.0, 0.7, 2.5]))
+    return Rule(after, random.random(states) < 0.7, price)
 
 
 @st.composite
 def constrained(draw, rate=0.3):
     """A problem, rules, and the potentials with structural zeros at some spans and rows."""
     problem = draw(oracle.problems())
-    found = draw(st.lists(rules(len(problem.limits)), max_size=4))
     random = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    found = [table(random, len(problem.limits)) for _ in range(draw(st.integers(0, 4)))]
     p = problem.potentials
     span, row = p.span_score.copy(), p.row_score.copy()
     if draw(st.booleans()):
@@ -59,16 +56,16 @@ def constrained(draw, rate=0.3):
 
 
 def left(problem, found, potentials):
-    """[(segmentation, counts, score)] of all that keep the rules and use no structural zero."""
+    """[(segmentation, counts, score)] of what uses no zero and keeps what must be kept, less its prices."""
     p = problem.potentials
     kept = []
     for each in oracle.segmentations(p, problem.limits, problem.forbidden):
         counts = oracle.firing(p, problem.patterns, each)
         zero = np.isneginf(potentials.span_score) & (counts["span"] > 0)
         barred = np.isneginf(potentials.row_score) & (counts["row"] > 0)
-        allowed = all(keeps(rule, [y for _, _, y in each]) for rule in found)
-        if allowed and not zero.any() and not barred.any():
-            kept.append((each, counts, oracle.score(p, problem.patterns, each)))
+        cost = sum(0.0 if keeps(rule, [y for _, _, y in each]) else rule.price for rule in found)
+        if cost < np.inf and not zero.any() and not barred.any():
+            kept.append((each, counts, oracle.score(p, problem.patterns, each) - cost))
     return kept
 
 
@@ -77,7 +74,8 @@ def automaton_of(problem, found):
     plain = compile_automaton(
         problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
     )
-    return remembering(plain, counting(found, len(problem.limits)))
+    prices = np.array([rule.price for rule in found])
+    return product_of(plain, joined(found, len(problem.limits), 10_000), prices)
 
 
 def expected_of(kept, problem):
@@ -220,10 +218,16 @@ def near(found, expected, name):
     assert_allclose(found, expected, rtol=1e-8, atol=TINY, err_msg=name)
 
 
+def at_most_once(label, n_labels):
+    after = np.repeat(np.arange(3, dtype=np.int32)[:, None], n_labels, axis=1)
+    after[:, label] = [1, 2, 2]
+    return Rule(after, np.array([True, True, False]))
+
+
 @pytest.mark.parametrize("once", [1, 2, 3, 4])
 def test_each_of_some_labels_at_most_once(once):
     """Of five labels, in texts of up to five tokens; order 2."""
-    found = [Count(frozenset({y}), 0, 1) for y in range(1, once + 1)]
+    found = [at_most_once(y, 5) for y in range(1, once + 1)]
     for seed in range(75):
         rng = np.random.default_rng([seed, once])
         limits = tuple(int(limit) for limit in rng.integers(1, 3, 5))
@@ -246,3 +250,26 @@ def test_each_of_some_labels_at_most_once(once):
         near(counts.log_partition, expected.log_partition, "log Z")
         near(counts.token, expected.token, "tokens")
         near(viterbi(potentials, automaton).scores[0], max(score for *_, score in kept), "best")
+
+
+def test_rules_together_break_what_each_of_them_breaks():
+    random = np.random.default_rng(0)
+    for _ in range(40):
+        found = [table(random, 3) for _ in range(int(random.integers(1, 4)))]
+        together = joined(found, 3, 10_000)
+        reached = {0}
+        for labels in product(range(3), repeat=4):
+            state = 0
+            for n, y in enumerate(labels, 1):
+                state = int(together.after[state, y])
+                if state < 0:
+                    after = [labels[:n] + more for more in product(range(3), repeat=4)]
+                    hard = [rule for rule in found if rule.price == np.inf]
+                    assert not any(all(keeps(rule, each) for rule in hard) for each in after)
+                    break
+                reached.add(state)
+                broken = [not keeps(rule, labels[:n]) for rule in found]
+                assert together.broken[state].tolist() == broken
+        assert reached == set(range(len(together))) or len(together) > len(reached)
+        assert joined(found, 3, len(together) - 1) is None
+        assert len(joined(found, 3, len(together))) == len(together)

@@ -1,4 +1,4 @@
-"""Answers that keep rules about numbers of spans, however many rules there are."""
+"""Answers under rules about all spans of a text, however many rules there are."""
 
 from typing import NamedTuple
 
@@ -6,23 +6,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.counted import CountedSpans, Ruled, best_counted, counted_spans
 from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.ruled import Ruled, RuledSpans, best_ruled, ruled_spans
 from spacy_hocrf.pipeline.blanks import without_blanks
 from spacy_hocrf.pipeline.decoders import Answer, Candidates
 from spacy_hocrf.pipeline.gathering import Found, of_sequences
 from spacy_hocrf.types import Segments
 
-__all__ = ["Counted"]
+__all__ = ["RuledTexts"]
 
 
-class Counted(NamedTuple):
-    """D texts, and their rules about numbers of spans.
+class RuledTexts(NamedTuple):
+    """D texts, and their rules.
 
+    rows (int32 [m, 5]): what makes a span of each label; see `LabelScheme.rules`.
     blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
     """
 
     ruled: Ruled
+    rows: NDArray[np.int32]
     blank: NDArray[np.bool_] | None
     pool: BufferPool
 
@@ -36,25 +38,25 @@ class Counted(NamedTuple):
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
             share = least if self.blank is None else 0.0
-            found = counted_spans(self.ruled, texts, share, buffers=buffers)
+            found = ruled_spans(self.ruled, self.rows, texts, share, buffers=buffers)
         spans, scores = found.spans, found.probability
         if self.blank is not None:
             spans, scores = self._shown(found, texts, least)
         return _read(texts, Candidates(spans, scores, *_known(found)))
 
     def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
-        """The reading of some texts that is worth most, of those that keep the rules.
+        """The reading of some texts that is worth most, of those that keep the rules that must be kept.
 
         texts (int64 [n]): their numbers, ascending; there is no white space.
         cost (float): of a span, which is worth its probability.
         RETURNS (tuple[int64 [m], Answer]): the texts that were read, and their spans.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
-            found = best_counted(self.ruled, texts, cost, buffers=buffers)
+            found = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
         return _read(texts, Answer(found.spans, found.probability, *_known(found)))
 
     def _shown(
-        self, found: CountedSpans, texts: NDArray[np.int64], least: float
+        self, found: RuledSpans, texts: NDArray[np.int64], least: float
     ) -> tuple[Segments, NDArray[np.float64]]:
         """Without white space at their ends, and with the sum of all that are shown alike."""
         assert self.blank is not None
@@ -72,7 +74,7 @@ class Counted(NamedTuple):
         return merged, np.minimum(scores[likely], 1.0)
 
 
-def _known(found: CountedSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+def _known(found: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     return found.log_partition > -np.inf, found.log_partition
 
 

@@ -2,13 +2,12 @@
 
 The score of a segmentation is that of the potentials less the prices of the rules that it breaks. A rule
 that is left out costs nothing, so that without some rules the best score is an upper bound. Rules are
-therefore remembered (an automaton times their memory, as in engine/memory.py) only when the best
-segmentation without them breaks them, and then it is sought again: where it breaks no other rule it is
-the best of all. So most sequences need no rule at all, and others a few of hundreds. A price below 0 is a
-reward for breaking a rule, and is left out as one that everything gets.
+therefore remembered (an automaton times theirs, as in engine/rules.py) only when the best segmentation
+without them breaks them, and then it is sought again: where it breaks no other rule it is the best of all.
+So most sequences need no rule at all, and others a few of hundreds.
 
-Where the memory would have too many states, segmentations come in the order of their scores without the
-rules that are left out (engine/alternatives.py), until the next one's is below the best score found.
+Where the rules would have too many states together, segmentations come in the order of their scores without
+the rules that are left out (engine/alternatives.py), until the next one's is below the best score found.
 Where that takes too long, too, the next one's score is the bound.
 
 Letters: D sequences, n rules.
@@ -25,10 +24,10 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import ranked
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
+from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best, viterbi
-from spacy_hocrf.joint.errors import RuleErrors
-from spacy_hocrf.joint.remembered import Remembering, Rules, SpanRules
+from spacy_hocrf.rules.compiled import CompiledRules, Numbers
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["RuledSearch"]
@@ -47,9 +46,7 @@ class _Found(NamedTuple):
     segments: Segments
     score: float  # less the prices of all rules that it breaks
     bound: float  # no segmentation has a higher score
-    missing: NDArray[
-        np.bool_
-    ]  # [n] rules that were left out, and by which its score is below the bound
+    missing: NDArray[np.bool_]  # [n] rules that were left out, and that it breaks
 
     @property
     def settled(self) -> bool:
@@ -66,40 +63,30 @@ class _Found(NamedTuple):
 class RuledSearch:
     """Rules with their prices, and which of them each of D sequences has needed so far.
 
-    rules (SpanRules): n rules.
-    prices (float64 [n]): what breaking each costs, nats; inf for never.
-    n_sequences (int): D.
-
-    bounds (float64 [D]): of the last search: no segmentation has a higher score.
+    rules (CompiledRules): n rules. n_sequences (int): D. pool (BufferPool): memory to work in.
     """
 
-    def __init__(self, rules: SpanRules, prices: NDArray[np.float64], n_sequences: int) -> None:
-        self.rules = rules
-        self.bounds = np.zeros(n_sequences)
-        self._remembered: list[Rules] = [()] * n_sequences
-        self.set_prices(prices)
-
-    def set_prices(self, prices: NDArray[np.float64]) -> None:
-        """Other prices of the same rules."""
-        self._prices = prices
-        self._free = np.maximum(-prices, 0.0)  # what a rule is worth that is left out
-        self._rank = np.argsort(np.argsort(-np.abs(prices), kind="stable")).tolist()
+    def __init__(self, rules: CompiledRules, n_sequences: int, pool: BufferPool) -> None:
+        self.rules, self._pool = rules, pool
+        self._remembered: list[Numbers] = [()] * n_sequences
+        self._rank = np.argsort(np.argsort(-rules.prices, kind="stable")).tolist()
 
     def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> Best:
-        """The best segmentations that are found, and their scores.
+        """The best segmentations that are found, with their scores, -inf where every one breaks a rule
+        that must be kept, and upper bounds of all scores.
 
         potentials (Potentials): log potentials of the D sequences. automaton (Automaton): without rules.
         buffers (Buffers): of this automaton.
-        RAISES (ValueError): H310 where every segmentation breaks a rule that none may break.
         """
         plain = [i for i, rules in enumerate(self._remembered) if not rules]
         own = np.array(plain, dtype=np.int64)
-        some = potentials if len(own) == len(self.bounds) else select_sequences(potentials, own)
+        some = (
+            potentials if len(own) == len(self._remembered) else select_sequences(potentials, own)
+        )
         found = dict(zip(plain, self._read(viterbi(some, automaton, buffers=buffers), ())))
-        for i in range(len(self.bounds)):
+        for i in range(len(self._remembered)):
             if i not in found or not found[i].settled:
                 found[i] = self._one(i, potentials.only(i), automaton, found.get(i))
-        self.bounds = np.array([found[i].bound for i in range(len(found))])
         return _joined([found[i] for i in range(len(found))])
 
     def _one(
@@ -122,40 +109,34 @@ class RuledSearch:
             latest = self._search(potentials, automaton, rules)
             best = latest.beside(best)
         self._remembered[i] = rules
-        if best.score == -np.inf:
-            raise ValueError(RuleErrors.H310.format(tokens=len(potentials.token)))
         return best
 
-    def _fitting(self, wanted: set[int]) -> Rules:
+    def _fitting(self, wanted: set[int]) -> Numbers:
         """All of some rules, or of too many those that cost most."""
         everything = tuple(sorted(wanted))
         if self.rules.fits(everything):
             return everything
-        chosen: Rules = ()
+        chosen: Numbers = ()
         for rule in sorted(wanted, key=self._rank.__getitem__):
             wider = tuple(sorted((*chosen, rule)))
             if self.rules.fits(wider):
                 chosen = wider
         return chosen
 
-    def _search(self, potentials: Potentials, automaton: Automaton, rules: Rules) -> _Found:
+    def _search(self, potentials: Potentials, automaton: Automaton, rules: Numbers) -> _Found:
         """The best segmentation of one sequence where no other rules than these count."""
-        known = self.rules.remembering(automaton, rules)
-        assert known is not None
-        final = self._final(known)
-        with self.rules.pool.lend(known.automaton) as buffers:
-            best = viterbi(potentials, known.automaton, final=final, buffers=buffers)
+        _, product = self.rules.remembering(automaton, rules)
+        with self._pool.lend(product) as buffers:
+            best = viterbi(potentials, product, buffers=buffers)
         return next(self._read(best, rules))
 
     def _look_on(
-        self, potentials: Potentials, automaton: Automaton, rules: Rules, best: _Found
+        self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Found
     ) -> _Found:
         """One segmentation after the other."""
-        known = self.rules.remembering(automaton, rules)
-        assert known is not None
-        final = self._final(known)
-        with self.rules.pool.lend(known.automaton) as buffers:
-            readings = ranked(potentials, known.automaton, final=final, buffers=buffers)
+        _, product = self.rules.remembering(automaton, rules)
+        with self._pool.lend(product) as buffers:
+            readings = ranked(potentials, product, buffers=buffers)
             for _ in range(0, MOST_READINGS, TOGETHER):
                 some = list(islice(readings, TOGETHER))
                 for found in self._read(_several(some), rules) if some else ():
@@ -166,25 +147,16 @@ class RuledSearch:
                     return best._replace(bound=best.score)
         return best
 
-    def _final(self, known: Remembering) -> NDArray[np.float64]:
-        """What it costs to end in each state, float64 [1, M P]."""
-        prices = self._prices[list(known.rules)]
-        costs = np.where(known.broken, -prices, 0.0).sum(axis=1)
-        return np.repeat(costs, len(known.automaton.states) // len(costs))[None]
-
-    def _read(self, best: Best, rules: Rules) -> Iterator[_Found]:
+    def _read(self, best: Best, rules: Numbers) -> Iterator[_Found]:
         """What has been found while no other rules than these counted."""
-        broken = self.rules.broken(best.segments)
-        worth = np.where(broken, -self._prices, 0.0)
-        left_out = np.ones(len(self.rules), dtype=bool)
+        broken = self.rules.broken_segments(best.segments)
+        costs = np.where(broken, self.rules.prices, 0.0)
+        left_out = np.ones(len(self.rules.rules), dtype=bool)
         left_out[list(rules)] = False
-        missing = left_out & (worth < self._free)
-        scores = best.scores + worth[:, left_out].sum(axis=1)
-        bounds = best.scores + self._free[left_out].sum()
-        # two sums of the same numbers may differ in the last bit
-        bounds = np.where(missing.any(axis=1), bounds, scores)
+        missing = left_out & (costs > 0)
+        scores = best.scores - costs[:, left_out].sum(axis=1)
         parts = (_part(best.segments, i) for i in range(len(scores)))
-        return map(_Found, parts, scores.tolist(), bounds.tolist(), missing)
+        return map(_Found, parts, scores.tolist(), best.scores.tolist(), missing)
 
 
 def _part(segments: Segments, i: int) -> Segments:
@@ -204,9 +176,10 @@ def _several(readings: Sequence[tuple[float, Segments]]) -> Best:
 def _joined(found: Sequence[_Found]) -> Best:
     """Segmentations of all sequences."""
     scores = np.array([each.score for each in found])
+    bounds = np.array([each.bound for each in found])
     if not found:
         none = np.zeros(0, dtype=np.int32)
-        return Best(Segments(np.zeros(1, dtype=np.int64), none, none, none), scores)
+        return Best(Segments(np.zeros(1, dtype=np.int64), none, none, none), scores, bounds)
     columns = zip(*(each.segments[1:] for each in found))
     offsets = offsets_of([len(each.segments.label) for each in found])
-    return Best(Segments(offsets, *map(np.concatenate, columns)), scores)
+    return Best(Segments(offsets, *map(np.concatenate, columns)), scores, bounds)

@@ -1,0 +1,225 @@
+"""Spans of segmentations under rules about their labels, however many rules there are.
+
+The product of an automaton and rules (rules.py) has a copy of every state for all states that the rules
+may be in together: of 28 labels that may come once, 2^28. Of one text, nearly all of it is improbable. So
+the rules are followed on the paths that are probable enough and nowhere else, and the probability of the
+others, which is log Z less that of these, bounds the error: see kernels/ruled.pxi.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers
+from spacy_hocrf.engine.kernels.lattice import Lattice, Ruling, Scores
+from spacy_hocrf.engine.kernels.schedule import by_sequence
+from spacy_hocrf.engine.probable import Starts
+from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.rules import DEAD, Rule
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = [
+    "BrokenSets",
+    "RuleTables",
+    "Ruled",
+    "RuledSpans",
+    "best_ruled",
+    "broken_sets",
+    "ruled_spans",
+]
+
+
+LARGER = (0.1, 0.4)
+"""Tolerances for sequences of which too many segmentations would have to be looked at."""
+
+LEFT_OUT = 0.02
+"""Of the tolerance: risks of rules that a sequence is not read under."""
+
+
+class RuleTables(NamedTuple):
+    """R rules as the kernels take them, padded to the states S of the largest; see kernels/ruled.pxi."""
+
+    told_offsets: NDArray[np.int32]  # [Y + 1]
+    told: NDArray[np.int32]  # [n] the rules that a segment of each label tells something
+    after: NDArray[np.int32]  # [R, S, Y] -1 where the rule cannot be kept any more
+    settled: NDArray[np.int32]  # [R, S] the first state that is broken just as this one is
+    broken: NDArray[np.uint8]  # [R, S]
+    factor: NDArray[np.float64]  # [R] exp(-price)
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], n_labels: int) -> "RuleTables":
+        """Of some rules over the Y labels of an automaton."""
+        size = max(map(len, rules), default=1)
+        after = np.full((len(rules), size, n_labels), DEAD, dtype=np.int32)
+        broken = np.zeros((len(rules), size), dtype=np.uint8)
+        settled = np.zeros((len(rules), size), dtype=np.int32)
+        told = np.zeros((n_labels, len(rules)), dtype=bool)
+        for i, rule in enumerate(rules):
+            states = len(rule)
+            after[i, :states] = np.where(rule.dead[rule.after], DEAD, rule.after)
+            broken[i, :states] = ~rule.kept
+            settled[i, :states] = np.where(rule.kept, np.argmax(rule.kept), np.argmax(~rule.kept))
+            told[:, i] = rule.told_by
+        offsets = offsets_of(told.sum(axis=1)).astype(np.int32)
+        factor = np.exp(-np.array([rule.price for rule in rules], dtype=np.float64))
+        return cls(offsets, np.nonzero(told)[1].astype(np.int32), after, settled, broken, factor)
+
+
+class Ruled(NamedTuple):
+    """D sequences, and rules.
+
+    Probabilities are wrong by no more than the tolerance, which is above 0; where too many segmentations
+    would have to be looked at, by no more than one of LARGER.
+    """
+
+    potentials: Potentials
+    automaton: Automaton  # without rules
+    rules: RuleTables  # R of them
+    starts: (
+        Starts  # of the labels that the rules are about, as a search without rules has found them
+    )
+    log_partition: NDArray[np.float64]  # [D] without rules
+    # [D, R] at most by how much probabilities are wrong where a rule is left out; those that are
+    # improbable enough are
+    risks: NDArray[np.float64]
+    tolerance: float
+
+
+class RuledSpans(NamedTuple):
+    """Spans of n sequences."""
+
+    spans: Segments  # by start and end; labels are rows of `rows`
+    probability: NDArray[np.float64]  # [s]
+    # [n] log of the sum over all segmentations of exp(score - price of what it breaks); -inf, and no
+    # span, where they were not found
+    log_partition: NDArray[np.float64]
+    tolerance: NDArray[np.float64]  # [n] probabilities are wrong by no more
+
+
+class BrokenSets(NamedTuple):
+    """What one sequence may break."""
+
+    broken: NDArray[np.bool_]  # [m, R] which rules, each set once
+    probability: NDArray[np.float64]  # [m] of a segmentation that breaks just these
+
+
+def ruled_spans(
+    ruled: Ruled,
+    rows: NDArray[np.int32],
+    sequences: NDArray[np.int64],
+    least: float,
+    *,
+    buffers: Buffers | None = None,
+) -> RuledSpans:
+    """Every span of some sequences with P(span | sequence, rules) >= least.
+
+    rows (int32 [m, 5]): what makes a span, one segment: see `probable.probable_spans`.
+    sequences (int64 [n]): their numbers.
+    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    RETURNS (RuledSpans): of the n sequences. Nothing is found where every segmentation breaks a rule of
+        infinite price, and where too many have to be looked at.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
+    """
+    return _find(ruled, rows, sequences, buffers, least=least)
+
+
+def best_ruled(
+    ruled: Ruled,
+    rows: NDArray[np.int32],
+    sequences: NDArray[np.int64],
+    cost: float,
+    *,
+    buffers: Buffers | None = None,
+) -> RuledSpans:
+    """The spans of the segmentation of each sequence that has the largest sum of
+    P(span | sequence, rules) - cost, of all that are looked at. It may break a rule that must be kept where
+    that is less probable than the tolerance.
+
+    rows (int32 [m, 5]), sequences (int64 [n]), buffers (Optional[Buffers]): as `ruled_spans` has them.
+    RETURNS (RuledSpans): of the n sequences; nothing as `ruled_spans`.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
+    """
+    return _find(ruled, rows, sequences, buffers, cost=cost)
+
+
+def broken_sets(
+    ruled: Ruled, sequence: int, *, buffers: Buffers | None = None
+) -> BrokenSets | None:
+    """How probable it is that a segmentation of one sequence breaks just these rules, for all sets of them.
+
+    sequence (int): its number.
+    RETURNS (Optional[BrokenSets]): None where too many segmentations have to be looked at.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
+    """
+    buffers = buffers or Buffers(ruled.automaton)
+    problem = Problem(ruled.potentials, ruled.automaton, shape=buffers.shape(ruled.potentials))
+    problem.check_tokens()
+    ruling = _ruling(ruled, np.zeros((0, 5), dtype=np.int32), buffers)
+    labels, chances, _ = ruled.starts
+    total = float(ruled.log_partition[sequence])
+    if total == -np.inf:
+        return None
+    known = sequence, labels, chances, total, ruled.tolerance
+    found = ruling.broken_together(Scores(problem, buffers.graph), *known)
+    if found is None:
+        return None
+    sets, number = np.unique(found[0], axis=0, return_inverse=True)
+    probability = np.zeros(len(sets))
+    np.add.at(probability, number.reshape(-1), found[1])
+    return BrokenSets(sets > 0, probability)
+
+
+def _find(
+    ruled: Ruled,
+    rows: NDArray[np.int32],
+    sequences: NDArray[np.int64],
+    buffers: Buffers | None,
+    least: float = 0.0,
+    cost: float | None = None,
+) -> RuledSpans:
+    buffers = buffers or Buffers(ruled.automaton)
+    problem = Problem(ruled.potentials, ruled.automaton, shape=buffers.shape(ruled.potentials))
+    problem.check_tokens()
+    total = ruled.log_partition[sequences]
+    labels, chances, _ = ruled.starts
+    matter, left_out = _that_matter(ruled.risks[sequences], LEFT_OUT * ruled.tolerance)
+    ruling, scores = _ruling(ruled, rows, buffers), Scores(problem, buffers.graph)
+    found, tolerance = np.full(len(sequences), -np.inf), np.full(len(sequences), ruled.tolerance)
+    parts, rest = list[tuple[NDArray[np.int64], NDArray[np.float64]]](), np.arange(len(sequences))
+    for each in (ruled.tolerance, *(t for t in LARGER if t > ruled.tolerance)):
+        log_z, own = total[rest], sequences[rest]
+        known = scores, own, labels, chances, matter[rest], left_out[rest], log_z, each
+        places, values = ruling.find(*known, least, cost or 0.0, cost is not None)
+        places[:, 0] = rest[places[:, 0]]
+        parts.append((places, values))
+        found[rest], tolerance[rest] = log_z, each
+        rest = rest[np.isneginf(log_z) & ~np.isneginf(total[rest])]
+        if not len(rest):
+            break
+    places, values = (np.concatenate(each) for each in zip(*parts))
+    order = np.argsort(places[:, 0], kind="stable")
+    spans = Segments(*by_sequence(places[order], len(sequences)))
+    return RuledSpans(spans, values[order], found, tolerance)
+
+
+def _that_matter(
+    risks: NDArray[np.float64], most: float
+) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
+    """Which rules each of n sequences is read under, uint8 [n, R], and the sum of the risks of the others,
+    which is no more than `most`, float64 [n].
+    """
+    order = np.argsort(risks, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
+    matter = np.zeros(risks.shape, dtype=np.uint8)
+    np.put_along_axis(matter, order, (sums > most).astype(np.uint8), axis=1)
+    return matter, np.where(matter, 0.0, risks).sum(axis=1)
+
+
+def _ruling(ruled: Ruled, rows: NDArray[np.int32], buffers: Buffers) -> Ruling:
+    spans = np.full(len(ruled.automaton.limits), -1, dtype=np.int32)
+    spans[rows[:, 3]] = np.arange(len(rows))
+    return Ruling(Lattice(buffers.graph, False), *ruled.rules, spans)

@@ -1,0 +1,430 @@
+"""What constraints mean for one model: which successions are impossible, and rules over the labels of its
+segments.
+
+Forbidden successions are structural zeros of the automaton, and of the first and last token. Rules about
+all spans are followed where a text could break them (risks.py): on its probable paths (engine/ruled.py), or
+with an automaton that remembers their states (engine/rules.py).
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from math import prod
+from threading import Lock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.ruled import RuleTables
+from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of
+from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.ends import EDGE, Ends, follows
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.rules.risks import Texts, risks_of, with_more
+from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
+from spacy_hocrf.types import LabelPattern, Potentials, Segments
+
+__all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
+
+MOST_STATES = 1024
+"""States of several rules together: ten labels that may come once, for instance."""
+
+KEPT_STATES = 8192
+"""States of all products that are kept for further texts."""
+
+KEPT_TABLES = 4096
+"""Sets of rules of which it is known how many states they have together."""
+
+WIDER = 2
+"""A product that is there already serves a text that needs so many rules less."""
+
+Numbers = tuple[int, ...]
+"""Of some rules, ascending."""
+
+Sets = list[tuple[Numbers, NDArray[np.int64]]]
+"""Some rules, and numbers of texts; the texts of different rules are different ones."""
+
+
+class CompiledRules:
+    """What constraints mean for one model.
+
+    constraints (Constraints): the settings. carried (Collection[LabelPattern]): of the model.
+    learnt (Optional[Mapping[str, float]]): prices that were learnt, by the names of the rules; others cost
+        nothing.
+
+    of (Automaton): the model's.
+    scheme (LabelScheme): the model's, with the forbidden successions.
+    automaton (Automaton): with the same, without rules about all spans.
+    rules (Sequence[Rule]): n rules about all spans, over the labels of segments, Y.
+    prices (float64 [n]): of them, nats. hard (bool [n]): must each be kept? learnable (bool [n])
+    first, last (bool [Y]): may a segment of the label be first, or last, in a text?
+    told (bool): has somebody been warned of entities that break them? told_of_many (bool): and of a text
+        that could break too many at once?
+    RAISES (ValueError): H215 for a label that the model does not have, H311 for a rule whose table does not
+        fit the labels.
+    """
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        scheme: LabelScheme,
+        automaton: Automaton,
+        carried: frozenset[LabelPattern],
+        learnt: Mapping[str, float] | None = None,
+    ) -> None:
+        for label in constraints.labels:
+            if label not in (*scheme.labels, OUTSIDE):
+                known = ", ".join(scheme.labels)
+                raise ValueError(ConstraintErrors.H215.format(found=label, known=known))
+        self.constraints, self.carried, self.of = constraints, carried, automaton
+        self.first = np.ones(scheme.n_labels, dtype=bool)
+        self.last = self.first.copy()
+        # [L + 2, L + 2] of L labels, text in no span, and the edge of the text: may one follow another?
+        self._allowed = np.ones((len(scheme.labels) + 2,) * 2, dtype=bool)
+        pairs = self._successions(Ends(scheme))
+        self.scheme, self.automaton = scheme, automaton
+        if pairs:
+            forbidden = tuple(dict.fromkeys((*scheme.forbidden, *sorted(pairs))))
+            self.scheme = replace(scheme, forbidden=forbidden)
+            self.automaton = self.compile(automaton.patterns)
+        self._of_spans = list[Rule]()  # over labels of spans
+        learnable = list[bool]()
+        for template in constraints.templates:
+            own = rules_of(template, scheme.labels)
+            self._of_spans += own
+            learnable += [template.price == LEARNT] * len(own)
+        self.learnable = np.array(learnable, dtype=bool)
+        self.learnt: Mapping[str, float] = {} if learnt is None else learnt
+        self._of_spans = [
+            replace(rule, price=self.learnt.get(rule.name, 0.0)) if learns else rule
+            for rule, learns in zip(self._of_spans, learnable)
+        ]
+        self.rules = [_over_segments(rule, scheme) for rule in self._of_spans]
+        self.prices = np.array([rule.price for rule in self.rules], dtype=np.float64)
+        self.hard = np.isinf(self.prices)
+        self._tables = {"spans": _tables(self._of_spans), "segments": _tables(self.rules)}
+        self._joined: dict[Numbers, JoinedRules | None] = {}
+        self._products: dict[Numbers, Automaton] = {}
+        self._lock = Lock()
+        self.told = self.told_of_many = False
+
+    @cached_property
+    def tables(self) -> RuleTables:
+        """The rules as the search of probable paths takes them."""
+        return RuleTables.of(self.rules, self.scheme.n_labels)
+
+    def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
+        """An automaton of other patterns, without rules about all spans."""
+        limits, forbidden = self.scheme.limits, self.scheme.forbidden
+        return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
+
+    def at_edges(
+        self, bits: NDArray[np.uint8], blank: NDArray[np.bool_], offsets: NDArray[np.int64]
+    ) -> None:
+        """Take away from the bits of a batch, uint8 [N, Y], what must not be first or last in a text.
+
+        blank (bool [N]): white space, which does not count at the edges.
+        """
+        solid = np.flatnonzero(~blank)
+        places = np.searchsorted(solid, offsets)
+        some = np.flatnonzero(places[:-1] < places[1:])
+        # a segment that is here is the first, and has begun no earlier
+        bits[np.ix_(solid[places[some]], ~self.first)] = 0
+        bits[np.ix_(solid[places[some + 1] - 1], ~self.last)] = 0
+
+    @property
+    def edged(self) -> bool:
+        """Is there anything that must not be first or last?"""
+        return not (self.first.all() and self.last.all())
+
+    def doubtful(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Numbers of those of D texts that could break rules, and the risks of all, float64 [D, n]."""
+        tolerance = self.constraints.tolerance
+        risks = risks_of(self.rules, texts, tolerance / len(self.rules), closely=False)
+        risk = risks.sum(axis=1)
+        # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
+        return np.flatnonzero(~(risk <= tolerance * (1.0 - risk))), risks
+
+    def to_remember(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
+        """What each of D texts could break: numbers of rules, and the texts that are to remember just
+        these, ascending.
+
+        exactly (bool): as many others as `with_more` adds.
+        most (Optional[int]): no more states together; None is MOST_STATES.
+        """
+        tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
+        risks = risks_of(self.rules, texts, tolerance / len(self.rules), closely=True)
+        # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
+        kept, found = np.ones(sequences), np.zeros(risks.shape, dtype=bool)
+        while True:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                relative = np.where(risks > 0, risks / kept[:, None], 0.0)
+            known, found = found, self._riskiest(relative, most)
+            # P(the remembered ones are kept) is 1 - their risks at least
+            remembered, others = ((risks * own).sum(axis=1) for own in (found, ~found))
+            unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
+            new = np.flatnonzero(unclear & (found != known).any(axis=1))
+            if not len(new):
+                return self._shared(with_more(found, relative, self.fits) if exactly else found)
+            kept[new] = self._chance(texts, new, found)
+
+    def remembering(
+        self, automaton: Automaton, rules: Numbers
+    ) -> tuple[JoinedRules | None, Automaton]:
+        """Some rules together, and the automaton that remembers their states.
+
+        RAISES (ValueError): H219 if that takes too many.
+        """
+        if not rules:
+            return None, automaton
+        with self._lock:
+            memory = self._join(rules)
+            if memory is None:
+                raise ValueError(ConstraintErrors.H219.format(most=MOST_STATES))
+            if automaton is not self.automaton:
+                return memory, product_of(automaton, memory, self.prices[list(rules)])
+            if rules not in self._products:
+                product = product_of(automaton, memory, self.prices[list(rules)])
+                while self._products and self._kept_states() + len(memory) > KEPT_STATES:
+                    self._products.pop(next(iter(self._products)))
+                self._products[rules] = product
+            return memory, self._products[rules]
+
+    def together(self, rules: Iterable[int], others: Iterable[int]) -> Numbers:
+        """Some rules, and others. RAISES (ValueError): H219 if that is too much to remember."""
+        found = tuple(sorted({*rules, *others}))
+        if not self.fits(found):
+            raise ValueError(ConstraintErrors.H219.format(most=MOST_STATES))
+        return found
+
+    def fits(self, rules: Iterable[int], most: int | None = None) -> bool:
+        """Do some rules have no more than so many states together? None is MOST_STATES."""
+        most = MOST_STATES if most is None else most
+        numbers = tuple(sorted(rules))
+        if prod(len(self.rules[i]) for i in numbers) <= most:
+            return True
+        with self._lock:
+            memory = self._join(numbers)
+        return memory is not None and len(memory) <= most
+
+    def chance_of_break(
+        self, potentials: Potentials, automaton: Automaton, remembered: Numbers, rule: int
+    ) -> float:
+        """P(the rule is broken) in one text where these rules have their prices, and it has its own.
+
+        automaton (Automaton): without rules.
+        RAISES (ValueError): H219 if the rules have too many states together.
+        """
+        numbers = self.together(remembered, {rule})
+        memory, product = self.remembering(automaton, numbers)
+        assert memory is not None
+        final = np.zeros((len(memory), len(automaton.states)))
+        if product.final is not None:
+            final += product.final.reshape(final.shape)
+        final[memory.broken[:, numbers.index(rule)]] = -np.inf
+        kept = log_partition(potentials, product, final=final.reshape(1, -1))[0]
+        return float(-np.expm1(min(0.0, kept - log_partition(potentials, product)[0])))
+
+    def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rules do the spans of D texts break? bool [D, n + 1]: each rule, and last one about
+        successions.
+
+        spans (Segments): with places in the scheme's `labels` for labels; none overlap.
+        lengths (int64 [D]): tokens of the texts.
+        """
+        wrong = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
+        wrong[:, :-1] = _run(*self._tables["spans"], spans)
+        if not self._allowed.all():
+            wrong[:, -1] = ~follows(self._allowed, spans, lengths)
+        return wrong
+
+    def broken_segments(self, segments: Segments) -> NDArray[np.bool_]:
+        """Which rules do D segmentations break? bool [D, n]"""
+        return _run(*self._tables["segments"], segments)
+
+    def broken_of(self, spans: Sequence[tuple[int, int, str]], length: int) -> NDArray[np.bool_]:
+        """Which rules do spans of one text of this many tokens break, sorted and not overlapping? bool
+        [n + 1] as `broken` has them.
+        """
+        labels = [self.scheme.labels.index(label) for _, _, label in spans]
+        start, end = (np.array([span[i] for span in spans], dtype=np.int32) for i in (0, 1))
+        found = Segments(np.array([0, len(spans)]), start, end, np.array(labels, dtype=np.int32))
+        return np.asarray(self.broken(found, np.array([length]))[0])
+
+    def must_keep(self, spans: Sequence[tuple[int, int, str]]) -> set[int]:
+        """Which rules about all spans do these break, sorted and not overlapping, that must be kept?"""
+        return set(np.flatnonzero(self.broken_of(spans, 0)[:-1] & self.hard).tolist())
+
+    def _join(self, rules: Numbers) -> JoinedRules | None:
+        """None for too many states."""
+        if rules not in self._joined:
+            if len(self._joined) >= KEPT_TABLES:
+                self._joined = {}
+            known = [self.rules[i] for i in rules], self.scheme.n_labels, MOST_STATES
+            self._joined[rules] = joined(*known)
+        return self._joined[rules]
+
+    def _kept_states(self) -> int:
+        return sum(each.copies for each in self._products.values())
+
+    def _shared(self, wanted: NDArray[np.bool_]) -> Sets:
+        """The same rules or a few more, so that many texts have the same, and known ones.
+
+        wanted (bool [D, n]): rules of each text.
+        """
+        with self._lock:
+            known = list(self._products)
+        texts = dict[Numbers, list[NDArray[np.int64]]]()
+        for rules, own in sorted(_alike(wanted), key=lambda each: -len(each[0])):
+            wider = (each for each in known if set(rules) <= set(each))
+            small = [each for each in wider if len(each) <= len(rules) + WIDER]
+            shared = min(small, key=len, default=rules) if rules else ()
+            texts.setdefault(shared, []).append(own)
+            known.append(shared)
+        return [(rules, np.sort(np.concatenate(texts[rules]))) for rules in sorted(texts)]
+
+    def _chance(
+        self, texts: Texts, numbers: NDArray[np.int64], rules: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """E[exp(-price of what is broken)] of some texts, float64 [n].
+
+        numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): of each of all texts.
+        """
+        chances = np.zeros(len(numbers))
+        for each, here in _alike(rules[numbers]):
+            own = numbers[here]
+            left = log_partition(
+                texts.potentials, self.remembering(texts.automaton, each)[1], among=own
+            )[own]
+            total = texts.survey.log_partition[own]
+            possible = ~np.isneginf(total)
+            left[possible] -= total[possible]
+            chances[here] = np.exp(left)
+        return chances
+
+    def _riskiest(self, risks: NDArray[np.float64], most: int | None) -> NDArray[np.bool_]:
+        """Of each text all rules but those that are together broken with a probability up to the
+        tolerance, and no more than may be remembered; bool [D, n].
+
+        risks (float64 [D, n]): of each text and rule.
+        """
+        order = np.argsort(risks, axis=1, kind="stable")
+        sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
+        found = np.zeros(risks.shape, dtype=bool)
+        np.put_along_axis(found, order, sums > self.constraints.tolerance, axis=1)
+        for i in np.flatnonzero(found.any(axis=1)).tolist():
+            rules = [rule for rule in order[i].tolist() if found[i, rule]]
+            while not self.fits(rules, most):
+                found[i, rules.pop(0)] = False
+        return found
+
+    def _forbidden(self, ends: Ends) -> list[tuple[str, str]]:
+        """Pairs of labels, with what a required one leaves out."""
+        everything = [*ends.scheme.labels, OUTSIDE, EDGE]
+        forbidden = [(a, b) for a, b in self.constraints.forbidden]
+        for a, b in self.constraints.required:
+            forbidden += [(a, other) for other in everything if other != b and (a or other)]
+        return forbidden
+
+    def _successions(self, ends: Ends) -> set[tuple[int, int]]:
+        """Pairs of the engine's labels that must not follow one another; notes what must not be
+        first or last.
+        """
+        pairs = set()
+        for a, b in self._forbidden(ends):
+            self._allowed[ends.place(a), ends.place(b)] = False
+            if a == EDGE:
+                self.first[ends.firsts(b)] = False
+            elif b == EDGE:
+                self.last[ends.lasts(a)] = False
+            else:
+                pairs |= {(x, y) for x in ends.lasts(a) for y in ends.firsts(b)}
+        return {(x, y) for x, y in pairs if not ends.one(x, y)}
+
+
+def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str, float]:
+    """Prices for some of the rules whose price is learnt, by their names.
+
+    RAISES (ValueError): H214 for another rule, or what is no finite price.
+    """
+    known = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
+    found = {}
+    for name, price in prices.items():
+        if name not in known:
+            refuse("rule_prices", repr(name), f"one of {', '.join(known) or 'no rule'}")
+        number = checked_price(price)
+        if isinstance(number, str) or number == np.inf:
+            refuse("rule_prices", repr(price), "a finite number")
+        found[name] = float(number)
+    return found
+
+
+def _alike(wanted: NDArray[np.bool_]) -> Sets:
+    """Rules, and the texts that want just these. wanted (bool [D, n]): rules of each text."""
+    some = wanted.any(axis=1)
+    found: Sets = [] if some.all() else [((), np.flatnonzero(~some))]
+    texts = np.flatnonzero(some)
+    while len(texts):
+        rules = wanted[texts[0]]
+        same = (wanted[texts] == rules).all(axis=1)
+        found.append((tuple(np.flatnonzero(rules).tolist()), texts[same]))
+        texts = texts[~same]
+    return found
+
+
+def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
+    """A rule over the labels of spans as one over those of the segments that they are written with, Y.
+    What begins a span is read, all else is not; where a span is all neighbours of one label, so that
+    unlabelled text ends it, the last label is remembered.
+    """
+    states = np.arange(len(rule))
+    after = np.repeat(states[:, None], scheme.n_labels, axis=1).astype(np.int32)
+    for label, name in enumerate(scheme.labels):
+        after[:, Ends(scheme).firsts(name)] = rule.after[:, label][:, None]
+    if scheme.encoding != "io":
+        return replace(rule, after=after)
+    told = np.flatnonzero((after != states[:, None]).any(axis=0))
+    sides = len(told) + 1  # the last label is each of these, or another one
+    last = np.zeros(scheme.n_labels, dtype=np.int64)
+    last[told] = 1 + np.arange(len(told))
+    found = np.zeros((len(rule), sides, scheme.n_labels), dtype=np.int32)
+    found[:] = after[:, None, :] * sides + last
+    for side, label in enumerate(told.tolist(), 1):
+        found[:, side, label] = states * sides + side
+    tables = found.reshape(-1, scheme.n_labels), np.repeat(rule.kept, sides)
+    return replace(rule, after=tables[0], kept=tables[1])
+
+
+def _tables(rules: Sequence[Rule]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """n rules side by side, each with as many states as the largest needs: the state after a label, int32
+    [n, S, Y], and does a text that ends there keep the rule, bool [n, S]?
+    """
+    size = max(map(len, rules), default=1)
+    n_labels = rules[0].after.shape[1] if rules else 0
+    after = np.empty((len(rules), size, n_labels), dtype=np.int32)
+    after[:] = np.arange(size, dtype=np.int32)[:, None]
+    kept = np.ones((len(rules), size), dtype=bool)
+    for i, rule in enumerate(rules):
+        after[i, : len(rule)], kept[i, : len(rule)] = rule.after, rule.kept
+    return after, kept
+
+
+def _run(after: NDArray[np.int32], kept: NDArray[np.bool_], spans: Segments) -> NDArray[np.bool_]:
+    """Which of n rules do the labels of D texts break? bool [D, n]"""
+    n, texts = len(after), len(spans.offsets) - 1
+    if not n:
+        return np.zeros((texts, 0), dtype=bool)
+    told = (after != np.arange(after.shape[1], dtype=np.int32)[:, None]).any(axis=(0, 1))
+    chosen = told[spans.label]
+    text = np.repeat(np.arange(texts), np.diff(spans.offsets))[chosen]
+    label, counts = spans.label[chosen], np.bincount(text, minlength=texts)
+    first, rules = np.cumsum(counts) - counts, np.arange(n)
+    state = np.zeros((texts, n), dtype=np.int32)
+    for i in range(int(counts.max(initial=0))):
+        here = np.flatnonzero(counts > i)
+        state[here] = after[rules, state[here], label[first[here] + i][:, None]]
+    return ~kept[rules, state]

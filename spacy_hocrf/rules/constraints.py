@@ -1,0 +1,119 @@
+"""`spacy-hocrf.Constraints.v1`: what every text's spans keep to, and at what price."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import inf
+from typing import Any
+
+from spacy_hocrf.features.dollars import with_dollars
+from spacy_hocrf.rules.ends import EDGE
+from spacy_hocrf.rules.templates import LEARNT, AtLeast, AtMost, RuleTemplate, refuse
+
+__all__ = ["Constraints"]
+
+TRAINING = ("none", "successions", "all")
+
+
+@dataclass(frozen=True)
+class Constraints:
+    """`spacy-hocrf.Constraints.v1`: what every text's spans keep to.
+
+    forbidden (Sequence[Sequence[str]]): pairs of labels; no span of the second begins where one of
+        the first ends. "O" is text in no span; "" is the beginning of the text in the first place
+        and its end in the second.
+    required (Sequence[Sequence[str]]): pairs; where a span of the first ends, one of the second begins.
+    at_most, at_least (Optional[Mapping[str, int]]): number of spans of a label in a text; short for `rules`
+        of the kinds `AtMost.v1` and `AtLeast.v1` with `price = "inf"`.
+    rules (Optional[Mapping[str, RuleTemplate]]): further rules about all spans of a text, by the names of the
+        config's blocks, each with its price.
+    tolerance (float): scores of predictions are wrong by no more, and 0 makes them exact: a text that breaks
+        rules less probably is read without them. Predictions never break one whose price is "inf".
+        Readings look at more, see `risks.with_more`.
+    spans_key (str): key of `doc.spans` for the constraints of single texts.
+    training (str): what training keeps: "none", "successions" (forbidden and required) or "all", which has
+        the rules of the price "inf", too.
+    RAISES (ValueError): H214 for anything else.
+    """
+
+    forbidden: Sequence[Sequence[str]] = ()
+    required: Sequence[Sequence[str]] = ()
+    at_most: Mapping[str, int] | None = None
+    at_least: Mapping[str, int] | None = None
+    rules: Mapping[str, Any] | None = None
+    tolerance: float = 0.01
+    spans_key: str = "hocrf_constraints"
+    training: str = "successions"
+
+    def __post_init__(self) -> None:
+        for name in ("forbidden", "required"):
+            for pair in getattr(self, name):
+                if not _is_pair(pair):
+                    refuse(name, pair, 'pairs of labels, "" for the edge of the text')
+            pairs = with_dollars(tuple(map(tuple, getattr(self, name))))
+            object.__setattr__(self, name, pairs)
+        for name in ("at_most", "at_least"):
+            for label, number in (getattr(self, name) or {}).items():
+                if type(number) is not int or number < 0:
+                    refuse(name, {label: number}, "whole numbers of spans by label")
+        for label, least in (self.at_least or {}).items():
+            most = (self.at_most or {}).get(label)
+            if most is not None and most < least:
+                found = f"{least} of {label!r} at least, {most} at most"
+                refuse("at_most", found, "no fewer than at_least")
+        if type(self.tolerance) not in (int, float) or not 0 <= self.tolerance < 1:
+            refuse("tolerance", self.tolerance, "a number of at least 0 and below 1")
+        if not isinstance(self.spans_key, str) or not self.spans_key:
+            refuse("spans_key", self.spans_key, "a key of doc.spans")
+        if self.training not in TRAINING:
+            refuse("training", self.training, f"one of {', '.join(TRAINING)}")
+        names = set[str]()
+        for key, template in (self.rules or {}).items():
+            if not isinstance(template, RuleTemplate):
+                found = type(template).__name__
+                refuse(f"rules.{key}", found, "a template of rules, such as spacy-hocrf.AtMost.v1")
+            if template.name in names:
+                refuse(f"rules.{key}", template.name, "no rules that another block has")
+            names.add(template.name)
+
+    @property
+    def labels(self) -> list[str]:
+        """All labels that are named but for those of `rules`."""
+        pairs = [label for pair in (*self.forbidden, *self.required) for label in pair]
+        counted = [*(self.at_most or {}), *(self.at_least or {})]
+        return [*(label for label in pairs if label != EDGE), *dict.fromkeys(counted)]
+
+    @cached_property
+    def templates(self) -> tuple[RuleTemplate, ...]:
+        """All rules about the spans of a text."""
+        most, least = (self.at_most or {}), (self.at_least or {})
+        counted = [AtMost(labels=[y], most=n, price=inf) for y, n in most.items()]
+        more = [AtLeast(labels=[y], least=n, price=inf) for y, n in least.items() if n]
+        return (*counted, *more, *(self.rules or {}).values())
+
+    @cached_property
+    def learnt(self) -> bool:  # has a rule a price that is learnt?
+        return any(template.price == LEARNT for template in self.templates)
+
+    @cached_property
+    def in_training(self) -> bool:  # are there any that training keeps?
+        successions = bool(self.forbidden or self.required)
+        hard = any(template.price == inf for template in self.templates)
+        return {"none": False, "successions": successions, "all": successions or hard}[
+            self.training
+        ]
+
+    @cached_property
+    def empty(self) -> bool:  # are there none but those of single texts?
+        return not self.labels and not self.templates
+
+
+def _is_pair(pair: Any) -> bool:
+    """Two labels, of which one at most is the edge of the text."""
+    return (
+        isinstance(pair, Sequence)
+        and not isinstance(pair, str)
+        and len(pair) == 2
+        and all(isinstance(label, str) for label in pair)
+        and any(label != EDGE for label in pair)
+    )

@@ -1,0 +1,186 @@
+"""How probably a text breaks rules about all of its spans that nothing keeps it from breaking."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.arrays import ranges
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import Buffers, log_partition
+from spacy_hocrf.engine.probable import Starts
+from spacy_hocrf.engine.rules import Rule, joined, product_of
+from spacy_hocrf.types import Potentials
+
+__all__ = ["Survey", "Texts", "risks_of", "starts_for", "with_more"]
+
+NEGLIGIBLE = 1e-10
+"""A break of a rule that is less probable changes no number that is shown."""
+
+ROUNDING = 1e-14
+"""By so much a risk may be found too small, since it is a difference."""
+
+READ_STATES = 64
+"""States of what readings remember besides what a text could break more probably than the tolerance."""
+
+WORTH_A_LOOK = 5.0
+"""Times what is negligible: of the risks with a larger bound, hardly any is negligible."""
+
+
+def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
+    """What a search for probable spans fills in for a survey: of all labels that rules are about."""
+    told = np.flatnonzero(np.any([rule.told_by for rule in rules], axis=0))
+    extents = n_tokens, len(told)
+    return Starts(told.astype(np.int32), np.zeros(extents), np.zeros(extents))
+
+
+class Survey(NamedTuple):
+    """What a search for probable spans tells of D texts besides."""
+
+    starts: Starts  # of the labels that rules are about
+    log_partition: NDArray[np.float64]  # [D] log Z
+
+    def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "Survey":
+        """Of some texts.
+
+        texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
+        """
+        tokens = ranges(offsets[texts], np.diff(offsets)[texts])
+        labels, chance, cover = self.starts
+        return Survey(Starts(labels, chance[tokens], cover[tokens]), self.log_partition[texts])
+
+
+class Texts(NamedTuple):
+    """D texts that nothing keeps from breaking rules."""
+
+    potentials: Potentials
+    automaton: Automaton  # without rules
+    survey: Survey
+    buffers: Buffers  # of the automaton
+    runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
+
+
+def risks_of(
+    rules: Sequence[Rule], texts: Texts, negligible: float, *, closely: bool
+) -> NDArray[np.float64]:
+    """By how much probabilities of D texts are wrong, at most, if one of n rules is left out, float64 [D, n]:
+    by 1 - exp(-price) times the probability that it is broken, of which this has an upper bound.
+
+    closely (bool): what is not negligible then, but not far from it, is looked at again, with the
+        probability itself.
+    """
+    risks = np.ones((len(texts.survey.log_partition), len(rules)))
+    for i, rule in enumerate(rules):
+        weight = -np.expm1(-rule.price)
+        if not weight or texts.runs:
+            risks[:, i] = weight
+            continue
+        risk = weight * _bound(rule, texts)
+        unclear = np.flatnonzero((risk > negligible) & (risk <= WORTH_A_LOOK * negligible))
+        if closely and len(unclear):
+            exactly = weight * _chance_of_break(rule, texts, unclear)
+            risk[unclear] = np.minimum(risk[unclear], exactly)
+        risks[:, i] = risk + ROUNDING
+    return risks
+
+
+def with_more(
+    wanted: NDArray[np.bool_],
+    risks: NDArray[np.float64],
+    fits: Callable[[Iterable[int], int], bool],
+) -> NDArray[np.bool_]:
+    """Rules that texts are to remember, and others that they break at all, the riskiest first, as long as
+    all of them have no more than READ_STATES.
+
+    wanted (bool [D, n]), risks (float64 [D, n]): of each text and rule.
+    fits (Callable): have some rules no more than so many states together?
+    """
+    found: NDArray[np.bool_] = wanted.copy()
+    others = (risks > NEGLIGIBLE) & ~wanted
+    for i in np.flatnonzero(others.any(axis=1)).tolist():
+        for rule in np.argsort(-risks[i], kind="stable").tolist():
+            known = np.flatnonzero(found[i]).tolist()
+            if others[i, rule] and fits([*known, rule], READ_STATES):
+                found[i, rule] = True
+    return found
+
+
+def _bound(rule: Rule, texts: Texts) -> NDArray[np.float64]:
+    """At least the probability that a rule is broken, float64 [D].
+
+    A text enters state s at t if a segment begins there whose label leads from a state r to s, and it has
+    been in r before: that is no more probable than either. With B(r, t), at least the probability that r
+    was entered by a segment that had ended by t,
+
+        P(s is entered) <= sum over t and r of min(B(r, t), P(a segment of these labels begins at t))
+
+    and B(s, t) is at most this sum over earlier places, and the expected number of segments of all labels
+    that lead to s which have begun before t and do not have t. A text that ends in s has no label behind
+    which s cannot be reached any more. Nothing is said of rules whose states come again.
+    """
+    reach = rule.reach
+    if (reach & reach.T).sum() > len(rule):
+        return np.ones(len(texts.survey.log_partition))
+    offsets, (labels, chance, cover) = texts.potentials.offsets, texts.survey.starts
+    after = rule.after[:, labels]  # [S, n]
+    before: dict[int, NDArray[np.float64]] = {0: np.ones(len(chance))}
+    entered = {0: np.ones(len(offsets) - 1)}
+    for state in np.argsort(-reach.sum(axis=1), kind="stable").tolist():
+        sources = [
+            source for source in before if source != state and (after[source] == state).any()
+        ]
+        if state == 0 or not sources:
+            continue
+        enters, leading = np.zeros(len(chance)), np.zeros(len(labels), dtype=bool)
+        for source in sources:
+            own = after[source] == state
+            enters += np.minimum(before[source], chance[:, own].sum(axis=1))
+            leading |= own
+        begun = chance[:, leading].sum(axis=1)
+        ended = _before(begun, offsets) - (cover[:, leading].sum(axis=1) - begun)
+        before[state] = np.minimum(_before(enters, offsets), np.maximum(ended, 0.0))
+        entered[state] = _by_text(np.add, enters, offsets)
+    risk = np.zeros(len(offsets) - 1)
+    for state in np.flatnonzero(~rule.kept).tolist():
+        if state not in entered:
+            continue
+        apart = ~reach[after[list(entered)], state].any(axis=0)  # [n] labels behind which it is not
+        shown = _by_text(np.maximum, cover[:, apart].sum(axis=1), offsets)
+        risk += np.minimum(entered[state], 1.0 - shown)
+    return np.clip(risk, 0.0, 1.0)
+
+
+def _before(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sum over the earlier tokens of the text, float64 [N]."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    return np.asarray(sums[:-1] - np.repeat(sums[offsets[:-1]], np.diff(offsets)))
+
+
+def _by_text(
+    reduce: np.ufunc, values: NDArray[np.float64], offsets: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    """Sum or maximum over the tokens of each text, float64 [D]; 0 for one without tokens."""
+    some = offsets[:-1] < offsets[1:]
+    found = np.zeros(len(some))
+    if some.any():
+        found[some] = reduce.reduceat(values, offsets[:-1][some])
+    return found
+
+
+def _chance_of_break(rule: Rule, texts: Texts, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
+    """P(the rule is broken) of some texts, float64 [n].
+
+    numbers (int64 [n]): of the texts, ascending.
+    """
+    potentials, automaton, survey, _, _ = texts
+    kept = joined([replace(rule, price=np.inf)], len(automaton.limits), len(rule) + 1)
+    assert kept is not None
+    product = product_of(automaton, kept, np.array([np.inf]))
+    left = log_partition(potentials, product, among=numbers)[numbers]
+    total = survey.log_partition[numbers]
+    possible = ~np.isneginf(total)
+    found = np.zeros(len(total))
+    found[possible] = -np.expm1(np.minimum(left[possible] - total[possible], 0.0))
+    return found

@@ -1,0 +1,318 @@
+"""Rules about all spans of a text, as a config writes them: `spacy-hocrf.AtMost.v1` and its like.
+
+Each is a small automaton over the labels of the spans (engine/rules.py), and has a price, which a reading
+that breaks it pays: a number, infinity, or one that is learnt. With a finite price these are the soft
+constraints of Anzaroot, Passos, Belanger and McCallum, ICML 2014, of which many are made from the labels,
+and those of no use get the price 0.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import permutations
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.rules import MOST_STATES, Rule
+from spacy_hocrf.features.dollars import with_dollars
+from spacy_hocrf.rules.errors import ConstraintErrors
+
+__all__ = [
+    "DEAREST",
+    "LEARNT",
+    "Apart",
+    "AtLeast",
+    "AtMost",
+    "Precedes",
+    "RuleTemplate",
+    "Together",
+    "checked_price",
+    "refuse",
+    "rules_of",
+]
+
+LEARNT = "learnt"
+"""The price of a rule that is learnt from the training corpus."""
+
+DEAREST = 1e6
+"""The largest finite price: sums with a larger one lose digits."""
+
+
+@runtime_checkable
+class RuleTemplate(Protocol):
+    """Makes rules about all spans of a text."""
+
+    @property
+    def name(self) -> str:
+        """Unlike that of any other template of the component."""
+        ...
+
+    @property
+    def price(self) -> float | str:
+        """What it costs to break one of the rules, nats, at least 0; "inf" if none may be broken, "learnt"
+        for a price of its own for each, learnt from the training corpus.
+        """
+        ...
+
+    def rules(self, labels: Sequence[str]) -> Sequence[Rule]:
+        """The rules for the labels of a model, each with a name of its own; their tables are over these
+        labels. `kept` says of each state: is the rule kept if no more spans follow?
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Priced:
+    """What our templates have in common.
+
+    price (Union[float, str]): what it costs to break one of the rules, nats; "inf" for rules that no reading
+        breaks, "learnt" for what the training corpus says.
+    """
+
+    price: Any = LEARNT
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "price", checked_price(self.price))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfLabels(_Priced):
+    """A rule about each of some labels.
+
+    labels (Optional[Sequence[str]]): null for all of the model.
+    """
+
+    labels: Sequence[str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.labels is not None:
+            if isinstance(self.labels, str) or not self.labels:
+                refuse("labels", repr(self.labels), "a list of labels, or null for all")
+            object.__setattr__(self, "labels", with_dollars(tuple(self.labels)))
+
+    def _name(self, number: int) -> str:
+        chosen = "" if self.labels is None else f": {', '.join(self.labels)}"
+        return f"{type(self).__name__}[{number}{chosen}]"
+
+    def _each(self, labels: Sequence[str], rule: Callable[[int], Rule]) -> list[Rule]:
+        wanted = labels if self.labels is None else self.labels
+        return [replace(rule(_place(label, labels)), name=label) for label in wanted]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtMost(_OfLabels):
+    """`spacy-hocrf.AtMost.v1`: a text has so many spans of a label at most.
+
+    labels (Optional[Sequence[str]]): one rule for each; null for all labels of the model.
+    most (int): number of spans.
+    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
+    """
+
+    most: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_count("most", self.most, 0)
+
+    @property
+    def name(self) -> str:
+        """The number, and the labels if they are chosen."""
+        return self._name(self.most)
+
+    def rules(self, labels: Sequence[str]) -> list[Rule]:
+        """One for each label."""
+        return self._each(labels, lambda y: _counted(y, self.most, len(labels), most=True))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtLeast(_OfLabels):
+    """`spacy-hocrf.AtLeast.v1`: a text has so many spans of a label at least.
+
+    labels (Optional[Sequence[str]]): one rule for each; null for all labels of the model.
+    least (int): number of spans.
+    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
+    """
+
+    least: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_count("least", self.least, 1)
+
+    @property
+    def name(self) -> str:
+        """The number, and the labels if they are chosen."""
+        return self._name(self.least)
+
+    def rules(self, labels: Sequence[str]) -> list[Rule]:
+        """One for each label."""
+        return self._each(labels, lambda y: _counted(y, self.least - 1, len(labels), most=False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _OfPairs(_Priced):
+    """A rule about each of some pairs of different labels.
+
+    pairs (Optional[Sequence[Sequence[str]]]): null for all of the model.
+    """
+
+    pairs: Sequence[Sequence[str]] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.pairs is not None:
+            right = not isinstance(self.pairs, str) and len(self.pairs) > 0
+            if not right or not all(map(_is_pair, self.pairs)):
+                refuse("pairs", repr(self.pairs), "pairs of different labels, or null for all")
+            object.__setattr__(self, "pairs", with_dollars(tuple(map(tuple, self.pairs))))
+
+    @property
+    def name(self) -> str:
+        """The kind, and the pairs if they are chosen."""
+        chosen = [] if self.pairs is None else [f"{a} & {b}" for a, b in self.pairs]
+        return type(self).__name__ + (f"[{', '.join(chosen)}]" if chosen else "")
+
+    def rules(self, labels: Sequence[str]) -> list[Rule]:
+        """One for each pair."""
+        wanted = list(permutations(labels, 2)) if self.pairs is None else self.pairs
+        return [
+            replace(
+                self._rule(_place(a, labels), _place(b, labels), len(labels)), name=f"{a} & {b}"
+            )
+            for a, b in wanted
+        ]
+
+    def _rule(self, one: int, other: int, n_labels: int) -> Rule:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Precedes(_OfPairs):
+    """`spacy-hocrf.Precedes.v1`: no span of the second label comes before one of the first.
+
+    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all ordered pairs.
+    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
+    """
+
+    def _rule(self, one: int, other: int, n_labels: int) -> Rule:
+        """States: 1, the second has come; 2, and then the first."""
+        after = _staying(3, n_labels)
+        after[0, other] = 1
+        after[1, one] = 2
+        return Rule(after, np.array([True, True, False]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Together(_OfPairs):
+    """`spacy-hocrf.Together.v1`: a text with a span of the first label has one of the second.
+
+    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all ordered pairs.
+    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
+    """
+
+    def _rule(self, one: int, other: int, n_labels: int) -> Rule:
+        """States: 1, only the first has come; 2, the second has."""
+        after = _staying(3, n_labels)
+        after[0, one] = 1
+        after[:2, other] = 2
+        return Rule(after, np.array([True, False, True]))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Apart(_OfPairs):
+    """`spacy-hocrf.Apart.v1`: no text has spans of both labels.
+
+    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all pairs.
+    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
+    """
+
+    def rules(self, labels: Sequence[str]) -> list[Rule]:
+        """One for each pair, in either order."""
+        found = super().rules(labels)
+        if self.pairs is not None:
+            return found
+        order = list(permutations(range(len(labels)), 2))
+        return [rule for (one, other), rule in zip(order, found) if one < other]
+
+    def _rule(self, one: int, other: int, n_labels: int) -> Rule:
+        """States: 1, only the first has come; 2, only the second; 3, both."""
+        after = _staying(4, n_labels)
+        after[:, one] = [1, 1, 3, 3]
+        after[:, other] = [2, 3, 2, 3]
+        return Rule(after, np.array([True, True, True, False]))
+
+
+def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
+    """The rules of a template for some labels, with the template's name before theirs; what is learnt has
+    the price 0 so far.
+
+    RAISES (ValueError): H311 for a table that does not fit the labels.
+    """
+    found = []
+    price = 0.0 if template.price == LEARNT else float(template.price)
+    for rule in template.rules(labels):
+        after, kept = rule.after, rule.kept
+        right = after.ndim == 2 and after.shape == (len(kept), len(labels))
+        right = right and 0 < len(kept) <= MOST_STATES
+        if not right or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
+            table = f"{after.tolist()} with {len(kept)} states"
+            known = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))
+            raise ValueError(ConstraintErrors.H311.format(**known))
+        found.append(replace(rule, price=price, name=f"{template.name}, {rule.name}"))
+    return found
+
+
+def _staying(n_states: int, n_labels: int) -> NDArray[np.int32]:
+    """Every state is left for itself, int32 [n_states, n_labels]."""
+    return np.repeat(np.arange(n_states, dtype=np.int32)[:, None], n_labels, axis=1)
+
+
+def _counted(label: int, number: int, n_labels: int, *, most: bool) -> Rule:
+    """States: how many have come, up to number + 1; kept with so many at most, or with more."""
+    after = _staying(number + 2, n_labels)
+    after[:, label] = np.minimum(np.arange(1, number + 3), number + 1)
+    few = np.arange(number + 2) <= number
+    return Rule(after, few if most else ~few)
+
+
+def _place(label: str, labels: Sequence[str]) -> int:
+    """RAISES (ValueError): H215 for a label that the model does not have."""
+    if label not in labels:
+        raise ValueError(ConstraintErrors.H215.format(found=label, known=", ".join(labels)))
+    return labels.index(label)
+
+
+def checked_price(price: Any) -> float | str:
+    """RAISES (ValueError): H214 for anything but a price."""
+    if price == LEARNT:
+        return LEARNT
+    try:
+        number = float(price)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not 0 <= number <= DEAREST and number != math.inf:
+        refuse("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')
+    return number
+
+
+def _is_pair(pair: Any) -> bool:
+    texts = not isinstance(pair, str) and all(isinstance(label, str) for label in pair)
+    return texts and len(pair) == 2 and pair[0] != pair[1]
+
+
+def _check_count(name: str, found: Any, least: int) -> None:
+    if type(found) is not int or found < least:
+        refuse(name, repr(found), f"a whole number of at least {least}")
+
+
+def refuse(name: str, found: Any, expected: str) -> None:
+    """RAISES (ValueError): H214, always."""
+    raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))
