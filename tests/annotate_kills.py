@@ -20,6 +20,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
 from annotating import some_texts, write_pipeline
 
 from spacy_hocrf.cli import hocrf_cli

@@ -6,7 +6,6 @@ more, the same ones on every run. No profile watches the clock: a busy machine i
 """
 
 import os
-import sys
 from pathlib import Path
 
 import pytest
@@ -58,9 +57,6 @@ workers/test_processes.py workers/test_ray.py
 
 SKIPPED = os.environ.get("HOCRF_SKIPPED")
 """A file that tests which are skipped, and files of them, are written to: pytest @FILE runs these."""
-
-# so that every test can import the helpers that lie next to this file
-sys.path.insert(0, str(HERE))
 
 settings.register_profile(
     "local", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]

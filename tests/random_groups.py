@@ -8,9 +8,13 @@ does not hold ends the run, with its number.
 """
 
 import argparse
+import sys
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 import joint_oracle
 import numpy as np

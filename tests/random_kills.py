@@ -82,7 +82,7 @@ def train(work: Path, plan: tuple[int, float, str] | None, done: Counter[str]) -
     RETURNS: the model's digest, none if it was killed; lines that it has printed before.
     """
     work.mkdir(exist_ok=True)
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parent), *sys.path]))
+    path = os.pathsep.join(filter(None, [str(Path(__file__).parent / "helpers"), *sys.path]))
     running = subprocess.Popen(
         [sys.executable, "-c", TRAINING, work],
         env={**os.environ, "PYTHONPATH": path},

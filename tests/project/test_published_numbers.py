@@ -50,7 +50,7 @@ well , if you want to go , go
 it is late .
 """
 # of these utterances, at weights 0.1·((rank mod 7) - 3) by the rank of a feature's name; printed by
-# tests/punctuation_oracle.py
+# tests/helpers/punctuation_oracle.py
 LOG_Z = (
     8.707323357590392, 11.344879579973933, 9.20338897652407, 17.33448900536887, 10.617483251287574,
     10.610779157937024, 11.69992906575268, 12.963920683646736, 15.661257404013146, 6.5592098138838,

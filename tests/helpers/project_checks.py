@@ -4,7 +4,7 @@ from pathlib import Path
 
 import srsly
 
-PROJECTS = Path(__file__).parents[1] / "project"
+PROJECTS = Path(__file__).parents[2] / "project"
 
 
 def table_rows(text):

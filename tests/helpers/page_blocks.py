@@ -3,7 +3,7 @@ and configs, put into the config of that folder, in a training of two steps.
 
 `test_blocks.py` does so without installing anything. As they are written, word for word:
 
-python tests/page_blocks.py docs/data.md     # in the folder, by the Python that the page has told to install
+python tests/helpers/page_blocks.py docs/data.md     # in the folder, by the Python of the page's installation
 """
 
 import contextlib

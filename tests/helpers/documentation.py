@@ -5,7 +5,7 @@ from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FENCED = re.compile(r"^( *)```(\w*)\n(.*?)^ *```$", flags=re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^\[(.+)\]$", flags=re.MULTILINE)
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->\n\Z")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 MODULES = ("mkdocs", "material", "griffe", "nbclient", "ipykernel")
 
 needs_docs = [
