@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, entity_scores, examples, found
+from small_corpus import documents, entity_scores, examples, found, reader_of
 from spacy.util import load_config, load_model_from_config, registry
 
 from spacy_hocrf.features.records import recordable
@@ -170,7 +170,7 @@ def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     other = again(text)
     assert found(other) == found(doc)
     assert_array_equal(entity_scores(other), entity_scores(doc))
-    pipe._reader.named = Viterbi()
+    reader_of(pipe).named = Viterbi()
     plain = entity_scores(nlp(text))
     assert_allclose(entity_scores(doc), plain**2, rtol=1e-5)
 

@@ -19,25 +19,20 @@ def potentials(tokens=2, rows=(), spans=(), **parts):
     """All zero and all allowed, but for the given parts; rows (token, part, pattern, score), spans
     (start, end, …).
     """
-    tables = {name: np.zeros((tokens, 2)) for name in ("start", "end", "token", "inner")}
-    return Potentials(
+    return oracle.plain(
+        np.zeros((tokens, 2)),
         **{
-            "offsets": np.array([0, tokens]),
             "const": np.zeros(len(PATTERNS)),
-            **tables,
             "row_offsets": np.searchsorted([row[0] for row in rows], np.arange(tokens + 1)),
             "row_part": np.array([row[1] for row in rows], dtype=np.uint8),
             "row_pattern": np.array([row[2] for row in rows], dtype=np.int32),
             "row_score": np.array([row[3] for row in rows], dtype=np.float64),
-            "length_pattern": np.zeros(0, dtype=np.int32),
-            "length_score": np.zeros((0, 1)),
             "span_start": np.array([span[0] for span in spans], dtype=np.int64),
             "span_end": np.array([span[1] for span in spans], dtype=np.int64),
             "span_pattern": np.array([span[2] for span in spans], dtype=np.int32),
             "span_score": np.array([span[3] for span in spans], dtype=np.float64),
-            "allowed": np.full((tokens, 2), oracle.ANYTHING, dtype=np.uint8),
             **parts,
-        }
+        },
     )
 
 

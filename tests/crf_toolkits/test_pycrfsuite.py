@@ -8,7 +8,6 @@ from typing import ClassVar
 import pytest
 from labelled_sequences import LABELS, draw, learnt
 
-from spacy_hocrf import pycrfsuite
 from spacy_hocrf.pycrfsuite import ItemSequence, Tagger, Trainer
 from spacy_hocrf.sequences.features import FeatureSettings
 from spacy_hocrf.sequences.learning import LearningSettings
@@ -408,9 +407,3 @@ def test_tagging_needs_no_spacy():
         [sys.executable, "-c", code], capture_output=True, encoding="utf8", cwd=HERE
     )
     assert done.stdout.strip() == "[]", done.stderr
-
-
-def test_public_names():
-    assert pycrfsuite.CRFSUITE_VERSION
-    assert issubclass(pycrfsuite.CRFSuiteError, Exception)
-    assert issubclass(Trainer, pycrfsuite.BaseTrainer)

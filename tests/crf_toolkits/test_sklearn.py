@@ -87,13 +87,6 @@ def test_threads_change_nothing(n_jobs):
     assert crf.transition_features_ == HighOrderCRF().fit(X, Y).transition_features_
 
 
-def test_features_are_those_that_the_parameters_ask_for():
-    crf = HighOrderCRF(all_possible_states=True, all_possible_transitions=True).fit(X, Y)
-    assert len(crf.transition_features_) == 9
-    assert len(crf.state_features_) == 3 * crf.num_attributes_
-    assert len(HighOrderCRF(min_freq=5).fit(X, Y).state_features_) < len(X)
-
-
 def test_with_l1_few_weights_are_left():
     sparse, dense = (HighOrderCRF(c1=c1, c2=0.01, order=2).fit(X, Y) for c1 in (2.0, 0.0))
     assert 0 < len(sparse.state_features_) < len(dense.state_features_) / 4

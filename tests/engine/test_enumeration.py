@@ -6,25 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import oracle
-from builds import BUILDS, running
+from builds import BUILDS, automaton_of, running
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import Segment
 
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
-
-
-def automaton_of(problem):
-    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(
-        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
-    )
 
 
 def model_of(problem):

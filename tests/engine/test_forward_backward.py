@@ -10,7 +10,7 @@ import numpy as np
 import oracle
 import pytest
 import worked_example
-from builds import BUILDS, running
+from builds import BUILDS, automaton_of, running
 from numpy.testing import assert_allclose, assert_array_equal
 
 from spacy_hocrf.engine import forward_backward
@@ -30,13 +30,6 @@ def instructions(request):
 
 
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
-
-
-def automaton_of(problem):
-    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(
-        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
-    )
 
 
 @pytest.mark.parametrize("seed", range(100))
@@ -134,7 +127,7 @@ def test_a_factor_that_lifts_a_small_mass_of_a_segment_is_right(least, most):
     patterns, limits, forbidden = ((0,), (1,), (0, 1)), (2, 1), frozenset({(1, 1)})
     token = np.array([[least, 0.0], [0.0, 0.0]])
     potentials = replace(
-        _chain(token, n_patterns=3),
+        oracle.plain(token, n_patterns=3),
         const=np.array([0.0, 0.0, 0.65 * least]),
         row_offsets=np.array([0, 0, 1]),
         row_part=np.zeros(1, dtype=np.uint8),
@@ -225,7 +218,7 @@ def test_a_live_state_lost_beside_a_huge_factor_is_detected():
     """A row lifts a dead end by e^690; what leads on, at e^-100, is no small number until it is
     divided by that.
     """
-    potentials = _chain(np.array([[0.0, 0.0], [-100.0, 0.0]]), n_patterns=3)
+    potentials = oracle.plain(np.array([[0.0, 0.0], [-100.0, 0.0]]), n_patterns=3)
     rows = {
         "row_offsets": np.array([0, 0, 1]),
         "row_part": np.zeros(1, dtype=np.uint8),
@@ -244,7 +237,7 @@ def test_a_live_state_far_below_a_steep_length_is_kept():
     live.
     """
     potentials = replace(
-        _chain(np.zeros((2, 2)), n_patterns=4),
+        oracle.plain(np.zeros((2, 2)), n_patterns=4),
         length_pattern=np.array([0, 1], dtype=np.int32),
         length_score=np.array([[-41.0], [397.0]]),
     )
@@ -263,7 +256,7 @@ def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
     """
     end = np.zeros((4, 4))
     end[0, 3], end[2, 1] = -600.0, -900.0
-    potentials = replace(_chain(np.zeros((4, 4))), end=end)
+    potentials = replace(oracle.plain(np.zeros((4, 4))), end=end)
     potentials.allowed[:] = [[0, 0, 7, 7], [1, 1, 0, 0], [6, 6, 0, 0], [0, 0, 7, 0]]
     automaton = compile_automaton(
         [(0,), (1,), (2,), (3,)], [limit, limit, 1, 1], forbidden=[(2, 0), (3, 1)]
@@ -294,7 +287,7 @@ def test_a_beta_lost_beside_a_huge_one_is_detected():
         "row_pattern": np.array([2, 3], dtype=np.int32),
         "row_score": np.array([690.0, -100.0]),
     }
-    potentials = replace(_chain(np.zeros((2, 2)), n_patterns=4), **rows)
+    potentials = replace(oracle.plain(np.zeros((2, 2)), n_patterns=4), **rows)
     potentials.allowed[1, 0] = 0
     automaton = compile_automaton([(0,), (1,), (0, 1), (1, 1)], [1, 1])
     _, beta = log_state_scores(potentials, automaton)
@@ -308,7 +301,7 @@ def test_a_long_segment_lost_beside_one_that_began_earlier_is_detected():
     makes up for it.
     """
     potentials = replace(
-        _chain(np.zeros((5, 3)), n_patterns=4),
+        oracle.plain(np.zeros((5, 3)), n_patterns=4),
         end=np.array([[0.0, -900.0, 0.0], *np.zeros((4, 3))]),
         row_offsets=np.array([0, 0, 0, 0, 0, 1]),
         row_part=np.zeros(1, dtype=np.uint8),
@@ -326,7 +319,7 @@ def test_a_long_segment_lost_beside_others_that_end_there_is_detected():
     end = np.zeros((4, 3))
     end[2, 0] = -900.0
     potentials = replace(
-        _chain(np.zeros((4, 3))),
+        oracle.plain(np.zeros((4, 3))),
         end=end,
         allowed=np.array([[3, 7, 0], [2, 7, 0], [6, 7, 0], [0, 0, 7]], dtype=np.uint8),
     )
@@ -343,7 +336,9 @@ def test_a_live_state_lost_in_one_step_is_detected(part, limit):
     """The label that wins at the first token is a dead end; the other's e^-900 is all that there
     is.
     """
-    potentials = replace(_chain(np.zeros((2, 2))), **{part: np.array([[0.0, -900.0], [0.0, 0.0]])})
+    potentials = replace(
+        oracle.plain(np.zeros((2, 2))), **{part: np.array([[0.0, -900.0], [0.0, 0.0]])}
+    )
     potentials.allowed[1, 0] = 0
     automaton = compile_automaton([(0,), (1,)], [limit, limit], forbidden=[(0, 1)])
     potentials.allowed[1, 1] &= 5  # no segment of two tokens
@@ -359,7 +354,7 @@ def test_a_lost_live_state_is_detected():
     scores = np.zeros((tokens, 2))
     scores[:, 0], scores[:, 1] = 50.0, -50.0
     scores[-1] = -50.0, 50.0
-    potentials = _chain(scores)
+    potentials = oracle.plain(scores)
     automaton = compile_automaton([(0,), (1,)], [1, 1], forbidden=[(0, 1)])
     assert np.isnan(log_partition(potentials, automaton, space="scaled")[0])
     expected = oracle.log_partition(potentials, ((0,), (1,)), (1, 1), {(0, 1)})
@@ -378,7 +373,7 @@ def test_a_live_state_lost_beside_the_final_scores_is_detected():
         "row_score": np.full(2, -900.0),
     }
     scores = np.array([[0.0, 900.0], [0.0, 0.0]])
-    potentials = replace(_chain(scores, n_patterns=4), **rows)
+    potentials = replace(oracle.plain(scores, n_patterns=4), **rows)
     automaton = compile_automaton(patterns, [1, 1])
     [found] = window_marginals(
         potentials, automaton, [Window(0, 0, np.array([[0, 7]], dtype=np.uint8))]
@@ -396,7 +391,7 @@ def test_a_live_state_lost_among_the_initial_scores_is_detected():
         "row_pattern": np.array([2, 3], dtype=np.int32),
         "row_score": np.full(2, 900.0),
     }
-    potentials = replace(_chain(np.array([[0.0, -900.0], [0.0, 0.0]]), n_patterns=4), **rows)
+    potentials = replace(oracle.plain(np.array([[0.0, -900.0], [0.0, 0.0]]), n_patterns=4), **rows)
     automaton = compile_automaton(((0,), (1,), (1, 0), (1, 1)), [1, 1])
     [found] = window_marginals(
         potentials, automaton, [Window(0, 1, np.array([[0, 7]], dtype=np.uint8))]
@@ -416,7 +411,7 @@ def test_row_scores_that_cancel_lose_nothing(short, long):
         "row_pattern": np.array([2, 3, 4], dtype=np.int32),
         "row_score": np.array([short, -205.0, long]),
     }
-    potentials = replace(_chain(np.zeros((3, 2)), n_patterns=5), **rows)
+    potentials = replace(oracle.plain(np.zeros((3, 2)), n_patterns=5), **rows)
     potentials.allowed[0, 1] = potentials.allowed[2, 0] = 0
     expected = oracle.expectations(potentials, patterns, (1, 1), frozenset())
     automaton = compile_automaton(patterns, [1, 1])
@@ -437,7 +432,7 @@ def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
         "row_pattern": np.array([3, 4], dtype=np.int32),
         "row_score": np.array([-221.0, 400.0]),
     }
-    potentials = replace(_chain(np.zeros((2, 3)), n_patterns=5), start=start, **rows)
+    potentials = replace(oracle.plain(np.zeros((2, 3)), n_patterns=5), start=start, **rows)
     potentials.allowed[0, 2] = 0
     potentials.allowed[1, :2] = 3  # may start, and set the scale, but lead nowhere
     expected = oracle.expectations(potentials, patterns, (1, 1, 1), frozenset())
@@ -453,7 +448,7 @@ def test_a_faint_start_that_a_span_lifts_is_detected():
     made up.
     """
     potentials = replace(
-        _chain(np.array([[0.0, -700.0], [0.0, 0.0]])),
+        oracle.plain(np.array([[0.0, -700.0], [0.0, 0.0]])),
         span_start=np.array([0]),
         span_end=np.array([1]),
         span_pattern=np.array([1], dtype=np.int32),
@@ -494,7 +489,7 @@ def test_worked_example_of_jmlr_appendix_b():
 
 @pytest.mark.parametrize("limits", [[1, 1], [0, 0], [3, 0]])
 def test_an_empty_sequence_has_log_partition_zero(limits):
-    potentials = _chain(np.zeros((0, 2)))
+    potentials = oracle.plain(np.zeros((0, 2)))
     automaton = compile_automaton([(0,), (1,)], limits)
     assert log_partition(potentials, automaton).tolist() == [0.0]
     assert oracle.listed(viterbi(potentials, automaton).segments) == [()]
@@ -508,7 +503,7 @@ def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed
     rng = np.random.default_rng(seed)
     tokens, patterns = 30, [(0,), (1,), (0, 1), (1, 0)]
     potentials = replace(
-        _chain(np.repeat(rng.normal(size=(10, 2)), 3, axis=0), len(patterns)),
+        oracle.plain(np.repeat(rng.normal(size=(10, 2)), 3, axis=0), len(patterns)),
         inner=rng.normal(0.4, 1.0, size=(tokens, 2)),
         length_pattern=np.zeros(1, dtype=np.int32),
         length_score=rng.normal(size=(1, 1 + seed % 5)),
@@ -561,7 +556,7 @@ def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypat
 
 
 def test_kept_buffers_notice_another_batch_with_the_same_offsets():
-    potentials = _chain(np.array([[0.3, -0.2], [1.0, 0.5]]))
+    potentials = oracle.plain(np.array([[0.3, -0.2], [1.0, 0.5]]))
     asked = replace(
         potentials,
         span_start=np.array([0]),
@@ -578,21 +573,10 @@ def test_kept_buffers_notice_another_batch_with_the_same_offsets():
         assert len(found.span) == len(each.span_score)
 
 
-def test_kept_buffers_forget_a_batch_that_is_gone():
-    automaton = compile_automaton([(0,), (1,)], [1, 1])
-    buffers = forward_backward.Buffers(automaton)
-    kept = _chain(np.zeros((2, 2)))
-    for _ in range(300):
-        expectations(_chain(np.zeros((3, 2))), automaton, buffers=buffers)
-        expectations(kept, automaton, buffers=buffers)
-    assert len(buffers._shapes) == 1
-    assert buffers.shape(kept) is buffers.shape(kept)
-
-
 def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
     automaton = compile_automaton([(0,), (1,)], [1, 1])
     buffers = forward_backward.Buffers(automaton)
-    potentials = _chain(np.zeros((3, 2)))
+    potentials = oracle.plain(np.zeros((3, 2)))
     assert buffers.constants(potentials).arc.tolist() == [0.0, 0.0]
     potentials.const[1] = 2.0
     assert buffers.constants(potentials).arc.tolist() == [0.0, 2.0]
@@ -604,7 +588,7 @@ def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
 
 
 def test_an_empty_batch_has_no_results():
-    potentials = replace(_chain(np.zeros((0, 2))), offsets=np.array([0]))
+    potentials = replace(oracle.plain(np.zeros((0, 2))), offsets=np.array([0]))
     automaton = compile_automaton([(0,), (1,)], [1, 0])
     assert log_partition(potentials, automaton).tolist() == []
     assert expectations(potentials, automaton).const.tolist() == [0.0, 0.0]
@@ -614,7 +598,7 @@ def test_an_empty_batch_has_no_results():
 
 
 def test_without_an_allowed_segmentation_every_probability_is_zero():
-    potentials = _chain(np.zeros((3, 2)))
+    potentials = oracle.plain(np.zeros((3, 2)))
     potentials.allowed[1] = 0
     automaton = compile_automaton([(0,), (1,)], [1, 1])
     window = Window(0, 0, np.full((1, 2), 7, dtype=np.uint8))
@@ -627,7 +611,9 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
     tokens = 300
     patterns = [(0,), (1,), (2,), (0, 1), (1, 2), (2, 0, 1)]
     inner, end = rng.normal(size=(2, tokens, 3))
-    potentials = replace(_chain(rng.normal(size=(tokens, 3)), len(patterns)), inner=inner, end=end)
+    potentials = replace(
+        oracle.plain(rng.normal(size=(tokens, 3)), len(patterns)), inner=inner, end=end
+    )
     free = compile_automaton(patterns, [0, 0, 0], forbidden=[(0, 0)])
     limited = compile_automaton(patterns, [tokens] * 3, forbidden=[(0, 0)])
     found, expected = expectations(potentials, free), expectations(potentials, limited)
@@ -666,13 +652,13 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
     ],
 )
 def test_bad_potentials_are_refused(change, code):
-    potentials = replace(_chain(np.zeros((3, 2))), **change)
+    potentials = replace(oracle.plain(np.zeros((3, 2))), **change)
     with pytest.raises(ValueError, match=code):
         log_partition(potentials, compile_automaton([(0,), (1,)], [1, 1]))
 
 
 def test_an_uncarried_pattern_cannot_look_behind_the_start():
-    potentials = _chain(np.zeros((3, 2)), n_patterns=3)
+    potentials = oracle.plain(np.zeros((3, 2)), n_patterns=3)
     row = replace(
         potentials,
         row_offsets=np.array([0, 0, 1, 1]),
@@ -687,36 +673,14 @@ def test_an_uncarried_pattern_cannot_look_behind_the_start():
 
 def test_an_unknown_space_is_refused():
     with pytest.raises(ValueError, match=r"H010"):
-        log_partition(_chain(np.zeros((1, 1))), compile_automaton([(0,)], [1]), space="linear")
+        log_partition(
+            oracle.plain(np.zeros((1, 1))), compile_automaton([(0,)], [1]), space="linear"
+        )
 
 
 def assert_same_segments(one, other):
     for mine, theirs in zip(one, other):
         assert_array_equal(mine, theirs)
-
-
-def _chain(scores, n_patterns=None):
-    tokens, labels = scores.shape
-    nothing = np.zeros((tokens, labels))
-    return oracle.Potentials(
-        offsets=np.array([0, tokens]),
-        const=np.zeros(n_patterns or labels),
-        start=nothing,
-        end=nothing,
-        token=np.ascontiguousarray(scores, dtype=np.float64),
-        inner=nothing,
-        row_offsets=np.zeros(tokens + 1, dtype=np.int64),
-        row_part=np.zeros(0, dtype=np.uint8),
-        row_pattern=np.zeros(0, dtype=np.int32),
-        row_score=np.zeros(0),
-        length_pattern=np.zeros(0, dtype=np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=np.zeros(0, dtype=np.int64),
-        span_end=np.zeros(0, dtype=np.int64),
-        span_pattern=np.zeros(0, dtype=np.int32),
-        span_score=np.zeros(0),
-        allowed=np.full((tokens, labels), 7, dtype=np.uint8),
-    )
 
 
 def _dense_sequence(rng, patterns, const, length_score, *, tokens):
@@ -729,7 +693,7 @@ def _dense_sequence(rng, patterns, const, length_score, *, tokens):
     for bit in (1, 2, 4):
         allowed += np.where(rng.random((tokens, 2)) < 0.9, bit, 0).astype(np.uint8)
     return replace(
-        _chain(rng.normal(size=(tokens, 2))),
+        oracle.plain(rng.normal(size=(tokens, 2))),
         const=const,
         start=rng.normal(size=(tokens, 2)),
         end=rng.normal(size=(tokens, 2)),
@@ -775,7 +739,7 @@ def _random_problem(rng, *, tokens, scale, constrained=False):
             allowed[end - 1, label] |= 4
             allowed[end] &= 5
     potentials = replace(
-        _chain(score(tokens, 3), n_patterns=len(patterns)),
+        oracle.plain(score(tokens, 3), n_patterns=len(patterns)),
         const=score(len(patterns)),
         start=score(tokens, 3),
         end=score(tokens, 3),

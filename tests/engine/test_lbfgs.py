@@ -412,42 +412,6 @@ def remembered(memory, pairs, g, step=0.5):
     return out
 
 
-@pytest.mark.parametrize("size", [1, 20, 2000])
-def test_the_descent_is_the_two_loop_recursion_over_the_last_pairs(size):
-    """Nocedal and Wright, Algorithm 7.4, with vectors."""
-    rng = np.random.default_rng(size)
-    memory, pairs = _Memory(3, size, Threads()), []
-    for _ in range(9):
-        g, s = rng.normal(size=(2, size))
-        s, y = rounded(s), rounded(rng.uniform(0.5, 3.0, size) * s)
-        pairs.append((s, y))
-        out = remembered(memory, pairs[-1:], g)
-        assert out == pytest.approx(two_loops(pairs[-3:], diagonal(pairs), g), rel=1e-8, abs=1e-10)
-
-
-def test_the_descent_is_exact_for_the_pairs_as_they_are_rounded():
-    rng = np.random.default_rng(0)
-    memory, pairs = _Memory(5, 30, Threads()), []
-    for _ in range(5):
-        g, s = rng.normal(size=(2, 30))
-        y = rng.integers(1, 9, 30) / 4 * s
-        out = remembered(memory, [(s, y)], g)
-        pairs.append((rounded(s), rounded(g - (g - y))))
-        assert np.abs(pairs[-1][0] - s).max() > 1e-3
-        assert out == pytest.approx(two_loops(pairs, diagonal(pairs), g), rel=1e-9, abs=1e-11)
-
-
-def two_loops(pairs, e, g):
-    q, alpha = -g, []
-    for s, y in reversed(pairs):
-        alpha.append((s @ q) / (s @ y))
-        q = q - alpha[-1] * y
-    q = q / e
-    for (s, y), a in zip(pairs, reversed(alpha), strict=True):
-        q = q + (a - (y @ q) / (s @ y)) * s
-    return q
-
-
 @pytest.mark.parametrize("curvature", [0.0, -1.0, 1e-310, math.nan, math.inf])
 def test_pairs_without_positive_curvature_are_skipped_and_overwrite_nothing(curvature):
     memory = _Memory(2, 3, Threads())

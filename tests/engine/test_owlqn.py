@@ -8,10 +8,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from smooth_functions import linear_chain_crf, log_barrier, logistic_regression, quadratic
+from smooth_functions import linear_chain_crf, log_barrier, logistic_regression
 
 from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.engine.owlqn import OWLQN, _Pairs, pseudo_gradient
+from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
 
 
 def minimise(objective, x0, absolute, most=5000, **settings):
@@ -159,19 +159,6 @@ def test_the_pseudo_gradient_is_the_steepest_slope():
         assert slope(other / np.linalg.norm(other)) > -length
 
 
-def test_pairs_of_a_quadratic_solve_it_among_the_free_variables():
-    curvatures = np.array([1.0, 4.0, 9.0, 2.0])
-    pairs = _Pairs(4, 4)
-    for direction in np.eye(4):
-        pairs.add(direction, curvatures * direction)
-    free = np.array([0, 2])
-    assert_allclose(pairs.solve(np.ones(2), free), 1 / curvatures[free])
-    assert len(pairs) == 4
-    pairs.add(np.ones(4), -np.ones(4))  # no minimum that way
-    pairs.add(np.zeros(4), np.ones(4))
-    assert len(pairs) == 4
-
-
 def test_a_search_begins_with_twice_the_last_step_at_most():
     objective, size = PROBLEMS["logistic, with a Gaussian prior"]
     optimiser = OWLQN(np.zeros(size), 0.3)
@@ -186,11 +173,6 @@ def test_a_search_begins_with_twice_the_last_step_at_most():
     assert any(last < first for first, last, _ in steps)
     for (_, last, _), (first, *_) in pairwise(steps):
         assert first == min(1.0, 2.0 * last)
-
-
-def test_one_variable():
-    optimiser, _ = minimise(quadratic(np.array([2.0]), np.array([3.0])), [0.0], 1.0)
-    assert_allclose(optimiser.best_x, 2.5)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

@@ -5,12 +5,11 @@ from itertools import combinations, pairwise
 import numpy as np
 import oracle
 import pytest
-from builds import BUILDS, running
+from builds import BUILDS, automaton_of, running
 from hypothesis import find, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import best_subset, probable_spans
@@ -20,31 +19,15 @@ NEAR = 1e-7
 """Spans whose probability is so near the least may be found or not."""
 
 
-def automaton_of(problem):
-    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(
-        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
-    )
-
-
 def whole_segments(n_labels):
     """Rules by which every segment is a span."""
     return np.array([[-1, -1, -1, y, -1] for y in range(n_labels)], dtype=np.int32)
 
 
-def distribution(problem):
-    """Segmentations with their probabilities."""
-    potentials = problem.potentials
-    every = list(oracle.segmentations(potentials, problem.limits, problem.forbidden))
-    scores = np.array([oracle.score(potentials, problem.patterns, each) for each in every])
-    weights = np.exp(scores - scores.max(initial=-np.inf)) if len(every) else scores
-    return list(zip(every, weights / weights.sum()))
-
-
 def expected_starts(problem):
     """P(a segment of each label begins at each token), and P(one has it), float64 [T, Y] each."""
     chances, covers = np.zeros((2, *problem.potentials.token.shape))
-    for segmentation, p in distribution(problem):
+    for segmentation, p in oracle.distribution(problem.potentials, *problem[1:4]).items():
         for segment in segmentation:
             chances[segment.start, segment.label] += p
             covers[segment.start : segment.end, segment.label] += p
@@ -80,7 +63,7 @@ def assert_all_found(found, expected, least, message):
 @given(oracle.problems(), st.sampled_from([1e-6, 0.02, 0.1, 0.3, 0.6]))
 def test_all_probable_segments_are_found(problem, least):
     expected = {}
-    for segmentation, p in distribution(problem):
+    for segmentation, p in oracle.distribution(problem.potentials, *problem[1:4]).items():
         for segment in segmentation:
             expected[tuple(segment)] = expected.get(tuple(segment), 0.0) + p
     automaton, rules = automaton_of(problem), whole_segments(len(problem.limits))
@@ -139,7 +122,7 @@ def test_all_probable_runs_are_found(problem, least, random):
     if random.random() < 0.3:  # a span of tokens with one label, as in "io"
         rule = [0, 0, -1, -1, 0]
     expected = {}
-    for segmentation, p in distribution(problem):
+    for segmentation, p in oracle.distribution(problem.potentials, *problem[1:4]).items():
         for start, end in set(runs([segment.label for segment in segmentation], rule)):
             expected[start, end, 0] = expected.get((start, end, 0), 0.0) + p
     automaton, (chances, covers) = automaton_of(problem), expected_starts(problem)

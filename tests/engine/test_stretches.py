@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import oracle
 import pytest
-from builds import BUILDS, running
+from builds import BUILDS, automaton_of, running
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -81,7 +81,7 @@ def agreements(monkeypatch):
 @given(oracle.batches(min_size=2), st.integers(1, 2))
 def test_windows_change_no_bit(problems, rows):
     problems = [limited(problem) for problem in problems]
-    automaton, rules = _automaton_of(problems[0]), _all_labels(len(problems[0].limits))
+    automaton, rules = automaton_of(problems[0]), _all_labels(len(problems[0].limits))
     potentials = oracle.batch([problem.potentials for problem in problems])
     for build, space in product(BUILDS, ("scaled", "log")):
         with without_tails(build) as patch:
@@ -103,7 +103,7 @@ def test_windows_change_no_bit(problems, rows):
 @given(oracle.problems().map(limited))
 def test_stretches_that_overlap_altogether_match_enumeration(problem):
     potentials = problem.potentials
-    automaton, rules = _automaton_of(problem), _all_labels(len(problem.limits))
+    automaton, rules = automaton_of(problem), _all_labels(len(problem.limits))
     expected = oracle.expectations(potentials, problem.patterns, problem.limits, problem.forbidden)
     for build in WIDE:
         with without_tails(build) as patch:
@@ -250,7 +250,7 @@ def test_best_segmentations_of_stretches_join(build, seed, agreements, monkeypat
 
 @given(oracle.batches(min_size=1).map(lambda problems: [limited(p) for p in problems]))
 def test_best_segmentations_of_stretches_that_overlap_altogether_are_the_best(problems):
-    automaton = _automaton_of(problems[0])
+    automaton = automaton_of(problems[0])
     potentials = oracle.batch([problem.potentials for problem in problems])
     model = problems[0][1:4]
     bests = [oracle.viterbi(problem.potentials, *model) for problem in problems]
@@ -280,13 +280,6 @@ def test_best_paths_that_never_meet_are_those_of_the_whole_sequence(build, monke
     with running(build):
         found = viterbi(potentials, automaton)
     assert found.segments.label.tolist() == [1] * 2_000 and found.scores.tolist() == [2.0]
-
-
-def _automaton_of(problem):
-    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
-    return compile_automaton(
-        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
-    )
 
 
 def _all_labels(labels):

@@ -11,7 +11,7 @@ from numpy.testing import assert_array_equal
 from spacy.tokens import Doc, Span, SpanGroup
 
 from spacy_hocrf.features.records import RecordedBatch, record
-from spacy_hocrf.features.spans import SpanTemplate, make_spans
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import END, INNER, SPAN, START, TOKEN
 
@@ -142,20 +142,6 @@ def test_entities_are_observed_as_spans_are(drawn):
     assert batch.reads == {"ENT_IOB", "ENT_TYPE", "spans:key"}
 
 
-@given(texts())
-def test_records_are_observed_as_docs_are(drawn):
-    docs, _ = drawn
-    templates = [*make_spans("spans.key", WHAT, ["bins", "value"]), *make_spans("ents", WHAT)]
-    whole = TokenBatch(docs, learn=True)
-    events = [template.events(whole) for template in templates]
-    records = [record(doc, whole.reads)[0] for doc in docs]
-    recorded = RecordedBatch(records, whole.reads, VOCAB.strings)
-    for template, before in zip(templates, events):
-        for found, other in zip(template.events(recorded), before, strict=True):
-            assert_array_equal(found, other)
-    assert recorded.has_group("key") == bool(docs)
-
-
 def test_a_record_knows_a_missing_group_from_an_empty_one():
     docs = [Doc(VOCAB, words=["a"]) for _ in range(2)]
     docs[1].spans["key"] = []
@@ -193,25 +179,3 @@ def test_nothing_is_observed_where_there_is_no_span(docs):
         assert events.values.dtype == np.uint64 and events.token.dtype == np.int64
         assert (events.weight is None) != template.weighted
         assert (events.end is None) == (template.part != SPAN)
-
-
-def test_names_parts_and_widths():
-    made = make_spans("spans.ner", WHAT, ["bins"], order=1)
-    assert [(template.name, template.part, template.width) for template in made] == [
-        ("SPANS.ner:MATCH@1", SPAN, 1),
-        ("SPANS.ner:MATCH|bins@1", SPAN, 2),
-        ("start:SPANS.ner:START@1", START, 1),
-        ("start:SPANS.ner:START|bins@1", START, 2),
-        ("end:SPANS.ner:END@1", END, 1),
-        ("end:SPANS.ner:END|bins@1", END, 2),
-        ("start:SPANS.ner:OVERLAP@1", START, 1),
-        ("start:SPANS.ner:OVERLAP|bins@1", START, 2),
-        ("inner:SPANS.ner:OVERLAP@1", INNER, 1),
-        ("inner:SPANS.ner:OVERLAP|bins@1", INNER, 2),
-        ("SPANS.ner:TOKENS@1", TOKEN, 2),
-        ("SPANS.ner:TOKENS|bins@1", TOKEN, 3),
-    ]
-    assert make_spans("ents", ["MATCH"])[0].name == "ENTS:MATCH"
-    assert make_spans("spans.a", ["MATCH"], ["value"])[1].name == "SPANS.a:MATCH|score"
-    whole = SpanTemplate("spans.ner", "TOKENS", TOKEN, bins=BINS)
-    assert whole.describe([VOCAB.strings.add("A"), 3, 2], VOCAB.strings) == "A|alone|≥0.9"

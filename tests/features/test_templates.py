@@ -17,7 +17,6 @@ from spacy_hocrf.features.templates import (
     spell,
 )
 from spacy_hocrf.features.tokens import EDGE, TokenBatch
-from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
 ALL = [
     AttributeTemplate((("ORTH", -1), ("SHAPE", 0))),
@@ -154,26 +153,6 @@ def test_lengths_and_label_patterns_are_known_without_a_doc(vocab, template):
 
 
 @pytest.mark.parametrize(
-    "template, name, part, width",
-    [
-        (AttributeTemplate((("NORM", -1), ("SHAPE", 0))), "NORM[-1]|SHAPE[0]", TOKEN, 2),
-        (AttributeTemplate((("NORM", 1),), END, 2), "end:NORM[1]@2", END, 1),
-        (AttributeTemplate((("NORM", 0),), START), "start:NORM[0]", START, 1),
-        (AttributeTemplate((("NORM", 0),), INNER), "inner:NORM[0]", INNER, 1),
-        (NgramTemplate("NORM", "suffix", 3), "NORM:suffix3", TOKEN, 1),
-        (PositionTemplate(4), "POSITION/4", TOKEN, 1),
-        (RealTemplate("tensor", -1), "tensor[-1]", TOKEN, 1),
-        (TextTemplate("LOWER", 4), "TEXT.LOWER", SPAN, 4),
-        (LengthTemplate((1,), 1), "LENGTH@1", LENGTH, 1),
-        (TransitionTemplate(2), "LABELS@2", CONST, 0),
-        (TransitionTemplate(0, 1), "LABELS.1", CONST, 0),
-    ],
-)
-def test_names_parts_and_widths(template, name, part, width):
-    assert (template.name, template.part, template.width) == (name, part, width)
-
-
-@pytest.mark.parametrize(
     "template, values, text",
     [
         (AttributeTemplate((("ORTH", 0), ("IS_TITLE", 0))), ["a", 1], "a|1"),
@@ -196,19 +175,6 @@ def test_names_parts_and_widths(template, name, part, width):
 def test_an_observation_in_words(vocab, template, values, text):
     values = [vocab.strings.add(value) if isinstance(value, str) else value for value in values]
     assert template.describe(values, vocab.strings) == text
-
-
-@pytest.mark.parametrize(
-    "term, parsed",
-    [
-        ("NORM[-1]", ("NORM", -1)),
-        ("SHAPE", ("SHAPE", 0)),
-        ("SHAPE[+12]", ("SHAPE", 12)),
-        ("MORPH.Case[1]", ("MORPH.Case", 1)),
-    ],
-)
-def test_terms_are_parsed(term, parsed):
-    assert parse_term(term) == parsed
 
 
 @pytest.mark.parametrize("term", ["", "NORM[", "NORM[a]", "NORM[1]x", "[1]", "NORM [1]", "1NORM"])

@@ -18,7 +18,6 @@ from spacy_hocrf.features.tokens import (
     EDGE,
     NUMBERS,
     TokenBatch,
-    check_attribute,
 )
 
 
@@ -127,14 +126,6 @@ def test_flags_are_bits(vocab, word, flags):
     [bits] = TokenBatch([Doc(vocab, words=[word])]).column("FLAGS").tolist()
     assert [flag for bit, flag in enumerate(FLAGS) if bits >> bit & 1] == flags.split()
     assert "FLAGS" in NUMBERS
-
-
-def test_flags_are_those_of_each_token(vocab):
-    batch = TokenBatch(docs_of(vocab, "a A", "", "a"))
-    small, large, again = batch.column("FLAGS").tolist()
-    assert small == again != large
-    assert batch.reads == {"FLAGS"}
-    assert TokenBatch(()).column("FLAGS").tolist() == []
 
 
 def test_shifts_see_one_edge_on_either_side_and_no_other_doc(vocab):
@@ -301,23 +292,6 @@ def test_a_batch_knows_what_it_has_read(vocab, extension):
     batch.span_scores("a:key")
     assert batch.reads == {"NORM", "spans:a:key", "real:_.size", "scores:a:key"}
     batch.fingerprint(sorted(batch.reads))
-
-
-@pytest.mark.parametrize(
-    "attribute, parts",
-    [
-        ("SHAPPE", ["H023", "'SHAPPE'", "SHAPE", "MORPH.Field", "_.name"]),
-        ("HEAD", ["H023", "'HEAD'", "a head", "SHAPE"]),
-        ("MORPH.", ["H023", "'MORPH.'"]),
-        ("_.nowhere", ["H024", "_.nowhere", "set_extension"]),
-    ],
-)
-def test_an_unknown_attribute_is_named_with_the_choices(vocab, attribute, parts):
-    for read in (check_attribute, TokenBatch(docs_of(vocab, "a")).column):
-        with pytest.raises(ValueError) as caught:
-            read(attribute)
-        for part in parts:
-            assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(

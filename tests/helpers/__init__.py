@@ -3,7 +3,7 @@
 
 Numbers by another way: enumeration that is slow, obvious, and shares nothing with what it checks
     oracle               sequences: log Z, expectations, best segmentations; strategies that draw problems
-    prefix_suffix        marginals of a high-order CRF by the formulas of the NIPS 2009 paper
+    component_oracle     the same for the model of a component: segmentations and spans of a text
     worked_example       the sentence that both papers compute by hand, with their printed tables
     entities             the entities that segments stand for
     random_readings      problems with every kind of labels, and all that a reading of one can say
@@ -30,7 +30,7 @@ Data and models to learn from
     trainable            a model as far as the settings of trainers look at it
 
 Tools
-    builds               a parameter for every compiled build of the kernels that this machine can run
+    builds               the compiled builds of the kernels; automata of drawn problems
     calls                work counted by Python calls, without a clock
     bfloat16             numbers as the pairs of L-BFGS are kept
     annotating           pipelines and a program for the tests of `hocrf annotate`

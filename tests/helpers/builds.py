@@ -1,4 +1,4 @@
-"""The compiled builds of the kernels, so that a test runs on each of them."""
+"""The compiled builds of the kernels, so that a test runs on each; automata of drawn problems."""
 
 from contextlib import contextmanager
 
@@ -6,6 +6,7 @@ import pytest
 
 from spacy_hocrf import dispatch
 from spacy_hocrf.engine import forward_backward
+from spacy_hocrf.engine.automaton import compile_automaton
 
 BUILDS = dispatch.instruction_sets()
 """The builds that this machine can run."""
@@ -20,3 +21,10 @@ def running(build):
         patch.setattr(forward_backward, "MOST_LEFT_OVER", 0)
         patch.setattr(forward_backward, "LEAST_TAIL", 1 if build in ("baseline", "avx512") else 8)
         yield
+
+
+def automaton_of(problem):
+    carried = [z for z, flag in zip(problem.patterns, problem.carried) if flag]
+    return compile_automaton(
+        problem.patterns, problem.limits, forbidden=problem.forbidden, carried=carried
+    )

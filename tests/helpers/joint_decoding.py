@@ -4,6 +4,7 @@ from functools import partial
 
 import numpy as np
 import oracle
+from small_corpus import learner_of
 
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.joint.decoding import JointDecoder
@@ -26,7 +27,7 @@ def segments_of(pipe, docs, groups, joint=None):
             taken.append(super().decode(*arguments))
             return taken[-1]
 
-    learner = pipe._learner
+    learner = learner_of(pipe)
     joint = Spy(joint.features, joint.weights, joint.settings, joint.rules, joint.pool)
     predictor = ConstrainedPredictor(
         learner.structure,

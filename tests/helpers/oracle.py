@@ -151,15 +151,25 @@ def _scores(potentials):
     return dict(zip(PARTS, parts, strict=True))
 
 
+def scored(potentials, patterns, limits, forbidden):
+    """{segmentation: score}."""
+    every = segmentations(potentials, limits, forbidden)
+    return {s: score(potentials, patterns, s) for s in every}
+
+
+def distribution(potentials, patterns, limits, forbidden):
+    """{segmentation: probability}."""
+    every, best, total = _enumerate(potentials, patterns, limits, forbidden)
+    return {s: math.exp(x - best) / total for s, x in every}
+
+
 def _enumerate(potentials, patterns, limits, forbidden):
     """[(segmentation, score)], the largest score (-inf for none), and the sum of exp(score -
     largest).
     """
-    scored = [
-        (s, score(potentials, patterns, s)) for s in segmentations(potentials, limits, forbidden)
-    ]
-    best = max((x for _, x in scored), default=-math.inf)
-    return scored, best, math.fsum(math.exp(x - best) for _, x in scored)
+    every = [*scored(potentials, patterns, limits, forbidden).items()]
+    best = max((x for _, x in every), default=-math.inf)
+    return every, best, math.fsum(math.exp(x - best) for _, x in every)
 
 
 def log_partition(potentials, patterns, limits, forbidden):
@@ -170,9 +180,9 @@ def log_partition(potentials, patterns, limits, forbidden):
 
 def expectations(potentials, patterns, limits, forbidden):
     """Expected counts, all zero if no segmentation is allowed."""
-    scored, best, total = _enumerate(potentials, patterns, limits, forbidden)
+    every, best, total = _enumerate(potentials, patterns, limits, forbidden)
     expected = firing(potentials, patterns, ())
-    weighted = [(math.exp(x - best), firing(potentials, patterns, s)) for s, x in scored]
+    weighted = [(math.exp(x - best), firing(potentials, patterns, s)) for s, x in every]
     for part, array in expected.items():
         for place in np.ndindex(array.shape):
             mass = math.fsum(weight * counts[part][place] for weight, counts in weighted)
@@ -185,17 +195,15 @@ def viterbi(potentials, patterns, limits, forbidden, tolerance=1e-9):
     """(best score, {segmentations whose score is within the tolerance of it}); (-inf, set()) if
     none is allowed.
     """
-    scored, best, _ = _enumerate(potentials, patterns, limits, forbidden)
-    return best, {s for s, x in scored if x >= best - tolerance}
+    every, best, _ = _enumerate(potentials, patterns, limits, forbidden)
+    return best, {s for s, x in every if x >= best - tolerance}
 
 
 def segment_marginal(potentials, patterns, limits, forbidden, start, end, label):
     """Probability that [start, end) is a segment of that label."""
-    scored, best, total = _enumerate(potentials, patterns, limits, forbidden)
+    every, best, total = _enumerate(potentials, patterns, limits, forbidden)
     segment = Segment(start, end, label)
-    return (
-        math.fsum(math.exp(x - best) for s, x in scored if segment in s) / total if total else 0.0
-    )
+    return math.fsum(math.exp(x - best) for s, x in every if segment in s) / total if total else 0.0
 
 
 def listed(segments):
@@ -242,6 +250,36 @@ def batch(sequences):
         ),
         **joined,
     )
+
+
+def plain(scores, n_patterns=None, **parts):
+    """The potentials of one sequence whose labels have these scores at its tokens, and nothing else has
+    any; all is allowed.
+
+    scores (float64 [T, Y]); parts: those of `Potentials` that are something else.
+    """
+    tokens, labels = scores.shape
+    nothing, none = np.zeros((tokens, labels)), np.zeros(0, dtype=np.int64)
+    everything = Potentials(
+        offsets=np.array([0, tokens]),
+        const=np.zeros(n_patterns or labels),
+        start=nothing,
+        end=nothing,
+        token=np.ascontiguousarray(scores, dtype=np.float64),
+        inner=nothing,
+        row_offsets=np.zeros(tokens + 1, dtype=np.int64),
+        row_part=none.astype(np.uint8),
+        row_pattern=none.astype(np.int32),
+        row_score=np.zeros(0),
+        length_pattern=none.astype(np.int32),
+        length_score=np.zeros((0, 1)),
+        span_start=none,
+        span_end=none,
+        span_pattern=none.astype(np.int32),
+        span_score=np.zeros(0),
+        allowed=np.full((tokens, labels), ANYTHING, dtype=np.uint8),
+    )
+    return replace(everything, **parts)
 
 
 @st.composite

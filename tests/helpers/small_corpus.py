@@ -61,6 +61,29 @@ def documents(count=10):
     return [*[*unique.values()][: count - 1], (SENTENCES[-1], [])]
 
 
+def every_name(count=24):
+    """Texts of three tokens, all different, with a name each, whose label the word does not always tell."""
+    return [
+        (f"{name} {verb} {number}", [(0, len(name), label)])
+        for name, verb, number in _names(count)
+        for label in ["PLACE" if verb == "left" or name == "Paris" else "PERSON"]
+    ]
+
+
+def ambiguous(count=24):
+    """The same texts; in a third of them the name is none, and chance decides about some others."""
+    return [
+        (f"{name} {verb} {number}", [(0, len(name), label)] if i % 3 else [])
+        for i, (name, verb, number) in enumerate(_names(count))
+        for label in ["PLACE" if name == "Paris" or i % 5 == 0 else "PERSON"]
+    ]
+
+
+def _names(count):
+    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
+    return [*words][:: 72 // count][:count]
+
+
 def _fill(sentence, person, place):
     text = sentence.format(person=person, place=place)
     named = ((person, "PERSON"), (place, "PLACE"))
@@ -128,6 +151,16 @@ def objective_at_optimum(nlp):
     pipe = nlp.get_pipe("hocrf")
     assert not pipe.run.running
     return pipe.run.loss
+
+
+def learner_of(pipe):
+    """What trains a component, and knows its corpus: no public name. Of a fold, what trains its model."""
+    return pipe._learner
+
+
+def reader_of(pipe):
+    """The decoder of a component with the cost that it has learnt: no public name."""
+    return pipe._reader
 
 
 def found(doc):

@@ -5,7 +5,7 @@ import oracle
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.zeros import Observed
-from spacy_hocrf.types import START, Expectations, Potentials, Segment, Segments
+from spacy_hocrf.types import START, Expectations, Segment, Segments
 
 PATTERNS = ((0,), (1,), (2,), (0, 1), (1, 0, 2))
 LIMITS, FORBIDDEN = (1, 3, 0), frozenset({(2, 2)})
@@ -29,25 +29,14 @@ class Texts:
     def potentials(self, weights, scratch=None):
         n = len(self.words)
         word = weights[: WORDS * LABELS].reshape(WORDS, LABELS)
-        nothing = np.zeros((n, LABELS))
-        return Potentials(
+        return oracle.plain(
+            word[self.words],
             offsets=np.cumsum([0, *map(len, self.texts)]),
             const=weights[WORDS * LABELS :][: len(PATTERNS)].copy(),
-            start=nothing,
-            end=nothing,
-            token=word[self.words],
-            inner=nothing,
             row_offsets=np.arange(n + 1),
             row_part=np.full(n, START, dtype=np.uint8),
             row_pattern=np.full(n, 3, dtype=np.int32),
             row_score=weights[-WORDS:][self.words],
-            length_pattern=np.zeros(0, dtype=np.int32),
-            length_score=np.zeros((0, 1)),
-            span_start=np.zeros(0, dtype=np.int64),
-            span_end=np.zeros(0, dtype=np.int64),
-            span_pattern=np.zeros(0, dtype=np.int32),
-            span_score=np.zeros(0),
-            allowed=np.full((n, LABELS), ANYTHING, dtype=np.uint8),
         )
 
     copies = 1

@@ -22,7 +22,6 @@ from segmented_groups import (
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.joint.chain import SegmentationSubproblem
-from spacy_hocrf.types import Segment
 
 
 @given(groups())
@@ -55,21 +54,6 @@ def test_maximise_matches_enumeration(group):
                 assert states[v] == s
             best += max(scored.values())
         assert_allclose(score, best, rtol=1e-9, atol=1e-9)
-
-
-def test_a_reward_makes_a_segment_and_takes_it_away():
-    subproblem = plain_subproblem(segments=[(0, 1, 3)])
-    score, states = subproblem.maximise(np.array([0.0, 100.0, 0.0]))
-    subproblem.keep()
-    assert states.tolist() == [1]
-    assert Segment(1, 3, 1) in segmentations_of(subproblem.best)[0]
-    _, states = subproblem.maximise(np.array([-100.0, -100.0, 0.0]))
-    assert states.tolist() == [2]
-    assert Segment(1, 3, 1) in segmentations_of(subproblem.best)[0], (
-        "only what is kept changes the best"
-    )
-    lower, _ = subproblem.maximise(np.array([-7.0, 93.0, -7.0]))
-    assert lower == pytest.approx(score - 7.0)
 
 
 def test_a_span_that_has_a_score_keeps_it():

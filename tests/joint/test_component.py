@@ -2,9 +2,7 @@
 loading.
 """
 
-import copy
 import json
-import pickle
 from functools import cache
 
 import joint_oracle
@@ -22,6 +20,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    learner_of,
     trained,
     untrained,
     with_entities,
@@ -241,20 +240,6 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     assert again.evaluate(examples(again))["ents_f"] == 1.0
 
 
-@pytest.mark.parametrize("copied", [copy.deepcopy, lambda pipe: pickle.loads(pickle.dumps(pipe))])
-def test_copies_decode_alike(nlp, copied):
-    pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [1.0, 2.0, 3.0, 4.0]
-    other = copied(pipe)
-    assert_array_equal(other.joint_weights, pipe.joint_weights)
-    assert (other.joint_decoder, other.group_by, other.joint_templates) == (
-        pipe.joint_decoder,
-        pipe.group_by,
-        pipe.joint_templates,
-    )
-    assert "templates" not in pipe.cfg and "templates" not in other.cfg
-
-
 def test_the_clear_mention_decides_the_unclear_one(nlp):
     pipe = nlp.get_pipe("hocrf")
     alone = [found(nlp(text)) for text in (CLEAR, UNCLEAR)]
@@ -301,7 +286,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     pipe = nlp.get_pipe("hocrf")
     pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
-        learner = pipe._learner
+        learner = learner_of(pipe)
         predictor = Predictor(
             learner.structure,
             learner.scheme,

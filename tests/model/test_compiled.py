@@ -409,31 +409,6 @@ def test_values_are_kept_only_where_they_are_not_1():
     assert cells.row_value is not None and batch.row_value is not None
 
 
-def test_potentials_are_linear_in_the_weights():
-    index, _, batch = compiled(
-        ["x y z x", "y"], [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]]
-    )
-    a, b = np.random.default_rng(0).normal(size=(2, len(index)))
-    left, right, both = (batch.potentials(weights) for weights in (a, b, 2 * a - b))
-    for name in (
-        "const",
-        "start",
-        "end",
-        "token",
-        "inner",
-        "row_score",
-        "length_score",
-        "span_score",
-    ):
-        assert_allclose(
-            getattr(both, name),
-            2 * getattr(left, name) - getattr(right, name),
-            rtol=1e-12,
-            atol=1e-12,
-        )
-        assert np.abs(getattr(both, name)).max() > 0, f"{name} is not tested"
-
-
 @pytest.mark.parametrize("length, fires", [(1, True), (3, True), (4, False), (5, False)])
 def test_a_bounded_bin_ends_although_no_longer_segment_was_seen(length, fires):
     """Lengths 1 to 3 are one bin; a segment of 4 tokens is in the next, which has no feature."""

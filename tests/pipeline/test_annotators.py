@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, found
+from small_corpus import examples, found, learner_of
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from thinc.api import Model
@@ -63,7 +63,7 @@ def test_features_of_what_a_fixed_component_writes_are_learnt_at_once():
     optimizer = nlp.create_optimizer()
     for _ in range(40):
         nlp.update(data, sgd=optimizer, annotates=annotates)
-    assert pipe.structure.size == size and len(pipe._learner.corpus) == len(data)
+    assert pipe.structure.size == size and len(learner_of(pipe).corpus) == len(data)
     assert [text for _, _, text in found(nlp("Carl slept ."))]
 
 

@@ -3,15 +3,24 @@ that it is kept.
 """
 
 import logging
-import pickle
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import oracle
 import pytest
 import spacy
-from small_corpus import FEATURES, MODELS, examples, fit, found, objective_at_optimum, untrained
+from component_oracle import model_of, potentials_of
+from small_corpus import (
+    FEATURES,
+    MODELS,
+    every_name,
+    examples,
+    fit,
+    found,
+    learner_of,
+    objective_at_optimum,
+    untrained,
+)
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import set_weights, weights_of
@@ -31,27 +40,19 @@ ORDER = {"order": "auto"}
 SIGMAS = (0.3, 1.0, 3.0)
 
 
-def rows(count=24):
-    """Texts of three tokens, all different, in which the word is not always enough."""
-    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
-    found = []
-    for name, verb, number in list(words)[:: 72 // count][:count]:
-        place = verb == "left" or name == "Paris"
-        found.append((f"{name} {verb} {number}", [(0, len(name), "PLACE" if place else "PERSON")]))
-    return found
-
-
 def initialized(data=None, **settings):
     nlp = untrained(**{"model": {"order": 1}, **settings})
-    given = examples(nlp, rows()) if data is None else data(nlp)
+    given = examples(nlp, every_name()) if data is None else data(nlp)
     nlp.initialize(lambda: given)
     return nlp, nlp.get_pipe("hocrf")
 
 
 def fold_of(pipe, count=5, order=1):
     """A fold of a component's corpus that holds back some documents."""
-    documents = pipe._learner.corpus.documents
-    return Fold(pipe._learner, documents[count:], documents[:count], order=order), documents[:count]
+    documents = learner_of(pipe).corpus.documents
+    return Fold(learner_of(pipe), documents[count:], documents[:count], order=order), documents[
+        :count
+    ]
 
 
 @pytest.fixture
@@ -67,17 +68,15 @@ def test_the_loss_of_a_fold_is_that_of_enumeration(order):
     _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
     fold, held_back = fold_of(pipe, order=order)
     loss = fold.loss(LBFGSTrainer(sigma=2.0, threads=1))
-    learner = fold._learner
+    learner = learner_of(fold)
     structure, scheme = learner.structure, learner.scheme
     assert structure.settings.order == order and np.abs(fold.weights).max() > 0
     expected = 0.0
     for document in held_back:
         tokens = learner.corpus.batch([document])
-        batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
-        potentials = batch.potentials(fold.weights)
+        potentials = potentials_of(structure, tokens, fold.weights)
         gold = tuple(known_segments(scheme, document.annotation))
-        model = structure.patterns, scheme.limits, set(scheme.forbidden)
-        expected += oracle.log_partition(potentials, *model)
+        expected += oracle.log_partition(potentials, *model_of(structure))
         expected -= oracle.score(potentials, structure.patterns, gold)
     assert loss == pytest.approx(expected, rel=1e-9)
 
@@ -86,12 +85,11 @@ def test_the_loss_of_max_margin_is_cost_and_score_of_the_worst_reading():
     _, pipe = initialized(trainer={**MARGIN, "sigma": 0.3})
     fold, held_back = fold_of(pipe)
     loss = fold.loss(MaxMarginTrainer(sigma=0.3, threads=1))
-    structure, scheme = fold._learner.structure, fold._learner.scheme
+    structure, scheme = learner_of(fold).structure, learner_of(fold).scheme
     expected = 0.0
     for document in held_back:
-        tokens = fold._learner.corpus.batch([document])
-        batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
-        potentials = batch.potentials(fold.weights)
+        tokens = learner_of(fold).corpus.batch([document])
+        potentials = potentials_of(structure, tokens, fold.weights)
         gold = tuple(known_segments(scheme, document.annotation))
         labels = [label for start, end, label in gold for _ in range(start, end)]
 
@@ -109,7 +107,7 @@ def test_the_choice_is_the_best_of_models_that_are_trained_one_by_one(three_sigm
     caplog.set_level(logging.INFO, logger="spacy")
     nlp, pipe = initialized(trainer=AUTO)
     logged = caplog.messages[-1].split("sigma ")[2:]
-    data = examples(nlp, rows())
+    data = examples(nlp, every_name())
     groups = np.random.default_rng(0).permutation(len(data))  # the order of the sample
     parts = np.random.default_rng(0).permutation(len(data)) % 5
     losses = []
@@ -152,8 +150,8 @@ def test_a_higher_order_begins_where_the_lower_one_ended():
     below, _ = fold_of(pipe)
     trainer = LBFGSTrainer(sigma=1.0, threads=1)
     below.loss(trainer)
-    documents = pipe._learner.corpus.documents
-    above = Fold(pipe._learner, documents[5:], documents[:5], below, order=2)
+    documents = learner_of(pipe).corpus.documents
+    above = Fold(learner_of(pipe), documents[5:], documents[:5], below, order=2)
     assert len(above.weights) > len(below.weights)
     assert np.count_nonzero(above.weights) == np.count_nonzero(below.weights)
     alone, _ = fold_of(pipe, order=2)
@@ -165,7 +163,7 @@ def losses_are(table, monkeypatch):
     asked = []
 
     def loss(fold, trainer):
-        asked.append((fold._learner.structure.settings.order, trainer.sigmas[0]))
+        asked.append((learner_of(fold).structure.settings.order, trainer.sigmas[0]))
         return table[asked[-1]]
 
     monkeypatch.setattr(Fold, "loss", loss)
@@ -199,7 +197,7 @@ def test_a_higher_order_begins_at_the_weights_of_the_chosen_sigma(three_sigmas, 
     begun = []
 
     def loss(fold, trainer):
-        [sigma], order = trainer.sigmas, fold._learner.structure.settings.order
+        [sigma], order = trainer.sigmas, learner_of(fold).structure.settings.order
         if order == 2:
             begun.append(set(fold.weights.tolist()))
         fold.weights = np.full_like(fold.weights, sigma)
@@ -284,7 +282,7 @@ def test_what_decides_is_bounded_in_tokens(monkeypatch, three_sigmas, texts, tok
 def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logger, said):
     nlp = untrained(**BOTH)
     nlp.config["training"]["logger"] = {"@loggers": f"{logger}.ConsoleLogger.v1"}
-    data = examples(nlp, rows())
+    data = examples(nlp, every_name())
     nlp.initialize(lambda: data)
     out, printed = capfd.readouterr()
     assert not out
@@ -296,11 +294,11 @@ def test_groups_are_not_divided():
     joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
     joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
     nlp = untrained(trainer=AUTO, joint=joint)
-    data = examples(nlp, rows(72))
+    data = examples(nlp, every_name(72))
     for i, example in enumerate(data):
         example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
     nlp.initialize(lambda: data)
-    corpus = nlp.get_pipe("hocrf")._learner.corpus
+    corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     groups = sampled_groups(corpus, heldout.MOST)
     assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
     for learnt, held in held_back(corpus, choosing.HELD_BACK):
@@ -324,12 +322,12 @@ def test_the_order_of_a_trainer_without_a_loss_is_chosen_by_likelihood(trainer):
 @pytest.mark.parametrize(
     "data",
     [
-        lambda nlp: examples(nlp, rows(18)),
+        lambda nlp: examples(nlp, every_name(18)),
         lambda nlp: [
-            *examples(nlp, rows()[:10]),
+            *examples(nlp, every_name()[:10]),
             *(
                 Example.from_dict(nlp.make_doc(text), {"entities": ["U-PERSON", "-", "O"]})
-                for text, _ in rows()[10:]
+                for text, _ in every_name()[10:]
             ),
         ],
     ],
@@ -353,7 +351,7 @@ def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
 
 def test_training_uses_what_was_chosen(three_sigmas):
     nlp, pipe = initialized(trainer=AUTO)
-    data = examples(nlp, rows())
+    data = examples(nlp, every_name())
     fixed, other = initialized(trainer={**LBFGS, "sigma": pipe.choice.sigma})
     set_weights(other.model, weights_of(pipe.model))  # what training begins at
     fit(nlp, data)
@@ -368,13 +366,13 @@ def trained(three_sigmas, monkeypatch):
     table = {(1, 0.3): 3.0, (1, 1.0): 2.0, (1, 3.0): 2.0, (2, 3.0): 1.0}
     losses_are(table, monkeypatch)
     nlp, pipe = initialized(**BOTH)
-    fit(nlp, examples(nlp, rows()))
+    fit(nlp, examples(nlp, every_name()))
     assert pipe.choice == Choice(3.0, 2, 24)
     return nlp
 
 
 def test_models_of_parts_of_the_corpus_have_the_same_settings(trained):
-    learner = trained.get_pipe("hocrf")._learner
+    learner = learner_of(trained.get_pipe("hocrf"))
     part = learner.without(learner.corpus.documents[:3])
     assert part.trainer == learner.trainer and part.trainer.sigma == (3.0,)
     assert part.structure.settings == learner.structure.settings
@@ -387,22 +385,11 @@ def test_the_choice_is_saved_and_training_goes_on_with_it(trained, tmp_path):
     again = loaded.get_pipe("hocrf")
     assert again.choice == pipe.choice and again.structure.settings.order == 2
     assert loaded.config["components"]["hocrf"]["trainer"]["sigma"] == "auto"
-    for text, _ in rows():
+    for text, _ in every_name():
         assert found(loaded(text)) == found(trained(text))
-    data = examples(loaded, rows())
+    data = examples(loaded, every_name())
     first = loaded.update(data, sgd=loaded.resume_training())["hocrf"]
     assert first == pytest.approx(objective_at_optimum(trained), rel=1e-4)
-
-
-def test_copies_by_bytes_and_by_pickle_have_the_choice(trained):
-    pipe = trained.get_pipe("hocrf")
-    copies = [
-        pickle.loads(pickle.dumps(pipe)),
-        untrained(**BOTH).from_bytes(trained.to_bytes()).get_pipe("hocrf"),
-    ]
-    for copy in copies:
-        assert copy.choice == pipe.choice and copy.structure.settings.order == 2
-        assert copy.to_bytes() == pipe.to_bytes()
 
 
 def test_a_model_may_be_loaded_with_the_choice_as_settings(trained):
@@ -418,19 +405,19 @@ def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
     loaded = untrained(trainer={**AUTO, "prior": "zero"}, model={"order": 1})
     other = loaded.from_bytes(nlp.to_bytes()).get_pipe("hocrf")
     assert other.choice is None and other.structure.settings.order == 1
-    assert other._learner.trainer.precision(other._learner)[0] == 1.0
+    assert learner_of(other).trainer.precision(learner_of(other))[0] == 1.0
 
 
 def test_adapting_has_its_own_sigma(trained):
     trainer = {**AUTO, "prior": "loaded", "adapt_sigma": 0.5}
     other = untrained(trainer=trainer, model={**ORDER, "features": FEATURES})
-    learner = other.from_bytes(trained.to_bytes()).get_pipe("hocrf")._learner
+    learner = learner_of(other.from_bytes(trained.to_bytes()).get_pipe("hocrf"))
     assert set(learner.trainer.precision(learner)) == {4.0}
 
 
 def test_initializing_again_chooses_again(trained):
     pipe = trained.get_pipe("hocrf")
-    few = examples(trained, rows(18))
+    few = examples(trained, every_name(18))
     trained.initialize(lambda: few)
     assert pipe.choice == Choice(1.0, 1, 0) and pipe.structure.settings.order == 1
 
@@ -438,9 +425,9 @@ def test_initializing_again_chooses_again(trained):
 def test_another_trainer_that_is_auto_keeps_the_choice(trained):
     pipe = trained.get_pipe("hocrf")
     pipe.set_trainer(LBFGSTrainer(sigma="auto", iterations=2, threads=1))
-    assert pipe._learner.trainer == LBFGSTrainer(sigma=3.0, iterations=2, threads=1)
+    assert learner_of(pipe).trainer == LBFGSTrainer(sigma=3.0, iterations=2, threads=1)
     pipe.set_trainer(LBFGSTrainer(sigma=0.5, threads=1))
-    assert pipe._learner.trainer.sigma == (0.5,) and pipe.choice.sigma == 3.0
+    assert learner_of(pipe).trainer.sigma == (0.5,) and pipe.choice.sigma == 3.0
 
 
 @pytest.mark.parametrize(

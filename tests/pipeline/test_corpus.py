@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_corpus import FEATURES, examples, untrained
+from small_corpus import FEATURES, examples, learner_of, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -15,7 +15,7 @@ from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget
 
 
 def corpus_of(nlp):
-    return nlp.get_pipe("hocrf")._learner.corpus
+    return learner_of(nlp.get_pipe("hocrf")).corpus
 
 
 def test_documents_are_kept_as_records():

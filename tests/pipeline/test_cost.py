@@ -3,12 +3,11 @@
 import logging
 import pickle
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, fit, found, untrained
+from small_corpus import ambiguous, examples, fit, found, reader_of, untrained
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.pipeline import cost as costs
@@ -22,19 +21,9 @@ EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
 
-def rows(count=24):
-    """Texts of three tokens, all different, in which nothing tells for sure what a name is."""
-    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
-    result = []
-    for i, (name, verb, number) in enumerate(list(words)[:: 72 // count][:count]):
-        label = "PLACE" if name == "Paris" or i % 5 == 0 else "PERSON"
-        result.append((f"{name} {verb} {number}", [(0, len(name), label)] if i % 3 else []))
-    return result
-
-
 def pipeline(count=24, model=None, **decoder):
     nlp = untrained(decoder={**EXPECTED_F, **decoder}, trainer=TRAINER, model=model or {})
-    data = examples(nlp, rows(count))
+    data = examples(nlp, ambiguous(count))
     nlp.initialize(lambda: data)
     return nlp, data
 
@@ -146,17 +135,17 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
-    assert pipe._reader.cost is None
-    assert pipe._reader.decoder(pipe.trainer).learns  # DEFAULT_COST until then
+    assert reader_of(pipe).cost is None
+    assert reader_of(pipe).decoder(pipe.trainer).learns  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
-    learnt = pipe._reader.cost
+    learnt = reader_of(pipe).cost
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
-    assert pipe._reader.decoder(pipe.trainer).cost == learnt.cost
+    assert reader_of(pipe).decoder(pipe.trainer).cost == learnt.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        assert other.get_pipe("hocrf")._reader.cost == learnt
+        assert reader_of(other.get_pipe("hocrf")).cost == learnt
         assert other.config["components"]["hocrf"]["decoder"]["cost"] == "auto"
         for example in data:
             text = example.reference.text
@@ -166,7 +155,7 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
 def test_the_cost_decides_what_is_shown():
     nlp, data = pipeline()
     fit(nlp, data)
-    reader = nlp.get_pipe("hocrf")._reader
+    reader = reader_of(nlp.get_pipe("hocrf"))
     shown = []
     for cost in (0.02, 0.3, 0.9):
         reader.adopt(LearntCost(cost, 24))
@@ -178,7 +167,7 @@ def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert pipe._reader.cost is None and pipe._reader.decoder(pipe.trainer).cost == 0.4
+    assert reader_of(pipe).cost is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
 
 
 def test_with_few_documents_the_default_stands(caplog, monkeypatch):
@@ -186,7 +175,7 @@ def test_with_few_documents_the_default_stands(caplog, monkeypatch):
     nlp, data = pipeline(12)
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
-    assert nlp.get_pipe("hocrf")._reader.cost is None
+    assert reader_of(nlp.get_pipe("hocrf")).cost is None
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
 
 
@@ -196,13 +185,13 @@ def test_viterbi_reads_a_model_without_probabilities(trainer):
     for decoder in ("ExpectedF", "Viterbi"):
         settings = {"@misc": f"spacy-hocrf.{trainer}.v1"}
         nlp = untrained(decoder={"@misc": f"spacy-hocrf.{decoder}.v1"}, trainer=settings)
-        data = examples(nlp, rows(24))
+        data = examples(nlp, ambiguous(24))
         nlp.initialize(lambda data=data: data)
         fit(nlp, data)
-        assert nlp.get_pipe("hocrf")._reader.cost is None
-        answers.append([found(doc) for doc in nlp.pipe(text for text, _ in rows(48))])
+        assert reader_of(nlp.get_pipe("hocrf")).cost is None
+        answers.append([found(doc) for doc in nlp.pipe(text for text, _ in ambiguous(48))])
     assert answers[0] == answers[1] and any(answers[0])
-    reader, margin = nlp.get_pipe("hocrf")._reader, nlp.get_pipe("hocrf").trainer
+    reader, margin = reader_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").trainer
     reader.named = ExpectedF(cost=0.4)
     assert reader.decoder(margin) is reader.named  # as the config says
 
@@ -213,7 +202,7 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
     # of five folds of four or five documents two are enough
-    assert nlp.get_pipe("hocrf")._reader.cost.documents in (8, 9, 10)
+    assert reader_of(nlp.get_pipe("hocrf")).cost.documents in (8, 9, 10)
 
 
 @pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
@@ -232,9 +221,9 @@ def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
 def test_training_that_goes_on_learns_it_anew():
     nlp, data = pipeline()
     fit(nlp, data)
-    reader = nlp.get_pipe("hocrf")._reader
+    reader = reader_of(nlp.get_pipe("hocrf"))
     first = reader.cost
-    more = examples(nlp, rows(72))
+    more = examples(nlp, ambiguous(72))
     fit(nlp, more)
     assert reader.cost.documents > first.documents
 
@@ -243,10 +232,10 @@ def test_the_result_is_the_same_with_more_threads():
     found_costs = []
     for threads in (1, 2):
         nlp = untrained(decoder=EXPECTED_F, trainer={**TRAINER, "threads": threads})
-        data = examples(nlp, rows())
+        data = examples(nlp, ambiguous())
         nlp.initialize(lambda data=data: data)
         fit(nlp, data)
-        found_costs.append(nlp.get_pipe("hocrf")._reader.cost)
+        found_costs.append(reader_of(nlp.get_pipe("hocrf")).cost)
     assert found_costs[0] == found_costs[1]
 
 
@@ -257,9 +246,11 @@ def test_a_damaged_cost_is_an_error(header):
     nlp, data = pipeline()
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    section = pipe._reader.saved()
-    assert pipe._reader.checked(section, pipe.structure.scheme) == pipe._reader.cost
+    section = reader_of(pipe).saved()
+    assert reader_of(pipe).checked(section, pipe.structure.scheme) == reader_of(pipe).cost
     with pytest.raises(ValueError, match="H134"):
-        pipe._reader.checked(section._replace(header=header), pipe.structure.scheme)
+        reader_of(pipe).checked(section._replace(header=header), pipe.structure.scheme)
     with pytest.raises(ValueError, match=r"H039.*cost\.more"):
-        pipe._reader.checked(section._replace(arrays={"more": np.zeros(1)}), pipe.structure.scheme)
+        reader_of(pipe).checked(
+            section._replace(arrays={"more": np.zeros(1)}), pipe.structure.scheme
+        )

@@ -4,11 +4,12 @@ there before.
 
 from itertools import combinations
 
+import component_oracle
 import numpy as np
 import oracle
 import pytest
 import spacy
-from entities import entities
+from component_oracle import span_chances
 from small_corpus import MODELS, entity_scores, examples, found, trained, untrained, with_entities
 from spacy.tokens import Doc
 from thinc.api import Config
@@ -36,22 +37,11 @@ def unsure(name, seed=0, **settings):
 
 
 def potentials_of(pipe, doc):
-    structure = pipe.structure
-    compiled = structure.compile(structure.observe([doc]), structure.allowed([doc]))
-    return compiled.potentials(pipe.model.get_param("W").astype(float))
+    return component_oracle.potentials_of(pipe.structure, [doc], pipe.model.get_param("W"))
 
 
-def chances(pipe, potentials):
-    """Probability of every span, by enumeration."""
-    scheme, patterns = pipe.structure.scheme, pipe.automaton.patterns
-    every = list(oracle.segmentations(potentials, scheme.limits, scheme.forbidden))
-    scores = np.array([oracle.score(potentials, patterns, each) for each in every])
-    weights = np.exp(scores - scores.max())
-    result = {}
-    for segments, p in zip(every, (weights / weights.sum()).tolist()):
-        for span in entities(scheme, segments):
-            result[span] = result.get(span, 0.0) + p
-    return result
+def chances(pipe, doc):
+    return span_chances(pipe.structure, [doc], pipe.model.get_param("W"))
 
 
 def disjoint(spans):
@@ -69,7 +59,7 @@ def test_expected_f_is_the_best_set_of_spans_of_all(name, cost):
     for text in TEXTS:
         doc = nlp.make_doc(text)
         potentials = potentials_of(pipe, doc)
-        expected = chances(pipe, potentials) if len(doc) else {}
+        expected = chances(pipe, doc) if len(doc) else {}
         answer = ExpectedF(cost=cost).answer(potentials, pipe.automaton, pipe.structure.scheme)
         assert answer.possible.tolist() == [True]
         assert answer.log_partition == pytest.approx(
@@ -97,8 +87,8 @@ def test_expected_f_is_the_best_set_of_spans_of_all(name, cost):
 def test_candidates_are_all_spans_of_that_probability(name):
     nlp, pipe = unsure(name, seed=1)
     for text in TEXTS[:-1]:
-        potentials = potentials_of(pipe, nlp.make_doc(text))
-        expected = chances(pipe, potentials)
+        doc = nlp.make_doc(text)
+        potentials, expected = potentials_of(pipe, doc), chances(pipe, doc)
         scheme = pipe.structure.scheme
         found_spans = ExpectedF().candidates(potentials, pipe.automaton, scheme, 0.02)
         rows = zip(*(column.tolist() for column in found_spans.spans[1:]))
@@ -113,7 +103,7 @@ def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
     doc = nlp.make_doc(" Ada  \n likes")
     assert [token.is_space for token in doc] == [True, False, True, False]
     expected = {}
-    for (start, end, label), p in chances(pipe, potentials_of(pipe, doc)).items():
+    for (start, end, label), p in chances(pipe, doc).items():
         solid = [i for i in range(start, end) if not doc[i].is_space]
         if solid:
             span = solid[0], solid[-1] + 1, label
@@ -150,7 +140,7 @@ def test_scores_are_shown_and_the_threshold_holds():
     nlp, pipe = unsure("CRF, bio", decoder={**EXPECTED_F, "cost": 0.03}, threshold=0.1)
     for text in TEXTS:
         doc = nlp(text)
-        expected = chances(pipe, potentials_of(pipe, nlp.make_doc(text))) if text else {}
+        expected = chances(pipe, nlp.make_doc(text)) if text else {}
         scores = entity_scores(doc)
         spans = [(s.start, s.end, s.label_) for s in doc.ents]
         assert list(scores) == pytest.approx([expected[span] for span in spans], abs=1e-6)

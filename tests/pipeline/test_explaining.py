@@ -15,11 +15,9 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.pipeline import contrast
-from spacy_hocrf.pipeline.contrast import Contrast, departures
+from spacy_hocrf.pipeline.contrast import Contrast
 from spacy_hocrf.pipeline.predictor import Part
-from spacy_hocrf.types import CONTINUE, FIRST
 
 
 class Text(Enumerated):
@@ -356,11 +354,3 @@ def test_long_texts_are_explained_part_by_part(monkeypatch, trained):
     expected = pipe.explain(doc, span)
     monkeypatch.setattr(contrast, "MOST_TOKENS", 1)
     assert pipe.explain(doc, span).log_odds == close(expected.log_odds)
-
-
-def test_departures_of_a_segment():
-    scheme = make_scheme(["X"], encoding="segments", outside="token", limits=[0])
-    (first, later, after) = departures(scheme, scheme.allowed(np.array([0, 3])), (0, 0, 2, 2), "X")
-    assert (first[:, 1] == [0, 7, 7]).all()  # something else at token 0
-    assert (later[:, 1] == [7, 7 - CONTINUE, 7]).all()  # a beginning at 1
-    assert (after == [[7, 7], [7, 7], [0, 7 - FIRST]]).all()  # it goes on at 2

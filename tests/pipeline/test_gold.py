@@ -8,17 +8,17 @@ import numpy as np
 import oracle
 import pytest
 import spacy
+from component_oracle import scored
 from numpy.testing import assert_allclose
 from random_constraints import KEY, PROBLEMS, Constrained, keeps_text, random_texts
 from random_readings import KINDS
-from small_corpus import MODELS, examples, fit, untrained, words
+from small_corpus import MODELS, examples, fit, learner_of, untrained, words
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.pipeline.annotation import Annotation, TextConstraint
 from spacy_hocrf.pipeline.constrained_learning import TrainingRules
 from spacy_hocrf.pipeline.gold import Gold, _with_constraints
@@ -204,12 +204,8 @@ def initialized(*more, factory="hocrf", model=None, **settings):
 
 def scored_readings(pipe, doc, weights):
     """Spans and score of every segmentation of a text."""
-    batch, structure = TokenBatch([doc]), pipe.structure
-    compiled = structure.compile(structure.observe(batch), structure.allowed(batch))
-    potentials = compiled.potentials(structure.compiled.place_weights(weights))
-    scheme, patterns = structure.scheme, structure.patterns
-    every = oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden))
-    return [(oracle.decoded(scheme, s), oracle.score(potentials, patterns, s)) for s in every]
+    every = scored(pipe.structure, [doc], weights)
+    return [(oracle.decoded(pipe.structure.scheme, s), score) for s, score in every.items()]
 
 
 @pytest.mark.parametrize("name", COMPONENTS)
@@ -223,14 +219,14 @@ def test_the_objective_is_that_of_the_segmentations_that_agree(name):
     )
     pipe = nlp.get_pipe("hocrf")
     weights = np.random.default_rng(3).normal(size=pipe.structure.size) * 0.5
-    scored = scored_readings(pipe, data[-1].predicted, weights)
-    total, expected = np.logaddexp.reduce([score for _, score in scored]), 0.0
+    every = scored_readings(pipe, data[-1].predicted, weights)
+    total, expected = np.logaddexp.reduce([score for _, score in every]), 0.0
     for rows in (PARTLY, [(0, 2, "PERSON", "not")]):
-        right = [s for spans, s in scored if all(keeps_text(spans, *row, rows) for row in rows)]
-        assert 1 < len(right) < len(scored)
+        right = [s for spans, s in every if all(keeps_text(spans, *row, rows) for row in rows)]
+        assert 1 < len(right) < len(every)
         expected += total - np.logaddexp.reduce(right)
-    [shard] = [shard for shard in pipe._learner.shards() if shard.gold() is None]
-    known = pipe._learner.layout, pipe._learner.automaton, *[np.zeros(len(weights))] * 2
+    [shard] = [shard for shard in learner_of(pipe).shards() if shard.gold() is None]
+    known = learner_of(pipe).layout, learner_of(pipe).automaton, *[np.zeros(len(weights))] * 2
     both = [shard.only(0), shard.only(1)]
     for shards in ([shard], both):
         assert Objective(shards, *known)(weights)[0] == pytest.approx(expected, rel=1e-9)
@@ -250,8 +246,8 @@ def test_a_tagger_learns_from_them():
     example = told(nlp, *rows)
     nlp.initialize(lambda: [*examples(nlp), example])
     pipe = nlp.get_pipe("hocrf")
-    [shard] = [shard for shard in pipe._learner.shards() if shard.gold() is None]
-    labels = pipe._learner.scheme.labels
+    [shard] = [shard for shard in learner_of(pipe).shards() if shard.gold() is None]
+    labels = learner_of(pipe).scheme.labels
     allowed = [{labels[y] for y in np.flatnonzero(row)} for row in shard.observed.allowed]
     assert allowed == [{"WORD", "PUNCT"}, *[{"WORD", "NAME"}] * 3, {"NAME", "WORD", "PUNCT"}]
 
@@ -278,12 +274,12 @@ def test_training_asks_for_them_unless_it_is_told_otherwise():
 def test_documents_are_known_by_their_constraints_too():
     rows = [(0, 2, "PERSON", "not")]
     nlp, data = initialized(rows, rows, [(0, 2, "PLACE", "not")])
-    documents_ = nlp.get_pipe("hocrf")._learner.corpus.documents
+    documents_ = learner_of(nlp.get_pipe("hocrf")).corpus.documents
     assert [document.copies for document in documents_[-2:]] == [2, 1]
     assert documents_[-1].constraints == ((0, 2, "PLACE", "not"),)
     more = told(nlp, (0, 2, "PERSON", "inside"))
     nlp.update([*data, more], sgd=False)
-    assert len(nlp.get_pipe("hocrf")._learner.corpus.documents) == len(documents_) + 1
+    assert len(learner_of(nlp.get_pipe("hocrf")).corpus.documents) == len(documents_) + 1
 
 
 GOLD = ["B-PERSON", "L-PERSON", "O", "U-PLACE", "O"]
@@ -315,12 +311,12 @@ def test_what_contradicts_itself_names_the_text_and_the_tokens(name, rows, entit
     pipe = nlp.get_pipe("hocrf")
     with pytest.raises(ValueError, match=f"H243.*{which}"):
         nlp.update([bad], sgd=False)  # before there is a run
-    assert len(pipe._learner.corpus) == len(data)
+    assert len(learner_of(pipe).corpus) == len(data)
     nlp.update(data, sgd=False)
     with pytest.raises(ValueError, match=f"H243.*{which}"):
         for batch in ([bad], [], data):
             nlp.update(batch, sgd=False)
-    assert len(pipe._learner.corpus) == len(data)
+    assert len(learner_of(pipe).corpus) == len(data)
     assert nlp.update(data, sgd=False)["hocrf"] > 0
 
 
@@ -353,9 +349,9 @@ def test_batches_learn_from_them():
     rng = np.random.default_rng(6)
     weights = rng.normal(size=pipe.structure.size).astype(np.float32)
     pipe.model.set_param("W", weights)
-    scored = scored_readings(pipe, example.predicted, weights.astype(np.float64))
-    right = [s for spans, s in scored if all(keeps_text(spans, *row, PARTLY) for row in PARTLY)]
-    expected = np.logaddexp.reduce([score for _, score in scored]) - np.logaddexp.reduce(right)
+    every = scored_readings(pipe, example.predicted, weights.astype(np.float64))
+    right = [s for spans, s in every if all(keeps_text(spans, *row, PARTLY) for row in PARTLY)]
+    expected = np.logaddexp.reduce([score for _, score in every]) - np.logaddexp.reduce(right)
     scores, _ = pipe.model.begin_update([example.predicted])
     assert pipe.get_loss([example], scores)[0] == pytest.approx(expected, rel=1e-5)
     assert nlp.update([example], sgd=False)["hocrf"] > 0

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import FEATURES, documents, examples, untrained
+from small_corpus import FEATURES, documents, examples, learner_of, untrained
 from spacy.util import registry
 
 from spacy_hocrf.model.architectures import weights_of
@@ -18,14 +18,10 @@ def initialized(count=12, **settings):
     return nlp, data
 
 
-def learner_of(nlp):
-    return nlp.get_pipe("hocrf")._learner
-
-
 @pytest.mark.parametrize("folds, expected", [(2, 2), (5, 5), (50, 6)])
 def test_every_group_is_unseen_by_one_model_and_never_divided(folds, expected):
     nlp, _ = initialized()
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     known = learner.corpus.documents
     groups = [known[i : i + 2] for i in range(0, 12, 2)]
     seen = []
@@ -44,7 +40,7 @@ def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without
     losses = []
     for rests in (False, True):
         nlp, _ = initialized()
-        learner = learner_of(nlp)
+        learner = learner_of(nlp.get_pipe("hocrf"))
         for step in range(4):
             learner.step()
             if rests and step == 1:
@@ -57,7 +53,7 @@ def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without
 
 def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
     nlp, data = initialized()
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     known = learner.corpus.documents
     [(model, unseen), *_] = cross_fitted(
         learner, [[document] for document in known], folds=3, seed=1, steps=1000
@@ -76,7 +72,7 @@ def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
 
 def test_labels_and_limits_are_those_of_all_documents():
     nlp, _ = initialized()
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     known = learner.corpus.documents
     longest = max(end - start for d in known for start, end, _ in d.annotation.spans)
     long = [d for d in known if any(end - start == longest for start, end, _ in d.annotation.spans)]
@@ -89,7 +85,7 @@ def test_labels_and_limits_are_those_of_all_documents():
 
 def test_steps_are_those_of_the_trainer():
     nlp, _ = initialized()
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     groups = [[document] for document in learner.corpus.documents]
     before = np.array(learner.model.get_param("W"))
     for model, _ in cross_fitted(learner, groups, folds=2, seed=0, steps=3):
@@ -111,7 +107,7 @@ def test_the_weights_of_dense_scores_are_found_in_a_model_without_some_documents
     registry.misc.register("tests.Bias.v1", func=Bias)
     model = {"features": FEATURES, "scores": {"bias": {"@misc": "tests.Bias.v1"}}}
     nlp, _ = initialized(model=model)
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     learner.step()
     dense = weights_of(learner.model)[-learner.structure.n_dense :]
     assert len(dense) == 3 and dense.all()
@@ -123,6 +119,6 @@ def test_the_weights_of_dense_scores_are_found_in_a_model_without_some_documents
 
 def test_a_part_without_which_there_is_nothing_is_an_error():
     nlp, _ = initialized()
-    learner = learner_of(nlp)
+    learner = learner_of(nlp.get_pipe("hocrf"))
     with pytest.raises(ValueError, match="H080"):
         list(cross_fitted(learner, [learner.corpus.documents], folds=2, seed=0, steps=1))

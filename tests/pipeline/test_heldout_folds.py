@@ -1,11 +1,10 @@
 """Models of a part of the corpus, which settings are chosen with and the cost is learnt from."""
 
 from dataclasses import replace
-from itertools import product
 
 import numpy as np
 import pytest
-from small_corpus import examples, fit, untrained
+from small_corpus import ambiguous, examples, fit, learner_of, untrained
 
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.pipeline import choosing
@@ -20,23 +19,13 @@ AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
 MODEL = {"order": "auto"}
 
 
-def rows(count=24):
-    """Texts of three tokens, all different, in which the word is not always enough."""
-    words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
-    result = []
-    for i, (name, verb, number) in enumerate(list(words)[:: 72 // count][:count]):
-        label = "PLACE" if name == "Paris" or i % 5 == 0 else "PERSON"
-        result.append((f"{name} {verb} {number}", [(0, len(name), label)] if i % 3 else []))
-    return result
-
-
 def initialized(**settings):
     nlp = untrained(
         **{"decoder": EXPECTED_F, "trainer": AUTO, "model": {**MODEL, "order": 1}, **settings}
     )
-    data = examples(nlp, rows())
+    data = examples(nlp, ambiguous())
     nlp.initialize(lambda: data)
-    return nlp, nlp.get_pipe("hocrf")._learner, data
+    return nlp, learner_of(nlp.get_pipe("hocrf")), data
 
 
 @pytest.fixture
@@ -119,7 +108,7 @@ def test_folds_of_other_settings_or_another_corpus_are_not_used(trained):
     assert costs.learn_cost(learner, decoder, "hocrf") is not None and len(trained) == 5
     trained.clear()
     nlp, learner, _ = initialized()
-    more = examples(nlp, rows(72))
+    more = examples(nlp, ambiguous(72))
     nlp.update(more, sgd=None)
     assert costs.learn_cost(learner, decoder, "hocrf").documents > 24 and len(trained) == 5
 
@@ -159,9 +148,9 @@ def test_candidates_are_compared_by_their_own_loss_or_by_likelihood():
 
 def test_a_fold_that_has_rested_goes_on():
     nlp = untrained(trainer={**AUTO, "sigma": 1.0}, model={**MODEL, "order": 1})
-    data = examples(nlp, rows())
+    data = examples(nlp, ambiguous())
     nlp.initialize(lambda: data)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     documents = learner.corpus.documents
     losses = []
     for rests in (False, True):
@@ -220,11 +209,11 @@ def test_it_is_near_the_optimum_which_is_the_same():
 
 def test_training_begins_at_0_where_something_is_unknown():
     nlp = untrained(decoder=EXPECTED_F, trainer=AUTO, model={**MODEL, "order": 1})
-    data = examples(nlp, rows())
+    data = examples(nlp, ambiguous())
     unknown = data[-1].reference
     unknown.set_ents([], missing=[unknown[2:3]], default="outside")
     nlp.initialize(lambda: data)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     assert len(learner.folds) > 1 and not learner.weights.any()
 
 

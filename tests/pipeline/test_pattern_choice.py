@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 import spacy
-from small_corpus import FEATURES, documents, examples, fit, found, trained, untrained
+from small_corpus import documents, examples, fit, found, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.pipeline import schema
 from spacy_hocrf.pipeline import survey as surveying
-from spacy_hocrf.pipeline.persistence import _described
-from spacy_hocrf.types import CONST
 
 SEMI = {}
 RUNS = {**SEMI, "outside": "run"}
@@ -214,19 +212,3 @@ def test_a_model_with_a_longest_pattern_of_its_own_is_not_one_of_another_order()
     assert (
         untrained(model={**SEMI, "order": None}).from_bytes(data).get_pipe("hocrf").structure.ready
     )
-
-
-def test_a_label_pattern_is_saved_as_one_of_its_order():
-    nlp = initialized(**SEMI, order=2)
-    saved = _described(nlp.get_pipe("hocrf").structure.settings)["templates"]
-    assert [saved[name] for name in ("LABELS", "LABELS@1", "LABELS@2")] == [
-        {"order": k, "number": 0, "part": CONST, "width": 0} for k in range(3)
-    ]
-    assert not any("and up" in name for name in saved)
-
-
-def test_the_default_is_counts():
-    assert longer(initialized(**SEMI, order=2)) == longer(
-        initialized(**SEMI, order=2, patterns="counts")
-    )
-    assert FEATURES["@misc"] == "spacy-hocrf.Window.v1"

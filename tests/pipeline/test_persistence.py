@@ -15,6 +15,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    learner_of,
     trained,
     untrained,
     with_entities,
@@ -426,7 +427,7 @@ def test_an_unknown_label_in_update(nlp, trainer):
     with pytest.raises(ValueError, match=r"^\[H040\].*'FOOD'.*PERSON, PLACE"):
         own.update([*data, *examples(own, UNKNOWN)], sgd=None)
     assert own.get_pipe("hocrf").to_bytes() == before
-    assert len(own.get_pipe("hocrf")._learner.corpus) == 0
+    assert len(learner_of(own.get_pipe("hocrf")).corpus) == 0
     own.update(data, sgd=own.create_optimizer())
 
 

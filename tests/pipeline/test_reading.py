@@ -245,15 +245,6 @@ def test_tags_of_others_have_no_probability_and_scores_can_be_left_out():
     assert [token._.hocrf_score for token in plain] == [None] * 5
 
 
-def test_a_tagger_gives_the_distribution_of_every_tag():
-    nlp, words, tags = tagger(), WORDS, TAGS
-    reading = nlp.get_pipe("hocrf_tagger").reading(Doc(nlp.vocab, words=words))
-    chances = reading.tokens()
-    assert [reading.labels[y] for y in chances.argmax(axis=1)] == tags
-    assert_allclose(chances[:, -1], 0.0, atol=1e-12)
-    assert reading.expected_count("D") == pytest.approx(chances[:, reading.labels.index("D")].sum())
-
-
 ALL = {"select": "all", "threshold": 0.05}
 
 

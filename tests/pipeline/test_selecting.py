@@ -8,10 +8,10 @@ from functools import partial
 from itertools import product
 
 import numpy as np
-import oracle
 import pytest
 import spacy
-from small_corpus import documents, examples, fit, found, untrained
+from component_oracle import distribution
+from small_corpus import documents, examples, fit, found, learner_of, untrained
 from spacy.training import Example
 
 from spacy_hocrf.pipeline import selecting
@@ -65,8 +65,13 @@ def longer(pipe):
 
 
 def growth_of(pipe, sigma=1.0):
-    groups = sampled_groups(pipe._learner.corpus, sys.maxsize)
-    return Growth(pipe._learner, groups, LBFGSTrainer(sigma=sigma, threads=1), 2)
+    groups = sampled_groups(learner_of(pipe).corpus, sys.maxsize)
+    return Growth(learner_of(pipe), groups, LBFGSTrainer(sigma=sigma, threads=1), 2)
+
+
+def folds_of(growth):
+    """Models of halves of the corpus, with what each has learnt and what was held back."""
+    return [*zip(growth._models, growth._halves)]
 
 
 # The gains
@@ -74,17 +79,14 @@ def growth_of(pipe, sigma=1.0):
 
 def counts_by_enumeration(model, document, found):
     """How often each pattern is in the annotation, and in the mean of all segmentations."""
-    learner, structure = model.model, model.model.structure
-    tokens = learner.corpus.batch([document])
-    batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
-    potentials, scheme = batch.potentials(model.weights), learner.scheme
-    gold = tuple(known_segments(scheme, document.annotation))
-    every = list(oracle.segmentations(potentials, scheme.limits, set(scheme.forbidden)))
-    scores = np.array([oracle.score(potentials, structure.patterns, one) for one in every])
-    chances = np.exp(scores - np.logaddexp.reduce(scores))
-    return np.array(
-        [(fires(gold, z), sum(map(lambda p, s: p * fires(s, z), chances, every))) for z in found]
-    )
+    gold = tuple(known_segments(model.model.scheme, document.annotation))
+    every = distribution_of(model, document).items()
+    return np.array([(fires(gold, z), sum(p * fires(s, z) for s, p in every)) for z in found])
+
+
+def distribution_of(model, document):
+    tokens = model.model.corpus.batch([document])
+    return distribution(model.model.structure, tokens, model.weights)
 
 
 def fires(segments, pattern):
@@ -107,13 +109,13 @@ def test_gains_are_those_of_enumeration(model):
         gains = growth.gains(candidates)
         counts = sum(
             counts_by_enumeration(fold, document, candidates)
-            for fold, (learnt, held) in zip(growth._models, growth._halves)
+            for fold, (learnt, held) in folds_of(growth)
             for document in held
             if not {*learnt} & {*held}
         )
         agreed = sum(
-            np.array([*agreements(fold.model, pipe._learner, held, candidates).values()])
-            for fold, (_, held) in zip(growth._models, growth._halves)
+            np.array([*agreements(fold.model, learner_of(pipe), held, candidates).values()])
+            for fold, (_, held) in folds_of(growth)
         )
         expected = gains_of(*counts.T, np.full(len(counts), 0.3**-2.0), agreed)
         assert (agreed <= counts[:, 0]).all() and agreed.max() > 0
@@ -126,21 +128,15 @@ def test_gains_are_those_of_enumeration(model):
 
 def agreements_by_enumeration(model, document, found):
     """Of each pattern, places of the annotation times the probability that it is there."""
-    learner, structure = model.model, model.model.structure
-    tokens = learner.corpus.batch([document])
-    batch = structure.compile(structure.observe(tokens), structure.allowed(tokens))
-    potentials, scheme = batch.potentials(model.weights), learner.scheme
-    gold = tuple(known_segments(scheme, document.annotation))
-    every = list(oracle.segmentations(potentials, scheme.limits, set(scheme.forbidden)))
-    scores = np.array([oracle.score(potentials, structure.patterns, one) for one in every])
-    chances = np.exp(scores - np.logaddexp.reduce(scores))
+    gold = tuple(known_segments(model.model.scheme, document.annotation))
+    every = distribution_of(model, document)
     both = [[segment in one for segment in gold] for one in every]
     totals = np.zeros(len(found))
     for k, z in enumerate(found):
         places = [i for i in range(len(gold)) if tuple(y for *_, y in gold[i : i + len(z)]) == z]
         totals[k] = sum(
             chance * sum(all(same[i : i + len(z)]) for i in places)
-            for chance, same in zip(chances, both)
+            for chance, same in zip(every.values(), both)
         )
     return totals
 
@@ -155,10 +151,11 @@ def test_random_segmentations_agree_as_often_as_all_of_them_do(make, factory, mo
     growth = growth_of(pipe)
     growth.loss()
     found = [*longer_patterns(growth.labels(), (), 1), (0, 1, 1), (1, 0, 1), (0, 0, 0)]
-    fold, held = growth._models[0], growth._halves[0][1][:4]
+    (fold, (_, held)), *_ = folds_of(growth)
+    held = held[:4]
     monkeypatch.setattr("spacy_hocrf.pipeline.selecting.DRAWS", 5000)
-    agreed = agreements(fold.model, pipe._learner, held, found)
-    fold = Fold(pipe._learner, pipe._learner.corpus.documents, (), fold)  # knows these texts
+    agreed = agreements(fold.model, learner_of(pipe), held, found)
+    fold = Fold(learner_of(pipe), learner_of(pipe).corpus.documents, (), fold)  # knows these texts
     expected = sum(agreements_by_enumeration(fold, document, found) for document in held)
     # 5,000 draws of four texts: standard errors up to 0.03
     assert [*agreed.values()] == pytest.approx(expected.tolist(), abs=0.12)
@@ -272,7 +269,7 @@ def test_the_order_limits_the_patterns(order, longest):
 def test_sigma_is_chosen_before():
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
     _, pipe = initialized(cycles, "hocrf_tagger", trainer, **TAGS, patterns=greedy(0.5))
-    assert (pipe.choice.sigma,) == pipe._learner.trainer.sigma and pipe.choice.order == 2
+    assert (pipe.choice.sigma,) == learner_of(pipe).trainer.sigma and pipe.choice.order == 2
     trainer["sigma"] = pipe.choice.sigma
     same = initialized(cycles, "hocrf_tagger", trainer, **TAGS, patterns=greedy(0.5))[1]
     assert longer(pipe) == longer(same)
@@ -308,10 +305,10 @@ def test_threads_change_nothing():
 
 def test_the_learner_is_left_as_it_is():
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(0.5))
-    weights, patterns = pipe._learner.weights, pipe.structure.patterns
-    chosen = select(pipe._learner, pipe.trainer, 2, "hocrf")
+    weights, patterns = learner_of(pipe).weights, pipe.structure.patterns
+    chosen = select(learner_of(pipe), pipe.trainer, 2, "hocrf")
     assert [*chosen] == longer(pipe)
-    assert pipe.structure.patterns is patterns and (pipe._learner.weights == weights).all()
+    assert pipe.structure.patterns is patterns and (learner_of(pipe).weights == weights).all()
 
 
 # Kept

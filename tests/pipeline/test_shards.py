@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, untrained, words
+from small_corpus import documents, examples, learner_of, untrained, words
 from spacy.training import Example
 
 from spacy_hocrf.engine.objective import Objective
@@ -17,11 +17,15 @@ from spacy_hocrf.pipeline.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 
 
+def documents_of(shard):
+    return shard._documents
+
+
 def test_a_shard_that_has_rested_is_compiled_again():
     nlp = untrained()
     data = examples(nlp, documents(24))
     nlp.initialize(lambda: data)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     [shard] = learner.shards()
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     placed = learner.layout.place_weights(weights)
@@ -42,19 +46,19 @@ def test_copies_are_weighted_instead_of_repeated(monkeypatch, size, complete_onl
     some = examples(nlp, documents(6))
     data = [example for i, example in enumerate(some) for _ in range(2 * i + 1)] + [partial] * 6
     nlp.initialize(lambda: data)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     model = learner.structure, learner.corpus
     repeated = make_shards(*model, complete_only=complete_only)
     weighted = make_shards(*model, complete_only=complete_only, weighted=True)
-    expected = Counter(document.text for shard in repeated for document in shard._documents)
+    expected = Counter(document.text for shard in repeated for document in documents_of(shard))
     found = Counter()
     for shard in weighted:
-        assert len(set(map(id, shard._documents))) == len(shard._documents)
-        for document in shard._documents:
+        assert len(set(map(id, documents_of(shard)))) == len(documents_of(shard))
+        for document in documents_of(shard):
             found[document.text] += shard.copies
     assert found == expected
     assert found.total() == 36 + (0 if complete_only else 6)
-    assert sum(len(shard._documents) for shard in weighted) == 13 + (0 if complete_only else 2)
+    assert sum(len(documents_of(shard)) for shard in weighted) == 13 + (0 if complete_only else 2)
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     layout, nothing = learner.layout, np.zeros(len(weights))
     (loss, gradient), (once, other) = (
@@ -70,7 +74,7 @@ def test_the_objective_of_a_trainer_sees_each_text_once(trainer):
     nlp = untrained(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"})
     nlp.initialize(lambda: examples(nlp, documents(6)) * 8)
     shards = nlp.get_pipe("hocrf").objective().shards
-    assert [(shard.copies, len(shard._documents)) for shard in shards] == [(8, 6)]
+    assert [(shard.copies, len(documents_of(shard))) for shard in shards] == [(8, 6)]
 
 
 def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
@@ -81,13 +85,13 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
         for i in range(3)
     ]
     nlp.initialize(lambda: [*partial, *data])
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     whole, _ = learner.objective()(np.zeros(len(learner.structure.index)))
     monkeypatch.setattr("spacy_hocrf.pipeline.shards.SHARD_TOKENS", 9)
     assert SHARD_TOKENS > 9
     shards = make_shards(learner.structure, learner.corpus)
-    sizes = [[len(document) for document in shard._documents] for shard in shards]
-    complete = [[document.complete for document in shard._documents] for shard in shards]
+    sizes = [[len(document) for document in documents_of(shard)] for shard in shards]
+    complete = [[document.complete for document in documents_of(shard)] for shard in shards]
     lengths = list(chain.from_iterable(sizes))[:-3]
     assert lengths == sorted(lengths)
     assert [part for part in complete if not all(part)] == [[False] * 3]

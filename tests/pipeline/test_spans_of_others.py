@@ -225,16 +225,6 @@ def test_a_group_that_is_missing_everywhere_is_refused_after_an_epoch():
         nlp.update(data[-1:], sgd=optimizer)
 
 
-def test_groups_without_spans_are_there():
-    nlp = alone()
-    data = examples(nlp, ROWS)
-    optimizer = nlp.initialize(lambda: data)
-    for example in data:
-        example.predicted.spans["ruler"] = []
-    with pytest.warns(UserWarning, match=r"^\[W013\] doc.spans\['ruler'\] is empty in all"):
-        nlp.update(data, sgd=optimizer)
-
-
 def test_steps_of_the_loop_need_the_group_from_the_start():
     made = config("annotating_components")
     made["components"]["hocrf"]["trainer"] = {"@misc": "spacy-hocrf.SGD.v1"}

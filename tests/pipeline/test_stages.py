@@ -2,13 +2,13 @@
 encoder, and which weights stay.
 """
 
-from itertools import chain, combinations
+from itertools import chain
 
 import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, found
+from small_corpus import documents, examples, found, learner_of, reader_of
 from small_encoder import answers, learn, shared, stages, train_by_config
 from spacy.util import load_model_from_config
 
@@ -29,19 +29,28 @@ def many(count=30, **settings):
     return nlp, data, nlp.get_pipe("hocrf")
 
 
+def copies_of(pipe):
+    return pipe._copies
+
+
 def copies_and_parts(pipe):
-    return [(copy, documents) for copy, documents in pipe._copies._copies.values()]
+    copies = copies_of(pipe)
+    return [(copy, documents) for copy, documents in copies._copies.values()]
+
+
+def heads_of(learner):
+    return module._heads(learner)
 
 
 def outputs(learner):
     """What all heads make of each document, from the encoder itself."""
-    encoder, heads = learner.structure.settings.encoder, module._heads(learner)
+    encoder, heads = learner.structure.settings.encoder, heads_of(learner)
     return lambda document: encoder.predict([document.source]) @ heads
 
 
 def test_every_document_is_in_one_part_and_its_example_too():
     nlp, data, pipe = many()
-    corpus = pipe._learner.corpus
+    corpus = learner_of(pipe).corpus
     parts = corpus.parts(3)
     assert sorted(map(id, chain(*parts))) == sorted(map(id, corpus.documents))
     assert all(len(part) > 3 for part in parts)
@@ -61,7 +70,7 @@ def test_copies_begin_as_the_model_does_and_learn_from_what_is_not_in_their_part
     monkeypatch.setattr(module, "add_gradient_into", note)
     docs = [eg.predicted for eg in data]
     for copy, _ in copies_and_parts(pipe):
-        ours, its = (each.structure.settings.encoder for each in (pipe._learner, copy))
+        ours, its = (each.structure.settings.encoder for each in (learner_of(pipe), copy))
         assert its is not ours and copy.model.layers[0] is its
         assert_array_equal(its.predict(docs), ours.predict(docs))
     nlp.update(data, sgd=nlp.create_optimizer())
@@ -72,28 +81,18 @@ def test_copies_begin_as_the_model_does_and_learn_from_what_is_not_in_their_part
         assert not texts & {document.text for document in copy.corpus.documents}
 
 
-def test_copies_learn():
-    nlp, data, pipe = many()
-    learn(nlp, data, steps=3)
-    encoders = [copy.structure.settings.encoder for copy, _ in copies_and_parts(pipe)]
-    docs = [eg.predicted for eg in data]
-    rows = [encoder.predict(docs) for encoder in (*encoders, pipe.structure.settings.encoder)]
-    assert len(rows) == 4
-    assert not any(np.allclose(one, other) for one, other in combinations(rows, 2))
-
-
 def test_the_second_stage_goes_by_what_copies_say_of_texts_they_have_not_seen():
     nlp, data, pipe = many(epochs=2)
     learn(nlp, data, steps=2)
-    learner, parts = pipe._learner, copies_and_parts(pipe)
+    learner, parts = learner_of(pipe), copies_and_parts(pipe)
     expected = {id(d): outputs(copy)(d) for copy, part in parts for d in part}
     before = outputs(learner)
-    heads = module._heads(learner)
+    heads = heads_of(learner)
     differ = [not np.allclose(before(d), expected[id(d)]) for d in learner.corpus.documents]
     learn(nlp, data, steps=1)
     for document in learner.corpus.documents:
         assert_allclose(document.rows @ heads, expected[id(document)], atol=1e-6)
-    assert all(differ) and pipe._copies is None
+    assert all(differ) and copies_of(pipe) is None
     (shard, *_) = learner.shards()
     assert_allclose(
         shard.compiled.batch.dense[0].inputs,
@@ -110,15 +109,15 @@ def test_the_second_stage_does_not_ask_the_encoder_about_its_texts(monkeypatch):
 
     monkeypatch.setattr(pipe.structure.settings.encoder, "_func", asked)
     learn(nlp, data, steps=20)  # the cost of the decoder is learnt meanwhile
-    assert pipe._reader.cost is not None
+    assert reader_of(pipe).cost is not None
 
 
 def test_a_document_that_came_later_has_the_rows_of_the_encoder():
     nlp, data, pipe = many(epochs=1)
     learn(nlp, data, steps=2)
-    known, fresh = pipe._learner.corpus.documents[:2]
+    known, fresh = learner_of(pipe).corpus.documents[:2]
     fresh.rows = None
-    encoder = pipe._learner.structure.settings.encoder
+    encoder = pipe.structure.settings.encoder
     rows = known_rows(encoder, [fresh, known])
     assert_array_equal(rows[: len(fresh)], encoder.predict([fresh.source]))
     assert_array_equal(rows[len(fresh) :], known.rows)
@@ -128,7 +127,7 @@ def test_a_document_that_came_later_has_the_rows_of_the_encoder():
 def test_the_heads_are_multiplied_by_the_trust_and_stay():
     nlp, data, pipe = many(epochs=3, sigma="auto")
     learn(nlp, data, steps=3)
-    learner, before = pipe._learner, pipe._learner.weights
+    learner, before = learner_of(pipe), learner_of(pipe).weights
     learn(nlp, data, steps=1)
     after = learner.weights
     ratios = after[learner.heads] / before[learner.heads]
@@ -139,13 +138,13 @@ def test_the_heads_are_multiplied_by_the_trust_and_stay():
     assert pipe.choice.documents == 30 and learner.trainer.sigma == (pipe.choice.sigma,)
     loaded = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes()).get_pipe("hocrf")
     assert loaded.choice == pipe.choice
-    assert loaded._learner.trainer.after(5).sigma == (pipe.choice.sigma,)
+    assert learner_of(loaded).trainer.after(5).sigma == (pipe.choice.sigma,)
 
 
 @pytest.mark.parametrize("useful", [True, False])
 def test_an_encoder_is_trusted_if_it_helps_where_it_has_not_learnt(useful, monkeypatch):
     nlp, data, pipe = many(epochs=1, sigma=0.1)
-    learner, numbers = pipe._learner, np.random.default_rng(0)
+    learner, numbers = learner_of(pipe), np.random.default_rng(0)
     learn(nlp, data, steps=1)
     weights = learner.weights
     weights[learner.heads] = 0.0
@@ -230,7 +229,7 @@ def test_stages_in_spacy_train(tmp_path):
 def test_with_few_texts_the_encoder_is_trusted_and_sigma_is_1():
     nlp, data = stages(epochs=1, sigma="auto")
     learn(nlp, data, steps=1)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     before = learner.weights[learner.heads]
     learn(nlp, data, steps=1)
     assert_array_equal(learner.weights[learner.heads], before)
@@ -240,7 +239,7 @@ def test_with_few_texts_the_encoder_is_trusted_and_sigma_is_1():
 def test_the_loss_of_the_second_stage_is_that_of_weights_that_change():
     nlp, data, pipe = many(epochs=2)
     learn(nlp, data, steps=4)
-    learner = pipe._learner
+    learner = learner_of(pipe)
     weights, heads = learner.weights, learner.heads
     value, gradient = (np.copy(each) for each in learner.objective()(weights))
     pipe.set_trainer(LBFGSTrainer(sigma=3.0))
@@ -253,7 +252,7 @@ def test_the_loss_of_the_second_stage_is_that_of_weights_that_change():
 def test_models_of_the_second_stage_that_are_compared_have_its_heads():
     nlp, data, pipe = many(epochs=2)
     learn(nlp, data, steps=4)
-    learner = pipe._learner
+    learner = learner_of(pipe)
     other = learner.without(learner.corpus.documents[:10])
     assert_array_equal(other.weights[other.heads], learner.weights[learner.heads])
     assert not other.weights[~other.heads].any() and learner.weights[~learner.heads].any()
@@ -261,34 +260,28 @@ def test_models_of_the_second_stage_that_are_compared_have_its_heads():
 
 def test_without_folds_the_heads_keep_their_weights():
     nlp, data, pipe = many(epochs=1, folds=0)
-    assert pipe._copies is None
+    assert copies_of(pipe) is None
     learn(nlp, data, steps=1)
-    before = pipe._learner.weights
+    before = learner_of(pipe).weights
     learn(nlp, data, steps=5)
-    heads = pipe._learner.heads
-    assert_array_equal(pipe._learner.weights[heads], before[heads])
-    assert not np.array_equal(pipe._learner.weights, before)
+    heads = learner_of(pipe).heads
+    assert_array_equal(learner_of(pipe).weights[heads], before[heads])
+    assert not np.array_equal(learner_of(pipe).weights, before)
 
 
 def test_without_epochs_heads_are_trained_and_sigma_is_chosen():
     nlp, data, pipe = many(epochs=0, sigma="auto")
-    assert pipe._copies is None
+    assert copies_of(pipe) is None
     learn(nlp, data, steps=5)
-    assert pipe._learner.weights[pipe._learner.heads].any()
-    assert pipe.choice.sigma in pipe._learner.trainer.candidates
+    assert learner_of(pipe).weights[learner_of(pipe).heads].any()
+    assert pipe.choice.sigma in learner_of(pipe).trainer.candidates
 
 
 def test_a_shared_encoder_has_no_copies():
     nlp = shared({"@misc": "spacy-hocrf.Stages.v1", "epochs": 1})
     data = examples(nlp)
     nlp.initialize(lambda: data)
-    assert nlp.get_pipe("hocrf")._copies is None
-
-
-def test_the_lowest_is_found_before_the_losses_rise():
-    losses = {0.0: 3.0, 0.25: 2.0, 0.5: 2.0, 0.75: 4.0, 1.0: 0.0}
-    assert module._lowest(module.TRUSTS, losses.__getitem__) == 0.5
-    assert module._lowest([1.0], losses.__getitem__) == 1.0
+    assert copies_of(nlp.get_pipe("hocrf")) is None
 
 
 def test_a_corpus_of_one_text_trains():

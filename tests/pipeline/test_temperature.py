@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from small_corpus import MODELS, examples, trained
+from small_corpus import MODELS, examples, learner_of, trained
 from spacy.training import Example
 
 from spacy_hocrf.pipeline.temperature import HeldOut, scaled_weights
@@ -17,7 +17,7 @@ NEW = [
 
 
 def held_out(nlp, rows=NEW):
-    return HeldOut.of(nlp.get_pipe("hocrf")._learner, examples(nlp, rows))
+    return HeldOut.of(learner_of(nlp.get_pipe("hocrf")), examples(nlp, rows))
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import spacy
-from small_corpus import MODELS, documents, examples, fit, found, trained, untrained
+from small_corpus import MODELS, documents, examples, fit, found, learner_of, trained, untrained
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -126,7 +126,7 @@ def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fit(nlp, [*data, partial], steps=300)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     shards = make_shards(learner.structure, learner.corpus, complete_only=True)
     assert sum(len(shard._documents) for shard in shards) == len(data) == len(learner.corpus) - 1
     assert nlp.evaluate(data)["ents_f"] == 1.0

@@ -15,6 +15,7 @@ import numpy as np
 import oracle
 import pytest
 import spacy
+from component_oracle import distribution
 from numpy.testing import assert_allclose
 from small_corpus import (
     FEATURES,
@@ -22,6 +23,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    learner_of,
     objective_at_optimum,
     trained,
     untrained,
@@ -189,14 +191,10 @@ def test_repeated_documents_count(caplog):
 
 
 def oracle_loss(pipe, doc, agrees):
-    """log Z - log Z of the segmentations that agree, by enumeration."""
-    structure, scheme = pipe.structure, pipe.structure.scheme
-    batch = structure.compile(structure.observe([doc]), structure.allowed([doc]))
-    potentials = batch.potentials(pipe.model.get_param("W").astype(np.float64))
-    every = list(oracle.segmentations(potentials, scheme.limits, frozenset(scheme.forbidden)))
-    scores = [oracle.score(potentials, structure.patterns, segmentation) for segmentation in every]
-    kept = [score for score, s in zip(scores, every) if agrees(oracle.decoded(scheme, s))]
-    return math.log(math.fsum(map(math.exp, scores))) - math.log(math.fsum(map(math.exp, kept)))
+    """- log of the probability of the segmentations that agree, by enumeration."""
+    every = distribution(pipe.structure, [doc], pipe.model.get_param("W"))
+    agreeing = (p for s, p in every.items() if agrees(oracle.decoded(pipe.structure.scheme, s)))
+    return -math.log(math.fsum(agreeing))
 
 
 def loss_of(pipe, example):
@@ -303,11 +301,11 @@ def test_empty_annotation_is_all_outside_and_none_is_missing(factory, empty):
     assert loss_of(pipe, Example.from_dict(doc, {})) == pytest.approx(0.0, abs=1e-12)
     outside = loss_of(pipe, Example.from_dict(doc, empty))
     assert outside == pytest.approx(oracle_loss(pipe, doc, lambda spans: spans == []), rel=1e-9)
-    before = len(pipe._learner.corpus)
+    before = len(learner_of(pipe).corpus)
     pipe.update([Example.from_dict(nlp.make_doc("Something else"), {})])
-    assert len(pipe._learner.corpus) == before
+    assert len(learner_of(pipe).corpus) == before
     pipe.update([Example.from_dict(nlp.make_doc("Something else"), empty)])
-    assert len(pipe._learner.corpus) == before + 1
+    assert len(learner_of(pipe).corpus) == before + 1
 
 
 def test_partial_tags_are_marginalised_out():
@@ -344,7 +342,7 @@ def test_with_nothing_but_entities_known_there_is_still_an_outside_label():
 
 def first_tags(nlp):
     """Tags of the first tokens of all documents of the corpus."""
-    corpus = nlp.get_pipe("hocrf")._learner.corpus
+    corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     return {
         nlp.vocab.strings[int(corpus.batch([document]).column("TAG")[0])]
         for document in corpus.documents
@@ -374,7 +372,7 @@ def test_changed_features_replace_the_document():
     assert pipe.run is run
     pipe.update(tagged("B"))
     assert pipe.run is not run
-    assert len(pipe._learner.corpus) == 10
+    assert len(learner_of(pipe).corpus) == 10
     assert first_tags(nlp) == {"B"}
 
 
@@ -389,7 +387,7 @@ def images(nlp, numbers):
 def first_values(nlp):
     return sorted(
         float(document.source.real[0][0, 0])
-        for document in nlp.get_pipe("hocrf")._learner.corpus.documents
+        for document in learner_of(nlp.get_pipe("hocrf")).corpus.documents
     )
 
 
@@ -407,8 +405,8 @@ def test_equal_texts_with_different_features_are_different_documents(drawn):
     drawn.initialize(lambda: images(drawn, [1, 2, 2, 3]))
     pipe = drawn.get_pipe("hocrf")
     assert first_values(drawn) == [1, 2, 3]
-    assert [document.copies for document in pipe._learner.corpus.documents] == [1, 2, 1]
-    assert len(pipe._learner.corpus) == 4
+    assert [document.copies for document in learner_of(pipe).corpus.documents] == [1, 2, 1]
+    assert len(learner_of(pipe).corpus) == 4
     pipe.update(images(drawn, [3, 1]))
     run = pipe.run
     for batch in minibatch(images(drawn, [1, 2, 2, 3]), 3):
@@ -435,9 +433,11 @@ def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(draw
             pipe.update(batch)
         assert first_values(drawn) == sorted(numbers)
     pipe.update(images(drawn, [7, 10]))  # what is seen unchanged is not replaced
-    assert 7 in first_values(drawn) and 10 in first_values(drawn) and len(pipe._learner.corpus) == 3
+    assert (
+        7 in first_values(drawn) and 10 in first_values(drawn) and len(learner_of(pipe).corpus) == 3
+    )
     pipe.update(images(drawn, [11, 12, 13, 14]))  # no more than there were
-    assert len(pipe._learner.corpus) == 3
+    assert len(learner_of(pipe).corpus) == 3
 
 
 @pytest.mark.filterwarnings("ignore:.*W013")  # what comes later, by hand
@@ -504,7 +504,7 @@ def test_features_that_are_not_numbers(when):
         )
     assert pipe.to_bytes() == before
     if when == "update":
-        assert len(pipe._learner.corpus) == len(data)
+        assert len(learner_of(pipe).corpus) == len(data)
         pipe.update(data)
 
 

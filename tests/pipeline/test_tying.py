@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import MODELS, documents, examples, fit, trained, untrained, words
+from small_corpus import MODELS, documents, examples, fit, learner_of, trained, untrained, words
 from spacy.training import Example
 
 from spacy_hocrf.pipeline import shards
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer, TiedRun
 
 EXACT = LBFGSTrainer(sigma=10.0, gradient_tolerance=1e-9, improvement_tolerance=1e-14)
-
-
-def learner_of(nlp):
-    return nlp.get_pipe("hocrf")._learner
 
 
 def optimum(learner, trainer=EXACT, start=None):
@@ -24,6 +20,10 @@ def optimum(learner, trainer=EXACT, start=None):
     return run.weights, run.loss
 
 
+def n_variables(run):
+    return len(run._optimiser.x)
+
+
 @pytest.fixture(params=MODELS)
 def learner(request):
     factory, model = MODELS[request.param]
@@ -32,16 +32,16 @@ def learner(request):
     partial = Example.from_dict(words(nlp, "Emmy", "slept"), {"entities": ["U-PERSON", "-"]})
     data += [partial] if factory == "hocrf" else []
     nlp.initialize(lambda: data)
-    return learner_of(nlp)
+    return learner_of(nlp.get_pipe("hocrf"))
 
 
 def test_the_objective_of_tied_weights_is_that_of_all(learner):
     run, rng = EXACT.begin(learner), np.random.default_rng(0)
     assert isinstance(run, TiedRun)
     tied, mean = run._tied, run._mean
-    assert len(run._optimiser.x) < shards.ENOUGH * len(learner.weights)
+    assert n_variables(run) < shards.ENOUGH * len(learner.weights)
     value = EXACT.objective(learner)
-    for v in rng.normal(size=(3, len(run._optimiser.x))):
+    for v in rng.normal(size=(3, n_variables(run))):
         weights = tied.outside(v, mean)
         loss, gradient = value(weights)
         own, slope = run._value(v)
@@ -63,7 +63,7 @@ def test_a_prior_around_loaded_weights_stays_around_them():
     """They are not alike where features are: the differences stay."""
     nlp = trained()
     loaded = untrained().from_bytes(nlp.to_bytes())
-    learner, rng = learner_of(loaded), np.random.default_rng(1)
+    learner, rng = learner_of(loaded.get_pipe("hocrf")), np.random.default_rng(1)
     loaded.update(examples(loaded, documents(3)), sgd=loaded.create_optimizer())
     learner._loaded_weights = rng.normal(size=len(learner.weights))
     trainer = LBFGSTrainer(sigma=1.0, prior="loaded", adapt_sigma=0.3, gradient_tolerance=1e-9)
@@ -76,7 +76,8 @@ def test_a_prior_around_loaded_weights_stays_around_them():
     assert_allclose(run.loss, loss, rtol=1e-7)
     assert_allclose(run.weights, weights, atol=1e-3)
     run = trainer.begin(learner)
-    assert_array_equal(run._tied.outside(run._tied.inside(run._mean), run._mean), run._mean)
+    tied, mean = run._tied, run._mean
+    assert_array_equal(tied.outside(tied.inside(mean), mean), mean)
 
 
 def test_what_new_documents_tell_apart_is_told_apart():
@@ -85,11 +86,11 @@ def test_what_new_documents_tell_apart_is_told_apart():
     nlp.initialize(lambda: few)
     fit(nlp, few)
     pipe = nlp.get_pipe("hocrf")
-    before = len(pipe.run._optimiser.x)
+    before = n_variables(pipe.run)
     pipe.set_trainer(EXACT)
     fit(nlp, all_of_them, 400)
-    assert len(pipe.run._optimiser.x) > before
-    _, loss = optimum(learner_of(nlp))
+    assert n_variables(pipe.run) > before
+    _, loss = optimum(learner_of(nlp.get_pipe("hocrf")))
     assert_allclose(pipe.run.loss, loss, rtol=1e-8)
 
 
@@ -99,7 +100,7 @@ def test_all_weights_are_there_where_tying_costs_memory_or_saves_little(monkeypa
     nlp = untrained()
     data = examples(nlp)
     nlp.initialize(lambda: data)
-    run, learner = EXACT.begin(learner_of(nlp)), learner_of(nlp)
+    run, learner = EXACT.begin(learner_of(nlp.get_pipe("hocrf"))), learner_of(nlp.get_pipe("hocrf"))
     assert type(run) is LBFGSRun
     weights = np.random.default_rng(0).normal(size=len(learner.weights))
     (own, slope), (loss, gradient) = run._value(weights), EXACT.objective(learner)(weights)

@@ -68,13 +68,6 @@ def test_other_features_are_not_the_same_problem(load, corpora, peer):
         load("checks").agree_with_crfsuite(nlp, peer)
 
 
-def test_another_corpus_has_another_loss(load, corpora, peer):
-    sentences = corpora.chunks()
-    nlp = load("models").crf([*sentences, sentences[0]], 1)
-    with pytest.raises(load("checks").NotTheSame):
-        load("checks").agree_with_crfsuite(nlp, peer)
-
-
 def test_another_length_has_another_number_of_segmentations(load, corpora):
     sentences = corpora.references()
     lengths = [len(words) for words, _ in sentences]
@@ -120,24 +113,6 @@ def test_crfsuite_stops_after_each_iteration_and_counts_its_evaluations(load, co
     assert training.step(1) == 0
 
 
-def test_sides_take_turns_and_the_least_time_counts(load):
-    now, order = [0.0], []
-
-    def side(name, times):
-        def work():
-            order.append(name)
-            now[0] += times.pop(0)
-            return 2
-
-        return lambda: work
-
-    sides = {"a": side("a", [5.0, 3.0, 4.0]), "b": side("b", [1.0, 2.0, 8.0])}
-    assert load("measure").take_turns(sides, 3, clock=lambda: now[0]) == {"a": 1.5, "b": 0.5}
-    assert order == ["a", "b"] * 3
-    with pytest.raises(ValueError, match="b has come to its end"):
-        load("measure").take_turns({"b": lambda: lambda: 0}, 1)
-
-
 def test_a_users_features_are_as_many_as_our_observations(load, corpora):
     models, bars = load("models"), load("default_bars")
     sentences = corpora.chunks()
@@ -150,59 +125,9 @@ def test_a_users_features_are_as_many_as_our_observations(load, corpora):
         bars.agree_in_observations(fewer, sentences)
 
 
-def test_a_user_writes_what_is_around_a_word_and_how_it_is_written(load):
-    first, second, third = load("user_features").features(["Mr.", "U2", "x-rayed"])
-    assert " ".join(first) == (
-        "bias w0=mr. w-1=<edge> w+1=u2 s0=Xx. s-1=<edge> s+1=Xd s+2=x-xxxx p1=m e1=. p2=mr e2=r. "
-        "p3=mr. e3=mr. f=title f=period f-1=<edge>|title,period f+1=title,period|upper,title,a_digit"
-    )
-    assert {"s-2=<edge>", "s+2=<edge>", "f=upper", "f=a_digit"} < set(second)
-    assert {"s-2=Xx.", "w+1=<edge>", "p4=x-ra", "e4=ayed", "f=hyphen"} < set(third)
-    assert load("user_features").features([]) == []
-
-
-def test_latency_has_percentiles_of_the_texts_and_the_least_of_the_rounds(load, monkeypatch):
-    measure = load("measure")
-    now, slower = [0.0], iter([1.0, 1.0, 1.0, 9.0, 2.0, 2.0, 2.0, 2.0])
-    monkeypatch.setattr(measure.time, "process_time", lambda: now[0])
-
-    def process(text):
-        now[0] += next(slower)
-
-    found = measure.latencies({"a": process}, ["one", "two", "three", "four"], (50, 100), 2)
-    assert found == {"a": [1.0, 2.0]}
-
-
 def test_punctuation_labels_are_those_of_the_released_code(load):
     labels = "O O . . O , O O ? O".split()
     assert load("corpora").mark_first_words(labels) == "O-. O . .-. O-, , O-? O ? O".split()
-
-
-def test_long_stretches_are_cut_and_documents_are_long_enough(load, corpora):
-    module, columns = load("corpora"), load("common.columns")
-    assert columns.runs("aaaab", longest=3) == [(0, 3, "a"), (3, 4, "a"), (4, 5, "b")]
-    assert columns.chunks_of(["B-x", "I-x", "B-x", "O", "I-y"]) == [
-        (0, 2, "x"),
-        (2, 3, "x"),
-        (4, 5, "y"),
-    ]
-    sentences = corpora.references()
-    documents = module.concatenate(sentences, 400)
-    assert min(len(words) for words, _ in documents) >= 400
-    assert sum(len(words) for words, _ in documents) == sum(len(words) for words, _ in sentences)
-
-
-def test_copies_of_a_corpus_share_no_word(load):
-    module = load("corpora")
-    sentences = [module.Sentence(["a", "b"], ["x", "y"]), module.Sentence(["c"], ["x"])]
-    copies = module.altered_copies(sentences, 3)
-    assert copies == [
-        *sentences,
-        (["aa", "ba"], ["x", "y"]),
-        (["ca"], ["x"]),
-        (["ab", "bb"], ["x", "y"]),
-        (["cb"], ["x"]),
-    ]
 
 
 CONLLU = """\
@@ -252,54 +177,6 @@ def test_rarer_label_patterns_have_no_weight(load, corpora):
         for least in (1, 2, 10)
     ]
     assert pairs[0] > pairs[1] > pairs[2] > 0
-
-
-def test_a_plot_has_the_points_that_were_measured(load):
-    pytest.importorskip("matplotlib")
-    plots, results = load("plots"), load("results")
-    systems = [
-        vars(results.System("spacy-hocrf", "order 1", 90.0, 4e5, 30.0)),
-        vars(results.System("spacy-hocrf", "order 2", 91.0, 3e5, 50.0)),
-        vars(results.System("ner", "1 pass", 88.0, 2e4, 40.0)),
-    ]
-    left, right = plots.draw_systems([{"systems": systems}, {}]).axes
-    assert [line.get_xydata().tolist() for line in left.lines] == [
-        [[4e5, 90.0], [3e5, 91.0]],
-        [[2e4, 88.0]],
-    ]
-    assert right.lines[0].get_xydata().tolist() == [[30.0, 90.0], [50.0, 91.0]]
-    cases = [(4, 10, 1.0), (9, 60, 3.0), (9, 20, 2.0)]
-    costs = [vars(results.Cost(labels, pairs, micro / 1e6)) for labels, pairs, micro in cases]
-    left, right = plots.draw_labels([{"costs": costs}]).axes
-    assert left.lines[0].get_xydata().ravel() == pytest.approx([4, 1, 9, 3])
-    assert right.lines[0].get_xydata().ravel() == pytest.approx([20, 2, 60, 3])
-
-
-@pytest.mark.parametrize(
-    "value, at_least, expected",
-    [
-        (0.2, False, "aim"),
-        (0.4, False, "must"),
-        (0.6, False, "**missed**"),
-        (0.6, True, "aim"),
-        (None, False, ""),
-    ],
-)
-def test_verdict_says_whether_a_bar_is_reached(load, value, at_least, expected):
-    row = {"value": value, "must": 0.5, "aim": 0.25 if not at_least else 0.55, "at_least": at_least}
-    assert load("report").verdict(row) == expected
-
-
-def test_results_from_two_machines_are_named_as_such(load, capsys):
-    results = [
-        {"bar": str(bar), "machine": {"CPU": "other" if bar == 4 else "one", "load average": "1"}}
-        for bar in (1, 2, 2, 4, 6, 7, 8)
-    ]
-    assert load("report").machine_rows(results) == [
-        ("CPU", "one (bars 1 to 2, 6 to 8), other (bar 4)"),
-        ("load average", "1"),
-    ]
-    assert "not of one machine" in capsys.readouterr().out
 
 
 @pytest.fixture(scope="module")

@@ -1,12 +1,8 @@
 """What the projects share: results as lines, tables, and plots that cost nothing but themselves."""
 
 import ast
-import json
-import subprocess
-import sys
 
 import pytest
-import srsly
 from project_checks import PROJECTS, check_declarations
 
 LOADS = ()
@@ -76,29 +72,6 @@ def test_a_plot_that_cannot_be_drawn_costs_no_table(common, tmp_path, capsys):
     assert capsys.readouterr().out == (tmp_path / "results.md").read_text() == "# Title\n"
 
 
-def test_a_report_ends_well_without_matplotlib(tmp_path):
-    """As a command of a project, in a process of its own."""
-    (tmp_path / "results.jsonl").write_text(
-        json.dumps({"what": "CRF", "k": 1, "order": 1, "noise": 1, "size": 1, "accuracy": 50.0})
-        + '\n{"what": "ceiling", "k": 1, "noise": 1, "accuracy": 75.0, "draw": 0}\n'
-    )
-    code = (
-        "import runpy, sys\nsys.modules['matplotlib'] = None\n"
-        "sys.argv = sys.argv[1:]\nrunpy.run_path(sys.argv[0], run_name='__main__')"
-    )
-    script = PROJECTS / "synthetic" / "scripts" / "report.py"
-    arguments = [script, tmp_path / "results.jsonl", tmp_path / "results.md"]
-    done = subprocess.run(
-        [sys.executable, "-X", "utf8", "-c", code, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        encoding="utf8",
-    )
-    assert done.returncode == 0, done.stderr
-    assert "spacy-hocrf[benchmark]" in done.stdout and "75.00 ± 0.00" in done.stdout
-    assert "75.00 ± 0.00" in (tmp_path / "results.md").read_text(encoding="utf8")
-
-
 def test_ratios_of_nothing_are_zero(common):
     ratios = common("scores").ratios
     assert ratios(2, 4, 5) == {"p": 0.5, "r": 0.4, "f": pytest.approx(4 / 9)}
@@ -133,29 +106,3 @@ def test_no_script_needs_matplotlib_before_it_draws(path):
 )
 def test_project_declares_what_it_uses(name):
     check_declarations(name)
-
-
-@pytest.mark.parametrize(
-    "name", sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
-)
-def test_commands_run_again_when_what_they_share_changes(name):
-    """A script that imports from common/ has these files among the deps of its commands."""
-    folder = PROJECTS / name
-    for command in srsly.read_yaml(folder / "project.yml")["commands"]:
-        deps = set(command.get("deps", ()))
-        for script in [path for path in deps if path.endswith(".py") and "scripts/" in path]:
-            for module in shared_by(folder / script):
-                assert f"../common/{module}.py" in deps, f"{command['name']}: {script}"
-
-
-def shared_by(path):
-    """Modules of common/ that a script imports, and those that they import."""
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-        if isinstance(node, ast.ImportFrom):
-            package, _, module = (node.module or "").partition(".")
-            if package == "common":
-                found |= {module} if module else {alias.name for alias in node.names}
-            elif node.level:
-                found.add(node.module)
-    return found.union(*(shared_by(PROJECTS / "common" / f"{module}.py") for module in found))

@@ -3,7 +3,6 @@ peers, the results file, and the report on results that are made up.
 """
 
 import json
-from collections import Counter
 from itertools import chain
 from pathlib import Path
 
@@ -253,11 +252,6 @@ def test_candidates_change_a_part_of_the_default_config(monkeypatch, load):
     assert systems.CANDIDATES["order-2"] == {"model": {"order": 2}}, "nothing was merged into it"
 
 
-def test_an_unknown_system_is_refused_with_the_known_ones(load):
-    with pytest.raises(ValueError, match=r"'order-9'.*crfsuite.*order-2"):
-        load("systems").make_system("order-2+order-9")
-
-
 def test_ours_learns_until_its_training_stops(load, flights):
     predict, said = load("systems").make_system("default").train(flights)
     assert predict([text.words for text in flights]) == [text.spans for text in flights]
@@ -295,32 +289,6 @@ def test_the_entity_recognizer_reads_the_texts_own_tokens(peers, flights, tmp_pa
     for part, wanted in (("train", some), ("dev", some[:2])):
         read = [[token.text for token in eg.x] for eg in corpora[part](spacy.blank("en"))]
         assert read == [text.words for text in wanted]
-
-
-def test_features_of_a_word_are_those_that_everybody_writes_down(peers):
-    first, *_, last = peers.features(["In", "1984,", "New-York"])
-    assert set(first) == {
-        *("bias", "word=In", "title", "prefix=i", "prefix=in", "suffix=n", "suffix=in"),
-        *("outside[-2]", "outside[-1]", "lower[0]=in", "lower[1]=1984,", "lower[2]=new-york"),
-        *("shape[0]=Xx", "shape[1]=dddd,", "shape[2]=Xxx-Xxxx"),
-        *("pair[0]=in 1984,", "pair[1]=1984, new-york"),
-    }
-    assert {"hyphen", "title", "suffix=york", "prefix=new-"} <= set(last)
-    assert "pair[-1]=1984, new-york" in last and not [f for f in last if f.startswith("pair[0]")]
-    assert max(Counter(first).values()) == 1
-
-
-@pytest.mark.parametrize(
-    "word, names",
-    [
-        ("1984", ["digits", "has digit", "no letter"]),
-        ("B2B", ["has digit", "upper", "title"]),
-        ("...", ["no letter"]),
-        ("so", ["lower"]),
-    ],
-)
-def test_flags_tell_digits_and_case(peers, word, names):
-    assert peers.flags(word) == names
 
 
 def test_touching_spans_of_one_label_stay_apart_in_tags(peers, load):
@@ -387,22 +355,6 @@ def test_what_was_cut_off_is_computed_again(load, corpora, tmp_path):
     assert [line["task"] for line in again] == ["cora", "gum"]
 
 
-def test_the_first_draws_of_all_tasks_come_first(load, corpora):
-    wanted = list(load("run").jobs(corpora, ["4", "all"], ["a", "b"], 2))
-    assert [job[:3] for job in wanted[::2]] == [
-        *(("cora", "4", 0), ("gum", "4", 0), ("cora", "all", 0), ("gum", "all", 0)),
-        *(("cora", "4", 1), ("gum", "4", 1)),
-    ]
-    assert [job[3] for job in wanted] == ["a", "b"] * 6
-
-
-def test_without_the_corpora_it_says_what_to_set(load, monkeypatch, capsys):
-    monkeypatch.delenv("HOCRF_DATA", raising=False)
-    with pytest.raises(SystemExit):
-        load("run").main()
-    assert "HOCRF_DATA" in capsys.readouterr().out
-
-
 # -------------------- the report
 
 
@@ -463,46 +415,12 @@ def test_rows_have_means_and_differences_on_common_draws(report):
     ]
 
 
-def test_mean_differences_are_by_peer_and_size(report):
-    rows = [row for row in report if row[0] in ("crfsuite", "ner")]
-    # of +0 and +20: 10 ± 12.7062 · 10, Student's t of one degree of freedom
-    assert rows[:2] == [
-        ["crfsuite", size, "2", "+10.00", "-117.06 to +137.06", "1 of 2", "+0.00", "cora, 100"]
-        for size in ("100", "any number")
-    ]
-    assert [row[:4] for row in rows[2:]] == [
-        ["ner", "100", "1", "+90.00"],
-        ["ner", "any number", "1", "+90.00"],
-    ]
-
-
 def test_candidates_are_judged_by_the_rule(report):
     rows = [row for row in report if row[0] in ("order-2", "sigma-3")]
     assert [[*row[:3], *row[4:]] for row in rows] == [
         ["order-2", "2", "+10.00", "1 of 2", "+0.00", "cora", "3.00 ×", "better", "+10.00", ""],
         ["sigma-3", "1", "-10.00", "0 of 1", "-10.00", "cora", "1.00 ×", "no", "-10.00", ""],
     ]
-
-
-def test_a_candidate_with_one_bad_task_is_not_better(load):
-    report, differences = load("report"), load("differences")
-    lines = [
-        result(task, "100", 0, system, right)
-        for task, system, right in (
-            *(("cora", "default", 5), ("cora", "order-2", 9)),
-            *(("gum", "default", 5), ("gum", "order-2", 4)),
-        )
-    ]
-    rows = differences.by_row(lines, "dev")
-    suite = report.Suite("dev", "default", [], ["order-2"], rows)
-    assert [row[8] for row in report.candidate_rows(suite)] == ["no"]
-
-
-def test_a_part_without_results_is_refused(load, tmp_path, capsys):
-    (tmp_path / "results.jsonl").write_text(json.dumps(MADE_UP[0]) + "\n", encoding="utf8")
-    with pytest.raises(SystemExit):
-        load("report").main(tmp_path / "results.jsonl", tmp_path / "x.md", part="test")
-    assert "test parts" in capsys.readouterr().out
 
 
 def test_rows_of_one_task_do_not_make_the_interval_narrower(load):

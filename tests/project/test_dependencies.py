@@ -2,9 +2,7 @@
 their features.
 """
 
-import io
 import json
-import tarfile
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -13,7 +11,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from project_checks import table_rows
-from typer import BadParameter
 
 PROJECT = Path(__file__).parents[2] / "project" / "dependencies"
 LOADS = ("dependencies",)
@@ -98,71 +95,6 @@ def test_windows_keep_to_the_annotated_part(logs):
     )
 
 
-def test_links_have_the_later_message_first(logs, tmp_path):
-    path = tmp_path / "links.txt"
-    path.write_text("2 3 -\n5 4 -\n", encoding="utf8")
-    assert logs.read_links(path).tolist() == [[3, 2], [5, 4]]
-
-
-def test_the_grid_has_a_vertex_for_each_earlier_message_and_the_message_itself(grid):
-    found = grid.make_grid(3)
-    assert list(zip(found.source.tolist(), found.target.tolist())) == [
-        (0, 0),
-        (1, 0),
-        (1, 1),
-        (2, 0),
-        (2, 1),
-        (2, 2),
-    ]
-    assert found.edges.tolist() == [[0, 1], [1, 2], [1, 3], [2, 4], [3, 4], [4, 5]]
-    assert found.vertical.tolist() == [True, False, True, True, False, False]
-    assert found.row_edges.tolist() == [[1, 2], [3, 4], [4, 5]]
-
-
-@pytest.mark.parametrize("size", [0, 1, 2, 5])
-def test_triples_are_all_pairs_of_edges_that_share_a_vertex(grid, size):
-    found = grid.make_grid(size)
-    edges = [set(edge) for edge in found.edges.tolist()]
-    pairs = [one | other for k, one in enumerate(edges) for other in edges[:k] if one & other]
-    assert sorted(map(sorted, pairs)) == sorted(sorted(triple) for triple in found.triples.tolist())
-    for triple, shape in zip(found.triples, found.shapes):
-        for end, step in zip(triple[1:], grid.SHAPES[shape]):
-            down, right = grid.STEPS[step]
-            assert (found.source[end], found.target[end]) == (
-                found.source[triple[0]] + down,
-                found.target[triple[0]] + right,
-            )
-
-
-def test_the_instance_scores_every_assignment_by_its_tables(grid):
-    found = grid.make_grid(3)
-    random = np.random.default_rng(0)
-    scores, edges, triples = (
-        random.normal(size=6),
-        random.normal(size=(6, 4)),
-        random.normal(size=(len(found.triples), 8)),
-    )
-    instance = found.instance(scores, (edges, triples))
-    for assignment in product((0, 1), repeat=6):
-        y = np.array(assignment, dtype=np.int32)
-        expected = scores @ y
-        expected += sum(table[2 * y[a] + y[b]] for table, (a, b) in zip(edges, found.edges))
-        expected += sum(
-            table[4 * y[a] + 2 * y[b] + y[c]] for table, (a, b, c) in zip(triples, found.triples)
-        )
-        assert instance.score(y) == pytest.approx(expected, abs=1e-12)
-
-
-def test_without_tables_the_vertices_are_independent(grid):
-    instance = grid.make_grid(2).instance(np.array([1.0, -1.0, 2.0]), ())
-    assert instance.unary.tolist() == [0, 1, 0, -1, 0, 2] and len(instance.weights) == 0
-
-
-def test_links_are_the_vertices_in_state_1(grid):
-    links = grid.make_grid(3).links(np.array([1, 0, 0, 1, 0, 1], dtype=np.int32))
-    assert np.argwhere(links).tolist() == [[0, 0], [2, 0], [2, 2]]
-
-
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_every_value_belongs_to_its_section(features, windows, order):
     layout = features.sections(order)
@@ -178,12 +110,6 @@ def test_every_value_belongs_to_its_section(features, windows, order):
                 and (values < section.n_values).all()
             )
         assert_array_equal(observed.grid.links(observed.gold), window.links)
-
-
-def test_sections_of_a_smaller_grid_begin_those_of_a_larger(features):
-    assert features.sections(3)[:2] == features.sections(2) and features.sections(2)[
-        :1
-    ] == features.sections(1)
 
 
 def test_combinations_tell_all_values_apart(features):
@@ -278,25 +204,6 @@ def test_models_learn_the_links_of_their_training_windows(
     )
 
 
-def test_outcomes_are_counted_by_log(crossvalidate, logs):
-    windows = [logs.Window(name, (), np.zeros((0, 0), dtype=bool)) for name in ("b", "a", "b")]
-    counts = np.array([[1, 0], [2, 1], [4, 2]])
-    outcome = crossvalidate.Outcome(
-        counts, 2 * counts, 3 * counts, 1.5, 7, 2, np.array([1.0, 2, 3]), np.array([1.0, 2, 2])
-    )
-    found = outcome.by_log(windows)
-    assert (
-        found["logs"] == ["a", "b"]
-        and found["correct"] == [[2, 1], [5, 2]]
-        and found["gold"] == [[6, 3], [15, 6]]
-    )
-    assert (
-        found["windows"] == 3
-        and found["primals"] == [1.0, 2.0, 2.0]
-        and json.loads(json.dumps(found)) == found
-    )
-
-
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("irc")
@@ -375,22 +282,6 @@ def test_every_system_is_tested_on_every_log_once(crossvalidate, small_results):
             assert (np.array(result["primals"]) <= np.array(optimum[result["fold"]]) + 1e-6).all()
 
 
-def test_decoders_can_be_left_out(crossvalidate, corpus, tmp_path):
-    sizes = {"logs": 3, "windows": 1, "test_windows": 1, "size": 4, "epochs": 1}
-    crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds="hybrid,naive", **sizes)
-    results = [
-        json.loads(line)
-        for line in (tmp_path / "results.jsonl").read_text(encoding="utf8").splitlines()
-    ]
-    assert {result["kind"] for result in results if result["model"] != "local"} == {
-        "hybrid",
-        "naive",
-    }
-    for kinds in ("naive", "hybrid,best"):
-        with pytest.raises(BadParameter):
-            crossvalidate.main(corpus, tmp_path / "results.jsonl", kinds=kinds, **sizes)
-
-
 def test_report_has_a_row_for_each_system_and_draws_a_plot(
     load, small_results, tmp_path, check_plot
 ):
@@ -429,42 +320,6 @@ def test_report_has_a_row_for_each_system_and_draws_a_plot(
         and pair[4] == f"{float(scores[1]) - float(scores[0]):+.3f}"
         and pair[4] != "+0.000"
     )
-
-
-def archive(files):
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w:gz") as packed:
-        for name, content in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(content)
-            packed.addfile(member, io.BytesIO(content))
-    return buffer.getvalue()
-
-
-def test_logs_are_taken_out_of_either_archive_and_checked(load, tmp_path, monkeypatch):
-    fetch = load("fetch_irc")
-    files = {"data/dev/a.ascii.txt": b"x", "data/train/b.annotation.txt": b"y"}
-    others = {"data/dev/a.raw.txt": b"z", "data/test/c.ascii.txt": b"z", "README.md": b"z"}
-    whole = {
-        f"irc-{name}/{path}": content
-        for name in ("1",)
-        for path, content in {**files, **others}.items()
-    }
-    expected = {"dev/a.ascii.txt": b"x", "train/b.annotation.txt": b"y"}
-    assert fetch.unpack(archive(files)) == fetch.unpack(archive(whole)) == expected
-    monkeypatch.delenv("HOCRF_DATA", raising=False)
-    (tmp_path / "irc.tar.gz").write_bytes(archive(whole))
-    with pytest.raises(SystemExit):
-        fetch.main(tmp_path / "irc", (tmp_path / "irc.tar.gz").as_uri())
-    assert not (tmp_path / "irc").exists(), "not the expected corpus"
-    monkeypatch.setattr(fetch, "DIGEST", fetch.digest(expected))
-    fetch.main(tmp_path / "irc", (tmp_path / "irc.tar.gz").as_uri())
-    assert (tmp_path / "irc" / "dev" / "a.ascii.txt").read_bytes() == b"x"
-    (tmp_path / "copies" / "irc").mkdir(parents=True)
-    (tmp_path / "copies" / fetch.COPY).write_bytes(archive(files))
-    monkeypatch.setenv("HOCRF_DATA", str(tmp_path / "copies"))
-    fetch.main(tmp_path / "again", "file:///nowhere")
-    assert (tmp_path / "again" / "train" / "b.annotation.txt").read_bytes() == b"y"
 
 
 def test_the_config_sees_what_the_scripts_see(load, features, windows):

@@ -4,14 +4,12 @@ the table.
 
 import importlib
 import importlib.util
-import json
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 import spacy
-from project_checks import table_rows
 from spacy.tokens import DocBin, Token
 from spacy.training.initialize import init_nlp
 from spacy.vocab import Vocab
@@ -19,7 +17,6 @@ from spacy.vocab import Vocab
 from spacy_hocrf.types import TOKEN
 
 PROJECT = Path(__file__).parents[2] / "project" / "handwriting"
-SCRIPTS = PROJECT / "scripts"
 LOADS = ("handwriting",)
 LETTERS = Path(os.environ.get("HOCRF_DATA", "")) / "ocr" / "letter.data.gz"
 
@@ -142,27 +139,6 @@ def test_features_are_the_pixels_that_are_on_and_the_patterns_that_are_seen(load
     assert max(map(len, spelt)) == 4
 
 
-@needs_peers
-def test_images_of_one_word_are_several_documents(load, docs):
-    tagging, folds = load("common.tagging"), load("folds")
-    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
-    tagging.train(nlp, docs)
-    assert len(nlp.get_pipe("hocrf_tagger")._learner.corpus.documents) == len(docs)
-
-
-@needs_peers
-def test_letters_are_learnt_from_their_images(load, docs):
-    tagging, folds = load("common.tagging"), load("folds")
-    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
-    tagging.train(nlp, docs)
-    found = tagging.score(nlp, docs)
-    assert (found.tokens, found.docs) == (26, 8)
-    assert found.accuracy == found.doc_accuracy == 100.0
-    assert [load("letters").spelling(doc) for doc in docs] == SPELLINGS, (
-        "scoring has changed the Docs"
-    )
-
-
 def test_score_counts_letters_and_whole_words(load):
     found = load("common.tagging").compare(["abc", "de", "f"], ["abd", "de", "g"])
     assert (found.tokens, found.right_tokens, found.docs, found.right_docs) == (6, 4, 3, 1)
@@ -205,15 +181,6 @@ def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
     assert theirs["accuracy"] == ours["accuracy"]
 
 
-@needs_peers
-def test_crfsuite_with_another_prior_is_not_compared(load, docs):
-    folds, tagging = load("folds"), load("common.tagging")
-    nlp = tagging.make_tagger(docs[0].vocab, folds.PIXELS, [1], sigma=1.0)
-    tagging.train(nlp, docs)
-    with pytest.raises(load("checks").NotTheSame, match="loss"):
-        folds.run_crfsuite(nlp, docs, docs, 1.1)
-
-
 def test_config_trains_on_images(load, docs, tmp_path):
     load("reader")
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "words.spacy")
@@ -233,74 +200,6 @@ def test_config_trains_on_images(load, docs, tmp_path):
         if found.part == TOKEN
     ]
     assert name == "_.pixels[0]"
-
-
-def result(model, fold, accuracy, order=None, **more):
-    sizes = {
-        "words": 600,
-        "letters": 4000 + fold,
-        "known": 90.0,
-        "word_accuracy": accuracy / 2,
-        "features": 10,
-        "seconds": 1.5,
-    }
-    trained = {
-        "patterns": 5,
-        "states": 3,
-        "iterations": 7,
-        "evaluations": 9,
-        "iteration_ms": 2.5,
-        "objective": 100.0,
-    }
-    named = {"model": model, "order": int(model) if order is None else order, "fold": fold}
-    return named | {"accuracy": accuracy} | sizes | trained | more
-
-
-def test_report_has_means_deviations_and_gains_by_fold(load, tmp_path, check_plot):
-    results = [
-        *(result("1", fold, accuracy) for fold, accuracy in enumerate([80.0, 82.0])),
-        *(
-            result("CRFsuite", fold, accuracy, 1, objective=100.1)
-            for fold, accuracy in enumerate([80.1, 81.8])
-        ),
-        *(result("2", fold, accuracy) for fold, accuracy in enumerate([85.0, 81.0])),
-        *(
-            result("unbounded", fold, accuracy, 12 + fold)
-            for fold, accuracy in enumerate([86.0, 86.0])
-        ),
-    ]
-    (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in results) + "\n")
-    load("report").main(tmp_path / "folds.jsonl", tmp_path / "results.md")
-    text = (tmp_path / "results.md").read_text(encoding="utf8")
-    assert text in check_plot(tmp_path / "results.png")
-    rows = table_rows(text)[2:]
-    assert rows == [
-        ["1", "81.00 ± 1.41", "40.50 ± 0.71", "", "", "5", "10", "7", "1.50", "2.50"],
-        ["2", "83.00 ± 2.83", "41.50 ± 1.41", "+2.00", "1 of 2", "5", "10", "7", "1.50", "2.50"],
-        [
-            "unbounded (12-13)",
-            "86.00 ± 0.00",
-            "43.00 ± 0.00",
-            "+3.00",
-            "2 of 2",
-            "5",
-            "10",
-            "7",
-            "1.50",
-            "2.50",
-        ],
-    ]
-    assert (
-        "less CRFsuite's is +0.050 on average, from -0.100 to +0.200" in text
-        and "1.0e-03 at most" in text
-    )
-
-
-def test_report_wants_the_same_folds_of_every_model(load, tmp_path):
-    lines = [result("1", 0, 80.0), result("1", 1, 80.0), result("2", 0, 80.0)]
-    (tmp_path / "folds.jsonl").write_text("\n".join(json.dumps(line) for line in lines))
-    with pytest.raises(AssertionError, match="same folds"):
-        load("report").by_model(tmp_path / "folds.jsonl")
 
 
 @pytest.mark.skipif(

@@ -71,17 +71,6 @@ def test_it_runs_without_a_warning(executed, name):
     assert streams and all(output.name == "stdout" for output in streams)
 
 
-def test_the_first_model_is_shown_and_saved(executed):
-    notebook = executed("first_model")
-    assert cell_with(notebook, "compile_infix_regex([").startswith("0 fields")
-    assert '<mark class="entity"' in cell_with(notebook, "displacy.render")
-    assert cell_with(notebook, "pipe.reading(").startswith("<iframe")
-    found = re.findall(r"^\d\.\d+ (\w+)", cell_with(notebook, "ent._.hocrf_score"), re.M)
-    assert cell_with(notebook, "to_disk").strip() == str(found)
-    never = re.findall(r"^(\w+) +F1 +0\.0", cell_with(notebook, "ents_per_type"), re.M)
-    assert never == ["editor", "institution", "tech"]
-
-
 def test_a_correction_and_rules_give_the_fields_that_are_annotated(executed):
     notebook = executed("probabilities")
     assert cell_with(notebook, "found: ").count("found: ") == 1
@@ -95,17 +84,6 @@ def test_a_correction_and_rules_give_the_fields_that_are_annotated(executed):
         assert [(words, label) for label, words in found] == fields
     scores = [cell_with(notebook, text).split()[-1] for text in ("trained()\n", "rules = {")]
     assert scores[0] == scores[1]
-
-
-def test_probabilities_are_right_where_they_are_large(executed):
-    rows = re.findall(
-        r"(\d+) spans, mean (0\.\d+), right ([01]\.\d+)",
-        cell_with(executed("probabilities"), "rows, gold ="),
-    )
-    assert len(rows) == 4
-    for spans, mean, right in rows:
-        assert abs(float(mean) - float(right)) < 0.15, spans
-    assert float(rows[-1][2]) > 0.99
 
 
 def test_higher_orders_have_fewer_errors_than_crfsuite_has(executed):

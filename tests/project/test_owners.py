@@ -219,16 +219,3 @@ def test_the_dev_part_is_a_fifth_of_the_training_texts(load, tmp_path):
     }
     assert found["settings"] | found["dev"] == found["train"] and len(found["train"]) == 10
     assert len(found["dev"]) == 2 and not found["settings"] & found["dev"]
-
-
-@pytest.mark.parametrize("project", OWNERS)
-def test_tables_of_the_readme_are_those_of_the_commands(project):
-    folder = PROJECTS / project
-    rows = table_rows((folder / "README.md").read_text(encoding="utf8"))
-    written = []
-    for path in sorted(folder.glob("*.md")):
-        if path.name != "README.md":
-            written += table_rows(path.read_text(encoding="utf8"))
-    systems = [row for row in rows if row[0] in ("CRFsuite", "hocrf")]
-    assert len(systems) > 6 and all(row in rows for row in written)
-    assert all(row in written for row in systems), "one that no command has written"

@@ -74,16 +74,6 @@ def test_component_tags_the_end_of_each_clause_and_scores_the_marks(load, doc):
     }
 
 
-def test_report_has_a_row_for_each_mark(load, doc):
-    predicted = Doc(doc.vocab, words=WORDS, tags=MARKS)
-    table = load("report").make_table(
-        load("marks").Marks("clauses").score([Example(predicted, doc)])
-    )
-    assert table.splitlines()[2:] == [
-        f"| {name} | 100.00 | 100.00 | 100.00 |" for name in ("`,`", "`.`", "**micro average**")
-    ]
-
-
 @pytest.mark.parametrize(
     "label, mark",
     [

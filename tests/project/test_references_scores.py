@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import spacy
 from browser import Browser
-from project_checks import check_declarations, table_rows
+from project_checks import table_rows
 from spacy.tokens import Span
 
 PROJECT = Path(__file__).parents[2] / "project" / "references"
@@ -68,27 +68,6 @@ def test_an_interval_is_of_works_and_not_of_references(scores):
     assert scores.interval(few) == "0 to 100"
     low, high = map(int, scores.interval(many).split(" to "))
     assert 40 < low < 50 < high < 60
-
-
-def test_remarks_say_what_scores_rest_on(scores):
-    works = {"one": counter(1, 1, 2), "two": counter(1, 1, 2)}
-    test = scores.Part(
-        24, {"editor": works, "title": works, "": works}, [(0.95, True), (0.6, False)]
-    )
-    dev = scores.Part(12, {"title": works, "": works}, [])
-    said = " ".join(scores.remarks(dev, test, dev, {"editor": 4, "title": 5}))
-    assert "24 references are only 2 works" in said
-    assert "of 2 other works: 66.7, 67 to 67 in 90" in said
-    assert "None of them has editor." in said
-    assert "editor: 4 works are too few" in said and "title:" not in said
-    assert list(scores.calibration(test)) == [
-        "Of the 1 fields with a probability of 0.5 to 0.9, on average 60.0 %, 0.0 % are right.",
-        "Of the 1 fields with a probability of 0.9 to 0.99, on average 95.0 %, 100.0 % are right.",
-    ]
-
-
-def test_what_its_commands_need_is_there():
-    check_declarations("references")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.vocab import Vocab
 
 PROJECT = Path(__file__).parents[2] / "project" / "relation_arguments"
-SCRIPTS = PROJECT / "scripts"
 LOADS = ("relation_arguments",)
 CONLL04 = Path(os.environ.get("HOCRF_DATA", "")) / "conll04"
 
@@ -138,23 +137,6 @@ def test_training_has_as_many_sentences_without_the_relation(arguments):
     assert [doc[1].text for doc in chosen] == sorted((doc[1].text for doc in chosen), key=int)
     assert arguments.balance(docs, "Kill", 0) == chosen != arguments.balance(docs, "Kill", 1)
     assert len(arguments.balance(docs, "Live_In", 0)) == 50  # all ten without
-
-
-def test_neighbours_of_one_label_are_one_stretch(arguments):
-    doc = Doc(Vocab(), words=list("abcdef"))
-    doc.spans["Kill"] = [
-        Span(doc, 3, 5, "Arg2"),
-        Span(doc, 0, 1, "Arg1"),
-        Span(doc, 1, 2, "Arg1"),
-        Span(doc, 2, 3, "Arg2"),
-    ]
-    assert arguments.stretches(doc.spans["Kill"]) == [(0, 2, "Arg1"), (2, 5, "Arg2")]
-    assert [
-        (ent.start, ent.end, ent.label_) for ent in arguments.as_ents(doc, doc.spans["Kill"]).ents
-    ] == [
-        (0, 2, "Arg1"),
-        (2, 5, "Arg2"),
-    ]
 
 
 @pytest.fixture(scope="module")

@@ -2,17 +2,14 @@
 tables count what they say.
 """
 
-import json
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from project_checks import table_rows
 
 PROJECT = Path(__file__).parents[2] / "project" / "synthetic"
-SCRIPTS = PROJECT / "scripts"
 LOADS = ("synthetic",)
 
 pytestmark = pytest.mark.skipif(
@@ -142,91 +139,3 @@ def test_accuracy_rises_up_to_the_generators_order(small_sweep):
     assert accuracy[2] > accuracy[1] + 5 > accuracy[0] + 5
     assert accuracy[3] < accuracy[2] + 1
     assert max(accuracy) < ceiling + 1
-
-
-def test_report_has_a_table_for_each_generator_and_draws_a_plot(
-    load, small_sweep, tmp_path, check_plot
-):
-    again = [{**found, "draw": 1} for found in small_sweep]
-    for found in again:
-        if "accuracy" in found:
-            found["accuracy"] = found["accuracy"] + 1
-    (tmp_path / "sweep.jsonl").write_text(
-        "\n".join(json.dumps(found) for found in [*small_sweep, *again])
-    )
-    load("report").main(tmp_path / "sweep.jsonl", tmp_path / "results.md")
-    text = (tmp_path / "results.md").read_text(encoding="utf8")
-    assert text in check_plot(tmp_path / "results.png")
-    rows = table_rows(text)
-    accuracy = [
-        found["accuracy"]
-        for found in small_sweep
-        if found.get("size") == 60 and found["what"] == "CRF"
-    ]
-    row, gain = (row for row in rows if row[:2] == ["0.4", "60"])
-    assert row[2:6] == [f"{value + 0.5:.2f}" for value in accuracy]
-    assert gain[2:4] == [f"{accuracy[2] - accuracy[1]:+.2f} ± 0.00", "2 of 2"]
-    assert gain[4] == gain[5] == f"{accuracy[3] - accuracy[2]:+.2f} ± 0.00"
-    (patterns,) = (
-        found for found in small_sweep if found["what"] == "patterns" and found["size"] == 60
-    )
-    (row,) = (row for row in rows if row[:2] == ["2", "60"])
-    exclusive, every, _ = patterns["train"]
-    assert row[2] == f"{exclusive}/{every} ({100 * exclusive / every:.1f}%)" and row[4:6] == [
-        "",
-        "",
-    ]
-
-
-def test_papers_table_is_beside_ours(load):
-    counts = [
-        {
-            "what": "patterns",
-            "draw": 0,
-            "k": 3,
-            "size": 400,
-            "train": (1, 10, 2),
-            "test": (2, 20, 3),
-        }
-    ]
-    assert load("report").pattern_rows(counts) == [
-        ("3", "400", "1/10 (10.0%)", "2/20 (10.0%)", "37/406", "48/417", "3")
-    ]
-
-
-def accuracy(draw, k, noise, order):
-    """Order k makes half of the errors of those below it; beyond it there are a few more."""
-    errors = 100 * noise * (2 if order < k else 1) + noise * max(0, order - k)
-    return 100 + draw - errors
-
-
-def test_figure_1_is_compared_from_its_results_alone(load, tmp_path, check_plot):
-    lines = [
-        {"what": what, "draw": draw, "k": k, "noise": noise, "seconds": 0.5, **more}
-        for draw in (0, 1)
-        for k in (2, 3)
-        for noise in (0.01, 0.05, 0.1)
-        for what, more in [
-            ("ceiling", {"accuracy": 99.0}),
-            *(
-                ("CRF", {"size": 500, "order": order, "accuracy": accuracy(draw, k, noise, order)})
-                for order in (1, 2, 3, 4)
-            ),
-        ]
-    ]
-    (tmp_path / "paper.jsonl").write_text("\n".join(map(json.dumps, lines)))
-    load("paper").main(tmp_path / "paper.jsonl", tmp_path / "paper.md")
-    text = (tmp_path / "paper.md").read_text(encoding="utf8")
-    assert text in check_plot(tmp_path / "paper.png")
-    rows = table_rows(text)
-    assert ["2", "0.1", "80.50 ± 0.71", "90.50 ± 0.71"] in [row[:4] for row in rows]
-    ours = {row[0]: row[2:] for row in rows}
-    assert ours["accuracies, k = 2"][0] == (
-        "means from 80.5 to 99.5, single models from 80.0 to 100.0"
-    )
-    assert ours["order 3 less order 2 at σ = 0.1"] == [
-        "+10.00 ± 0.00, a gain in 2 of 2; the first model +10.00",
-        "order 2 leaves 19.50 to be gained",
-    ]
-    assert ours["order 2 less order 1 at σ = 0.05"][0].startswith("+5.00 ± 0.00, ")
-    assert ours["orders above 2 less order 2, k = 2"][0] == "means of -0.20 to -0.01"

@@ -40,32 +40,3 @@ def test_taggers_are_timed_on_lists_and_dicts(toolkits, capsys):
     assert len(rows) == 2 * 2 * 3 and {row.count("|") for row in rows} == {header.count("|")}
     assert all(float(row.split("|")[-2]) > 0.0 for row in rows)
     assert {len(row) for row in toolkits.few_features(["Ada", "met", "Max"])} == {10, 12}
-
-
-def test_f1_is_that_of_spans_of_what_is_held_back(toolkits):
-    from spacy_hocrf.sklearn import HighOrderCRF
-
-    (_, _, [_]), (name, spans, folds) = toolkits._tasks(toolkits.Corpora(None, small=True))
-    assert name == "Cora" and len(folds) == toolkits.FOLDS
-    held_back = [s.words for _, part in folds for s in part]
-    assert sorted(held_back) == sorted(
-        s.words for s in toolkits.Corpora(None, small=True).references()
-    )
-    assert all(not set(map(str, train)) & set(map(str, part)) for train, part in folds)
-    train, part = folds[0]
-    found, seconds = toolkits._evaluate(HighOrderCRF, spans, [(train[:8], part[:2])])
-    assert 0.0 < found < 100.0 and seconds > 0.0
-    assert toolkits._evaluate(lambda: Copying(part), spans, [(train[:1], part)])[0] == 100.0
-
-
-class Copying:
-    """An estimator that knows the labels."""
-
-    def __init__(self, sentences):
-        self.labels = [sentence.labels for sentence in sentences]
-
-    def fit(self, X, y):
-        return self
-
-    def predict(self, X):
-        return self.labels

@@ -16,8 +16,6 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-from spacy_hocrf.joint.perceptron import FullPerceptron
-
 PROJECT = Path(__file__).parents[2] / "project" / "tweets"
 LOADS = ("tweets", "references")
 MSM2013 = Path(os.environ.get("HOCRF_DATA", "")) / "msm2013" / "TweetsTrainingSetCH.tsv"
@@ -343,26 +341,6 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
 
 
 @needs_scipy
-def test_the_pipeline_has_its_own_decoder_again(load, experiment):
-    tweets = load("tweets")
-    nlp = tweets.make_pipeline(PROJECT / "configs" / "tweets.cfg", "CRF, bieso", decoder="chain")
-    examples = tweets.read(
-        nlp,
-        experiment / "corpus" / "msm2013" / "train.spacy",
-        tweets.resolve_grouper(PROJECT / "configs" / "tweets.cfg", "dev"),
-    )
-    tweets.train(nlp, examples)
-    pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [1.0] * len(pipe.joint_weights)
-    own = pipe.joint_decoder
-    _, outcomes, _ = tweets.decode(nlp, examples, {"kind": "naive", "max_iterations": 3})
-    assert outcomes and pipe.joint_decoder is own
-    assert all(
-        outcome.bound >= outcome.primal - 1e-9 and outcome.seconds > 0 for outcome in outcomes
-    )
-
-
-@needs_scipy
 def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, tmp_path, check_plot):
     report = load("report")
     plot = tmp_path / "plot.png"
@@ -371,20 +349,6 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, tmp_pa
     for name in (*load("experiment").MAIN, "vote", "vote, outside too"):
         assert printed.count(f"| {name} |") == 2
     assert "36 tweets, 18 entities; 12 clusters" in printed, "of tweets with three words in common"
-
-
-@needs_scipy
-def test_the_papers_training_is_one_perceptron(load):
-    nlp = load("tweets").make_pipeline(
-        PROJECT / "configs" / "paper.cfg", load("paper").KIND, decoder="two_slave"
-    )
-    pipe = nlp.get_pipe("hocrf")
-    assert (
-        pipe.joint_decoder.kind == "two_slave"
-        and not pipe.joint_decoder.local_search
-        and pipe.trainer.epochs == 10
-        and isinstance(pipe.joint_trainer, FullPerceptron)
-    )
 
 
 @needs_scipy
@@ -443,31 +407,3 @@ def test_every_system_is_trained_with_the_decoder_it_is_tested_with(
 
     expected = pooled("two_slave") - pooled("chain")
     assert float(beside[2].strip("*").split()[0]) == pytest.approx(expected, abs=0.005)
-
-
-def test_counts_are_summed_by_cluster(load, tmp_path):
-    report = load("report")
-    gold = [
-        tweet(words, (0, 1, "PER"), group=None)
-        for words in ("Ada sees the sea", "Max ran", "Ada sees the sun")
-    ]
-    system = [
-        tweet("Ada sees the sea", (0, 1, "PER"), group=None),
-        tweet("Max ran", (0, 1, "LOC"), group=None),
-        tweet("Ada sees the sun", group=None),
-    ]
-    for name, docs in (("gold", gold), ("x", system)):
-        DocBin(docs=docs).to_disk(tmp_path / f"{name}.spacy")
-    counts = report.count(tmp_path, ["x"])
-    assert counts.labels == ("LOC", "PER")
-    assert counts.gold.tolist() == [[0, 2], [0, 1]]
-    assert counts.correct.tolist() == [[[0, 1], [0, 0]]] and counts.predicted.tolist() == [
-        [[0, 1], [1, 0]]
-    ]
-
-
-def test_every_workflow_and_command_of_the_project_can_be_named():
-    project = srsly.read_yaml(PROJECT / "project.yml")
-    commands = [command["name"] for command in project["commands"]]
-    assert not set(project["workflows"]) & set(commands)
-    assert {name for names in project["workflows"].values() for name in names} == set(commands)

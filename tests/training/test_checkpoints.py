@@ -21,7 +21,7 @@ def begun(path, trainer="LBFGS", every=2, count=20):
     nlp = untrained(trainer={**TRAINERS[trainer], **kept})
     data = examples(nlp, documents(count))
     nlp.initialize(lambda: data)
-    return nlp.get_pipe("hocrf")._learner.run
+    return nlp.get_pipe("hocrf").run
 
 
 def finished(run):

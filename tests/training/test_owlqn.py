@@ -7,7 +7,17 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from small_corpus import MODELS, documents, entity_scores, examples, fit, found, trained, untrained
+from small_corpus import (
+    MODELS,
+    documents,
+    entity_scores,
+    examples,
+    fit,
+    found,
+    learner_of,
+    trained,
+    untrained,
+)
 
 from spacy_hocrf.engine.owlqn import pseudo_gradient
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
@@ -64,7 +74,7 @@ def sparse():
 
 def test_what_it_minimises_is_the_likelihood_and_the_absolute_values(sparse):
     pipe = sparse.get_pipe("hocrf")
-    learner, weights = pipe._learner, pipe._learner.weights
+    learner, weights = learner_of(pipe), learner_of(pipe).weights
     plain = LBFGSTrainer(sigma=math.inf).objective(learner)
     value, gradient = pipe.objective()(weights)
     smooth, slope = plain(weights)
