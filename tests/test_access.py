@@ -65,6 +65,7 @@ CHANGING = {"append", "clear", "extend", "pop", "remove", "set", "setdefault", "
 THROUGH = {"list", "tuple", "sorted", "reversed", "iter", "next", "islice", "filter", "chain"}
 
 
+@pytest.mark.slow
 def test_docs_are_read_and_written_where_the_rule_says():
     offences = []
     for path in sorted(SOURCE.rglob("*.py")):

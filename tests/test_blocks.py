@@ -18,10 +18,13 @@ from thinc.api import Config
 PROJECTS = sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("project/*/README.md"))
 PAGES = [name for name in (*pages(), "CONTRIBUTING.md", *PROJECTS) if [*code_of(name)]]
 
-pytestmark = pytest.mark.skipif(
-    os.name == "nt" or shutil.which("bash") is None or not PROJECTS,
-    reason="needs bash with the paths of Python, and the projects",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        os.name == "nt" or shutil.which("bash") is None or not PROJECTS,
+        reason="needs bash with the paths of Python, and the projects",
+    ),
+]
 
 
 @pytest.fixture(scope="module")

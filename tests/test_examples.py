@@ -11,6 +11,8 @@ from documentation import blocks, page, section
 from spacy.training import Example
 from thinc.api import Config
 
+pytestmark = pytest.mark.slow
+
 EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
 
 

@@ -63,6 +63,7 @@ SPACY = {"spacy", "thinc"}
 PICTURE = Picture(SOURCE)
 
 
+@pytest.mark.slow
 def test_every_module_keeps_to_its_layer():
     assert PICTURE.files, f"No sources in {SOURCE}"
     offences = [
@@ -148,6 +149,7 @@ def test_layers_may_import_lower_ones_alone():
         assert all(height(there) < height(here) for there in allowed), here
 
 
+@pytest.mark.slow
 def test_no_modules_import_each_other_in_a_ring():
     assert PICTURE.circles() == []
 

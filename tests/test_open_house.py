@@ -153,6 +153,7 @@ def trained(path, part="token"):
     return nlp, losses
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["start", "end", "token", "inner"])
 def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     nlp, losses = trained(tmp_path / "config.cfg", part)
@@ -175,6 +176,7 @@ def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     assert_allclose(entity_scores(doc), plain**2, rtol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["start", "end", "token", "inner"])
 def test_the_gradient_of_dense_weights_is_that_of_central_differences(tmp_path, part):
     nlp, _ = trained(tmp_path / "config.cfg", part)
@@ -189,6 +191,7 @@ def test_the_gradient_of_dense_weights_is_that_of_central_differences(tmp_path, 
         assert gradient[i] == pytest.approx(slope, rel=1e-5, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_new_label_and_new_features_leave_dense_weights_where_they_belong(tmp_path):
     nlp, _ = trained(tmp_path / "config.cfg")
     pipe = nlp.get_pipe("hocrf")
@@ -205,6 +208,7 @@ def test_a_new_label_and_new_features_leave_dense_weights_where_they_belong(tmp_
     assert found(nlp(text)) == before
 
 
+@pytest.mark.slow
 def test_a_model_is_not_loaded_with_other_dense_scores(tmp_path):
     nlp, _ = trained(tmp_path / "config.cfg")
     config = load_config(tmp_path / "config.cfg")
@@ -214,6 +218,7 @@ def test_a_model_is_not_loaded_with_other_dense_scores(tmp_path):
         without.get_pipe("hocrf").from_bytes(nlp.get_pipe("hocrf").to_bytes())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "broken, code",
     [

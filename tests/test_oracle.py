@@ -196,6 +196,7 @@ def test_no_tokens_have_the_empty_segmentation():
     assert oracle.viterbi(potentials(0), PATTERNS, FREE, set()) == (0.0, {()})
 
 
+@pytest.mark.slow
 @given(oracle.problems(max_tokens=3))
 def test_expectations_are_the_derivatives_of_log_partition(problem):
     p, model = problem.potentials, problem[1:4]

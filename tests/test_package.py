@@ -67,6 +67,7 @@ ENTRIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_sources_without_kernels_say_what_to_do(entry, tmp_path):
     """A clone, in which Python takes the folder of sources for the package that is installed."""
@@ -102,6 +103,7 @@ def test_stub_declares_what_the_kernel_defines(path):
     assert public == public_definitions(stub)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_all_is_complete_and_sorted(path):
     tree = ast.parse(path.read_text(encoding="utf8"))
@@ -180,12 +182,14 @@ def test_entry_point_resolves(entry):
         assert re.fullmatch(r"spacy-hocrf\.\w+\.v\d+", entry.name)
 
 
+@pytest.mark.slow
 def test_importing_the_package_asks_for_no_optional_dependency():
     found = ask_for_optional("importlib.import_module(module.name)")
     assert found["modules"] > 0
     assert found["asked"] == []
 
 
+@pytest.mark.slow
 def test_an_import_of_an_optional_dependency_is_noticed():
     code = "try:\n        import scipy.optimize\n    except ImportError:\n        pass"
     assert ask_for_optional(code)["asked"] == ["scipy"]
@@ -209,6 +213,7 @@ CODED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CODED)
 def test_codes_ascend_and_are_used(name):
     codes = codes_of(name)
@@ -245,6 +250,7 @@ def codes_of(name: str) -> list[str]:
 MACHINE_PATH = re.compile(r"(?<![\w.}])/(?:home|root|Users|work)/[\w.]|\b[A-Z]:\\+Users\b")
 
 
+@pytest.mark.slow
 def test_no_file_names_a_path_of_a_machine():
     found = []
     for path in delivered_files():

@@ -92,6 +92,7 @@ def settings_after(start):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "spaces, gold_preproc, kept",
     [(None, False, True), (None, True, True), ([True] * 3, False, False), ([True] * 3, True, True)],

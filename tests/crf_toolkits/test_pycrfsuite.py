@@ -233,6 +233,7 @@ def test_parameters_that_cannot_be(name, value, code):
         Trainer(params={name: value}, verbose=False)
 
 
+@pytest.mark.slow
 def test_the_averaged_perceptron(data, tmp_path, capsys):
     path, trainer = tmp_path / "model", Trainer("ap", {"max_iterations": 60})
     train(path, data, trainer=trainer, holdout=1, groups=[0])
@@ -247,6 +248,7 @@ def test_the_averaged_perceptron(data, tmp_path, capsys):
     assert sum(right) > 0.8 * len(right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
 def test_online_algorithms_end_when_the_mean_loss_is_small(algorithm, data, capsys):
     def losses(epsilon):
@@ -270,6 +272,7 @@ def test_the_loss_of_the_perceptron_is_the_share_of_wrong_items(capsys):
     assert trainer.logparser.iterations[0]["loss"] in (0.4, 0.6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["pa", "arow"])
 def test_other_online_algorithms(algorithm, data, tmp_path, capsys):
     path, trainer = tmp_path / "model", Trainer(algorithm, {"max_iterations": 30})
@@ -401,6 +404,7 @@ def test_a_label_that_is_not_held_out_has_no_scores(data):
     assert trainer.logparser.last_iteration["scores"]["hail"][2:] == (0, None, None, None)
 
 
+@pytest.mark.slow
 def test_tagging_needs_no_spacy():
     code = "import sys, spacy_hocrf.pycrfsuite; print([m for m in sys.modules if m in ('spacy', 'thinc')])"
     done = subprocess.run(

@@ -97,6 +97,7 @@ def test_models_that_are_trained_are_the_same(params, tmp_path):
     assert ours.info().transitions == pytest.approx(theirs.info().transitions, abs=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("c1, c2", [(0.5, 0.0), (0.1, 0.01), (2.0, 0.3)])
 def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, tmp_path):
     data, losses, kept = draw(9, n=60, values=False), [], []
@@ -111,6 +112,7 @@ def test_sparse_models_have_the_same_loss_and_nearly_the_same_features(c1, c2, t
     assert len(kept[0] ^ kept[1]) <= 0.05 * len(kept[0])
 
 
+@pytest.mark.slow
 def test_sklearn_crfsuite_runs_on_this_and_prints_only_what_it_prints_on_theirs(tmp_path):
     pytest.importorskip("sklearn_crfsuite", reason="needs sklearn-crfsuite (extra: benchmark)")
     code = """
@@ -176,6 +178,7 @@ ONLINE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm, params", ONLINE)
 @pytest.mark.parametrize("separable", [False, True])
 def test_one_sequence_makes_the_weights_of_crfsuite(algorithm, params, separable, tmp_path):
@@ -193,6 +196,7 @@ def test_one_sequence_makes_the_weights_of_crfsuite(algorithm, params, separable
     assert len(found[0]) > 8 and found[1] == pytest.approx(found[0], abs=2e-6)  # as it prints them
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
 def test_online_algorithms_are_as_good_as_those_of_crfsuite(algorithm, tmp_path):
     """In an order of their own, so the mean of several corpora is compared."""

@@ -194,6 +194,7 @@ def test_checks_of_scikit_learn_that_need_no_arrays(check):
     getattr(estimator_checks, check)("HighOrderCRF", HighOrderCRF())
 
 
+@pytest.mark.slow
 def test_grid_search_and_cross_validation():
     grid = {"c2": [0.1, 10.0], "order": [1, 2]}
     search = GridSearchCV(HighOrderCRF(), grid, cv=3).fit(X, Y)
@@ -257,6 +258,7 @@ def test_a_parameter_of_nobody():
     assert not hasattr(HighOrderCRF(), "nothing")
 
 
+@pytest.mark.slow
 def test_without_scikit_learn_the_error_says_what_to_install():
     code = "import sys; sys.modules['sklearn'] = None; import spacy_hocrf.sklearn"
     done = subprocess.run(

@@ -143,6 +143,7 @@ def long_text(tokens, limits=(0, 3, 40), seed=0):
     ), automaton
 
 
+@pytest.mark.slow
 def test_long_texts_have_the_best_segmentation_first_and_the_same_sum():
     potentials, automaton = long_text(700)
     best = viterbi(potentials, automaton)

@@ -79,6 +79,7 @@ def test_every_register_is_read_and_only_forbidden_arcs_have_none(model):
     assert ((automaton.arc_register < 0) == (automaton.arc_open < 0)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "labels",
     [(0,) * 2000, (0, 1) * 1000, tuple(np.random.default_rng(0).integers(2, size=2000).tolist())],

@@ -41,6 +41,7 @@ def test_a_hinge_has_its_minimum_where_the_penalty_pulls_as_hard():
         assert optimiser.status == "converged: gap"
 
 
+@pytest.mark.slow
 def test_without_risk_the_mean_is_best():
     optimiser, history = minimise([], [1.0, 4.0], mean=[2.0, -1.0], x0=[5.0, 5.0])
     assert_allclose(optimiser.best_x, [2.0, -1.0], atol=1e-4)

@@ -32,6 +32,7 @@ def instructions(request):
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(100))
 def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
     """All patterns up to order 2, so that several arcs enter each open state, and sequences that
@@ -171,6 +172,7 @@ def _without_segments(potentials):
     return replace(potentials, length_score=np.zeros((0, 1)), **nothing)
 
 
+@pytest.mark.slow
 def test_gradient_of_log_partition_matches_central_differences():
     rng = np.random.default_rng(0)
     problem = _random_problem(rng, tokens=6, scale=1.0)

@@ -65,6 +65,7 @@ def risk(texts, weights):
     return sum((costs + differences @ weights).max() for costs, differences in texts)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_plane_touches_the_risk_and_is_nowhere_above_it(seed):
     shards, weights = corpus(seed, texts=2)
@@ -77,6 +78,7 @@ def test_the_plane_touches_the_risk_and_is_nowhere_above_it(seed):
         assert offset + slope @ other <= risk(texts, other) + 1e-9
 
 
+@pytest.mark.slow
 def test_the_value_is_risk_and_penalty_and_has_the_slope_of_the_plane():
     shards, weights = corpus(texts=1)
     mean = np.linspace(-1.0, 1.0, F)
@@ -136,6 +138,7 @@ def test_a_document_without_an_allowed_segmentation_is_named():
     assert "H007" in str(caught.value) and str(shards[0].texts[0]) in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 10.0])
 @pytest.mark.parametrize("seed", range(2))
 def test_cutting_planes_find_the_optimum_of_the_programme_with_every_segmentation(seed, sigma):

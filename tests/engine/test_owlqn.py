@@ -41,6 +41,7 @@ PROBLEMS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 @pytest.mark.parametrize("absolute", [1.5, 3.0])
 def test_the_minimum_is_that_of_proximal_gradient_descent(name, absolute):

@@ -54,6 +54,7 @@ def plain_perceptron(shards, weights, orders):
     return weights, np.mean(everything, axis=0), mistakes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_it_makes_the_updates_and_the_average_of_a_plain_perceptron(seed):
     shards, start = corpus(seed)

@@ -15,6 +15,8 @@ from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import best_subset, probable_spans
 from spacy_hocrf.types import Segments
 
+pytestmark = pytest.mark.slow
+
 NEAR = 1e-7
 """Spans whose probability is so near the least may be found or not."""
 

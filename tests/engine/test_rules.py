@@ -20,6 +20,8 @@ from spacy_hocrf.engine.rules import Rule, joined, product_of
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import START, Expectations, Potentials, Segment
 
+pytestmark = pytest.mark.slow
+
 TINY = 1e-9
 
 

@@ -76,6 +76,7 @@ def test_a_move_and_the_length_of_what_it_leads_to(size):
     assert_allclose(x, start - 0.7 * direction, rtol=1e-14, atol=1e-15)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("diagonals", [1, 2])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
@@ -98,6 +99,7 @@ def test_a_pair_is_remembered_and_multiplied_with_all_others(size, rows, diagona
     assert_allclose(sums[first + 1 :: 2], wide_s[rows] @ wide_y[new], rtol=1e-11, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [[], *ROWS])
 @pytest.mark.parametrize("size", SIZES)
 def test_products_with_a_gradient_without_a_new_pair(size, rows):
@@ -114,6 +116,7 @@ def test_products_with_a_gradient_without_a_new_pair(size, rows):
     assert_array_equal(y, before[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", [[1.0], [0.25, 0.75]])
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
@@ -138,6 +141,7 @@ def test_the_first_part_of_a_descent(size, rows, shares):
     assert_allclose(sums, wide_y[rows] @ out, rtol=1e-10, atol=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", ROWS)
 @pytest.mark.parametrize("size", SIZES)
 def test_the_second_part_of_a_descent(size, rows):

@@ -39,6 +39,7 @@ def clusters(clustering, *words):
 # -------------------- of vectors
 
 
+@pytest.mark.slow
 def test_words_of_one_direction_come_together_whatever_their_lengths():
     coarse, fine = clusters(
         make_clustering(table(), (2, 4), "a"), "red", "pink", "blue", "green", "sun", "moon"
@@ -61,6 +62,7 @@ def test_words_that_share_a_vector_share_a_leaf():
     assert len(clustering.words) == 7 and clustering.numbers.shape == (2, 7)
 
 
+@pytest.mark.slow
 def test_clusters_are_the_same_on_every_run_and_with_any_number_of_threads():
     data = np.random.default_rng(0).normal(size=(3000, 8)).astype(np.float32)
     vectors = Vectors(strings=STRINGS, data=data, keys=[f"w{i}" for i in range(3000)])

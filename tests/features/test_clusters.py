@@ -49,6 +49,7 @@ def found(template, batch):
     return [*zip(events.token.tolist(), events.values[:, 0].tolist())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "offset, first, second",
     [

@@ -22,6 +22,7 @@ def scored(doc, scores, key="key"):
     return doc
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.tuples(st.integers(0, 3), st.sampled_from(LABELS)), max_size=6)))
 def test_entities_are_those_of_spacy(texts):
     docs = []

@@ -352,6 +352,7 @@ def every_kind_of_template():
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_finding_directly_is_looking_up_the_events(seed, extension):
     """The same observations with the same values, in the order of the templates; within one token's

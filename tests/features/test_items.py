@@ -50,6 +50,7 @@ def doc_of(vocab, rows):
     return doc
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "toolkit, line", [("wapiti", line) for line in WAPITI] + [("crf++", line) for line in CRFPP]
 )

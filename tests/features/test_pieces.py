@@ -10,6 +10,8 @@ from spacy_hocrf.features.templates import spell
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import END, START, TOKEN
 
+pytestmark = pytest.mark.slow
+
 SAYS = {"a": "x|y", "b": "y", "c": "", "d": "|z||z|"}
 
 

@@ -81,6 +81,7 @@ print(len(before), before == woken(), sha256(b"".join(map(bytes, found))).hexdig
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs Linux's list of threads")
 def test_blas_takes_no_threads_and_the_result_does_not_depend_on_them():
     found = []

@@ -10,6 +10,8 @@ from spacy_hocrf.features import reading
 from spacy_hocrf.features.reading import is_of_lexemes, read_columns
 from spacy_hocrf.features.tokens import ATTRIBUTES
 
+pytestmark = pytest.mark.slow
+
 TEXTS = ["See www.a.org , ( $ 12 )", "", "Ada WROTE Code", "see 12 codes \n and £ 7.50"]
 FLAGS = ["IS_TITLE", "IS_UPPER", "IS_DIGIT", "LIKE_NUM"]
 

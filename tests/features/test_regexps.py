@@ -6,6 +6,8 @@ import pytest
 
 from spacy_hocrf.features.regexps import Regexp
 
+pytestmark = pytest.mark.slow
+
 LETTERS = {".": lambda c: True, "\\d": str.isdigit, "\\u": str.isupper, "\\.": ".".__eq__}
 
 

@@ -85,6 +85,7 @@ def expected(what, part, rows, u, v):
     return dict(Counter(text for text, _ in found))
 
 
+@pytest.mark.slow
 @given(texts())
 def test_what_is_observed_at_every_segment(drawn):
     docs, rows = drawn

@@ -3,10 +3,13 @@
 import sys
 import unicodedata
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.features.spelling import HYPHENS, SPELLINGS, spellings
+
+pytestmark = pytest.mark.slow
 
 ODD = "aA1.-–—!$ⓐǅ①𐅹Ⅷ٣²ªʰ \u2011\u2015"
 SAID = {

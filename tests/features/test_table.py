@@ -39,6 +39,7 @@ def test_an_empty_list_adds_nothing(width):
     assert table.rows.shape == (0, 1 + width)
 
 
+@pytest.mark.slow
 def test_growth_to_100_000_rows_agrees_with_a_dict():
     rng = np.random.default_rng(0)
     table, numbers = ObservationTable(2), {}

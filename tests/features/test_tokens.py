@@ -294,6 +294,7 @@ def test_a_batch_knows_what_it_has_read(vocab, extension):
     batch.fingerprint(sorted(batch.reads))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "template",
     [

@@ -55,6 +55,7 @@ def rows_of(docs, offset, normalize):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("offset", [0, -1, 2])
 @pytest.mark.parametrize("normalize", [True, False])
 @pytest.mark.parametrize("source", ["vector", "tensor", "_.array"])

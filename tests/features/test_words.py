@@ -31,6 +31,7 @@ WORDS = {lang: Words(nlp, letters=5_000) for lang, nlp in LANGUAGES.items()}
 """They keep words from one example to the next."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lang", LANGUAGES)
 @given(texts=TEXTS)
 def test_tokens_are_those_of_the_tokenizer_in_every_attribute(lang, texts):
@@ -66,6 +67,7 @@ def test_every_attribute_is_answered_without_a_doc():
     assert OF_TEXTS >= {*ATTRIBUTES, "FLAGS", *written} - {"SENT_START"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "ask",
     [
@@ -108,6 +110,7 @@ def test_a_word_that_is_longer_than_what_is_kept_is_read():
         assert words.read([text]).end.tolist() == [300]
 
 
+@pytest.mark.slow
 def test_lexemes_that_were_told_something_else_keep_it():
     nlp = spacy.blank("en")
     nlp.vocab["Ada"].norm_ = "a person"
@@ -123,6 +126,7 @@ def test_lexemes_that_were_told_something_else_keep_it():
     assert batch.texts("NORM").text.tobytes() == b"a personhasone."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text", ["", " ", " a", "a ", "a  b", "a\nb", "a\u2003b", "a : )", "a" * 11]
 )
@@ -143,6 +147,7 @@ def test_who_tokenises_otherwise_is_not_asked():
     assert not Words.can_read(nlp)
 
 
+@pytest.mark.slow
 def test_letters_and_digits_are_no_marks():
     for letter in map(chr, range(sys.maxunicode + 1)):
         if letter.isalnum():

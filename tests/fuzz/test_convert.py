@@ -8,6 +8,8 @@ from fuzz.convert import FILES, Fuzzer
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
 from spacy_hocrf.cli.convert.records import Settings
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fuzzer(tmp_path_factory):

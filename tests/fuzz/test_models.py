@@ -6,6 +6,8 @@ from fuzz.models import EXPECTED, MODELS, RATIO, SMALL, Fuzzer, framed
 
 from spacy_hocrf.pipeline import archive
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def fuzzer():

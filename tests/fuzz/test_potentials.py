@@ -2,7 +2,10 @@
 
 from collections import Counter
 
+import pytest
 from fuzz.potentials import outcomes
+
+pytestmark = pytest.mark.slow
 
 
 def test_damaged_potentials_end_in_a_coded_error_or_give_the_right_answer():

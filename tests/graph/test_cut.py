@@ -59,6 +59,7 @@ def test_only_the_first_nodes_have_scores(network, k):
         assert few.tolist() == all_of_them[:k].tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(30))
 def test_maximum_is_that_of_scipy(seed):
     csgraph = pytest.importorskip(

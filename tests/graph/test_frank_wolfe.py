@@ -61,6 +61,7 @@ def by_scipy(tasks, variance, mean, least):
     return result.x[:n]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sigma", [0.3, 1.0, 5.0])
 @pytest.mark.parametrize("seed", range(3))
 def test_the_optimum_is_that_of_cutting_planes(seed, sigma):
@@ -78,6 +79,7 @@ def test_the_optimum_is_that_of_cutting_planes(seed, sigma):
     assert_allclose(learner.weights, expected, atol=3e-3 * sigma)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_the_optimum_with_weights_kept_at_zero_or_above_is_that_of_a_quadratic_programme(seed):
     tasks = random_tasks(seed, noise=0.7)
@@ -96,6 +98,7 @@ def test_the_optimum_with_weights_kept_at_zero_or_above_is_that_of_a_quadratic_p
     assert_allclose(learner.weights, expected, atol=2e-2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("slack", [0.0, 0.3])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_bound_rises_and_stays_below_every_value(seed, slack):

@@ -138,6 +138,7 @@ def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
             assert relaxed - 1e-6 <= found.bound <= relaxed + 1e-2 * abs(relaxed), problem["id"]
 
 
+@pytest.mark.slow
 def test_time_limit_leaves_an_incumbent_and_a_bound():
     rng = np.random.default_rng(3)
     pairs = [(v, w) for v in range(24) for w in range(v)]
@@ -199,6 +200,7 @@ def best_segmentations(problems, vertices, instance):
     )
 
 
+@pytest.mark.slow
 @given(groups())
 def test_segmentations_with_global_patterns_match_enumeration(group):
     problems, vertices, rng = group
@@ -247,6 +249,7 @@ def test_a_fallback_is_exact_although_much_is_left_out(group):
     assert found.certificate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time_limit", [1e-9, 10.0])
 def test_the_first_subproblem_keeps_what_belongs_to_the_better_of_both(time_limit):
     """A fallback that runs out of time must not overwrite what dual decomposition has found."""

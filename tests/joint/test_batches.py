@@ -52,6 +52,7 @@ MIXED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 100])
 @pytest.mark.parametrize("batch_tokens", [1, 6, 20_000])
 def test_batches_cut_no_group(nlp, batch_size, batch_tokens, monkeypatch):
@@ -66,11 +67,13 @@ def test_batches_cut_no_group(nlp, batch_size, batch_tokens, monkeypatch):
     assert unclear != person
 
 
+@pytest.mark.slow
 def test_a_call_is_a_group_of_one(nlp):
     clear, unclear = stream(nlp, (1, CLEAR), (1, UNCLEAR))
     assert found(nlp(clear)) and found(nlp(unclear)) != [(0, 1, "PERSON")]
 
 
+@pytest.mark.slow
 def test_evaluation_decodes_groups(nlp):
     golds = [(CLEAR, [(11, 15, "PERSON"), (22, 27, "PLACE")]), (UNCLEAR, [(0, 4, "PERSON")])]
     data = [

@@ -92,6 +92,7 @@ def patterns_of(pipe, docs, groups):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", ["hybrid", "two_slave", "naive", "ilp", "fallback"])
 def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
@@ -131,6 +132,7 @@ def as_triples(pipe, segmentations):
     return [entities(pipe.structure.scheme, each) for each in segmentations]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_problem_scores_and_counts_what_fires(name):
     nlp = loaded(name)
@@ -217,6 +219,7 @@ def of_group(nlp, group, *texts):
     return docs
 
 
+@pytest.mark.slow
 def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     data = examples(nlp)
     assert nlp.evaluate(data)["ents_f"] == 1.0
@@ -240,6 +243,7 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     assert again.evaluate(examples(again))["ents_f"] == 1.0
 
 
+@pytest.mark.slow
 def test_the_clear_mention_decides_the_unclear_one(nlp):
     pipe = nlp.get_pipe("hocrf")
     alone = [found(nlp(text)) for text in (CLEAR, UNCLEAR)]
@@ -259,6 +263,7 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
 
 
+@pytest.mark.slow
 def test_the_way_to_the_reading_is_there_if_it_is_asked_for(nlp):
     pipe = nlp.get_pipe("hocrf")
     pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
@@ -319,6 +324,7 @@ def test_what_earlier_components_have_set_stays_and_decides(nlp):
     assert found(next(nlp.pipe(docs)))[0] == (2, 3, "ELSE")
 
 
+@pytest.mark.slow
 def test_components_with_other_trainers_decode_together():
     nlp = untrained(
         joint=joint({"phrases": {**PHRASES, "weight": 9.0}}, learn=False),
@@ -333,6 +339,7 @@ def test_components_with_other_trainers_decode_together():
     assert doc._.hocrf_certificate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("docs", [[], [""], ["", "Ada", ""]])
 def test_empty_documents_are_decoded(nlp, docs):
     pipe = nlp.get_pipe("hocrf")
@@ -351,6 +358,7 @@ def test_initializing_anew_begins_with_the_configs_weights(nlp):
 # What can go wrong
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "code, settings",
     [
@@ -374,6 +382,7 @@ def test_bad_settings_are_named(code, settings):
         untrained(joint=joint(**settings))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, np.nan], np.zeros((2, 2))])
 def test_weights_that_do_not_fit_are_refused(nlp, weights):
     pipe = nlp.get_pipe("hocrf")
@@ -388,6 +397,7 @@ def test_weights_of_an_untrained_component_are_an_error():
         untrained(joint=joint()).get_pipe("hocrf").joint_weights  # noqa: B018
 
 
+@pytest.mark.slow
 def test_a_model_with_other_joint_features_is_refused():
     saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
     for other in ({"phrases": PHRASES}, {**ALL, "words": {**ALL["words"], "max_pairs": 3}}):
@@ -400,6 +410,7 @@ def test_a_model_with_other_joint_features_is_refused():
     assert pipe.joint_weights[0] == 1.0  # what was saved, not what new features begin with
 
 
+@pytest.mark.slow
 def test_a_model_without_joint_features_takes_them():
     saved = trained(rows=documents(5)).get_pipe("hocrf").to_bytes()
     pipe = untrained(joint=joint()).get_pipe("hocrf").from_bytes(saved)
@@ -407,6 +418,7 @@ def test_a_model_without_joint_features_takes_them():
     assert len(pipe.predict([pipe.vocab and Doc(pipe.vocab, words=["Ada", "Ada"])])) == 1
 
 
+@pytest.mark.slow
 def test_damaged_joint_weights_are_refused():
     payload = files.read_bytes(loaded(SEMI).get_pipe("hocrf").to_bytes())
     name = "joint.weights"

@@ -345,6 +345,7 @@ compound = 1.1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_spacy_train_takes_reader_grouper_and_batcher_from_a_config_file(tmp_path):
     docs = [

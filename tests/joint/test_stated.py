@@ -14,6 +14,8 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.stated import MatchedPlaces, Pattern
 
+pytestmark = pytest.mark.slow
+
 NEIGHBOURS = {
     "@misc": "spacy-hocrf.MatchedPlaces.v1",
     "pattern": [{"IS_TITLE": True, "PLACE": 1}, {"OP": "?"}, {"IS_TITLE": True, "PLACE": 2}],

@@ -63,6 +63,7 @@ def test_agreement_is_learnt_where_it_helps(trainer):
     assert learnt.weights[1] < 0.1 * learnt.weights[0]  # ascending states are never right
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nonnegative", [False, True])
 @pytest.mark.parametrize("make, most", [(JointMaxMargin, 0.1), (JointPerceptron, 0.5)])
 def test_weights_of_patterns_that_say_nothing_stay_near_zero(make, most, nonnegative):

@@ -65,6 +65,7 @@ def task_of(pipe, one, n=4):
     return LinkTask(model, observed, gold, pipe.decoder, pipe.pairs.one_each)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("one_each", [False, True])
@@ -93,6 +94,7 @@ def test_decoders_keep_their_promises_against_all_link_sets(kind, order, one_eac
     assert exact >= must
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_scores_are_those_of_the_features_that_fire(order):
     _, pipe = random_model(0, order=order, itself=True)
@@ -130,6 +132,7 @@ def test_traces_say_how_a_bound_came():
     assert doc._.hocrf_links_gap == pytest.approx(bound - score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [1, 2, 3])
 @pytest.mark.parametrize("one_each", [False, True])
 def test_overfits_saves_loads_and_scores(order, one_each, tmp_path):
@@ -156,6 +159,7 @@ def test_overfits_saves_loads_and_scores(order, one_each, tmp_path):
         assert copied(each.predicted.copy())._.hocrf_links == found
 
 
+@pytest.mark.slow
 def test_training_goes_on_from_a_loaded_model():
     nlp = trained()
     loaded = untrained().from_bytes(nlp.to_bytes())
@@ -182,6 +186,7 @@ def test_predictions_change_no_state_and_training_no_docs():
     assert docs == [each.predicted.to_bytes() for each in corpus]
 
 
+@pytest.mark.slow
 def test_predictions_are_the_same_in_other_processes_and_survive_a_doc_bin():
     nlp = trained()
     docs = [each.predicted for each in examples(8, first=50)]
@@ -200,6 +205,7 @@ def as_lists(links):
     return [list(pair) for pair in links]
 
 
+@pytest.mark.slow
 def test_batches_and_whole_runs_see_the_same():
     whole, parts = untrained(), untrained()
     corpus = examples(12)
@@ -248,6 +254,7 @@ def of_docs():
     return nlp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_size", [1, 7, 100])
 def test_docs_of_a_group_are_linked_with_those_before_them(of_docs, batch_size):
     """What comes out is what spans of one Doc would have, counted from each Doc."""
@@ -261,6 +268,7 @@ def test_docs_of_a_group_are_linked_with_those_before_them(of_docs, batch_size):
     assert scores["hocrf_links_f"] > 0.8
 
 
+@pytest.mark.slow
 def test_links_of_docs_are_those_of_spans():
     """The same weights say the same of messages that are Docs, and of spans of one Doc."""
     settings = {"items": {"@misc": "spacy-hocrf.DocItems.v1"}, "group_by": "hocrf_group"}
@@ -276,6 +284,7 @@ def test_links_of_docs_are_those_of_spans():
     assert found
 
 
+@pytest.mark.slow
 def test_a_group_that_comes_back_is_warned_about(of_docs):
     docs = messages_of(3)
     docs[2]._.hocrf_group = "other"
@@ -359,6 +368,7 @@ hocrf_links_f = 1.0
 """
 
 
+@pytest.mark.slow
 def test_trains_by_a_config_file_and_is_loaded(tmp_path):
     path = tmp_path / "corpus.spacy"
     docs = [each.reference for each in examples(30)]
@@ -418,6 +428,7 @@ def test_annotating_components_find_the_items_of_training_texts():
 # What goes wrong
 
 
+@pytest.mark.slow
 def test_what_is_not_trained_says_so():
     nlp = untrained()
     pipe = nlp.get_pipe("hocrf_links")
@@ -427,6 +438,7 @@ def test_what_is_not_trained_says_so():
     assert untrained().from_bytes(nlp.to_bytes()).get_pipe("hocrf_links")._learnt is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings, code, told",
     [
@@ -450,6 +462,7 @@ def test_bad_pairs_are_named():
         )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "links", ["ab", [[0]], [[0, 1, 2]], [[5, 0]], [[0, 5]], [[1, -1]], [[True, 0]], [[1.0, 0]], [3], 7]
 )  # fmt: skip
@@ -475,6 +488,7 @@ def test_texts_that_teach_nothing():
     assert nlp.update([unknown])["hocrf_links"] == 0.0 and nlp.to_bytes() == before
 
 
+@pytest.mark.slow
 def test_links_that_cannot_be_are_warned_about():
     messages = conversation(1)[0]
     far = Example(document(messages), document(messages, [[4, 0], [1, 1], [1, 0]]))
@@ -499,6 +513,7 @@ def payload(**changes):
     return Payload(header, {k: v for k, v in arrays.items() if v is not None})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes, code",
     [
@@ -525,6 +540,7 @@ def test_damaged_models_are_refused(changes, code):
     assert pipe.to_bytes() == before
 
 
+@pytest.mark.slow
 def test_weights_that_are_not_finite_are_refused():
     saved = payload()
     weights = saved.arrays["weights"].copy()
@@ -533,6 +549,7 @@ def test_weights_that_are_not_finite_are_refused():
         untrained().get_pipe("hocrf_links").from_bytes(write_bytes(payload(weights=weights)))
 
 
+@pytest.mark.slow
 def test_truncated_models_and_those_of_other_components_are_refused(tmp_path):
     nlp = trained(n=5, epochs=1)
     pipe = nlp.get_pipe("hocrf_links")
@@ -549,6 +566,7 @@ def test_truncated_models_and_those_of_other_components_are_refused(tmp_path):
         segments.from_bytes(data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changes, told",
     [
@@ -577,6 +595,7 @@ def test_what_is_not_what_the_links_mean_may_differ():
     assert doc._.others is not None and doc._.hocrf_links is None
 
 
+@pytest.mark.slow
 def test_default_features_learn_too():
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_links")

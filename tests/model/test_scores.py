@@ -42,6 +42,7 @@ def matrix(index, rows):
     return a
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("short, dtype", [(placement.SHORT, np.uint16), (1, np.int32)])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
@@ -74,6 +75,7 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, short, dtype,
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)

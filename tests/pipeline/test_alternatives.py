@@ -51,6 +51,7 @@ def logs(readings):
     return [each.log_probability for each in readings]
 
 
+@pytest.mark.slow
 def test_all_readings_come_each_once_with_their_probabilities(problems):
     several = 0
     for problem in problems:
@@ -67,6 +68,7 @@ def test_all_readings_come_each_once_with_their_probabilities(problems):
     assert several > 5 or not any(problem.blank.any() for problem in problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 7, 10**4])
 def test_the_n_best_are_the_first_n(problems, n):
     for problem in problems:
@@ -76,6 +78,7 @@ def test_the_n_best_are_the_first_n(problems, n):
         assert_allclose(logs(best), logs(every[:n]), atol=1e-9)
 
 
+@pytest.mark.slow
 def test_random_readings_have_their_probabilities(problems):
     for seed, problem in enumerate(problems):
         expected, _ = readings_of(problem)
@@ -86,6 +89,7 @@ def test_random_readings_have_their_probabilities(problems):
         assert not chi_square_is_high(counts, p)
 
 
+@pytest.mark.slow
 def test_a_seed_determines_the_sample(of_every_kind):
     problem = max(of_every_kind["bio"], key=lambda problem: len(problem.every))
     one = problem.reading.sample(20, seed=3)
@@ -105,6 +109,7 @@ def with_white_space_between(problem):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["io", "bio", "bieso", "labelled"])
 @pytest.mark.parametrize("blanks", [[1, 3], [1, 2, 4], [0, 2, 4], [1, 3, 4]])
 def test_white_space_between_several_spans_of_one_label(kind, blanks):
@@ -187,6 +192,7 @@ def assert_same(found, expected):
 TEXTS = [text for text, _ in documents()] + ["", "It rains .", "\n\n Ada \n\n Emmy \n slept", "  "]
 
 
+@pytest.mark.slow
 def test_the_best_readings_are_written_to_span_groups(nlp):
     pipe = nlp.get_pipe(nlp.pipe_names[0])
     fewer = 0
@@ -202,6 +208,7 @@ def test_the_best_readings_are_written_to_span_groups(nlp):
     assert fewer  # the empty text has one reading
 
 
+@pytest.mark.slow
 def test_they_are_the_same_saved_loaded_and_in_two_processes(nlp, tmp_path):
     expected = [groups(doc) for doc in nlp.pipe(TEXTS)]
     nlp.to_disk(tmp_path)
@@ -211,6 +218,7 @@ def test_they_are_the_same_saved_loaded_and_in_two_processes(nlp, tmp_path):
             assert_same(groups(doc), readings)
 
 
+@pytest.mark.slow
 def test_they_survive_a_doc_bin(nlp):
     docs = list(nlp.pipe(TEXTS))
     found = DocBin(docs=docs).to_bytes()
@@ -218,6 +226,7 @@ def test_they_survive_a_doc_bin(nlp):
         assert groups(doc) == groups(before)
 
 
+@pytest.mark.slow
 def test_a_thousand_docs_have_what_each_has_alone(nlp):
     texts = [TEXTS[i % len(TEXTS)] for i in range(1000)]
     alone = {text: groups(nlp(text)) for text in TEXTS}
@@ -261,6 +270,7 @@ def test_nothing_is_written_without_a_number():
     assert not doc.spans
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, settings, code",
     [

@@ -65,6 +65,7 @@ def test_a_text_is_no_doc(nlp, text):
             ask(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf", "hocrf_spans", "hocrf_tagger"])
 def test_a_model_that_has_learnt_nothing_says_so(factory):
     nlp = spacy.blank("en")
@@ -76,6 +77,7 @@ def test_a_model_that_has_learnt_nothing_says_so(factory):
     nlp(TEXT)  # once
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_has_not_been_trained_says_so_and_a_trained_one_does_not(name):
     nlp = untrained(*MODELS[name])

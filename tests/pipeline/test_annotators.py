@@ -51,6 +51,7 @@ def pipeline(*names, annotating=(), frozen=()):
     return nlp
 
 
+@pytest.mark.slow
 def test_features_of_what_a_fixed_component_writes_are_learnt_at_once():
     nlp = pipeline("test_tensor", annotating=["test_tensor"])
     data = examples(nlp)
@@ -73,6 +74,7 @@ def test_without_the_annotation_there_is_nothing_to_learn_from():
         nlp.initialize(lambda: examples(nlp))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "annotating, frozen, runs",
     [

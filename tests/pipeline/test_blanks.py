@@ -17,6 +17,7 @@ from spacy_hocrf.pipeline.blanks import (
 from spacy_hocrf.types import Segments
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_spans_lose_their_white_space_as_one_by_one(seed):
     rng = np.random.default_rng(seed)

@@ -68,6 +68,7 @@ def test_a_batch_takes_one_call_of_each_kernel_since_they_have_many_sequences(nl
     assert calls.total() <= 170 + 7 * len(docs)  # and what writes each Doc
 
 
+@pytest.mark.slow
 def test_loading_takes_no_call_for_each_feature_since_a_model_is_arrays(tmp_path):
     calls = []
     for count in (4, 40):

@@ -33,6 +33,8 @@ from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
 
+pytestmark = pytest.mark.slow
+
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
 AUTO = {**LBFGS, "sigma": "auto"}

@@ -83,6 +83,7 @@ def run_python(code):
 # Standard component tests
 
 
+@pytest.mark.slow
 def test_is_added_by_its_entry_point_without_importing_the_package():
     code = """
         import sys
@@ -97,6 +98,7 @@ def test_is_added_by_its_entry_point_without_importing_the_package():
     assert "doc.ents" in run_python(code)
 
 
+@pytest.mark.slow
 def test_a_pipeline_without_it_imports_nothing_but_the_factories():
     """`spacy.blank` loads the entry points of all that is installed."""
     code = """
@@ -109,6 +111,7 @@ def test_a_pipeline_without_it_imports_nothing_but_the_factories():
     assert run_python(code).split() == [name for r in rooms for name in (r, f"{r}.factories")]
 
 
+@pytest.mark.slow
 def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     data = examples(any_nlp)
     scores = any_nlp.evaluate(data)
@@ -125,6 +128,7 @@ def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     assert again[key] == scores[key]
 
 
+@pytest.mark.slow
 def test_loading_replaces_previous_state(nlp):
     used = untrained()
     rows = [("Nobody eats green apples", [(12, 24, "FOOD")])]
@@ -137,6 +141,7 @@ def test_loading_replaces_previous_state(nlp):
     assert [found(doc) for doc in used.pipe(texts())] == [found(doc) for doc in nlp.pipe(texts())]
 
 
+@pytest.mark.slow
 def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
     untouched = untrained().get_pipe("hocrf")
     untouched.add_label("FOOD")
@@ -146,6 +151,7 @@ def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
     assert pipe.to_bytes() == untouched.to_bytes()
 
 
+@pytest.mark.slow
 def test_copies_predict_the_same(nlp):
     expected = [found(doc) for doc in nlp.pipe(texts())]
     for other in (copy.deepcopy(nlp), pickle.loads(pickle.dumps(nlp))):
@@ -167,6 +173,7 @@ def test_pickle_is_without_the_corpus(nlp):
     assert len(sizes) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_several_processes_find_the_same(nlp, tmp_path, method):
     if method == "fork" and sys.platform == "win32":
@@ -226,6 +233,7 @@ def test_the_thinc_model_predicts_for_debug_model(nlp):
     assert potentials.token.shape == (8, 3)
 
 
+@pytest.mark.slow
 def test_predictions_follow_the_weights_however_they_are_changed():
     nlp = trained(rows=documents(4))
     model, pipe = nlp.get_pipe("hocrf").model, nlp.get_pipe("hocrf")
@@ -244,6 +252,7 @@ def test_predictions_follow_the_weights_however_they_are_changed():
 # What Docs may look like
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "docs",
     [[""], ["", ""], ["Emmy"], [" "], [" \n\t "], ["", "Emmy slept .", " ", ""], []],
@@ -274,6 +283,7 @@ def test_no_span_begins_or_ends_with_white_space(any_nlp, text):
         assert span.text == span.text.strip() != ""
 
 
+@pytest.mark.slow
 def test_every_token_gets_a_tag_also_white_space():
     rows = [("Emmy \n sleeps", []), ("Emmy sleeps", [])]
     nlp = untrained("hocrf_tagger")
@@ -303,6 +313,7 @@ def test_prediction_changes_nothing(any_nlp):
     assert all(vars(learner_of(pipe))[key] is value for key, value in state.items())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outside", ["token", "run"])
 def test_a_document_of_100_000_tokens(outside):
     code = f"""
@@ -340,6 +351,7 @@ def test_a_document_of_100_000_tokens(outside):
 # Probabilities
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORED)
 @pytest.mark.parametrize(
     "tokens", [("Emmy", "likes", "New", "York"), ("Ada", "Lovelace", "Paris"), ("Emmy",)], ids=len
@@ -371,6 +383,7 @@ UNLABELLED_NOWHERE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -414,6 +427,7 @@ def test_span_extension_reads_the_score(nlp):
     assert doc.ents[0]._.hocrf_score == expected != 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, switch", [("hocrf", {"scores_key": None}), ("hocrf_spans", {"scores": False})]
 )
@@ -424,6 +438,7 @@ def test_scores_can_be_switched_off(factory, switch):
     assert found(doc)
 
 
+@pytest.mark.slow
 def test_threshold_drops_improbable_spans(nlp):
     text = "Grace Turing met Ada in San Paris"
     scores = entity_scores(nlp(text))
@@ -508,6 +523,7 @@ def test_overwrite_ignores_what_was_set_before(nlp):
     assert found(other.get_pipe("hocrf")(doc)) == [(0, 2, "PERSON"), (5, 7, "PLACE")]
 
 
+@pytest.mark.slow
 def test_neighbours_set_before_that_the_model_cannot_have_stay():
     nlp = trained(model={"repeats": False})
     doc = with_entities(nlp.make_doc(SENTENCE), (5, 6, "PLACE"), (6, 7, "PLACE"))
@@ -525,6 +541,7 @@ def test_without_an_outside_label_entities_set_before_stay():
     assert (1, 2, "UNKNOWN") in found(nlp.get_pipe("hocrf")(doc))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_tags_set_before(overwrite):
     nlp = trained("hocrf_tagger", overwrite=overwrite)
@@ -546,6 +563,7 @@ def test_labels_added_before_training_come_first():
     assert pipe.label_data == ["FOOD", "PERSON", "PLACE"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_weights_keep_their_meaning_when_a_label_is_added(name):
     factory, model = MODELS[name]
@@ -582,6 +600,7 @@ def test_labels_can_be_given_to_initialize(tmp_path):
     assert nlp.get_pipe("hocrf").labels == ("PLACE", "FOOD", "PERSON")
 
 
+@pytest.mark.slow
 def test_initialize_without_examples_then_a_plain_loop_reaches_the_same_objective():
     usual = untrained()
     data = examples(usual)
@@ -632,6 +651,7 @@ def test_another_spans_key():
     assert [span.label_ for span in doc.spans["fields"]] == ["PERSON", "PLACE"]
 
 
+@pytest.mark.slow
 def test_two_components_do_not_meet(nlp):
     spans = untrained("hocrf_spans")
     spans.get_pipe("hocrf").from_bytes(shared("spans").get_pipe("hocrf").to_bytes())
@@ -651,6 +671,7 @@ def test_strings_of_a_memory_zone_are_not_kept(nlp):
     assert found(nlp(SENTENCE)) == expected
 
 
+@pytest.mark.slow
 def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
     expected = [found(doc) for doc in own_nlp.pipe(texts())]
     other = spacy.blank("en")
@@ -678,6 +699,7 @@ def test_resuming_on_the_whole_corpus_starts_where_it_ended_and_reaches_the_same
 NEW = [("Emmy likes green apples", [(0, 4, "PLACE")])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("prior, remembers", [("auto", True), ("loaded", True), ("zero", False)])
 def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, remembers):
     adapted = untrained(
@@ -691,6 +713,7 @@ def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, rem
     assert (adapted.evaluate(examples(adapted))["ents_f"] > 0.9) == remembers
 
 
+@pytest.mark.slow
 def test_adapting_twice_does_not_forget_either(nlp):
     once = untrained().from_bytes(nlp.to_bytes())
     fit(once, examples(once, NEW))
@@ -700,6 +723,7 @@ def test_adapting_twice_does_not_forget_either(nlp):
     assert norms[1] == pytest.approx(norms[0], rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_config_of_the_pipeline_holds_every_setting():
     component = untrained().config["components"]["hocrf"]
     assert set(component) == {

@@ -15,6 +15,8 @@ from spacy.training.loop import train
 from spacy_hocrf.cli.config import ENDING, starting_config
 from spacy_hocrf.pipeline import console
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):

@@ -82,6 +82,7 @@ class Learnt(Constrained):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sort", SORTS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_and_gradients_are_those_of_the_segmentations_that_keep_them(kind, sort):
@@ -169,6 +170,7 @@ def loss_of(scored, right):
     return np.logaddexp.reduce([score for _, score in scored]) - np.logaddexp.reduce(right)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPANS)
 def test_the_objective_is_that_of_the_segmentations_that_keep_them(name):
     with pytest.warns(UserWarning, match=r"W030.*3 of 4 .* begins 'Emmy likes Paris'"):
@@ -194,6 +196,7 @@ def led_by_one(spans):
     return bool(spans) and min(spans)[0] == 0 and sum(y == "PLACE" for *_, y in spans) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
 def test_partial_annotation_is_summed_over_what_keeps_them(trainer):
     rules = constraints(forbidden=[["", "O"]], at_most={"PLACE": 1}, training="all")
@@ -228,6 +231,7 @@ def losses(rows, weights=None, **settings):
     return pipe.objective()(weights)[0]
 
 
+@pytest.mark.slow
 def test_training_keeps_as_much_as_it_is_told():
     rules = {"forbidden": [["PLACE", "PERSON"]], "at_most": {"PLACE": 1}}
     none, successions, everything = (
@@ -293,6 +297,7 @@ def test_nothing_left_to_learn_from_is_an_error():
         nlp.initialize(lambda: data)
 
 
+@pytest.mark.slow
 def test_more_than_training_can_remember(monkeypatch):
     monkeypatch.setattr(compiled, "MOST_STATES", 3)
     rules = {"at_most": {"PLACE": 1, "PERSON": 1}}
@@ -311,6 +316,7 @@ def test_another_word_for_what_training_keeps():
         untrained(constraints=constraints(training="always"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["LBFGS", "SGD", "AveragedPerceptron", "MaxMargin"])
 def test_every_trainer_keeps_them(trainer):
     rows = [*documents(), TWICE]
@@ -363,6 +369,7 @@ def test_a_batch_that_breaks_them():
     assert alone == together > 0
 
 
+@pytest.mark.slow
 def test_settings_are_chosen_and_costs_learnt_with_them():
     rows = [*documents(40), TWICE]
     nlp = untrained(
@@ -379,6 +386,7 @@ def test_settings_are_chosen_and_costs_learnt_with_them():
     assert pipe.reading(nlp.make_doc("Emmy likes Paris")).probability(0, 1, "PERSON") > 0.5
 
 
+@pytest.mark.slow
 def test_joint_weights_are_learnt_as_before():
     rules = constraints(forbidden=[["PLACE", "PERSON"]])
     trainer = {"@misc": "spacy-hocrf.JointPerceptron.v1"}

@@ -49,6 +49,7 @@ def like(nlp, factory="hocrf", **settings):
     return other.from_bytes(nlp.to_bytes())
 
 
+@pytest.mark.slow
 def test_a_pipeline_without_constraints_predicts_as_before(nlp):
     assert found(nlp(TEXT)) == [(0, 2, "PERSON"), (5, 6, "PLACE")]
     doc = like(nlp)(TEXT)
@@ -57,6 +58,7 @@ def test_a_pipeline_without_constraints_predicts_as_before(nlp):
     assert scores[0] == scores[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPANS)
 def test_each_label_at_most_once(name):
     factory, model = SPANS[name]
@@ -70,6 +72,7 @@ def test_each_label_at_most_once(name):
     assert (6, 7, "PLACE") in once
 
 
+@pytest.mark.slow
 def test_what_is_forbidden_at_the_edges_and_between(nlp):
     text = "Ada Lovelace Paris"
     assert found(like(nlp, at_least={"PERSON": 1})(text))[0][2] == "PERSON"
@@ -79,6 +82,7 @@ def test_what_is_forbidden_at_the_edges_and_between(nlp):
     assert [label for *_, label in found(doc)] == ["PERSON", "PLACE"]
 
 
+@pytest.mark.slow
 def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
     """Rules that were too improbable to be remembered hold all the same."""
     text = "Ada Lovelace likes Alan Turing and Paris"
@@ -93,6 +97,7 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
         once(text)
 
 
+@pytest.mark.slow
 def test_the_best_readings_of_texts_that_remember_different_rules(nlp, monkeypatch):
     monkeypatch.setattr(risks, "READ_STATES", 1)  # just those of the tolerance
     other = untrained(n_best=3, constraints=constraints(at_most={"PERSON": 1, "PLACE": 1}))
@@ -127,6 +132,7 @@ def test_constraints_of_single_texts(nlp):
     assert pipe.reading(doc).probability(0, 2, "PERSON") == 0.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_many_texts_are_constrained_as_each_by_itself(name):
     """Constraints of all texts of a batch become structural zeros together."""
@@ -157,6 +163,7 @@ def randomly_constrained(nlp, rng):
     return doc
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_correction_holds_and_other_spans_are_decided_anew(name):
     factory, model = MODELS[name]
@@ -208,6 +215,7 @@ def test_presets_give_way_to_constraints_of_the_text():
     assert reading.probability(1, 3, "PLACE") == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"at_most": {"PERSON": 1}}, {"forbidden": [["", "PERSON"]]}, {"at_least": {"PLACE": 9}}],
@@ -243,6 +251,7 @@ def test_white_space_beside_a_span_that_must_not_be(nlp):
     assert pipe.reading(doc).probability(1, 2, "X") == pytest.approx(0.0, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_saved_loaded_and_in_several_processes(nlp, tmp_path):
     other = like(nlp, at_most={"PERSON": 1})
     other.to_disk(tmp_path)
@@ -262,6 +271,7 @@ def test_constraints_of_a_text_are_kept_with_the_text(nlp):
     assert found(pipe(again)) == found(pipe(doc)) != found(nlp(TEXT))
 
 
+@pytest.mark.slow
 def test_spans_with_all_that_are_probable_keep_constraints():
     nlp = trained("hocrf_spans", select="all", threshold=0.001)
     other = untrained(
@@ -318,6 +328,7 @@ def test_errors_name_the_text_and_the_tokens(nlp):
         pipe.constrain(nlp.make_doc(TEXT), (0, 1, "PERSON"), "none")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_constraint_twice_is_the_same_as_once(name, kind):
@@ -349,6 +360,7 @@ def test_a_text_that_contradicts_itself_is_handed_to_the_error_handler_alone(nlp
     assert some == [docs[1]] and "[H217]" in message and "In Paris" in message
 
 
+@pytest.mark.slow
 def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():
     nlp = trained(*MODELS["CRF, io"])
     doc = nlp.make_doc(TEXT)
@@ -402,6 +414,7 @@ def test_the_neighbours_of_spans_are_labels_text_and_edges():
         assert ends.follows(allowed, spans, lengths).tolist() == expected
 
 
+@pytest.mark.slow
 def test_threads_share_memories_and_keep_few(nlp, monkeypatch):
     monkeypatch.setattr(compiled, "KEPT_STATES", 2)
     pipe = like(nlp, at_most={"PERSON": 1, "PLACE": 1}, tolerance=0.0).get_pipe("hocrf")

@@ -101,6 +101,7 @@ def annotated(vocab):
         yield Example(doc, reference)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*W003")
 @pytest.mark.parametrize(
     "target",

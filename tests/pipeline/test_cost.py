@@ -17,6 +17,8 @@ from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.training.lbfgs import LBFGSRun
 from spacy_hocrf.types import Segments
 
+pytestmark = pytest.mark.slow
+
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 

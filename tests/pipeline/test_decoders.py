@@ -51,6 +51,7 @@ def disjoint(spans):
 SPANS = [name for name in MODELS if name not in ("tagger", "spans")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [0.03, 0.15, 0.4])
 @pytest.mark.parametrize("name", SPANS)
 def test_expected_f_is_the_best_set_of_spans_of_all(name, cost):
@@ -83,6 +84,7 @@ def test_expected_f_is_the_best_set_of_spans_of_all(name, cost):
     assert some or cost > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPANS)
 def test_candidates_are_all_spans_of_that_probability(name):
     nlp, pipe = unsure(name, seed=1)
@@ -96,6 +98,7 @@ def test_candidates_are_all_spans_of_that_probability(name):
         assert named == {span for span, p in expected.items() if p >= 0.02}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("cost", [0.05, 0.2, 0.4])
 @pytest.mark.parametrize("name", SPANS)
 def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
@@ -121,6 +124,7 @@ def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
     assert list(scores) == pytest.approx([expected[span] for span in spans], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_sure_model_finds_what_viterbi_finds(name):
     factory, model = MODELS[name]
@@ -136,6 +140,7 @@ def test_a_sure_model_finds_what_viterbi_finds(name):
     assert [found(doc) for doc in again.pipe(texts)] == [found(doc) for doc in nlp.pipe(texts)]
 
 
+@pytest.mark.slow
 def test_scores_are_shown_and_the_threshold_holds():
     nlp, pipe = unsure("CRF, bio", decoder={**EXPECTED_F, "cost": 0.03}, threshold=0.1)
     for text in TEXTS:
@@ -147,6 +152,7 @@ def test_scores_are_shown_and_the_threshold_holds():
         assert all(score >= 0.1 for score in scores)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPANS)
 def test_what_earlier_components_have_set_stays(name):
     nlp, pipe = unsure(name, decoder={**EXPECTED_F, "cost": 0.03})
@@ -156,6 +162,7 @@ def test_what_earlier_components_have_set_stays(name):
     assert (1, 3, "PERSON") in spans and len(spans) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SPANS)
 def test_white_space_is_at_no_end(name):
     nlp, pipe = unsure(name, decoder={**EXPECTED_F, "cost": 0.02})
@@ -165,6 +172,7 @@ def test_white_space_is_at_no_end(name):
     assert not any(ent[0].is_space or ent[-1].is_space for ent in shown)
 
 
+@pytest.mark.slow
 def test_documents_together_and_alone():
     nlp, pipe = unsure("semi-CRF, outside runs", decoder={**EXPECTED_F, "cost": 0.05})
     docs = [nlp.make_doc(text) for text in TEXTS * 3]
@@ -175,6 +183,7 @@ def test_documents_together_and_alone():
         assert alone.scores == pytest.approx(prediction.scores, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_most_probable_tags():
     nlp, pipe = unsure("tagger", decoder={"@misc": "spacy-hocrf.ExpectedAccuracy.v1"})
     for text in TEXTS:
@@ -186,6 +195,7 @@ def test_the_most_probable_tags():
         assert [token.tag_ for token in nlp(text)] == tags
 
 
+@pytest.mark.slow
 def test_the_most_probable_labels_that_may_follow_one_another():
     nlp, pipe = unsure("CRF, bieso", seed=3)
     differ = 0

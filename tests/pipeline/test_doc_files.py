@@ -12,7 +12,7 @@ from spacy_hocrf.pipeline import doc_files
 from spacy_hocrf.pipeline.doc_files import read_docs
 from spacy_hocrf.pipeline.handover import ShardedCorpus
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*W090")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*W090")]
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,7 @@ def transition(order, *terms):
 # Orders
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "order, blocks, parts",
     [
@@ -91,6 +92,7 @@ def test_templates_above_the_models_order_are_named(order, blocks, parts):
         assert part in warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [0, 1, "auto"])
 @pytest.mark.parametrize("blocks", [None, [], [token("NORM")]])
 def test_what_nobody_has_asked_for_by_its_order_is_not_missed(order, blocks):
@@ -198,6 +200,7 @@ EMPTY = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("block, source", EMPTY)
 def test_what_is_empty_in_all_training_texts_is_named_once(extension, block, source):
     nlp = pipeline([block])
@@ -296,6 +299,7 @@ def test_what_was_empty_in_training_and_no_longer_is_is_named_once():
     assert docs[0].text[:5] in warning
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loaded", [False, True])
 def test_what_was_there_in_training_and_is_empty_is_named_once(loaded):
     nlp = pipeline([token("TAG")])
@@ -308,6 +312,7 @@ def test_what_was_there_in_training_and_is_empty_is_named_once(loaded):
     assert "in front of 'hocrf'" in warning
 
 
+@pytest.mark.slow
 def test_what_says_nothing_of_labels_is_no_news_to_a_model_without_its_features():
     """Its weights are 0, and are not saved."""
     nlp = pipeline([token("TAG")])
@@ -325,6 +330,7 @@ def test_what_says_nothing_of_labels_is_no_news_to_a_model_without_its_features(
         assert read(nlp, docs) == []
 
 
+@pytest.mark.slow
 def test_what_was_too_rare_for_a_feature_was_not_empty():
     nlp = pipeline([token("TAG")], min_count=2)
     data = examples(nlp)

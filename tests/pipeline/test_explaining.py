@@ -58,6 +58,7 @@ def close(found):
     return pytest.approx(found, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_span_is_compared_with_the_best_reading_without_it(problems):
     compared = alone = 0
     for problem in problems:
@@ -84,6 +85,7 @@ def segments_of(best):
     return list(zip(*(column.tolist() for column in best.segments[1:])))
 
 
+@pytest.mark.slow
 def test_the_cases_are_all_readings_without_a_span_and_no_other_ones(problems):
     for problem in problems:
         text = problem.text
@@ -99,6 +101,7 @@ def test_the_cases_are_all_readings_without_a_span_and_no_other_ones(problems):
             assert len(cases) <= problem.length + 2
 
 
+@pytest.mark.slow
 def test_a_span_is_compared_with_another_one_or_with_a_whole_reading(problems):
     rng, spans_compared = np.random.default_rng(0), 0
     for problem in problems:
@@ -163,6 +166,7 @@ def pipe_and_docs(request):
     return nlp.get_pipe("hocrf"), docs
 
 
+@pytest.mark.slow
 def test_contributions_add_up_to_the_log_odds(pipe_and_docs):
     pipe, docs = pipe_and_docs
     before, asked = [doc.to_bytes() for doc in docs], 0
@@ -184,6 +188,7 @@ def test_contributions_add_up_to_the_log_odds(pipe_and_docs):
     assert [doc.to_bytes() for doc in docs] == before
 
 
+@pytest.mark.slow
 def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
     pipe, docs = pipe_and_docs
     predictor, batch = pipe._predictor(), TokenBatch(docs[2:3])
@@ -222,6 +227,7 @@ def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
     assert bool(dense) == any(shares)
 
 
+@pytest.mark.slow
 def test_words_have_the_contributions_of_what_is_seen_of_them(pipe_and_docs):
     pipe, docs = pipe_and_docs
     predictor = pipe._predictor()

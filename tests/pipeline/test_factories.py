@@ -11,6 +11,8 @@ from thinc.api import Config
 
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
+pytestmark = pytest.mark.slow
+
 SETTINGS = {  # besides those of all three
     "hocrf": {"scores_key", "spans", "n_best", "threshold", "overwrite"},
     "hocrf_spans": {"spans_key", "select", "n_best", "scores", "threshold"},

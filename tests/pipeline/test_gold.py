@@ -75,6 +75,7 @@ class Told(Constrained):
         }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["texts", "all"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_losses_and_counts_are_those_of_the_segmentations_that_agree(kind, which):
@@ -208,6 +209,7 @@ def scored_readings(pipe, doc, weights):
     return [(oracle.decoded(pipe.structure.scheme, s), score) for s, score in every.items()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COMPONENTS)
 def test_the_objective_is_that_of_the_segmentations_that_agree(name):
     nlp, data = initialized(
@@ -259,6 +261,7 @@ def losses(rows, weights, **settings):
     return pipe.objective()(weights[: pipe.structure.size])[0]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*W004")
 def test_training_asks_for_them_unless_it_is_told_otherwise():
     weights = np.random.default_rng(0).normal(size=10_000)
@@ -285,6 +288,7 @@ def test_documents_are_known_by_their_constraints_too():
 GOLD = ["B-PERSON", "L-PERSON", "O", "U-PLACE", "O"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rows, entities, which",
     [
@@ -371,6 +375,7 @@ def test_trainers_of_complete_annotation_leave_them_out():
 KNOWN = [(0, ("Zoe", "was", "in", "London", ".")), (2, ("In", "Paris", "Zoe", "slept", "."))]
 
 
+@pytest.mark.slow
 def test_names_are_learnt_from_files_by_a_config_and_loaded(tmp_path):
     """Nothing but constraints tells what Zoe is."""
     nlp = spacy.blank("en")

@@ -8,6 +8,8 @@ from small_corpus import documents, examples, found, untrained
 from spacy_hocrf.pipeline import growing
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
+pytestmark = pytest.mark.slow
+
 FRESH = [
     ("Grace Hopper likes Ulm", [(0, 12, "PERSON"), (19, 22, "PLACE")]),
     ("Nobody visits Ada Lovelace in Paris", [(14, 26, "PERSON"), (30, 35, "PLACE")]),

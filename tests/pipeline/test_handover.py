@@ -54,6 +54,7 @@ def test_the_key_is_a_setting():
     assert triples(nlp(doc).spans["other"]) == [(0, 1, "X")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [None, [0.5, 0.25], np.array([0.5, 0.25], dtype=np.float32)])
 def test_groups_are_handed_over_with_their_scores(scores):
     one, other = (Doc(spacy.blank("en").vocab, words=["a", "b", "c"]) for _ in range(2))

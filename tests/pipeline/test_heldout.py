@@ -18,6 +18,7 @@ def initialized(count=12, **settings):
     return nlp, data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("folds, expected", [(2, 2), (5, 5), (50, 6)])
 def test_every_group_is_unseen_by_one_model_and_never_divided(folds, expected):
     nlp, _ = initialized()
@@ -36,6 +37,7 @@ def test_every_group_is_unseen_by_one_model_and_never_divided(folds, expected):
     assert len(learner.corpus) == 12 and learner.corpus.documents == known
 
 
+@pytest.mark.slow
 def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without():
     losses = []
     for rests in (False, True):
@@ -51,6 +53,7 @@ def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without
     assert losses[0] == losses[1]
 
 
+@pytest.mark.slow
 def test_a_model_is_the_one_that_the_other_documents_alone_would_give():
     nlp, data = initialized()
     learner = learner_of(nlp.get_pipe("hocrf"))

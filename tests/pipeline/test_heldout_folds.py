@@ -14,6 +14,8 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 
+pytestmark = pytest.mark.slow
+
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 AUTO = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
 MODEL = {"order": "auto"}

@@ -13,6 +13,8 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.pipeline.likelihood import negative_log_likelihood
 
+pytestmark = pytest.mark.slow
+
 
 @given(oracle.batches(min_size=1, max_size=3, max_tokens=4), st.data())
 def test_loss_and_derivative_match_enumeration(problems, data):

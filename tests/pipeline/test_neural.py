@@ -29,7 +29,7 @@ from spacy.util import load_model_from_config
 
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarning")]
 
 
 def trained(**settings):

@@ -165,6 +165,7 @@ def loaded(folder, name):
     return files.read_files(folder).arrays[name]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("code, damage", [*DAMAGE.values()], ids=[*DAMAGE])
 def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage):
     before = pipe.to_bytes()
@@ -175,6 +176,7 @@ def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage)
     assert pipe.labels == ("PERSON", "PLACE")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])]
 )
@@ -186,6 +188,7 @@ def test_damaged_bytes_are_refused_and_change_nothing(pipe, data):
     assert pipe.to_bytes() == before
 
 
+@pytest.mark.slow
 def test_every_altered_byte_is_noticed(pipe, other):
     before, data = pipe.to_bytes(), other.to_bytes()
     for place in np.random.default_rng(0).integers(0, len(data), size=100):
@@ -203,6 +206,7 @@ def test_every_altered_byte_is_noticed(pipe, other):
             pipe.from_bytes(before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "changed, told",
     [
@@ -229,6 +233,7 @@ def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
     assert told in str(caught.value)
 
 
+@pytest.mark.slow
 def test_every_setting_of_the_window_is_learnt_saved_and_loaded(tmp_path):
     features = {
         "@misc": "spacy-hocrf.Window.v1",
@@ -249,6 +254,7 @@ def test_every_setting_of_the_window_is_learnt_saved_and_loaded(tmp_path):
     assert {"FLAG[0]=IS_TITLE", "end:FLAG[-1]=IS_TITLE", "NORM[-1]|NORM[0]=london|,"} <= observed
 
 
+@pytest.mark.slow
 def test_a_template_of_the_same_name_with_other_arguments_is_refused():
     features = {"@misc": "spacy-hocrf.Segment.v1", "what": ["LENGTH", "FIRST"], "bins": [1, 2, 3]}
     data = (
@@ -268,6 +274,7 @@ class Interrupted(BaseException):
     """Ctrl-C, without ending the tests if it escapes."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", [1, 2, 3])
 def test_interrupted_saving_leaves_a_loadable_model(pipe, saved, nlp, other, monkeypatch, when):
     """At the first or second file, or at the deletion of the older one."""
@@ -304,6 +311,7 @@ def failing(real, when):
     return step
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where, name, when, expected",
     [
@@ -327,6 +335,7 @@ def test_a_failed_save_leaves_the_previous_model_and_no_rubbish(
     assert len([*saved.iterdir()]) == len([*saved.glob("arrays-*.bin")]) + 1 == archives + 1
 
 
+@pytest.mark.slow
 def test_a_file_is_on_disk_before_it_is_renamed_and_its_name_before_the_old_one_goes(
     pipe, saved, monkeypatch
 ):
@@ -351,6 +360,7 @@ def test_arrays_are_written_from_where_they_are():
     assert b"".join(parts) == arrays["one"].tobytes()
 
 
+@pytest.mark.slow
 def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pipe, saved):
     for name in ("arrays-0123456789abcdef.bin.writing", "cfg.writing", "arrays-00.bin"):
         (saved / name).write_bytes(b"half")
@@ -358,6 +368,7 @@ def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pip
     assert sorted(path.name for path in saved.iterdir()) == sorted(["cfg", archive(saved).name])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("evaluation", [1, 2, 5])
 def test_interrupted_training_leaves_the_last_accepted_weights(monkeypatch, tmp_path, evaluation):
     nlp = untrained()
@@ -419,6 +430,7 @@ def test_nothing_works_before_initialize(action):
 UNKNOWN = [("Emmy eats apples", [(0, 4, "PERSON"), (10, 16, "FOOD")])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
 def test_an_unknown_label_in_update(nlp, trainer):
     own = untrained(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"}).from_bytes(nlp.to_bytes())
@@ -463,6 +475,7 @@ COVERED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("annotation", [{"entities": []}, {"entities": ["O", "-"]}])
 def test_unlabelled_text_where_there_was_none(annotation):
     nlp = trained(rows=COVERED)
@@ -505,6 +518,7 @@ def test_a_document_that_no_allowed_segmentation_covers():
     ).keys() == {"hocrf"}
 
 
+@pytest.mark.slow
 def test_entities_set_before_do_not_excuse_it():
     nlp = trained(model={**SEMI, "repeats": False}, rows=[("Emmy", [(0, 4, "PERSON")])])
     doc = with_entities(nlp.make_doc("Emmy Emmy Emmy"), (0, 1, "UNKNOWN"))
@@ -555,6 +569,7 @@ READS_ANSWER = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, features, attribute", [*READS_ANSWER.values()], ids=[*READS_ANSWER]
 )
@@ -581,6 +596,7 @@ def test_what_another_component_predicts_is_no_answer():
     nlp.initialize(lambda: data)
 
 
+@pytest.mark.slow
 def test_failing_initialize_leaves_a_trained_component_as_it_is(pipe):
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=r"^\[H049\]"):
@@ -608,6 +624,7 @@ def test_a_trainer_of_another_kind():
         untrained(trainer={"@misc": "spacy-hocrf.Transition.v1"})
 
 
+@pytest.mark.slow
 def test_a_label_pattern_is_the_same_whether_it_was_asked_for_by_its_order_or_not():
     window = {"@misc": "spacy-hocrf.Window.v1"}
     own = {"@misc": "spacy-hocrf.Transition.v1", "order": 1}

@@ -7,6 +7,8 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.model import structure
 
+pytestmark = pytest.mark.slow
+
 WORDS = [
     "Ada",
     "Lovelace",

@@ -39,11 +39,13 @@ def close(found, expected):
     assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_the_log_partition_is_that_of_all_segmentations(problems):
     for problem in problems:
         close(problem.reading.log_partition, problem.log_z)
 
 
+@pytest.mark.slow
 def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems):
     overlapping = 0
     for problem in problems:
@@ -66,6 +68,7 @@ def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems
     assert overlapping
 
 
+@pytest.mark.slow
 def test_whole_and_partial_readings_have_their_probabilities(problems):
     for number, problem in enumerate(problems):
         together = Counter()
@@ -80,6 +83,7 @@ def test_whole_and_partial_readings_have_their_probabilities(problems):
         assert problem.reading.log_probability([], complete=False) == pytest.approx(0.0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_readings_that_cannot_be_have_no_probability(problems):
     for problem in problems:
         possible = set(problem.shown())
@@ -90,6 +94,7 @@ def test_readings_that_cannot_be_have_no_probability(problems):
                     assert (found > -np.inf) == (frozenset({(start, end, label)}) in possible)
 
 
+@pytest.mark.slow
 def test_tokens_have_the_distribution_of_their_labels(problems):
     for problem in problems:
         labels = problem.scheme.labels
@@ -104,12 +109,14 @@ def test_tokens_have_the_distribution_of_their_labels(problems):
         assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_entropy_is_that_of_all_segmentations(problems):
     for problem in problems:
         some = problem.p[problem.p > 0]
         assert_allclose(problem.reading.entropy(), -(some * np.log(some)).sum(), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_spans_are_counted_by_label(problems):
     for problem in problems:
         for label in problem.scheme.labels:
@@ -117,6 +124,7 @@ def test_spans_are_counted_by_label(problems):
             close(problem.reading.expected_count(label), counts @ problem.p)
 
 
+@pytest.mark.slow
 def test_patterns_are_found_wherever_their_last_segment_begins(problems):
     rng, positive = np.random.default_rng(0), 0
     for problem in problems:
@@ -155,6 +163,7 @@ def nlp(request):
     return trained(request.param)
 
 
+@pytest.mark.slow
 def test_a_reading_gives_the_probabilities_of_predictions_and_changes_no_doc(nlp):
     pipe, texts = nlp.get_pipe("hocrf"), [text for text, _ in documents()]
     texts += ["", " \n ", texts[0].replace(" ", "  ", 2)]
@@ -181,6 +190,7 @@ def test_a_reading_gives_the_probabilities_of_predictions_and_changes_no_doc(nlp
         assert_allclose(one.tokens(), reading.tokens(), atol=1e-10)
 
 
+@pytest.mark.slow
 def test_what_was_set_before_is_certain(nlp):
     text = next(text for text, spans in documents() if spans)
     doc = nlp.make_doc(text)
@@ -219,6 +229,7 @@ def tagger(scores=True, **settings):
 ACCURACY = {"@misc": "spacy-hocrf.ExpectedAccuracy.v1"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"decoder": ACCURACY}], ids=["viterbi", "accuracy"])
 def test_every_tag_has_its_probability(settings):
     nlp = tagger(**settings)
@@ -231,6 +242,7 @@ def test_every_tag_has_its_probability(settings):
         assert [token._.hocrf_score for token in again] == [t._.hocrf_score for t in doc]
 
 
+@pytest.mark.slow
 def test_tags_of_others_have_no_probability_and_scores_can_be_left_out():
     nlp = tagger()
     doc = Doc(nlp.vocab, words=WORDS, tags=["D", "", "", "", ""])
@@ -253,6 +265,7 @@ def as_spans(example):
     return example
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [SEMI, CRF], ids=["semi", "bio"])
 def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
     nlp = spacy.blank("en")
@@ -282,6 +295,7 @@ def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
     assert len(nlp(texts[0]).spans["sc"]) > len(loaded(texts[0]).spans["sc"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings, code",
     [
@@ -340,6 +354,7 @@ def test_the_potentials_of_one_sequence_are_cut_out_of_a_batch(problems):
             assert_array_equal(getattr(one, field.name), getattr(problem.potentials, field.name))
 
 
+@pytest.mark.slow
 @given(oracle.batches(min_size=1))
 def test_potentials_are_repeated_as_a_batch_of_copies(problems):
     joined = oracle.batch([problem.potentials for problem in problems])

@@ -63,6 +63,7 @@ def said(nlp):
     return [(ent.text, ent.label_) for ent in doc.ents], groups
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config, setting, instead",
     [
@@ -82,6 +83,7 @@ def test_a_dollar_sign_that_would_be_doubled_is_refused(config, setting, instead
         trained(config)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "config",
     [
@@ -106,6 +108,7 @@ def test_a_dollar_sign_as_it_may_be_written_survives_two_savings(config, tmp_pat
     assert said(again.from_bytes(nlp.to_bytes())) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["nmod:poss", "a=b", "#a", ";a", "[a]", " a", "a "])
 def test_names_that_a_file_does_not_give_back_are_refused(label):
     nlp = spacy.blank("en")
@@ -115,6 +118,7 @@ def test_names_that_a_file_does_not_give_back_are_refused(label):
         nlp.initialize(lambda: [example])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["a.b", "A b", "a-b", "ä", "a#b", "100%"])
 def test_other_names_are_given_back(label, tmp_path):
     nlp = spacy.blank("en")
@@ -134,6 +138,7 @@ def test_pieces_are_cut_at_the_dollar_sign():
     assert {getattr(template, "separator", "$") for template in settings.templates} == {"$"}
 
 
+@pytest.mark.slow
 def test_variables_are_no_dollar_signs_and_what_they_stand_for_may_have_some():
     text = spacy.blank("en").config.to_str() + "\n\n[vars]\nsep = {sep}\nfew = 3\n"
     block = """

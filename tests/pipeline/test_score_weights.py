@@ -29,6 +29,7 @@ def initialized(key, **components):
     return nlp
 
 
+@pytest.mark.slow
 def test_the_scores_of_another_key_take_the_place_of_the_default_ones():
     nlp = initialized("parts")
     made = corpus(nlp, "parts")
@@ -43,6 +44,7 @@ def test_the_scores_of_another_key_take_the_place_of_the_default_ones():
     assert weights(spacy.blank("en").from_config(nlp.config)) == weights(nlp)
 
 
+@pytest.mark.slow
 def test_the_weights_of_the_config_go_before():
     nlp = initialized("parts")
     weights(nlp).update({"spans_parts_p": 1.0, "spans_sc_f": None})
@@ -63,6 +65,7 @@ def test_weights_are_handed_on_as_they_are_in_the_config():
     assert shown == {"spans_parts_f": 0.2, "spans_parts_r": 0.2, "tag_acc": 0.6}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf_spans", "spancat"])
 def test_another_component_keeps_the_default_scores(factory):
     nlp = initialized("parts", other=(factory, {}))

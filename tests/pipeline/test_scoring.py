@@ -42,6 +42,7 @@ def trained(request):
     return nlp, gold
 
 
+@pytest.mark.slow
 def test_they_are_right_in_nlp_evaluate(trained):
     nlp, gold = trained
     metric = nlp.get_pipe("hocrf").target.metric
@@ -51,6 +52,7 @@ def test_they_are_right_in_nlp_evaluate(trained):
     assert [doc.to_bytes() for doc in gold] == before
 
 
+@pytest.mark.slow
 def test_they_are_right_in_counts_calibration_and_doubts(trained):
     nlp, gold = trained
     pipe = nlp.get_pipe("hocrf")
@@ -66,6 +68,7 @@ def test_they_are_right_in_counts_calibration_and_doubts(trained):
         assert max(doubt.degree for doubt in doubts) < 0.5
 
 
+@pytest.mark.slow
 def test_what_is_scored_is_a_copy_without_white_space_at_the_ends(trained):
     nlp, gold = trained
     target = nlp.get_pipe("hocrf").target

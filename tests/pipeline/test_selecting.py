@@ -22,6 +22,8 @@ from spacy_hocrf.training.gains import gains_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.patterns import longer_patterns, parts_of
 
+pytestmark = pytest.mark.slow
+
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "sigma": 1.0}
 SEMI = {}
 BIO = {"encoding": "bio"}

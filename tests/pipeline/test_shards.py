@@ -16,6 +16,8 @@ from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.pipeline.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 
+pytestmark = pytest.mark.slow
+
 
 def documents_of(shard):
     return shard._documents

@@ -11,6 +11,8 @@ from spacy.training.loop import train
 from spacy.util import load_model, load_model_from_config, registry
 from thinc.api import Config
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [nlp]
 lang = "en"

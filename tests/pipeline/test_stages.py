@@ -18,7 +18,7 @@ from spacy_hocrf.pipeline.encoder import known_rows
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarning")]
 
 
 def many(count=30, **settings):

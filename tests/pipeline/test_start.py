@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 LATER = """
 joint graph cli training.margin training.perceptron training.sgd training.stages
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective

@@ -15,7 +15,7 @@ from spacy.training.loop import train
 from spacy.util import load_config
 from thinc.api import Config
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*:UserWarning")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarning")]
 
 
 @pytest.fixture(scope="module")

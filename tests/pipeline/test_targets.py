@@ -53,6 +53,7 @@ def identified(doc):
     doc.ents = [Span(doc, 0, len(doc), label="OLD", kb_id="Q2", span_id="old")] if len(doc) else []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "before, overwrite",
@@ -104,6 +105,7 @@ def test_tags_are_written_as_token_by_token(seed):
         assert [token.tag_ for token in doc] == [token.tag_ for token in other]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [EntsTarget(None, False), EntsTarget("key", True), SpansTarget("sc"), TagsTarget(False)],

@@ -8,6 +8,8 @@ from spacy.training import Example
 
 from spacy_hocrf.pipeline.temperature import HeldOut, scaled_weights
 
+pytestmark = pytest.mark.slow
+
 NEW = [
     ("Grace Turing was born in San York .", [(0, 12, "PERSON"), (25, 33, "PLACE")]),
     ("In Hopper , London slept .", [(3, 9, "PLACE"), (12, 18, "PERSON")]),

@@ -17,6 +17,8 @@ from thinc.api import Config
 
 from spacy_hocrf.pipeline.shards import make_shards
 
+pytestmark = pytest.mark.slow
+
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "sigma": 1.0, "threads": 1, "iterations": 10}
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 30}
 TRAINERS = {"max-margin": MARGIN, "perceptron": PERCEPTRON}

@@ -71,6 +71,7 @@ def spacy_train(*, steps, size, accumulate):
     return nlp, rows
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_every_loop_ends_at_the_same_objective(capsys):
     command, rows = spacy_train(steps=150, size=7, accumulate=1)
@@ -105,6 +106,7 @@ def test_an_epoch_sums_to_the_objective():
     assert objective > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "texts", [[""], [], ["Nothing is known"]], ids=["empty", "no example", "no annotation"]
 )
@@ -142,6 +144,7 @@ def calls_of(function):
     return entered["call"] + entered["c_call"]
 
 
+@pytest.mark.slow
 def test_converged_updates_are_nearly_free(caplog):
     nlp = untrained()
     rows = documents(40)
@@ -158,6 +161,7 @@ def test_converged_updates_are_nearly_free(caplog):
     assert last < first
 
 
+@pytest.mark.slow
 def test_the_work_for_an_update_does_not_grow_with_the_corpus():
     def calls(count):
         nlp = untrained()
@@ -171,6 +175,7 @@ def test_the_work_for_an_update_does_not_grow_with_the_corpus():
     assert calls(30) == calls(1)
 
 
+@pytest.mark.slow
 def test_repeated_documents_count(caplog):
     weighted, single = untrained(), untrained()
     data = examples(single)
@@ -239,6 +244,7 @@ PARTIAL = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tags, agrees", [*PARTIAL.values()], ids=[*PARTIAL])
 def test_missing_annotation_is_marginalised_out(weak_nlp, tags, agrees):
     pipe = weak_nlp.get_pipe("hocrf")
@@ -291,6 +297,7 @@ def test_a_misaligned_span_is_unknown_although_another_reads_the_same():
     assert annotation.unknown.tolist() == [False, True, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, empty", [("hocrf", {"entities": []}), ("hocrf_spans", {"spans": {"sc": []}})]
 )
@@ -317,6 +324,7 @@ def test_partial_tags_are_marginalised_out():
     assert loss_of(pipe, example) == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_objective_of_partly_annotated_documents_is_learnt():
     rows = documents(9)
     nlp = untrained()
@@ -424,6 +432,7 @@ def loss_of_weights(pipe, weights, example):
     return loss_of(pipe, example)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(drawn, size):
     drawn.initialize(lambda: images(drawn, [1, 2, 3]))
@@ -480,6 +489,7 @@ def test_custom_attributes_are_part_of_the_features():
         Token.remove_extension("test_flavour")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("when", ["initialize", "update"])
 def test_features_that_are_not_numbers(when):
     nlp = untrained(
@@ -511,6 +521,7 @@ def test_features_that_are_not_numbers(when):
 # Other trainers
 
 
+@pytest.mark.slow
 def test_sgd_learns():
     nlp = untrained(trainer={"@misc": "spacy-hocrf.SGD.v1", "sigma": 10.0})
     data = examples(nlp)
@@ -588,6 +599,7 @@ TOUCHING = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -605,6 +617,7 @@ def test_neighbours_of_one_label_are_joined_with_a_warning(model):
     assert found(nlp(TOUCHING[0][0])) == [(0, 2, "PERSON")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [None, True])
 def test_repeats_are_learnt(repeats):
     nlp = trained(model={**SEMI, "repeats": repeats}, rows=TOUCHING)
@@ -614,12 +627,14 @@ def test_repeats_are_learnt(repeats):
     assert bool(scheme.forbidden) == (repeats is None)
 
 
+@pytest.mark.slow
 def test_repeats_that_come_later_are_learnt_too():
     nlp = trained(rows=documents(4))
     fit(nlp, examples(nlp, TOUCHING))
     assert found(nlp(TOUCHING[0][0])) == [(0, 1, "PERSON"), (1, 2, "PERSON")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [2, {"PERSON": 2, "PLACE": 2}])
 def test_a_limit_below_the_training_data_grows_with_a_warning(limit):
     nlp = untrained(model={**SEMI, "max_length": limit})
@@ -719,6 +734,7 @@ def test_codes_of_warnings_are_those_that_some_test_names():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("outside, all_labelled", [*product(["token", "run"], [False, True])])
 def test_outside_is_a_label_only_where_some_text_has_none(outside, all_labelled):
     rows = [("Emmy Paris", [(0, 4, "PERSON"), (5, 10, "PLACE")])] + [("It rains", [])] * (
@@ -733,6 +749,7 @@ def test_outside_is_a_label_only_where_some_text_has_none(outside, all_labelled)
     assert found(nlp("Emmy Paris")) == [(0, 1, "PERSON"), (1, 2, "PLACE")]
 
 
+@pytest.mark.slow
 def test_another_sigma_goes_on_from_the_weights_there_are():
     data_of = {
         sigma: untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": sigma})

@@ -9,6 +9,8 @@ from spacy.training import Example
 from spacy_hocrf.pipeline import shards
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer, TiedRun
 
+pytestmark = pytest.mark.slow
+
 EXACT = LBFGSTrainer(sigma=10.0, gradient_tolerance=1e-9, improvement_tolerance=1e-14)
 
 

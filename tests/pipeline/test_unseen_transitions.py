@@ -10,6 +10,8 @@ from spacy.training import Example
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline import schema
 
+pytestmark = pytest.mark.slow
+
 ALL = {"unseen_transitions": True}
 LABELS_ALONE = {
     "@misc": "spacy-hocrf.Features.v1",

@@ -95,6 +95,7 @@ def test_no_weight_can_lower_the_loss_with_l1(features):
     assert slope[~zero] == pytest.approx(-0.4 * np.sign(weights[~zero]), abs=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads, size", [(2, 4000), (1, 7), (2, 7)])
 def test_threads_and_shards_change_no_more_than_rounding(threads, size, monkeypatch):
     items, names = draw(4)
@@ -104,6 +105,7 @@ def test_threads_and_shards_change_no_more_than_rounding(threads, size, monkeypa
     assert other.feature_weight == pytest.approx(model.feature_weight, abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(10))
 def test_each_iteration_is_told_and_the_loss_falls(seed):
     told = []

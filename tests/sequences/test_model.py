@@ -52,6 +52,7 @@ def test_best_labels_are_those_of_the_highest_score(seed, order, sequences):
         assert every[tuple(map(model.number_of.get, found))] == pytest.approx(max(every.values()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed, order", CASES)
 def test_marginals_and_probabilities_are_those_of_enumeration(seed, order, sequences):
     model = random_model(seed, order)

@@ -11,6 +11,8 @@ from word_corpus import AUTOMATON, FORBIDDEN, LIMITS, PATTERNS, PLAIN, F, Texts,
 from spacy_hocrf.sequences.online import Arow, PassiveAggressive
 from spacy_hocrf.types import Segment
 
+pytestmark = pytest.mark.slow
+
 
 def corpus(seed):
     """Shards, the texts in them with their annotation, weights to start from, and an order of updates."""

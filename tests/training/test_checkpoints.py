@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from small_corpus import documents, examples, untrained
 
+pytestmark = pytest.mark.slow
+
 TRAINERS = {
     "LBFGS": {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "memory": 3},
     "OWLQN": {"@misc": "spacy-hocrf.OWLQN.v1", "c1": 0.05, "sigma": 1.0, "memory": 3},

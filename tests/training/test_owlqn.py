@@ -23,6 +23,8 @@ from spacy_hocrf.engine.owlqn import pseudo_gradient
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.owlqn import AbsoluteObjective, OWLQNRun, OWLQNTrainer
 
+pytestmark = pytest.mark.slow
+
 OWLQN = {"@misc": "spacy-hocrf.OWLQN.v1"}
 
 

@@ -29,6 +29,7 @@ def test_threads_have_one_store_in_common(tmp_path):
     assert found == [str(i) * 100 for i in range(200)]
 
 
+@pytest.mark.slow
 def test_nothing_is_left_of_it(tmp_path):
     store = Store(str(tmp_path))
     store.put("text")

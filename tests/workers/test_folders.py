@@ -72,6 +72,7 @@ def test_a_name_is_no_command(tmp_path):
     assert [each.name for each in place.iterdir()] == ["mine"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("program", [PROGRAM, TEAM], ids=["folder", "training"])
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP])
 def test_a_signal_to_the_whole_group_leaves_nothing(tmp_path, program, sent):

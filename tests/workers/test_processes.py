@@ -20,6 +20,8 @@ from spacy_hocrf.workers import processes
 from spacy_hocrf.workers.mapped import pieces_of, read_mapped, write_pieces
 from spacy_hocrf.workers.summing import ProcessWorkers
 
+pytestmark = pytest.mark.slow
+
 PROCESSES = {"@misc": "spacy-hocrf.Processes.v1", "number": 2, "parts": 8}
 THREADS = {"@misc": "tests.Threads.v1", "number": 1, "parts": 8}
 registry.misc("tests.Threads.v1", func=ThreadWorkers)
