@@ -9,47 +9,63 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
+from numbers import Real
+from operator import is_
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
+from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
-from spacy.util import logger
+from spacy.util import logger, minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.annotating import AnnotatingPipe, checked_threshold
 from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
+from spacy_hocrf.pipeline.errors import ComponentErrors
 from spacy_hocrf.pipeline.prediction import PredictedDocs
 from spacy_hocrf.pipeline.probabilities import register_scores
 from spacy_hocrf.pipeline.reader import Reader
 from spacy_hocrf.pipeline.rule_prices import RulePrices
+from spacy_hocrf.pipeline.storage import StoredPipe
 from spacy_hocrf.training.base import Trainer, check_trainer
+from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
+    from spacy.tokens import Span
+
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.pipeline.archive import Payload
     from spacy_hocrf.pipeline.choice import Choice
+    from spacy_hocrf.pipeline.contrast import Asked
+    from spacy_hocrf.pipeline.explaining import Explanation
+    from spacy_hocrf.pipeline.gold import Gold
     from spacy_hocrf.pipeline.learning import Learner
     from spacy_hocrf.pipeline.persistence import Keeper
-    from spacy_hocrf.pipeline.prediction import Prediction
+    from spacy_hocrf.pipeline.prediction import BatchPrediction, Prediction
     from spacy_hocrf.pipeline.predictor import Predictor, Revise
+    from spacy_hocrf.pipeline.reading import Reading
     from spacy_hocrf.pipeline.stages import Copies
     from spacy_hocrf.pipeline.targets import Target
+    from spacy_hocrf.rules.compiled import CompiledRules
     from spacy_hocrf.rules.constraints import Constraints
     from spacy_hocrf.training.base import Loss, Run
     from spacy_hocrf.types import Expectations, Potentials
 
-__all__ = ["SegmentationPipe"]
+__all__ = ["SegmentationPipe", "checked_threshold"]
 
 
-class SegmentationPipe(AnnotatingPipe):
+class SegmentationPipe(StoredPipe, TrainablePipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
@@ -66,19 +82,27 @@ class SegmentationPipe(AnnotatingPipe):
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder.
     """
 
+    _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
+    cfg: dict[str, Any]
+    constraints: Constraints | None
+    target: Target
+
+    _rules: CompiledRules | None = None  # what the constraints mean for the model as it was last
+    _last: tuple[tuple[Any, ...], Predictor] | None = None  # and what it was made of
+
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[list[Doc], "Potentials"],
+        model: Model[list[Doc], Potentials],
         name: str,
         *,
-        target: "Target",
+        target: Target,
         trainer: Trainer,
         threshold: float | None = None,
         scores: bool = True,
         scorer: Callable[..., Any] | None = None,
         decoder: Decoder | None = None,
-        constraints: "Constraints | None" = None,
+        constraints: Constraints | None = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -98,8 +122,38 @@ class SegmentationPipe(AnnotatingPipe):
         self._copies: Copies | None = None
         register_scores()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """RAISES (ValueError): H460 for an attribute that there is not, such as a setting, which would
+        change nothing.
+        """
+        there = getattr(type(self), name, self)
+        fixed = there is self or (isinstance(there, property) and there.fset is None)
+        if fixed and not name.startswith("_") and name not in self._settable:
+            known = ", ".join(sorted({*self._settable, "threshold"}))
+            found = {"found": name, "known": known, "name": self.name}
+            raise ValueError(ComponentErrors.H460.format(**found))
+        super().__setattr__(name, value)
+
     @property
-    def _learner(self) -> "Learner":
+    def trainer(self) -> Trainer:
+        """How the model is learnt; see `set_trainer`."""
+        return self._trainer
+
+    @property
+    def threshold(self) -> float | None:
+        """Decoded spans of a lower probability are dropped; None for none. It can be set.
+
+        RAISES (ValueError): H055 for anything but a number from 0 to 1.
+        """
+        threshold: float | None = self.cfg["threshold"]
+        return threshold
+
+    @threshold.setter
+    def threshold(self, value: float | None) -> None:
+        self.cfg = {**self.cfg, "threshold": checked_threshold(value, self.name)}
+
+    @property
+    def _learner(self) -> Learner:
         """What learns the model; made when it is first asked for."""
         with self._lock:
             if self._learning is None:
@@ -107,13 +161,13 @@ class SegmentationPipe(AnnotatingPipe):
                 self._learning.lock = self._lock
             return self._learning
 
-    def _make_learner(self, model: Model[list[Doc], "Potentials"]) -> "Learner":
+    def _make_learner(self, model: Model[list[Doc], Potentials]) -> Learner:
         """What learns the model; asked once, after `__init__`."""
         from spacy_hocrf.pipeline.learning import Learner
 
         return Learner(model, self.target, self.trainer, constraints=self._constraints())
 
-    def _after_step(self, run: "Run") -> None:
+    def _after_step(self, run: Run) -> None:
         """Learn what else there is to learn after a step of the trainer."""
         self._prices.learn(self._learner, run)
         self._reader.learn(self._learner, run)
@@ -124,12 +178,12 @@ class SegmentationPipe(AnnotatingPipe):
         return self._learner.structure
 
     @property
-    def automaton(self) -> "Automaton":
+    def automaton(self) -> Automaton:
         """States and arcs of the model."""
         return self._learner.plain
 
     @property
-    def choice(self) -> "Choice | None":
+    def choice(self) -> Choice | None:
         """What `sigma = "auto"` and `order = "auto"` have come to mean; None if neither is set."""
         return self._learner.choice
 
@@ -278,8 +332,8 @@ class SegmentationPipe(AnnotatingPipe):
             self._after_step(run)
 
     def get_loss(
-        self, examples: Iterable[Example], scores: "Potentials"
-    ) -> tuple[float, "Expectations"]:
+        self, examples: Iterable[Example], scores: Potentials
+    ) -> tuple[float, Expectations]:
         """Negative log-likelihood of a batch, and its derivative by the log potentials.
 
         scores (Potentials): what the model predicts for the examples' Docs.
@@ -290,7 +344,7 @@ class SegmentationPipe(AnnotatingPipe):
 
         return loss_of(self._learner, list(examples), scores)
 
-    def objective(self) -> "Loss":
+    def objective(self) -> Loss:
         """The training objective of the corpus as it is now: call it with float64 weights [F].
 
         RAISES (ValueError): H042 before `initialize`, H081 for a trainer that has none.
@@ -308,11 +362,11 @@ class SegmentationPipe(AnnotatingPipe):
         self._learner.set_trainer(trainer)
 
     @property
-    def run(self) -> "Run | None":
+    def run(self) -> Run | None:
         """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
         return self._learner.run
 
-    def _adopt(self, learner: "Learner", copies: "Copies | None" = None) -> None:
+    def _adopt(self, learner: Learner, copies: Copies | None = None) -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
@@ -325,7 +379,7 @@ class SegmentationPipe(AnnotatingPipe):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list["Prediction"]:
+    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
         """The best segmentation of each Doc; the Docs are not changed.
 
         docs (Iterable[Doc]): some Docs.
@@ -334,9 +388,7 @@ class SegmentationPipe(AnnotatingPipe):
         """
         return self._predict((batch, None) for batch, _ in token_batches(list(docs)))
 
-    def _predict(
-        self, batches: Iterable[tuple["TokenBatch", "Revise | None"]]
-    ) -> list["Prediction"]:
+    def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
         predictor, watch = self._predictor(), self._learner.watch
         predictions = PredictedDocs()
@@ -346,15 +398,248 @@ class SegmentationPipe(AnnotatingPipe):
                 watch.look(batch, self.name)
         return predictions
 
-    def _predictor(self) -> "Predictor":
+    def _predictor(self) -> Predictor:
         with self._lock:
             model = self._learner.snapshot()
         known = model.structure, model.scheme, model.automaton, model.placed, self.target
         return self._constrained(*known, self._reader.decoder(self.trainer), self._reader.exact)
 
+    def __call__(self, doc: Doc) -> Doc | None:
+        """Predict and annotate one Doc.
+
+        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
+        """
+        handle_error = self.get_error_handler()
+        try:
+            self._annotate([doc], self.predict([doc]))
+            return doc
+        except Exception as error:
+            handle_error(self.name, self, [doc], error)
+            return None
+
+    def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
+        """Predict and annotate a stream of Docs.
+
+        batch_size (int): Docs at a time.
+        YIELDS (Doc): the Docs, in order.
+        """
+        handle_error = self.get_error_handler()
+        for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
+            try:
+                self._annotate(docs, self.predict(docs))
+            except Exception as error:
+                if len(docs) == 1:
+                    handle_error(self.name, self, docs, error)
+                    continue
+                # one by one, so that the others are not lost with the Doc that is in the way
+                docs = [done for doc in docs if (done := self(doc)) is not None]
+            yield from docs
+
+    def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
+        """What the scorer says of examples whose spans have no white space at their ends.
+
+        kwargs (Any): for the scorer.
+        """
+        from spacy_hocrf.pipeline.scoring import comparable
+
+        return dict(super().score(comparable(examples, self.target), **kwargs))
+
+    def _annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+        """Write predictions that were made just now, so that the Docs need not be read again."""
+        if isinstance(predictions, PredictedDocs):
+            predictions.unchanged = True
+        self.set_annotations(docs, predictions)
+
+    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
+        """Write predictions to their Docs."""
+        if isinstance(scores, PredictedDocs) and scores.unchanged:
+            for batch, predictions in scores.batches:
+                self.target.annotate(batch.docs, predictions, batch)
+        else:
+            self.target.annotate(list(docs), list(scores))
+
+    # Questions and corrections
+
+    def reading(self, doc: Doc) -> Reading:
+        """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
+
+        doc (Doc): a Doc that earlier components are done with; it is not changed. Entities that the
+            component itself has predicted, with their probabilities, are asked about like others.
+        RETURNS (Reading): answers by the model as it is now; Docs that are decoded together are read one
+            by one.
+        RAISES (ValueError): H007 if the Doc has no allowed segmentation, H042 before training.
+        """
+        return next(self.readings([doc]))
+
+    def readings(self, docs: Iterable[Doc]) -> Iterator[Reading]:
+        """A reading of each Doc, made in batches, which takes less time than one by one."""
+        from spacy_hocrf.pipeline.reading import readings_of
+        from spacy_hocrf.pipeline.targets import EntsTarget
+
+        predictor = self._predictor()
+        if isinstance(predictor.target, EntsTarget):
+            predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
+        for batch, _ in token_batches(list(docs)):
+            yield from readings_of(predictor, batch)
+
+    def predict_batches(self, batches: Iterable[TokenBatch]) -> Iterator[BatchPrediction]:
+        """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself, and
+        without alternatives.
+        """
+        predictor, watch = self._predictor(), self._learner.watch
+        for batch in batches:
+            yield predictor.spans(batch, **self._asked)
+            if watch is not None:
+                watch.look(batch, self.name)
+
+    def explain(
+        self, doc: Doc, span: Span | tuple[int, int, str], instead: Asked | None = None
+    ) -> Explanation:
+        """Why the model would set a span, or why not: what every feature contributes to the log-odds of the
+        best reading with the span against the best one without it.
+
+        doc (Doc): a Doc that earlier components are done with; it is not changed.
+        span (Union[Span, Tuple[int, int, str]]): any span, not only one that is predicted.
+        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
+            with the reading that has exactly these spans.
+        RAISES (ValueError): H007 or H042 as `reading`; H224 to H227 for what the model cannot have, or
+            cannot be without.
+        """
+        return self.reading(doc).explain(span, instead)
+
+    def temper(self, examples: Iterable[Example]) -> dict[str, float]:
+        """Make the model as sure as it should be, by annotated texts that it has not seen.
+
+        examples (Iterable[Example]): predicted Docs that earlier components are done with.
+        RETURNS (Dict[str, float]): temperature of each label, and of text in no span as "O": what the
+            scores of all features that end in it are divided by. They are the same, unless one for each
+            label is better where half of the texts is tried on the other half.
+        RAISES (ValueError): H042 before training, H220 with fewer than two texts that the model can read as
+            they are annotated.
+        """
+        from spacy_hocrf.pipeline.temperature import (
+            HeldOut,
+            named_temperatures,
+            scaled_weights,
+            scales_of,
+        )
+
+        learner = self._learner
+        held_out = HeldOut.of(learner, list(examples))
+        scales = scales_of(held_out)
+        with learner.lock:
+            weights = scaled_weights(learner.structure, self.model.get_param("W"), scales)
+            self.model.set_param("W", weights)
+        return named_temperatures(held_out.scheme, scales)
+
+    @property
+    def _asked(self) -> dict[str, Any]:
+        """What is asked of a `Predictor`."""
+        return {"scores": self._scores, "threshold": self.cfg["threshold"]}
+
+    @property
+    def gold(self) -> Gold:
+        """Reads what is known of training texts."""
+        return self._learner.gold
+
+    def constrain(self, doc: Doc, span: Span | tuple[int, int, str], kind: str = "span") -> None:
+        """Put a constraint into the Doc's span group, which predictions and readings then keep.
+
+        span (Union[Span, Tuple[int, int, str]]): tokens and label.
+        kind (str): "span": exactly this span is there; "not": it is not; "outside": no span has one of
+            these tokens; "inside": one span of the label has all of them, and maybe more; "only":
+            spans that have one of them have its label, or that of another such constraint.
+        RAISES (ValueError): H217 for another kind.
+        """
+        from spacy_hocrf.pipeline.annotation import TextConstraint
+        from spacy_hocrf.pipeline.spans import named
+        from spacy_hocrf.pipeline.text_constraints import add
+
+        row = span if isinstance(span, tuple) else named([span])[0]
+        add(doc, self._constraints().spans_key, TextConstraint(*row, kind))
+
+    def correct(self, doc: Doc, span: Span | tuple[int, int, str], kind: str | None = None) -> Doc:
+        """Take a person's word for a span, and decide on everything else anew, in the time of one
+        prediction. The Doc keeps the correction as a constraint, and may get others.
+
+        span (Union[Span, Tuple[int, int, str]]): what is right; without a label, no span is there.
+        kind (Optional[str]): as in `constrain`; by default "span", or "outside" without a label.
+        RETURNS (Doc): the same, with the new spans.
+        RAISES (ValueError): H216 if the model can have no such span, or not beside other constraints;
+            H217 for another kind, or an unknown label. The Doc is as it was then.
+        """
+        from spacy_hocrf.pipeline.spans import named
+
+        row = span if isinstance(span, tuple) else named([span])[0]
+        kind = kind or ("span" if row[2] else "outside")
+        trial = doc.copy()
+        self.constrain(trial, row, kind)
+        self.target.forget(trial)
+        prediction = self.predict([trial])
+        self.constrain(doc, row, kind)
+        self.target.forget(doc)
+        self.set_annotations([doc], prediction)
+        return doc
+
+    @property
+    def rule_prices(self) -> dict[str, float]:
+        """What it costs to break each rule about all spans, nats, by the rules' names: "inf" for those that
+        must be kept. Those of the price "learnt" can be set; they are saved with the model.
+
+        RAISES (ValueError): H042 before there are labels; when set, H214 for another rule, or a price that is
+            none.
+        """
+        return {rule.name: rule.price for rule in self._compiled_rules().rules}
+
+    @rule_prices.setter
+    def rule_prices(self, prices: Mapping[str, float]) -> None:
+        from spacy_hocrf.rules.compiled import checked_prices
+
+        self._prices.learnt = {
+            **self._prices.learnt,
+            **checked_prices(self._compiled_rules(), prices),
+        }
+
+    def _compiled_rules(self) -> CompiledRules:
+        """What the constraints mean for the model. RAISES (ValueError): H042 before there are labels."""
+        self._predictor()
+        assert self._rules is not None
+        return self._rules
+
+    def _constraints(self) -> Constraints:
+        from spacy_hocrf.rules.constraints import Constraints
+
+        return self.constraints or Constraints()
+
+    def _constrained(self, *parts: Any) -> Predictor:
+        """What predicts with a model and keeps the constraints.
+
+        parts (Any): of a `Predictor`.
+        """
+        last, made_of = self._last, (*parts, self.constraints, self._prices.learnt)
+        if last is None or not all(map(is_, made_of, last[0])):
+            last = made_of, self._make_predictor(*parts)
+            self._last = last
+        return last[1]
+
+    def _make_predictor(self, *parts: Any) -> Predictor:
+        from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
+        from spacy_hocrf.pipeline.predictor import Predictor
+        from spacy_hocrf.rules.compiled import CompiledRules
+
+        if not self._learner.seen and not self.model.get_param("W").any():
+            warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
+        predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
+        same = rules is not None and rules.of is predictor.automaton and rules.constraints == wanted
+        if rules is None or not same or rules.learnt is not self._prices.learnt:
+            known = predictor.scheme, predictor.automaton, predictor.carried
+            self._rules = rules = CompiledRules(wanted, *known, self._prices.learnt)
+        structure, _, _, *others = parts
+        return ConstrainedPredictor(structure, rules.scheme, rules.automaton, *others, rules=rules)
+
     # Persistence
 
-    def _keepers(self, settings: Settings) -> dict[str, "Keeper"]:
+    def _keepers(self, settings: Settings) -> dict[str, Keeper]:
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.pipeline.choice import ChoiceKeeper
         from spacy_hocrf.pipeline.clusterings import ClusteringsKeeper
@@ -370,13 +655,13 @@ class SegmentationPipe(AnnotatingPipe):
             "rules": self._prices,
         }
 
-    def _payload(self) -> "Payload":
+    def _payload(self) -> Payload:
         from spacy_hocrf.pipeline.persistence import to_payload
 
         settings = self.structure.settings
         return to_payload(self._learner.learnt(), settings, self._keepers(settings))
 
-    def _become(self, payload: "Payload") -> None:
+    def _become(self, payload: Payload) -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         from spacy_hocrf.pipeline.persistence import read
         from spacy_hocrf.pipeline.scores import as_saved
@@ -390,7 +675,7 @@ class SegmentationPipe(AnnotatingPipe):
         for name, keeper in keepers.items():
             keeper.adopt(model.extra.get(name))
 
-    def _untrained(self) -> Callable[[], "SegmentationPipe"]:
+    def _untrained(self) -> Callable[[], SegmentationPipe]:
         known = self.vocab, self.structure.settings, self.name, self._settings()
         return partial(_component, type(self), *known)
 
@@ -408,10 +693,23 @@ class SegmentationPipe(AnnotatingPipe):
 
 
 def _component(
-    cls: "type[SegmentationPipe]",
+    cls: type[SegmentationPipe],
     vocab: Vocab,
     model: Settings,
     name: str,
     settings: Mapping[str, Any],
-) -> "SegmentationPipe":
+) -> SegmentationPipe:
     return cls(vocab, model_of(model), name, **settings)
+
+
+def checked_threshold(threshold: Any, name: str) -> float | None:
+    """A threshold as it is given, or None for none.
+
+    name (str): of the component.
+    RAISES (ValueError): H055 for anything but a number from 0 to 1.
+    """
+    if threshold is None:
+        return None
+    if isinstance(threshold, Real) and 0 <= float(threshold) <= 1:
+        return float(threshold)
+    raise ValueError(Errors.H055.format(found=repr(threshold), name=name))

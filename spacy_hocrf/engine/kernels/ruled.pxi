@@ -262,9 +262,9 @@ cdef double _weigh(
 ) noexcept nogil:
     """The paths with what they break, in a lattice that grows until it is large enough.
 
-    every (float): sum of all paths by the best one; ignored (float): of those that may break rules that do not
-        matter. RETURNS (float): of all, each less what it breaks; 0 if
-        there is none, or it takes too much to find them.
+    every (float): sum of all paths by the best one. ignored (float): of those that may break rules that do
+        not matter. RETURNS (float): of all, each less what it breaks; 0 if there is none, or it takes too
+        much to find them.
     """
     cdef double width = FIRST_WIDTH, missing, kept, enough
     cdef double left_out = 0.25 * tolerance * every  # paths that may break a rule unnoticed
