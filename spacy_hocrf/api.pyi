@@ -3,10 +3,10 @@
 
 # What a trained pipeline answers
 from spacy_hocrf.pipeline.component import SegmentationPipe as SegmentationPipe
-from spacy_hocrf.pipeline.reading import Reading as Reading, ScoredSpan as ScoredSpan
-from spacy_hocrf.pipeline.alternatives import ScoredReading as ScoredReading
-from spacy_hocrf.pipeline.explaining import Explanation as Explanation
-from spacy_hocrf.pipeline.choice import Choice as Choice
+from spacy_hocrf.answers.reading import Reading as Reading, ScoredSpan as ScoredSpan
+from spacy_hocrf.annotation.best_readings import ScoredReading as ScoredReading
+from spacy_hocrf.answers.explaining import Explanation as Explanation
+from spacy_hocrf.learning.choice import Choice as Choice
 
 # Whole corpora
 from spacy_hocrf.cli.config import starting_config as starting_config
@@ -42,7 +42,7 @@ from spacy_hocrf.cli.randomization import (
     holm as holm,
     randomization_test as randomization_test,
 )
-from spacy_hocrf.pipeline.handover import (
+from spacy_hocrf.annotation.handover import (
     AttributesCorpus as AttributesCorpus,
     ShardedCorpus as ShardedCorpus,
     SpansCorpus as SpansCorpus,
@@ -72,7 +72,7 @@ from spacy_hocrf.training.stages import StagesTrainer as StagesTrainer
 from spacy_hocrf.rules.constraints import Constraints as Constraints
 from spacy_hocrf.rules.templates import RuleTemplate as RuleTemplate
 from spacy_hocrf.engine.rules import Rule as Rule
-from spacy_hocrf.pipeline.decoders import (
+from spacy_hocrf.answers.decoders import (
     Decoder as Decoder,
     ExpectedAccuracy as ExpectedAccuracy,
     ExpectedF as ExpectedF,

@@ -287,7 +287,7 @@ class Errors(metaclass=Coded):
     H118 = (
         "The component '{name}' needs what reads answers off its model, such as "
         "spacy-hocrf.Viterbi.v1, but '{found}' lacks {missing}. See "
-        "[components.{name}.decoder], and the protocol in spacy_hocrf.pipeline.decoders."
+        "[components.{name}.decoder], and the protocol in spacy_hocrf.answers.decoders."
     )
     H119 = (
         "joint is '{found}', but must be null, or made by spacy-hocrf.Joint.v1. See "

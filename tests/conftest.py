@@ -13,7 +13,10 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 HERE = Path(__file__).parent
-ORDER = ["features", "model", "engine", "training", "graph", "pipeline", "joint", "project", "cli"]
+ORDER = [
+    "features", "model", "engine", "rules", "training", "graph", "saving", "annotation", "answers",
+    "learning", "pipeline", "joint", "project", "cli",
+]  # fmt: skip
 """Quick folders first, subprocesses last; other folders and files beside this one come before `project`."""
 
 SLOW = {"cli", "project"}

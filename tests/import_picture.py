@@ -30,8 +30,8 @@ from typing import NamedTuple
 
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
-    "engine", "workers", "graph", "features", "model", "rules", "training", "pipeline", "joint",
-    "links",
+    "engine", "workers", "graph", "features", "model", "rules", "training",
+    "saving", "annotation", "answers", "learning", "pipeline", "joint", "links",
     "sequences", "pycrfsuite", "sklearn", "cli", "api",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""

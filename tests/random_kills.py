@@ -22,10 +22,10 @@ TRAINING = """
 import hashlib
 import sys
 from pathlib import Path
-import spacy_hocrf.pipeline.shards
+import spacy_hocrf.learning.shards
 from small_corpus import documents, examples, untrained
 
-spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+spacy_hocrf.learning.shards.SHARD_TOKENS = 9
 work = Path(sys.argv[1])
 workers = {"@misc": "spacy-hocrf.Processes.v1", "number": 2, "parts": 8, "folder": str(work)}
 kept = {"checkpoint": str(work / "checkpoint"), "checkpoint_every": 2}

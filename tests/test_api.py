@@ -37,7 +37,7 @@ def imported(path):
 def test_every_name_is_there():
     assert dir(api) == api.__all__ == sorted(api.__all__)
     assert all(callable(getattr(api, name)) or name.isupper() for name in api.__all__)
-    assert api.Viterbi is __import__("spacy_hocrf.pipeline.decoders", fromlist=["x"]).Viterbi
+    assert api.Viterbi is __import__("spacy_hocrf.answers.decoders", fromlist=["x"]).Viterbi
 
 
 def test_another_name_is_none():

@@ -1,8 +1,8 @@
 """Every import of the package against the layers: a folder's name is its import permission.
 
-    features → model → rules → pipeline → joint,  engine → rules, workers,  engine → training → pipeline,
-    graph → joint,
-    joint, graph → links,  everything but joint, links → cli,  engine, model → sequences → pycrfsuite, sklearn
+    features → model → rules → annotation → answers → learning → pipeline → joint → links,
+    engine → rules, training, workers,  model → saving → learning,  graph → joint,
+    everything but joint, links → cli,  engine, model, saving → sequences → pycrfsuite, sklearn
 
 The sources are read, not imported: what a function imports or TYPE_CHECKING hides counts too;
 nothing need be built.
@@ -24,6 +24,9 @@ SHARED = {
     "types",
     "warnings",
 }  # "" is the package's own __init__
+BELOW_PIPELINE = {
+    *SHARED, "annotation", "answers", "engine", "features", "model", "rules", "saving", "training"
+}  # fmt: skip
 MAY_IMPORT = {  # layer → layers that it may import besides itself
     "arrays": set(),
     "errors": set(),
@@ -38,23 +41,17 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "rules": {*SHARED, "engine", "features", "model"},
     "training": {*SHARED, "engine"},
     "workers": {*SHARED, "engine"},
-    "pipeline": {*SHARED, "engine", "features", "model", "rules", "training"},
-    "joint": {*SHARED, "engine", "features", "graph", "model", "pipeline", "rules", "training"},
-    "links": {*SHARED, "features", "graph", "joint", "pipeline"},
-    "sequences": {*SHARED, "engine", "features", "model", "pipeline"},
+    "saving": {*SHARED, "features", "model"},
+    "annotation": {*SHARED, "engine", "features", "model", "rules", "training"},
+    "answers": {*SHARED, "annotation", "engine", "features", "model", "rules"},
+    "learning": {*BELOW_PIPELINE},
+    "pipeline": {*BELOW_PIPELINE, "learning"},
+    "joint": {*BELOW_PIPELINE, "graph", "learning", "pipeline"},
+    "links": {*SHARED, "annotation", "features", "graph", "joint", "pipeline", "saving"},
+    "sequences": {*SHARED, "engine", "features", "model", "saving"},
     "pycrfsuite": {*SHARED, "sequences"},
     "sklearn": {*SHARED, "sequences"},
-    "cli": {
-        *SHARED,
-        "engine",
-        "features",
-        "model",
-        "pipeline",
-        "rules",
-        "sequences",
-        "training",
-        "workers",
-    },
+    "cli": {*BELOW_PIPELINE, "learning", "pipeline", "sequences", "workers"} - {"saving"},
     "api": {*ROOMS} - {"api"},
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}

@@ -11,10 +11,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, entity_scores, examples, found, reader_of
 from spacy.util import load_config, load_model_from_config, registry
 
+from spacy_hocrf.answers.decoders import Viterbi
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.templates import Events
 from spacy_hocrf.model.dense import LinearScore
-from spacy_hocrf.pipeline.decoders import Viterbi
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN

@@ -26,13 +26,13 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.targets import TagsTarget, Target
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_data
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
-from spacy_hocrf.pipeline.reading import Reading
-from spacy_hocrf.pipeline.targets import TagsTarget, Target
 
 __all__ = [
     "Calibration",

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.pipelines import scorer_of
-from spacy_hocrf.pipeline.gold import Gold
-from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 
 __all__ = [
     "CorpusFacts",

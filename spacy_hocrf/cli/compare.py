@@ -18,13 +18,13 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.handover import predicted_of
+from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Results, SpansKey, check_data
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
-from spacy_hocrf.pipeline.handover import predicted_of
-from spacy_hocrf.pipeline.identity import id_of
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 

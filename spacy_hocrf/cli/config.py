@@ -9,12 +9,12 @@ from thinc.api import Config
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.handover import ShardedCorpus
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors, check_path, write_config
 from spacy_hocrf.cli.pipelines import blank, component_of
-from spacy_hocrf.pipeline.handover import ShardedCorpus
 from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 

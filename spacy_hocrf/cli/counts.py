@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, TAG
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.annotation.spans import trimmed
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.pipeline.spans import trimmed
 
 __all__ = ["Counts", "EntsScorer", "Item", "Scorer", "SpansScorer", "TagsScorer", "count_items"]
 

@@ -19,11 +19,11 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.handover import found_in, groups_of, hand_over, predicted_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, overridden
 from spacy_hocrf.cli.pipelines import folds_of, trained
-from spacy_hocrf.pipeline.handover import found_in, groups_of, hand_over, predicted_of
 
 __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
 

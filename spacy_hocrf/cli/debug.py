@@ -20,13 +20,13 @@ from thinc.api import Config
 from typer import Context
 from wasabi import msg
 
+from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.targets import SpansTarget
 from spacy_hocrf.cli.checking import CorpusFacts, cut_docs, facts_of, known_texts
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.options import Code, Component, ConfigPath, overridden
 from spacy_hocrf.cli.pipelines import begin, component_of, settled
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.gold import Gold
-from spacy_hocrf.pipeline.targets import SpansTarget
 
 __all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
 

@@ -31,6 +31,10 @@ from typer import Argument, Context, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.identity import id_of
+from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.answers.pages import make_page, text_on_page
+from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of
 from spacy_hocrf.cli.errors import CommandErrors
@@ -47,10 +51,6 @@ from spacy_hocrf.cli.options import (
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
 from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.identity import id_of
-from spacy_hocrf.pipeline.pages import make_page, text_on_page
-from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
-from spacy_hocrf.pipeline.spans import words_of
 
 __all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
 

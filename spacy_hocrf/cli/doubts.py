@@ -16,8 +16,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.counts import Item
-from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 
 __all__ = [
     "CALM",

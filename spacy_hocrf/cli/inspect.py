@@ -17,6 +17,7 @@ from srsly import write_json
 from typer import Option
 from wasabi.tables import table
 
+from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, is_page
 from spacy_hocrf.cli.pipelines import component_of
@@ -24,7 +25,6 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.pages import plain_page, tag_of
 from spacy_hocrf.types import CONST
 
 __all__ = [

@@ -16,13 +16,13 @@ from spacy.training.loop import train
 from spacy.util import load_model
 from thinc.api import Config, Optimizer
 
+from spacy_hocrf.annotation.handover import predicted_of
+from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.learning.heldout import divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.handover import predicted_of
-from spacy_hocrf.pipeline.heldout import divided
-from spacy_hocrf.pipeline.spans import words_of
-from spacy_hocrf.pipeline.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.training.base import AUTO
 from spacy_hocrf.workers.folders import WorkingFolder
 

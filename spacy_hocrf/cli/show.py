@@ -17,16 +17,16 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.identity import id_of
+from spacy_hocrf.annotation.prediction import Prediction
+from spacy_hocrf.answers.pages import make_page, surety, text_on_page
+from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, check_page
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
-from spacy_hocrf.pipeline.identity import id_of
-from spacy_hocrf.pipeline.pages import make_page, surety, text_on_page
-from spacy_hocrf.pipeline.prediction import Prediction
-from spacy_hocrf.pipeline.reading import Reading, ScoredSpan
 
 __all__ = ["show", "show_cli"]
 

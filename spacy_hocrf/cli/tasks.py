@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 from srsly import write_json, write_jsonl
 
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.pipeline.reading import ScoredSpan
 
 __all__ = ["FORMATS", "Task", "check_format", "write_tasks"]
 

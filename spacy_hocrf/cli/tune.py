@@ -34,7 +34,7 @@ from spacy_hocrf.cli.options import (
     write_config,
 )
 from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
-from spacy_hocrf.pipeline.choosing import ORDERS
+from spacy_hocrf.learning.choosing import ORDERS
 
 __all__ = ["Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
 

@@ -14,6 +14,9 @@ from spacy.util import logger
 from spacy.vocab import Vocab
 from thinc.api import Model
 
+from spacy_hocrf.annotation.prediction import Prediction
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.answers.predictor import Revise
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.batches import group_batches, numbered
@@ -24,13 +27,10 @@ from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
 from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates
+from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.structure import Settings, token_batches
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.persistence import Keeper
-from spacy_hocrf.pipeline.prediction import Prediction
-from spacy_hocrf.pipeline.predictor import Revise
-from spacy_hocrf.pipeline.targets import Target
+from spacy_hocrf.saving.persistence import Keeper
 from spacy_hocrf.training.base import Run, Trainer, missing_members
 from spacy_hocrf.types import Potentials
 

@@ -11,6 +11,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
@@ -18,9 +19,8 @@ from spacy_hocrf.joint.extensions import get_group
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.templates import JointTemplate
+from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.corpus import Corpus
-from spacy_hocrf.pipeline.documents import Document
 
 __all__ = ["JointMemory", "Together", "documents_together"]
 

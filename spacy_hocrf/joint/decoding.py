@@ -12,6 +12,8 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.annotation.prediction import Trace
+from spacy_hocrf.answers.predictor import Revised
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.selection import select_sequences
@@ -25,8 +27,6 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.pipeline.prediction import Trace
-from spacy_hocrf.pipeline.predictor import Revised
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.search import RuledSearch
 from spacy_hocrf.types import Potentials, Segments

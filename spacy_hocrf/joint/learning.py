@@ -16,6 +16,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Task
 from spacy_hocrf.joint.corpus import Together, documents_together
@@ -23,11 +24,10 @@ from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.tasks import JointTask
 from spacy_hocrf.joint.templates import JointTemplate
+from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.heldout import cross_fitted
+from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.annotation import constrain_batch
-from spacy_hocrf.pipeline.corpus import Corpus
-from spacy_hocrf.pipeline.heldout import cross_fitted
-from spacy_hocrf.pipeline.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.warnings import Warnings
 

@@ -25,10 +25,10 @@ from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.learning import JointModel, LearntWeights
 from spacy_hocrf.joint.problems import JointProblem
+from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.learning.shards import CorpusShard
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
-from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.shards import CorpusShard
 from spacy_hocrf.training.base import Run, Trainer
 from spacy_hocrf.training.perceptron import Epochs, PerceptronRun, epochs_of
 from spacy_hocrf.types import Segments

@@ -10,8 +10,8 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.pipeline.persistence import Section, described
-from spacy_hocrf.pipeline.schema import anything, listing, mapping, record, text
+from spacy_hocrf.saving.persistence import Section, described
+from spacy_hocrf.saving.schema import anything, listing, mapping, record, text
 
 __all__ = ["JointWeightsKeeper"]
 

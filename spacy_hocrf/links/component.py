@@ -19,6 +19,7 @@ from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
+from spacy_hocrf.annotation.annotators import annotated, validated
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.batches import group_batches, numbered
@@ -36,9 +37,8 @@ from spacy_hocrf.links.scorer import threads_of
 from spacy_hocrf.links.tasks import LinkTask
 from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
-from spacy_hocrf.pipeline.annotators import annotated, validated
-from spacy_hocrf.pipeline.archive import Payload
-from spacy_hocrf.pipeline.storage import StoredPipe
+from spacy_hocrf.saving.archive import Payload
+from spacy_hocrf.saving.storage import StoredPipe
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["LinkPipe"]

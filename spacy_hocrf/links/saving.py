@@ -7,9 +7,9 @@ import numpy as np
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.model import LinkModel
 from spacy_hocrf.links.templates import LinkFeatures
-from spacy_hocrf.pipeline.archive import FORMAT, Payload
-from spacy_hocrf.pipeline.persistence import described
-from spacy_hocrf.pipeline.schema import anything, flag, mapping, record, text, whole
+from spacy_hocrf.saving.archive import FORMAT, Payload
+from spacy_hocrf.saving.persistence import described
+from spacy_hocrf.saving.schema import anything, flag, mapping, record, text, whole
 
 __all__ = ["read_links", "to_payload"]
 

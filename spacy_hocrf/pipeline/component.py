@@ -27,38 +27,38 @@ from spacy.util import logger, minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
+from spacy_hocrf.annotation.errors import ComponentErrors
+from spacy_hocrf.annotation.prediction import PredictedDocs
+from spacy_hocrf.annotation.probabilities import register_scores
+from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.learning.reader import Reader
+from spacy_hocrf.learning.rule_prices import RulePrices
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
-from spacy_hocrf.pipeline.decoders import Decoder, checked_decoder
-from spacy_hocrf.pipeline.errors import ComponentErrors
-from spacy_hocrf.pipeline.prediction import PredictedDocs
-from spacy_hocrf.pipeline.probabilities import register_scores
-from spacy_hocrf.pipeline.reader import Reader
-from spacy_hocrf.pipeline.rule_prices import RulePrices
-from spacy_hocrf.pipeline.storage import StoredPipe
+from spacy_hocrf.saving.storage import StoredPipe
 from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from spacy.tokens import Span
 
+    from spacy_hocrf.annotation.gold import Gold
+    from spacy_hocrf.annotation.prediction import BatchPrediction, Prediction
+    from spacy_hocrf.annotation.targets import Target
+    from spacy_hocrf.answers.contrast import Asked
+    from spacy_hocrf.answers.explaining import Explanation
+    from spacy_hocrf.answers.predictor import Predictor, Revise
+    from spacy_hocrf.answers.reading import Reading
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.features.tokens import TokenBatch
-    from spacy_hocrf.pipeline.archive import Payload
-    from spacy_hocrf.pipeline.choice import Choice
-    from spacy_hocrf.pipeline.contrast import Asked
-    from spacy_hocrf.pipeline.explaining import Explanation
-    from spacy_hocrf.pipeline.gold import Gold
-    from spacy_hocrf.pipeline.learning import Learner
-    from spacy_hocrf.pipeline.persistence import Keeper
-    from spacy_hocrf.pipeline.prediction import BatchPrediction, Prediction
-    from spacy_hocrf.pipeline.predictor import Predictor, Revise
-    from spacy_hocrf.pipeline.reading import Reading
-    from spacy_hocrf.pipeline.stages import Copies
-    from spacy_hocrf.pipeline.targets import Target
+    from spacy_hocrf.learning.choice import Choice
+    from spacy_hocrf.learning.learning import Learner
+    from spacy_hocrf.learning.stages import Copies
     from spacy_hocrf.rules.compiled import CompiledRules
     from spacy_hocrf.rules.constraints import Constraints
+    from spacy_hocrf.saving.archive import Payload
+    from spacy_hocrf.saving.persistence import Keeper
     from spacy_hocrf.training.base import Loss, Run
     from spacy_hocrf.types import Expectations, Potentials
 
@@ -163,7 +163,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _make_learner(self, model: Model[list[Doc], Potentials]) -> Learner:
         """What learns the model; asked once, after `__init__`."""
-        from spacy_hocrf.pipeline.learning import Learner
+        from spacy_hocrf.learning.learning import Learner
 
         return Learner(model, self.target, self.trainer, constraints=self._constraints())
 
@@ -233,13 +233,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads
             the answer, H267 or H268 for a setting. Whatever goes wrong, the component is as it was.
         """
-        from spacy_hocrf.pipeline import doubtful, saved_settings
-        from spacy_hocrf.pipeline.annotators import annotated, validated
-        from spacy_hocrf.pipeline.choosing import ORDERS, choose, watched
-        from spacy_hocrf.pipeline.encoder import begun
-        from spacy_hocrf.pipeline.heldout import begin_near
+        from spacy_hocrf.annotation.annotators import annotated, validated
+        from spacy_hocrf.learning import doubtful
+        from spacy_hocrf.learning.choosing import ORDERS, choose, watched
+        from spacy_hocrf.learning.encoder import begun
+        from spacy_hocrf.learning.heldout import begin_near
+        from spacy_hocrf.learning.stages import copies_of
+        from spacy_hocrf.pipeline import saved_settings
         from spacy_hocrf.pipeline.score_weights import weigh_spans
-        from spacy_hocrf.pipeline.stages import copies_of
 
         saved_settings.check(nlp, self.name, self._learner.trainer)
         learner = self._learner.untrained(self.labels)
@@ -292,18 +293,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         if self._learner.show(len(examples)):
-            from spacy_hocrf.pipeline.stages import begin_refit
+            from spacy_hocrf.learning.stages import begin_refit
 
             begin_refit(self._learner, self._copies, self.name)
             self._copies = None
         if self._learner.trainer.batchwise:
-            from spacy_hocrf.pipeline.likelihood import add_gradient_into
+            from spacy_hocrf.learning.likelihood import add_gradient_into
 
             losses[self.name] += add_gradient_into(self.model, self._learner, examples, drop)
             if self._copies is not None:
                 self._copies.learn(examples, drop)
         else:
-            from spacy_hocrf.pipeline.encoder import check_constant
+            from spacy_hocrf.learning.encoder import check_constant
 
             check_constant(self.structure.settings.encoder, examples, self.name)
             usable, loss = self._learner.add(examples), self._learner.loss()
@@ -340,7 +341,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RETURNS (Tuple[float, Expectations]): nats, and expected minus observed counts.
         RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
         """
-        from spacy_hocrf.pipeline.likelihood import loss_of
+        from spacy_hocrf.learning.likelihood import loss_of
 
         return loss_of(self._learner, list(examples), scores)
 
@@ -440,7 +441,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         kwargs (Any): for the scorer.
         """
-        from spacy_hocrf.pipeline.scoring import comparable
+        from spacy_hocrf.annotation.scoring import comparable
 
         return dict(super().score(comparable(examples, self.target), **kwargs))
 
@@ -473,8 +474,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def readings(self, docs: Iterable[Doc]) -> Iterator[Reading]:
         """A reading of each Doc, made in batches, which takes less time than one by one."""
-        from spacy_hocrf.pipeline.reading import readings_of
-        from spacy_hocrf.pipeline.targets import EntsTarget
+        from spacy_hocrf.annotation.targets import EntsTarget
+        from spacy_hocrf.answers.reading import readings_of
 
         predictor = self._predictor()
         if isinstance(predictor.target, EntsTarget):
@@ -517,7 +518,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H042 before training, H220 with fewer than two texts that the model can read as
             they are annotated.
         """
-        from spacy_hocrf.pipeline.temperature import (
+        from spacy_hocrf.learning.temperature import (
             HeldOut,
             named_temperatures,
             scaled_weights,
@@ -551,9 +552,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             spans that have one of them have its label, or that of another such constraint.
         RAISES (ValueError): H217 for another kind.
         """
-        from spacy_hocrf.pipeline.annotation import TextConstraint
-        from spacy_hocrf.pipeline.spans import named
-        from spacy_hocrf.pipeline.text_constraints import add
+        from spacy_hocrf.annotation.annotation import TextConstraint
+        from spacy_hocrf.annotation.spans import named
+        from spacy_hocrf.annotation.text_constraints import add
 
         row = span if isinstance(span, tuple) else named([span])[0]
         add(doc, self._constraints().spans_key, TextConstraint(*row, kind))
@@ -568,7 +569,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H216 if the model can have no such span, or not beside other constraints;
             H217 for another kind, or an unknown label. The Doc is as it was then.
         """
-        from spacy_hocrf.pipeline.spans import named
+        from spacy_hocrf.annotation.spans import named
 
         row = span if isinstance(span, tuple) else named([span])[0]
         kind = kind or ("span" if row[2] else "outside")
@@ -623,8 +624,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return last[1]
 
     def _make_predictor(self, *parts: Any) -> Predictor:
-        from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
-        from spacy_hocrf.pipeline.predictor import Predictor
+        from spacy_hocrf.answers.constrained import ConstrainedPredictor
+        from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
 
         if not self._learner.seen and not self.model.get_param("W").any():
@@ -641,10 +642,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _keepers(self, settings: Settings) -> dict[str, Keeper]:
         """What besides the features' weights is saved, by the names of the sections."""
-        from spacy_hocrf.pipeline.choice import ChoiceKeeper
-        from spacy_hocrf.pipeline.clusterings import ClusteringsKeeper
-        from spacy_hocrf.pipeline.encoder import EncoderKeeper
-        from spacy_hocrf.pipeline.scores import ScoresKeeper
+        from spacy_hocrf.learning.choice import ChoiceKeeper
+        from spacy_hocrf.learning.clusterings import ClusteringsKeeper
+        from spacy_hocrf.learning.encoder import EncoderKeeper
+        from spacy_hocrf.learning.scores import ScoresKeeper
 
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
@@ -656,15 +657,15 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         }
 
     def _payload(self) -> Payload:
-        from spacy_hocrf.pipeline.persistence import to_payload
+        from spacy_hocrf.saving.persistence import to_payload
 
         settings = self.structure.settings
         return to_payload(self._learner.learnt(), settings, self._keepers(settings))
 
     def _become(self, payload: Payload) -> None:
         """Replace everything learnt, or nothing if the model is refused."""
-        from spacy_hocrf.pipeline.persistence import read
-        from spacy_hocrf.pipeline.scores import as_saved
+        from spacy_hocrf.learning.scores import as_saved
+        from spacy_hocrf.saving.persistence import read
 
         settings = as_saved(self.structure.settings, self.vocab, payload)
         keepers = self._keepers(settings)

@@ -15,9 +15,9 @@ from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 if TYPE_CHECKING:
+    from spacy_hocrf.annotation.handover import EntsToSpans
     from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.console import Logger
-    from spacy_hocrf.pipeline.handover import EntsToSpans
 
 __all__ = [
     "PipeMaker",
@@ -131,7 +131,7 @@ def make_hocrf(
         decoding around them.
     scorer (Optional[Callable]): scoring method.
     """
-    from spacy_hocrf.pipeline.targets import EntsTarget
+    from spacy_hocrf.annotation.targets import EntsTarget
 
     _check_n_best(name, n_best, scores_key)
     return _pipe(
@@ -190,7 +190,7 @@ def make_hocrf_spans(
         pass.
     The other arguments are those of `hocrf`.
     """
-    from spacy_hocrf.pipeline.targets import SpansTarget
+    from spacy_hocrf.annotation.targets import SpansTarget
 
     _check_selection(name, select, threshold, scores, joint)
     _check_n_best(name, n_best, spans_key)
@@ -242,7 +242,7 @@ def make_hocrf_tagger(
         decoding around them.
     The other arguments are those of `hocrf`.
     """
-    from spacy_hocrf.pipeline.targets import TagsTarget
+    from spacy_hocrf.annotation.targets import TagsTarget
 
     return _pipe(
         nlp,
@@ -270,7 +270,7 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
     spans_key (str): key of the span group.
     RAISES (ValueError): H267 for a key with a dollar sign.
     """
-    from spacy_hocrf.pipeline.handover import EntsToSpans
+    from spacy_hocrf.annotation.handover import EntsToSpans
     from spacy_hocrf.pipeline.saved_settings import check_key
 
     check_key("spans_key", spans_key, f"components.{name}")
@@ -317,7 +317,7 @@ def _check_selection(
     """
     if select == "decoded":
         return
-    from spacy_hocrf.pipeline.errors import ReadingErrors
+    from spacy_hocrf.annotation.errors import ReadingErrors
 
     if select != "all":
         raise ValueError(ReadingErrors.H202.format(found=repr(select), name=name))
@@ -334,7 +334,7 @@ def _check_n_best(name: str, n_best: int, key: str | None) -> None:
     """RAISES (ValueError): H211 for a negative number, H212 if there is no key for the readings."""
     if n_best == 0 or (n_best > 0 and key is not None):
         return
-    from spacy_hocrf.pipeline.errors import ReadingErrors
+    from spacy_hocrf.annotation.errors import ReadingErrors
 
     if n_best < 0:
         raise ValueError(ReadingErrors.H211.format(found=n_best, name=name))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.pipeline.archive import FORMAT, MAGIC, Payload, read_bytes, write_bytes
+from spacy_hocrf.saving.archive import FORMAT, MAGIC, Payload, read_bytes, write_bytes
 from spacy_hocrf.sequences.crfsuite_file import LARGEST, MOST_LABELS
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.model import SequenceModel

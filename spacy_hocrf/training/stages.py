@@ -3,7 +3,7 @@
 First the training config's optimizer trains an encoder, its heads and the weights of features
 together. Then encoder and heads stay as they are, and everything else is a convex problem again:
 L-BFGS goes on to its exact optimum. What the second stage may know of an encoder that has learnt the
-same texts is in `spacy_hocrf.pipeline.stages`.
+same texts is in `spacy_hocrf.learning.stages`.
 """
 
 from collections.abc import Sequence

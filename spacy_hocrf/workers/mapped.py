@@ -4,7 +4,7 @@
 
 Who reads a file maps it into memory: pages come when they are asked for, and several processes have one copy
 of them. Such files are made and read by one training, and are never a way to hand on a model: unlike
-those of `pipeline/archive.py`, they can name any class.
+those of `saving/archive.py`, they can name any class.
 """
 
 import mmap

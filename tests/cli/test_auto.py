@@ -20,6 +20,7 @@ from srsly import read_json
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto import candidates, search
 from spacy_hocrf.cli.auto.command import MODEL, auto
 from spacy_hocrf.cli.auto.page import page
@@ -29,7 +30,6 @@ from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.doubts import Doubt, ReadText
-from spacy_hocrf.pipeline.reading import ScoredSpan
 
 FEW = ({"order": 2}, {"unseen": True})
 PLACES = ("London", "Paris")

@@ -11,10 +11,10 @@ from small_corpus import examples, fit
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.handover import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, threshold_for
-from spacy_hocrf.pipeline.handover import predicted_of
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 

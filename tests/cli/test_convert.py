@@ -17,11 +17,11 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.util import registry
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.handover import AttributesCorpus
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
 from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
-from spacy_hocrf.pipeline.handover import AttributesCorpus
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
 DEFAULTS = Path(__file__).parents[2] / "project" / "defaults" / "scripts"

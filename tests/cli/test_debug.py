@@ -9,11 +9,11 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.targets import EntsTarget
 from spacy_hocrf.cli.checking import facts_of
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, check
-from spacy_hocrf.pipeline.gold import Gold
-from spacy_hocrf.pipeline.targets import EntsTarget
 
 NLP = spacy.blank("en")
 TEXT = "Ada Lovelace met Max in Paris"

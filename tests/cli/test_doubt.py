@@ -13,12 +13,12 @@ from joint_config import joint
 from small_corpus import documents, examples, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_hocrf.annotation.identity import set_identity
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
-from spacy_hocrf.pipeline.identity import set_identity
-from spacy_hocrf.pipeline.reading import ScoredSpan
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
 

@@ -14,12 +14,12 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.identity import set_identity
+from spacy_hocrf.answers.pages import PERHAPS, TOP
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.auto.page import curve_numbers
 from spacy_hocrf.cli.show import show
-from spacy_hocrf.pipeline.identity import set_identity
-from spacy_hocrf.pipeline.pages import PERHAPS, TOP
 
 RUNNER = CliRunner()
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2

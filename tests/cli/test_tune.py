@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli import tune as module
 from spacy_hocrf.cli.tune import Trial, choose, tune
-from spacy_hocrf.pipeline import choosing
+from spacy_hocrf.learning import choosing
 
 TRAINING = """
 [corpora]

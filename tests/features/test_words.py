@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from spacy.symbols import ORTH
 
+from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget
 from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
 from spacy_hocrf.features.spelling import HYPHENS
 from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
 from spacy_hocrf.features.words import OF_TEXTS, NeedsDocs, TextBatch, Words
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget
 
 LANGUAGES = {lang: spacy.blank(lang) for lang in ("en", "de", "fr", "xx")}
 PIECES = (

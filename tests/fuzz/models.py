@@ -32,7 +32,7 @@ from small_corpus import documents, examples, fit, untrained
 from small_encoder import model as with_encoder
 from spacy.vectors import Vectors
 
-from spacy_hocrf.pipeline import archive
+from spacy_hocrf.saving import archive
 
 RATIO, SMALL = 10, 2 * 2**20  # allocated by one load: times the file, and in bytes
 LONGEST = 2.0  # seconds of CPU for one load

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from fuzz.models import EXPECTED, MODELS, RATIO, SMALL, Fuzzer, framed
 
-from spacy_hocrf.pipeline import archive
+from spacy_hocrf.saving import archive
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import numpy as np
 import oracle
 from small_corpus import learner_of
 
+from spacy_hocrf.answers.constrained import ConstrainedPredictor
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.joint.decoding import JointDecoder
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
 
 
 def segments_of(pipe, docs, groups, joint=None):

@@ -15,10 +15,10 @@ import spacy
 from random_readings import random_problem
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
+from spacy_hocrf.answers.constrained import ConstrainedPredictor
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.pipeline.constrained import ConstrainedPredictor
-from spacy_hocrf.pipeline.targets import EntsTarget, TagsTarget
 from spacy_hocrf.rules import templates
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints

@@ -7,12 +7,12 @@ import oracle
 import spacy
 from spacy.tokens import Doc
 
+from spacy_hocrf.answers import reading as readings
+from spacy_hocrf.answers.decoders import ExpectedF
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.model.scheme import make_scheme
-from spacy_hocrf.pipeline import reading as readings
-from spacy_hocrf.pipeline.decoders import ExpectedF
-from spacy_hocrf.pipeline.reading import Reading
 from spacy_hocrf.types import CONTINUE, Potentials
 
 VOCAB = spacy.blank("en").vocab

@@ -30,12 +30,12 @@ from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
+from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.model import structure
-from spacy_hocrf.pipeline import archive as files
-from spacy_hocrf.pipeline.predictor import Predictor
+from spacy_hocrf.saving import archive as files
 
 SEMI = "semi-CRF, outside tokens"
 ALL = {

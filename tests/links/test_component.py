@@ -36,7 +36,7 @@ from spacy_hocrf.links.corpus import LinksCorpus
 from spacy_hocrf.links.items import SpanItems, Thread
 from spacy_hocrf.links.scorer import score_links
 from spacy_hocrf.links.tasks import LinkTask
-from spacy_hocrf.pipeline.archive import Payload, read_bytes, write_bytes
+from spacy_hocrf.saving.archive import Payload, read_bytes, write_bytes
 
 KINDS = ("hybrid", "two_slave", "naive", "ilp")
 NEAR = {"@misc": "spacy-hocrf.LinkDistance.v1", "bins": [1]}

@@ -37,7 +37,7 @@ def test_one_text_takes_no_call_for_each_token_since_a_kernel_has_the_loop_over_
     for text in (short, long):
         nlp(text)
     few, many = (calls_of_ours(lambda text=text: nlp(text)) for text in (short, long))
-    per_entity = {("pipeline/probabilities.py", "<genexpr>")}
+    per_entity = {("annotation/probabilities.py", "<genexpr>")}
     assert {key: n for key, n in many.items() if key not in per_entity} == {
         key: n for key, n in few.items() if key not in per_entity
     }

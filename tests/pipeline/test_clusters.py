@@ -13,7 +13,7 @@ from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
 from thinc.api import Config
 
-from spacy_hocrf.pipeline.archive import Payload, read_bytes, write_bytes
+from spacy_hocrf.saving.archive import Payload, read_bytes, write_bytes
 
 CONFIG = """
 [nlp]

@@ -34,7 +34,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config, NumpyOps, get_current_ops, set_current_ops
 
-from spacy_hocrf.pipeline.predictor import Predictor
+from spacy_hocrf.answers.predictor import Predictor
 
 SENTENCE = "Ada Lovelace was born in New York ."
 SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities

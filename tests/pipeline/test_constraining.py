@@ -23,8 +23,8 @@ from small_corpus import (
 from spacy.tokens import Doc, DocBin, Span
 from spacy.util import raise_error
 
-from spacy_hocrf.pipeline.spans import named
-from spacy_hocrf.pipeline.text_constraints import KINDS
+from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.annotation.text_constraints import KINDS
 from spacy_hocrf.rules import compiled, ends, risks
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.types import Segments

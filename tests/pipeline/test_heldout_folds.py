@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from small_corpus import ambiguous, examples, fit, learner_of, untrained
 
+from spacy_hocrf.learning import choosing
+from spacy_hocrf.learning import cost as costs
+from spacy_hocrf.learning.heldout import Fold, judge
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.pipeline import choosing
-from spacy_hocrf.pipeline import cost as costs
-from spacy_hocrf.pipeline.heldout import Fold, judge
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer

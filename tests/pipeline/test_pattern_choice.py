@@ -6,8 +6,8 @@ import spacy
 from small_corpus import documents, examples, fit, found, trained, untrained
 from spacy.training import Example
 
-from spacy_hocrf.pipeline import schema
-from spacy_hocrf.pipeline import survey as surveying
+from spacy_hocrf.learning import survey as surveying
+from spacy_hocrf.saving import schema
 
 SEMI = {}
 RUNS = {**SEMI, "outside": "run"}

@@ -15,7 +15,7 @@ from spacy.training.loop import train
 from spacy.util import minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.pipeline.shards import make_shards
+from spacy_hocrf.learning.shards import make_shards
 
 pytestmark = pytest.mark.slow
 

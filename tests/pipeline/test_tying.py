@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import MODELS, documents, examples, fit, learner_of, trained, untrained, words
 from spacy.training import Example
 
-from spacy_hocrf.pipeline import shards
+from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer, TiedRun
 
 pytestmark = pytest.mark.slow

@@ -8,7 +8,7 @@ from small_corpus import documents, examples, fit, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import weights_of
-from spacy_hocrf.pipeline import schema
+from spacy_hocrf.saving import schema
 
 pytestmark = pytest.mark.slow
 

@@ -55,7 +55,7 @@ def test_planted_errors_are_found_in_references(load, monkeypatch):
 
 def test_an_error_is_hit_by_what_overlaps_it_in_its_text(load):
     module = load("planted")
-    span = load("spacy_hocrf.pipeline.reading").ScoredSpan
+    span = load("spacy_hocrf.answers.reading").ScoredSpan
     doubts = [
         module.Doubt(0, span(2, 4, "A", 0.1), None, 0.1, 0.9),
         module.Doubt(1, None, span(0, 3, "B", 0.8), 0.2, 0.8),

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from labelled_sequences import draw, learnt
 
-from spacy_hocrf.pipeline.archive import FORMAT, Payload, read_bytes, write_bytes
+from spacy_hocrf.saving.archive import FORMAT, Payload, read_bytes, write_bytes
 from spacy_hocrf.sequences.features import FeatureSettings
 from spacy_hocrf.sequences.saving import is_ours, model_from_bytes, model_to_bytes
 

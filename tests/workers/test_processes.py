@@ -29,7 +29,7 @@ registry.misc("tests.Threads.v1", func=ThreadWorkers)
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr("spacy_hocrf.pipeline.shards.SHARD_TOKENS", 9)
+    monkeypatch.setattr("spacy_hocrf.learning.shards.SHARD_TOKENS", 9)
 
 
 def corpus(nlp, count=40):
@@ -281,8 +281,8 @@ def test_numbers_out_of_range_are_named(number, parts):
 DRIVER = """
 import sys
 sys.path[:0] = {path!r}
-import spacy_hocrf.pipeline.shards
-spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+import spacy_hocrf.learning.shards
+spacy_hocrf.learning.shards.SHARD_TOKENS = 9
 from test_processes import evaluated, learner_of, PROCESSES
 learner = learner_of({{**PROCESSES, "folder": {folder!r}}})
 objective = learner.objective()

@@ -20,9 +20,9 @@ with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="pip install 'spa
 SCRIPT = """
 import sys
 import numpy as np
-import spacy_hocrf.pipeline.shards
+import spacy_hocrf.learning.shards
 
-spacy_hocrf.pipeline.shards.SHARD_TOKENS = 9
+spacy_hocrf.learning.shards.SHARD_TOKENS = 9
 from test_processes import THREADS, evaluated, learner_of
 RAY = {"@misc": "spacy-hocrf.Ray.v1", "number": NUMBER, "parts": 8}
 expected = evaluated(learner_of(THREADS))

@@ -16,6 +16,9 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.identity import set_identity
+from spacy_hocrf.annotation.prediction import BatchPrediction
+from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS, Annotated
 from spacy_hocrf.cli.annotate.found import (
@@ -33,9 +36,6 @@ from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.features.words import PlainTexts, TextBatch, Words
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.component import SegmentationPipe
-from spacy_hocrf.pipeline.identity import set_identity
-from spacy_hocrf.pipeline.prediction import BatchPrediction
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget
 
 __all__ = ["Annotator", "Done", "Part", "PlainReader"]
 

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.pipeline.identity import id_of, meta_of
-from spacy_hocrf.pipeline.probabilities import TAGS, known_scores
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, TagsTarget, Target
+from spacy_hocrf.annotation.identity import id_of, meta_of
+from spacy_hocrf.annotation.probabilities import TAGS, known_scores
+from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget, Target
 
 if TYPE_CHECKING:
-    from spacy_hocrf.pipeline.reading import Reading
+    from spacy_hocrf.answers.reading import Reading
 
 __all__ = ["FoundSpans", "Rows", "candidates_in", "readings_in", "spans_in", "text_row"]
 

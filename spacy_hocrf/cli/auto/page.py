@@ -8,6 +8,8 @@ from typing import Any
 
 from thinc.api import Config
 
+from spacy_hocrf.answers.pages import plain_page, tag_of
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
 from spacy_hocrf.cli.auto.report import (
     RULE,
@@ -21,8 +23,6 @@ from spacy_hocrf.cli.auto.report import (
     within,
 )
 from spacy_hocrf.cli.doubts import ReadText
-from spacy_hocrf.pipeline.pages import plain_page, tag_of
-from spacy_hocrf.pipeline.reading import ScoredSpan
 
 __all__ = ["curve_numbers", "curve_svg", "interval_svg", "page"]
 

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.util import registry
 
+from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Viterbi
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.cli.auto.candidates import Candidate
 from spacy_hocrf.cli.auto.estimates import Counts, Numbers
@@ -20,14 +22,12 @@ from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
 from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.probable import best_subset
+from spacy_hocrf.learning.choosing import choose
+from spacy_hocrf.learning.cost import COSTS, Evidence, best_cost, learn_cost
+from spacy_hocrf.learning.heldout import Fold
+from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.pipeline.choosing import choose
-from spacy_hocrf.pipeline.cost import COSTS, Evidence, best_cost, learn_cost
-from spacy_hocrf.pipeline.decoders import DEFAULT_COST, ExpectedF, Viterbi
-from spacy_hocrf.pipeline.heldout import Fold
-from spacy_hocrf.pipeline.learning import Learner
-from spacy_hocrf.pipeline.reading import ScoredSpan
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments

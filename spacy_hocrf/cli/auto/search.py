@@ -21,8 +21,8 @@ from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.estimates import Counts, Numbers, paired_error
 from spacy_hocrf.cli.auto.reading import Reading, Subject, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
-from spacy_hocrf.pipeline.choosing import TOLERANCE
-from spacy_hocrf.pipeline.heldout import FOLDS, MOST, Fold
+from spacy_hocrf.learning.choosing import TOLERANCE
+from spacy_hocrf.learning.heldout import FOLDS, MOST, Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
 __all__ = ["GAIN", "Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]

@@ -11,16 +11,16 @@ from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.training import Corpus, Example
 
+from spacy_hocrf.annotation.annotation import Annotation
+from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.spans import same_tokens
+from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import blank
-from spacy_hocrf.pipeline.annotation import Annotation
-from spacy_hocrf.pipeline.gold import Gold
-from spacy_hocrf.pipeline.heldout import LEAST
-from spacy_hocrf.pipeline.spans import same_tokens
-from spacy_hocrf.pipeline.targets import EntsTarget, SpansTarget, Target
+from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.rules.constraints import Constraints
 
 __all__ = ["AutoSetup", "Texts", "read_texts"]

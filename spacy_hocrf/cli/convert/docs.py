@@ -6,9 +6,9 @@ from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
 from spacy.util import filter_spans
 
+from spacy_hocrf.annotation.annotation import UNKNOWN, trim
+from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.cli.convert.records import Record, Report
-from spacy_hocrf.pipeline.annotation import UNKNOWN, trim
-from spacy_hocrf.pipeline.identity import set_identity
 
 __all__ = ["docs_of"]
 

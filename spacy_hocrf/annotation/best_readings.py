@@ -1,0 +1,116 @@
+"""The best readings of a text, as they are asked for and as they are written."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import exp
+from typing import NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.alternatives import Ranked
+from spacy_hocrf.types import Segments
+
+__all__ = ["BestReadings", "Columns", "FoundReadings", "ScoredReading", "ShownSpans"]
+
+ShownSpans = tuple[tuple[int, int, str], ...]
+
+
+class ScoredReading:
+    """All spans of a text in one reading of it, and the probability of just these.
+
+    The spans are made whenever they are asked for: with those of many texts at the same time, the garbage
+    collector takes longer than all the rest.
+
+    log_probability (float): of these spans and no others, in nats.
+    """
+
+    __slots__ = ("_found", "_labels", "_number", "log_probability")
+
+    def __init__(
+        self, found: Segments, number: int, labels: tuple[str, ...], log_probability: float
+    ) -> None:
+        self._found, self._number, self._labels = found, number, labels
+        self.log_probability = log_probability
+
+    @property
+    def spans(self) -> ShownSpans:
+        """First token, one past the last, and label of each, by position."""
+        first, last = self._found.offsets[self._number : self._number + 2].tolist()
+        start, end, label = (column[first:last].tolist() for column in self._found[1:])
+        return tuple(zip(start, end, map(self._labels.__getitem__, label)))
+
+    @property
+    def probability(self) -> float:
+        """P(these spans and no others)."""
+        return exp(self.log_probability)
+
+    def __repr__(self) -> str:
+        return f"ScoredReading(spans={self.spans}, log_probability={self.log_probability})"
+
+
+class FoundReadings:
+    """The best readings of D Docs, and their spans as they are shown.
+
+    found (Ranked): spans in the place of segments.
+    """
+
+    def __init__(self, found: Ranked, labels: tuple[str, ...]) -> None:
+        self.offsets, self.scores, self.spans = found
+        self.labels = labels
+
+    @cached_property
+    def bounds(self) -> list[int]:
+        """First span of each reading, and one past the last."""
+        bounds: list[int] = self.spans.offsets.tolist()
+        return bounds
+
+
+class Columns(NamedTuple):
+    """n readings of a Doc and their spans, m in all, reading after reading."""
+
+    bounds: list[int]  # [n + 1] spans of each reading
+    start: NDArray[np.int32]  # [m] first token
+    end: NDArray[np.int32]  # [m] one past the last
+    label: NDArray[np.int32]  # [m] place in the labels
+    log_probability: list[float]  # [n]
+
+
+class BestReadings(Sequence[ScoredReading]):
+    """The best readings of one Doc, the best one first.
+
+    number (int): of the Doc among those whose readings were found.
+    log_z (float): log of the sum over its segmentations.
+
+    labels (tuple[str, …]): the model's labels.
+    """
+
+    def __init__(self, found: FoundReadings, number: int, log_z: float) -> None:
+        self._found, self._log_z, self.labels = found, log_z, found.labels
+        self._places = range(*found.offsets[number : number + 2].tolist())
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    @overload
+    def __getitem__(self, rank: int) -> ScoredReading: ...
+
+    @overload
+    def __getitem__(self, rank: slice) -> list[ScoredReading]: ...
+
+    def __getitem__(self, rank: int | slice) -> ScoredReading | list[ScoredReading]:
+        if isinstance(rank, slice):
+            return [self[i] for i in range(len(self))[rank]]
+        place = self._places[rank]
+        log_p = min(0.0, float(self._found.scores[place]) - self._log_z)
+        return ScoredReading(self._found.spans, place, self.labels, log_p)
+
+    def columns(self) -> Columns:
+        """The spans of all of them: for many readings, faster than one by one."""
+        first, last = self._places.start, self._places.stop
+        bounds = self._found.bounds[first : last + 1]
+        i, j = bounds[0], bounds[-1]
+        _, start, end, label = self._found.spans
+        scores = self._found.scores[first:last].tolist()
+        logs = [min(0.0, score - self._log_z) for score in scores]
+        return Columns([bound - i for bound in bounds], start[i:j], end[i:j], label[i:j], logs)

@@ -1,0 +1,221 @@
+"""White space at the ends of spans, which is never shown.
+
+Where a model's spans may begin or end with white space, several of them are shown as the same one.
+They exclude one another, so the score of what is shown is the sum of theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise, product
+from math import prod
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.types import Segments
+
+if TYPE_CHECKING:
+    from spacy_hocrf.model.scheme import LabelScheme
+
+__all__ = [
+    "cases",
+    "merged",
+    "most_variants",
+    "scores_of_shown",
+    "variants_of",
+    "ways_to_show",
+    "with_blanks",
+    "without_blanks",
+]
+
+NamedSpan = tuple[int, int, str]
+"""Start, end and label."""
+
+MOST_VARIANTS = 4096
+"""Ways to give white space to the spans next to it."""
+
+
+def without_blanks(
+    blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Spans without white space at either end; empty if there is nothing else.
+
+    blank (bool [N]): is each token white space?
+    start, end (int64 [m]): spans; the result has the same extents.
+    """
+    solid = np.flatnonzero(~blank)
+    first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
+    last = np.append(-1, solid)[np.searchsorted(solid, end)]  # the last one before `end`
+    return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))
+
+
+def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
+    """What is shown of spans of D sequences: each once, by start and end, nothing empty.
+
+    blank (bool [N]): is each token white space?
+    offsets (int64 [D+1]): tokens of the sequences.
+    """
+    sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(spans.offsets))
+    base = offsets[sequence]
+    start, end = without_blanks(blank, base + spans.start, base + spans.end)
+    rows = np.unique(np.stack([sequence, start, end, spans.label])[:, start < end], axis=1)
+    sequence, start, end, label = rows
+    counts = np.bincount(sequence, minlength=len(offsets) - 1)
+    places = (start - offsets[sequence], end - offsets[sequence], label)
+    return Segments(offsets_of(counts), *(column.astype(np.int32) for column in places))
+
+
+def most_variants(blank: NDArray[np.bool_]) -> int:
+    """Of how many spans of a model one that is shown can be the sum, at most.
+
+    blank (bool [N]): is each token white space?
+    """
+    edges = np.flatnonzero(np.diff(blank, prepend=False, append=False))
+    longest = int((edges[1::2] - edges[::2]).max(initial=0))
+    return (longest + 1) ** 2
+
+
+def scores_of_shown(
+    score: Callable[[Sequence[NamedSpans]], NDArray[np.float64]],
+    shown: Sequence[NamedSpans],
+    blank: NDArray[np.bool_],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.float64]:
+    """The score of each span that is shown, sequence after sequence.
+
+    score (Callable): gives every span of the model its score.
+    blank (bool [N]): is each token white space?
+    offsets (int64 [D+1]): tokens of the sequences.
+    """
+    blanks = np.split(blank, offsets[1:-1])
+    variants = [[with_blanks(at, *span) for span in found] for at, found in zip(blanks, shown)]
+    flat = score([[span for each in found for span in each] for found in variants])
+    counts = [len(each) for found in variants for each in found]
+    total = np.zeros(len(counts))
+    np.add.at(total, np.repeat(np.arange(len(counts)), counts), flat)
+    return total
+
+
+def with_blanks(
+    blank: NDArray[np.bool_], start: int, end: int, label: str
+) -> list[tuple[int, int, str]]:
+    """All spans of one sequence that are this one without the white space at their ends.
+
+    blank (bool [T]): is each token white space?
+    """
+    first, last = start, end
+    while first > 0 and blank[first - 1]:
+        first -= 1
+    while last < len(blank) and blank[last]:
+        last += 1
+    return [(i, j, label) for i in range(first, start + 1) for j in range(end, last + 1)]
+
+
+def variants_of(
+    blank: NDArray[np.bool_] | None, spans: NamedSpans, text: str
+) -> Iterator[NamedSpans]:
+    """The spans of a model that are shown as these: with the white space beside them, or not.
+
+    blank (Optional[bool [T]]): is each token white space? None if there is none.
+    text (str): beginning of the Doc.
+    RAISES (ValueError): H201 if there are too many.
+    """
+    if blank is None:
+        yield spans
+        return
+    variants = [with_blanks(blank, *span) for span in spans]
+    if prod(map(len, variants)) > MOST_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    for chosen in product(*variants):
+        if all(one[1] <= other[0] for one, other in pairwise(chosen)):
+            yield chosen
+
+
+def ways_to_show(
+    scheme: LabelScheme,
+    allowed: NDArray[np.uint8],
+    blank: NDArray[np.bool_] | None,
+    spans: NamedSpans,
+) -> tuple[list[int], list[list[NDArray[np.uint8]]]]:
+    """Bits of the segmentations of one sequence that are shown as these spans and no others.
+
+    Where two spans of one label have nothing but white space between them, a span across it is another
+    one; so there are as many ways, which exclude one another, as to give it to the later span, or not.
+
+    allowed (uint8 [T, Y]): what is allowed anyway.
+    blank (Optional[bool [T]]): is each token white space? None if there is none.
+    spans (NamedSpans): sorted; without white space at either end.
+    RETURNS (tuple[list[int], list[list[uint8 [t, Y]]]]): where stretches of the sequence begin, and its
+        end; and for each stretch the bits of every way, none if it cannot be shown so.
+    """
+    covered, length = np.zeros(len(allowed), dtype=bool), len(allowed)
+    for start, end, _ in spans:
+        covered[start:end] = True
+    free = ~covered & (False if blank is None else blank)
+    if not scheme.can_have(spans) or (scheme.outside < 0 and not (covered | free).all()):
+        return [0, length], [[]]
+    if not free.any():
+        bits = constrain(scheme, allowed, Annotation(tuple(spans), free))
+        return [0, length], [[bits & allowed]]
+    outside = constrain(scheme, allowed, Annotation((), covered | free))
+    between = [_between(a, b, free) for a, b in pairwise(spans)]
+    firsts = [0, *(i for i, gap in enumerate(between, 1) if gap), len(spans)]
+    cuts = [0, *(spans[i - 1][1] for i in firsts[1:-1]), length]
+    ways = list[list[NDArray[np.uint8]]]()
+    for (i, j), (first, last) in zip(pairwise(firsts), pairwise(cuts)):
+        gap = between[i - 1] if i else 0
+        touching = int(scheme.encoding == "io")  # they would be one span
+        ways.append([])
+        for before in [*range(gap + 1 - touching)] if gap else [None]:
+            bits = outside.copy()
+            for number in range(i, j):
+                own = before if number == i else None
+                _let_be_shown(scheme, bits, spans[number], free, own)
+            ways[-1].append((bits & allowed)[first:last])
+    return cuts, ways
+
+
+def cases(ways: Sequence[Sequence[NDArray[np.uint8]]], text: str) -> Iterator[NDArray[np.uint8]]:
+    """Bits of a whole sequence for all ways of all stretches.
+
+    text (str): beginning of the Doc.
+    RAISES (ValueError): H201 if there are too many.
+    """
+    if prod(map(len, ways)) > MOST_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    yield from map(np.concatenate, product(*ways))
+
+
+def _between(one: NamedSpan, other: NamedSpan, free: NDArray[np.bool_]) -> int:
+    """Tokens of white space between two spans of one label; 0 if they cannot be taken for one."""
+    gap = free[one[1] : other[0]]
+    return len(gap) if gap.all() and one[2] == other[2] else 0
+
+
+def _let_be_shown(
+    scheme: LabelScheme,
+    bits: NDArray[np.uint8],
+    span: NamedSpan,
+    free: NDArray[np.bool_],
+    before: int | None,
+) -> None:
+    """Set the bits of a span's tokens to those of all spans that are shown as this one.
+
+    before (Optional[int]): so much of the white space in front belongs to it; None for any.
+    """
+    start, end, label = span
+    early = start > 0 and free[start - 1]
+    late = end < len(bits) and free[end]
+    first = start - before if before is not None else start
+    begins = {first, start - int(early)} if before is None else {first}
+    bits[first:end] = 0
+    for i, j in product(begins, {end, end + int(late)}):
+        at = max(i, first)
+        bits[at:end] |= scheme.span_bits(i, j, label)[at - i : end - i]
+    if before is not None and scheme.encoding == "io" and first > 0:
+        bits[first - 1, scheme.continuing(label)] = 0

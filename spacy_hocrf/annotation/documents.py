@@ -1,0 +1,122 @@
+"""A training document, as the corpus keeps it: what its features are extracted from, and its
+annotation, without the Doc where a record of it will do.
+"""
+
+import sys
+from collections.abc import Hashable
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
+from spacy_hocrf.features.records import Record
+from spacy_hocrf.training.stored import Store
+
+__all__ = ["Document"]
+
+
+class Document:
+    """One training document, as compactly as can be.
+
+    source (Union[Record, Doc]): what features are extracted from.
+    text (str): its text, or the beginning of it.
+    annotation (Annotation): what is known of it.
+    copies (int): how often it is in the corpus.
+    group (Hashable): equal for documents of one group; None if it is one by itself.
+    store (Optional[Store]): where source and text are kept; None for memory.
+
+    rows (Optional[float64 [T, K]]): what an encoder that has not learnt from it says of its tokens,
+        for a model whose own encoder has.
+    """
+
+    __slots__ = (
+        "_length",
+        "_names",
+        "_source",
+        "_spans",
+        "_store",
+        "_text",
+        "_unknown",
+        "constraints",
+        "copies",
+        "group",
+        "rows",
+    )
+
+    def __init__(
+        self,
+        source: Record | Doc,
+        text: str,
+        annotation: Annotation,
+        copies: int,
+        group: Hashable = None,
+        store: Store | None = None,
+    ) -> None:
+        self._length = len(source)
+        self._store = store
+        self._source: Record | Doc | int = source if store is None else store.put((source, text))
+        self._text = text if store is None else ""
+        self.copies = copies
+        self.group = group
+        self.rows: NDArray[np.float64] | None = None
+        self.constraints: tuple[TextConstraint, ...] = ()
+        """What is known of it besides spans and tokens."""
+        self.annotation = annotation
+
+    def __len__(self) -> int:
+        """Number of tokens."""
+        return self._length
+
+    @property
+    def source(self) -> Record | Doc:
+        """What features are extracted from."""
+        if isinstance(self._source, int):
+            assert self._store is not None
+            found: Record = self._store.get(self._source)[0]
+            return found
+        return self._source
+
+    @property
+    def text(self) -> str:
+        """Its text, or the beginning of it."""
+        if isinstance(self._source, int):
+            assert self._store is not None
+            found: str = self._store.get(self._source)[1]
+            return found
+        return self._text
+
+    @property
+    def annotation(self) -> Annotation:
+        """What is known of it."""
+        rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
+        spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
+        unknown = np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
+        return Annotation(spans, unknown, self.constraints)
+
+    @annotation.setter
+    def annotation(self, annotation: Annotation) -> None:
+        self._names = _shared(tuple(annotation.labels))
+        self.constraints = annotation.constraints
+        numbers = {label: i for i, label in enumerate(self._names)}
+        rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
+        # start, end, place of the label
+        self._spans = np.array(rows, dtype=np.min_scalar_type(len(self))).tobytes()
+        self._unknown = None if annotation.complete else annotation.unknown
+
+    @property
+    def complete(self) -> bool:
+        """Is every token known?"""
+        return self._unknown is None
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels that its annotation names."""
+        return self._names
+
+
+@lru_cache(1_000)
+def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
+    """The same labels, as one object for many documents."""
+    return tuple(map(sys.intern, names))

@@ -1,0 +1,65 @@
+"""What is known of training texts: what is annotated where a component predicts, and what the constraints
+on single texts say, which are an annotation in part.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.annotation.text_constraints import content, of_reference
+
+__all__ = ["Gold"]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Reads what is known of training texts.
+
+    target (Target): where their annotation is.
+    constraints_key (Optional[str]): of the span group with their constraints; None reads none.
+    """
+
+    target: Target
+    constraints_key: str | None = None
+
+    def key(self, reference: Doc) -> bytes:
+        """Equal for references with equal text, annotation and constraints."""
+        found, key = self.target.key(reference), self.constraints_key
+        return found if key is None else found + content(reference, key)
+
+    def annotation(self, example: Example) -> Annotation:
+        """What the reference says, on the predicted Doc's tokens.
+
+        RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label.
+        """
+        found, key = self.target.annotation(example), self.constraints_key
+        constraints = () if key is None else of_reference(example, key)
+        return _with_constraints(found, constraints) if constraints else found
+
+
+def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:
+    """Spans that are there, and tokens outside, are annotation like any other, unless they contradict what
+    is known already.
+    """
+    spans, unknown, others = (
+        list(annotation.spans),
+        annotation.unknown.copy(),
+        list[TextConstraint](),
+    )
+    for constraint in constraints:
+        start, end, label, kind = constraint
+        if kind == "span" and (start, end, label) in spans:
+            continue
+        if kind == "span" and unknown[start:end].all():
+            spans.append((start, end, label))
+        elif kind != "outside" or any(a < end and start < b for a, b, _ in spans):
+            others.append(constraint)
+            continue
+        unknown[start:end] = False
+    return replace(
+        annotation, spans=tuple(sorted(spans)), unknown=unknown, constraints=tuple(others)
+    )

@@ -1,0 +1,241 @@
+"""What others have found in a text, handed to a component: spans, out of its way at prediction, and in the
+training corpus, where they must come from a model that has not seen the text; attributes of tokens.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, cast
+
+import numpy as np
+from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
+from spacy.language import Language
+from spacy.tokens import Doc, Span, SpanGroup, Token
+from spacy.training import Corpus, Example
+from spacy.training.corpus import walk_corpus
+from spacy.vocab import Vocab
+from thinc.types import Ints2d
+
+from spacy_hocrf.annotation.doc_files import read_docs
+from spacy_hocrf.annotation.spans import named, same_tokens
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.groups import scores_of
+from spacy_hocrf.features.tokens import beginning
+
+__all__ = [
+    "AttributesCorpus",
+    "EntsToSpans",
+    "Handed",
+    "ShardedCorpus",
+    "SpansCorpus",
+    "checked_path",
+    "found_in",
+    "groups_of",
+    "hand_over",
+    "predicted_of",
+    "read_examples",
+]
+
+ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
+"""Attributes of tokens that make entities."""
+
+
+class Handed(NamedTuple):
+    """Spans of a Doc, S of them."""
+
+    spans: tuple[tuple[int, int, str], ...]  # [S] first token, one past the last, label
+    scores: tuple[float, ...] | None  # [S] None where there are none
+
+    def only(self, kept: Sequence[tuple[int, Span]]) -> "Handed":
+        """Some of them at another place, by their numbers."""
+        scores = None if self.scores is None else tuple(self.scores[i] for i, _ in kept)
+        return Handed(named([span for _, span in kept]), scores)
+
+
+class EntsToSpans:
+    """The component `hocrf_ents_to_spans`: moves doc.ents to doc.spans[spans_key], for `hocrf` to
+    read there and to decide itself what doc.ents shall be.
+    """
+
+    def __init__(self, spans_key: str) -> None:
+        self.spans_key = spans_key
+
+    def __call__(self, doc: Doc) -> Doc:
+        """The same Doc, without entities."""
+        hand_over(doc, self.spans_key, found_in(doc, None))
+        if len(doc):  # `set_ents` leaves what knowledge bases say of tokens
+            doc.from_array(ENTITY, cast(Ints2d, np.zeros((len(doc), len(ENTITY)), dtype=np.uint64)))
+        return doc
+
+
+class SpansCorpus:
+    """`spacy-hocrf.SpansCorpus.v1`: a corpus of .spacy files that have the spans of another model,
+    such as `spacy hocrf cross-fit` writes, which the component sees as if it had just found them.
+
+    path (Path): a .spacy file or a folder of them.
+    spans_keys (Sequence[str]): the span groups that are seen; where one is missing, so it is there.
+    gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again; spans
+        that fit no tokens are lost. Unlike spaCy's reader this one never cuts a Doc into sentences.
+    limit (int): read only the first Docs; 0 for all.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        spans_keys: Sequence[str],
+        gold_preproc: bool = False,
+        limit: int = 0,
+    ) -> None:
+        self._path, self._limit = checked_path(path, limit)
+        self._keys = spans_keys
+        self._gold_preproc = gold_preproc
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The Examples, in the order of the files.
+
+        nlp (Language): whose tokenizer and vocab are used.
+        YIELDS (Example): with the groups on both sides.
+        RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
+        """
+        for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
+            for key in self._keys:
+                if key in example.reference.spans:
+                    hand_over(example.predicted, key, _aligned(example, key))
+            yield example
+
+
+class AttributesCorpus:
+    """`spacy-hocrf.AttributesCorpus.v1`: a corpus of .spacy files whose tokens have extension attributes,
+    such as `spacy hocrf convert` writes, which templates read as if somebody had set them before.
+
+    path (Path): a .spacy file or a folder of them, written with `store_user_data`.
+    attributes (Sequence[str]): names of the extension attributes; they are registered, with the default "".
+    gold_preproc, limit: as in `SpansCorpus`. A token of another tokenizer has the value of the first
+        of the file's tokens that it shares characters with.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        attributes: Sequence[str],
+        gold_preproc: bool = False,
+        limit: int = 0,
+    ) -> None:
+        self._path, self._limit = checked_path(path, limit)
+        self._attributes = attributes
+        self._gold_preproc = gold_preproc
+        for name in attributes:
+            if not Token.has_extension(name):
+                Token.set_extension(name, default="")
+
+    def __call__(self, nlp: Language) -> Iterator[Example]:
+        """The Examples, in the order of the files.
+
+        nlp (Language): whose tokenizer and vocab are used.
+        YIELDS (Example): with the attributes on both sides.
+        """
+        for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
+            aligned = [indices[:1] for indices in example.alignment.x2y]
+            for token, indices in zip(example.predicted, aligned):
+                for name in self._attributes:
+                    for i in indices:
+                        token._.set(name, example.reference[int(i)]._.get(name))
+            yield example
+
+
+class ShardedCorpus(Corpus):
+    """`spacy-hocrf.ShardedCorpus.v1`: the Examples of `spacy.Corpus.v1`, from files of any size, of which
+    only a block is in memory at a time; none is kept.
+
+    path (Path): a .spacy file or a folder of them.
+    gold_preproc, max_length, augmenter: as with `spacy.Corpus.v1`.
+    limit (int): read only the first Docs; 0 for all.
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+
+    def __init__(
+        self,
+        path: Path | None,
+        gold_preproc: bool = False,
+        max_length: int = 0,
+        limit: int = 0,
+        augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
+    ) -> None:
+        path, limit = checked_path(path, limit)
+        super().__init__(
+            path, limit=limit, gold_preproc=gold_preproc, max_length=max_length, augmenter=augmenter
+        )
+
+    def read_docbin(self, vocab: Vocab, locs: Iterable[str | Path]) -> Iterator[Doc]:
+        """The Docs of files. RAISES (ValueError): H257 for one that cannot be read."""
+        return islice(read_docs(vocab, map(Path, locs)), self.limit or None)
+
+
+def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
+    """Where a corpus is, and how many of its Docs are read.
+
+    RAISES (ValueError): H112 without a path, H110 for a negative limit.
+    """
+    if path is None:
+        raise ValueError(Errors.H112)
+    if limit < 0:
+        raise ValueError(Errors.H110.format(name="limit", found=limit, expected="at least 0"))
+    return Path(path), limit
+
+
+def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
+    """Examples of the first Docs of the files, all for a limit of 0."""
+    docs = read_docs(nlp.vocab, walk_corpus(path, ".spacy"))
+    for reference in islice(docs, limit or None):
+        yield Example(predicted_of(nlp, reference, gold_preproc), reference)
+
+
+def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
+    """The Doc in which an Example of this reference is predicted.
+
+    gold_preproc (bool): keep the reference's tokens, instead of tokenizing its text again.
+    """
+    if gold_preproc or reference.has_unknown_spaces:
+        spaces = [bool(token.whitespace_) for token in reference]
+        return Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
+    return nlp.make_doc(reference.text)
+
+
+def found_in(doc: Doc, key: str | None) -> Handed:
+    """The spans of doc.spans[key] with their scores, or the entities.
+
+    key (Optional[str]): None for doc.ents.
+    RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
+    """
+    if key is None:
+        return Handed(named(doc.ents), None)
+    if key not in doc.spans:
+        return Handed((), None)
+    group = doc.spans[key]
+    scores = tuple(scores_of(doc, key, beginning).tolist()) if "scores" in group.attrs else None
+    return Handed(named(group), scores)
+
+
+def groups_of(doc: Doc) -> list[str]:
+    """Keys of the span groups that a Doc has."""
+    return list(doc.spans)
+
+
+def hand_over(doc: Doc, key: str, found: Handed) -> None:
+    """Write spans of a Doc of the same tokens to doc.spans[key]."""
+    spans = [Span(doc, start, end, label=label) for start, end, label in found.spans]
+    attrs = {} if found.scores is None else {"scores": list(found.scores)}
+    doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs=attrs)
+
+
+def _aligned(example: Example, key: str) -> Handed:
+    """The reference's spans of a group on the predicted Doc's tokens, without those that do not fit."""
+    found = found_in(example.reference, key)
+    if same_tokens(example):
+        return found
+    group = example.reference.spans[key]
+    return found.only(
+        [(i, one) for i, span in enumerate(group) for one in example.get_aligned_spans_y2x([span])]
+    )

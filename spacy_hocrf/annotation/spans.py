@@ -1,0 +1,194 @@
+"""Spans of a Doc as all targets read and write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import exp
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import IS_SPACE, ORTH
+from spacy.tokens import Doc, Span, SpanGroup
+from spacy.training import Example
+from spacy.util import filter_spans
+
+from spacy_hocrf.annotation.annotation import runs, trim
+from spacy_hocrf.annotation.errors import AnnotationErrors
+from spacy_hocrf.annotation.prediction import DecodedSpans
+from spacy_hocrf.annotation.probabilities import group_scores, known_scores
+from spacy_hocrf.annotation.written_spans import WrittenSpans, edges
+from spacy_hocrf.features.columns import any_set
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+
+if TYPE_CHECKING:
+    from spacy_hocrf.annotation.best_readings import BestReadings
+
+__all__ = [
+    "CHARACTERS",
+    "ENT_BEGIN",
+    "ENT_OUTSIDE",
+    "alternative_groups",
+    "annotated_places",
+    "annotated_tokens",
+    "blocked",
+    "docs_with_entities",
+    "gold_spans",
+    "groups_of",
+    "named",
+    "predicted",
+    "ranked_keys",
+    "read_again",
+    "same_tokens",
+    "scored",
+    "spread_over_space",
+    "trimmed",
+    "words_of",
+]
+
+ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is spaCy's "blocked"
+
+ENT_OUTSIDE = 2
+"""Value of `token.ent_iob` of a token that is known to be in no entity."""
+
+CHARACTERS = ("IDX", "LENGTH")
+"""Attributes that tell which characters a token has."""
+
+
+def gold_spans(doc: Doc, key: str) -> list[Span]:
+    """The annotated spans of a group but for those that overlap longer ones.
+
+    RAISES (ValueError): H242 for a span without a label.
+    """
+    gold = list(doc.spans[key])
+    for span in gold:
+        if not span.label:
+            text = AnnotationErrors.H242.format(key=key, found=span.text, text=beginning(doc))
+            raise ValueError(text)
+    chosen: list[Span] = filter_spans(gold)
+    return chosen
+
+
+def annotated_places(doc: Doc) -> list[str]:
+    """Where there are spans, as `Target.place` calls it."""
+    groups = [f"doc.spans['{key}']" for key, spans in doc.spans.items() if len(spans)]
+    return (["doc.ents"] if doc.ents else []) + groups
+
+
+def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:
+    """A group of decoded spans, with their probabilities if there are some."""
+    scores = spans.scores
+    attrs: dict[str, Any] = {} if scores is None else {"scores": scores, "hocrf": True}
+    return WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
+
+
+def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
+    """Entities of which a component of ours has said how probable they are; none without a key."""
+    if key is None:
+        return set()
+    known = {row[:3] for row in (*known_scores(doc, key), *group_scores(doc, key))}
+    ents = ((ent, (ent.start_char, ent.end_char, ent.label_)) for ent in doc.ents)
+    return {(ent.start, ent.end, ent.label_) for ent, row in ents if row in known}
+
+
+def alternative_groups(
+    doc: Doc, keys: Sequence[str], readings: BestReadings, hashes: Sequence[int]
+) -> Iterator[WrittenSpans]:
+    """Span groups of readings, with `probability` and `log_probability` as their `attrs`.
+
+    keys (Sequence[str]): their names, at least as many. hashes (Sequence[int]): of the model's labels.
+    """
+    bounds, start, end, label, log_probabilities = readings.columns()
+    first, last = edges(doc)
+    columns = start, end, label, first.take(start), last.take(end - 1)
+    spans = DecodedSpans(columns, 0, len(start), None, hashes)
+    for name, part, log_p in zip(keys, pairwise(bounds), log_probabilities):
+        attrs = {"probability": exp(log_p), "log_probability": log_p}
+        yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs, part=part)
+
+
+def read_again(
+    docs: Sequence[Doc], attributes: Sequence[str], known: TokenBatch | None
+) -> TokenBatch:
+    """Attributes of some Docs.
+
+    known (Optional[TokenBatch]): these Docs, if nobody has changed them since they were read.
+    """
+    batch = TokenBatch(docs) if known is None else known
+    batch.prefetch(attributes)
+    return batch
+
+
+def ranked_keys(key: str | None, n: int) -> list[str]:
+    """Names of the span groups of the best readings."""
+    return [f"{key}_{rank}" for rank in range(1, n + 1)]
+
+
+def groups_of(key: str | None, n: int) -> list[str]:
+    """The span group of a component and those of the best readings, in the words of `TokenBatch.reads`."""
+    return [f"spans:{name}" for name in (key, *ranked_keys(key, n))]
+
+
+def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
+    """First token, one past the last, and label of each span."""
+    return tuple((span.start, span.end, span.label_) for span in spans)
+
+
+def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
+    """As `named`, sorted and without white space at either end; spans of nothing else are left out."""
+    within = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
+    return tuple(sorted((start, end, label) for start, end, label in within if start < end))
+
+
+def words_of(doc: Doc) -> list[str]:
+    """Tokens, each with the white space behind it."""
+    return [token.text_with_ws for token in doc]
+
+
+def same_tokens(example: Example) -> bool:
+    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know
+    white space.
+    """
+    x, y = example.x, example.y
+    return (
+        len(x) == len(y)
+        and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
+        and not x.to_array(IS_SPACE).any()
+    )
+
+
+def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
+    """White space that the annotation leaves open is unknown between unknown tokens, since an
+    entity may go across it.
+
+    (`get_aligned_ents_and_ner` says that it is in no entity.)
+    """
+    known = [iob == ENT_OUTSIDE for iob in example.get_aligned("ENT_IOB")]
+    open_space = np.array([token.is_space for token in example.x]) & ~np.array(known, dtype=bool)
+    for start, end in runs(open_space):
+        if start > 0 and end < len(unknown) and unknown[start - 1] and unknown[end]:
+            unknown[start:end] = True
+
+
+def annotated_tokens(iob: NDArray[np.uint64], kind: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Is each token in an entity, or declared to be in none? bool [N]"""
+    return np.logical_or(kind, np.equal(iob, ENT_BEGIN))
+
+
+def docs_with_entities(docs: Sequence[Doc], *columns: NDArray[np.uint64]) -> set[int]:
+    """Numbers of the Docs in which earlier components have set entities, or that there are none.
+
+    columns (uint64 [N] each): ENT_IOB, ENT_TYPE and ENT_KB_ID of all tokens.
+    """
+    if not any(map(any_set, columns)):
+        return set()
+    iob, kind, kb_id = columns
+    sequence = np.repeat(np.arange(len(docs)), [len(doc) for doc in docs])
+    return set(sequence[annotated_tokens(iob, kind) | (kb_id != 0)].tolist())
+
+
+def blocked(doc: Doc) -> list[Span]:
+    """Tokens that an earlier component has declared to be in no entity."""
+    iob, kind = doc.to_array(["ENT_IOB", "ENT_TYPE"]).T
+    return [Span(doc, start, end) for start, end in runs((kind == 0) & (iob == ENT_BEGIN))]

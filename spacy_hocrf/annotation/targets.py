@@ -1,0 +1,400 @@
+"""What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
+writes predictions.
+
+Nobody else in this folder writes predictions; `probabilities` writes how probable they are.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import attrgetter
+from typing import Protocol, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.attrs import ENT_IOB, ENT_TYPE, TAG
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+from thinc.types import Ints2d
+
+from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation
+from spacy_hocrf.annotation.prediction import Prediction, decoded_spans, joined, label_hashes
+from spacy_hocrf.annotation.probabilities import (
+    TAGS,
+    KnownScore,
+    add_scores,
+    forget_scores,
+    group_scores,
+    has_scores,
+    is_scored,
+    keep_scores,
+    tag_score_of,
+)
+from spacy_hocrf.annotation.spans import (
+    CHARACTERS,
+    ENT_OUTSIDE,
+    alternative_groups,
+    annotated_tokens,
+    blocked,
+    docs_with_entities,
+    gold_spans,
+    groups_of,
+    named,
+    predicted,
+    ranked_keys,
+    read_again,
+    same_tokens,
+    scored,
+    spread_over_space,
+    trimmed,
+)
+from spacy_hocrf.annotation.written_spans import WrittenSpans
+from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
+from spacy_hocrf.features.tokens import TokenBatch
+
+__all__ = [
+    "EntsTarget",
+    "SpansTarget",
+    "TagsTarget",
+    "Target",
+]
+
+ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # in which there may be entities
+
+Found = Sequence[Prediction]
+Read = TokenBatch | None
+"""The Docs, if nobody has changed them since they were read."""
+
+
+class Target(Protocol):
+    """Where the annotation is, and where the predictions go."""
+
+    @property
+    def place(self) -> str:
+        """Where that is, in the users' words."""
+        ...
+
+    @property
+    def metric(self) -> str:
+        """The score of `nlp.evaluate` that tells how right its predictions are."""
+        ...
+
+    @property
+    def answers(self) -> frozenset[str]:
+        """What this target writes, in the words of `TokenBatch.reads`; no template may read it."""
+        ...
+
+    @property
+    def trims(self) -> bool:
+        """Is there no white space at either end of what it writes?"""
+        ...
+
+    @property
+    def overlapping(self) -> bool:
+        """Are all spans written that are probable enough, also where they overlap?"""
+        ...
+
+    @property
+    def n_best(self) -> int:
+        """So many of the best readings are written besides."""
+        ...
+
+    def key(self, reference: Doc) -> bytes:
+        """Equal for references with equal text and annotation."""
+        ...
+
+    def annotation(self, example: Example) -> Annotation:
+        """The gold annotation on the predicted Doc's tokens."""
+        ...
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """Token attributes that `presets` needs."""
+        ...
+
+    def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
+        """What earlier components have set, by the numbers of the Docs in which they have set
+        anything.
+        """
+        ...
+
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        """Token attributes that `annotate` needs."""
+        ...
+
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        """Write the predictions of some Docs, beside what earlier components have set."""
+        ...
+
+    def forget(self, doc: Doc) -> None:
+        """Take back what was predicted, so that the next prediction does not keep it: what has a
+        score, or everything if nothing has one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class EntsTarget:
+    """`doc.ents`, and how probable they are.
+
+    scores_key (Optional[str]): name of the probabilities, see `doc._.hocrf_scores`; null writes none.
+    overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
+        around them.
+    n_best (int): so many readings are written to `doc.spans[scores_key_1]` and so on.
+    keeps_own (bool): are entities that have such a probability set before, too?
+    spans (bool): write the same spans to `doc.spans[scores_key]`, with their probabilities.
+    """
+
+    scores_key: str | None
+    overwrite: bool
+    n_best: int = 0
+    keeps_own: bool = True
+    spans: bool = False
+    trims = True
+    overlapping = False
+    place = "doc.ents"
+    metric = "ents_f"
+
+    @property
+    def answers(self) -> frozenset[str]:
+        groups = groups_of(self.scores_key, self.n_best)
+        return frozenset({"ENT_TYPE", "ENT_IOB", "ENT_ID", "ENT_KB_ID", *groups})
+
+    def key(self, reference: Doc) -> bytes:
+        return reference.to_array(["ORTH", "SPACY", "ENT_IOB", "ENT_TYPE"]).tobytes()
+
+    def annotation(self, example: Example) -> Annotation:
+        if same_tokens(example) and example.y.has_annotation("ENT_IOB"):
+            spans = named(example.y.ents)
+            missing = example.y.to_array(ENT_IOB) != ENT_OUTSIDE
+            for start, end, _ in spans:
+                missing[start:end] = False
+            return Annotation(spans, missing)
+        ents, tags = example.get_aligned_ents_and_ner()
+        unknown = np.array([tag is None for tag in tags], dtype=bool)
+        if unknown.any() and not unknown.all():
+            spread_over_space(example, unknown)
+        return Annotation(trimmed(example.x, ents), unknown)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return () if self.overwrite else ("ENT_IOB", "ENT_TYPE")
+
+    def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
+        if self.overwrite:
+            return {}
+        if not any(map(any_set, map(batch.column, self.reads))):
+            return {}
+        known = annotated_tokens(*map(batch.column, ("ENT_IOB", "ENT_TYPE")))
+        found = {}
+        for i in np.unique(batch.sequence[known]).tolist():
+            doc, tokens = batch.docs[i], slice(*batch.offsets[i : i + 2].tolist())
+            own = set() if self.keeps_own else predicted(doc, self.scores_key)
+            found[i] = Annotation(named(doc.ents), ~known[tokens]).without(own)
+        return found
+
+    @property
+    def writes_by(self) -> tuple[str, ...]:
+        return ENTITY if self.scores_key is None else (*CHARACTERS, *ENTITY)
+
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        key, ranked = self.scores_key, ranked_keys(self.scores_key, self.n_best)
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        before = docs_with_entities(docs, *map(batch.column, ENTITY))
+        hashes = label_hashes(docs, found.names)
+        entities = entity_columns(batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
+        characters = None if key is None else [*map(batch.column, CHARACTERS)]
+        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        bounds = pairwise(batch.offsets.tolist())
+        for i, (doc, spans, (first, last)) in enumerate(zip(docs, decoded, bounds)):
+            if i in before:
+                self._set_beside(doc, spans.spans(doc))
+            elif first < last:  # as `doc.set_ents` would, at an eighth of its cost
+                doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, entities[first:last]))
+            if key is not None and spans.scores is not None:
+                known = forget_scores(doc, key)
+                if i in before and not known:
+                    known = group_scores(doc, key)
+                keep_scores(doc, key, spans, found.names, also_none=i in before)
+                if self.spans:
+                    doc.spans[key] = scored(doc, key, spans)
+                elif len(doc.spans) and is_scored(doc.spans.get(key)):
+                    del doc.spans[key]  # of an earlier prediction
+                if known:
+                    self._add_scores(doc, key, known)
+            if self.n_best:
+                _set_alternatives(doc, ranked, predictions[i])
+
+    def forget(self, doc: Doc) -> None:
+        ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
+        known = has_scores(doc, self.scores_key)
+        kept = [span for span, row in ents if known and row not in ours]
+        doc.set_ents(kept, blocked=blocked(doc))
+
+    def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
+        kept, none = ([], []) if self.overwrite else (list(doc.ents), blocked(doc))
+        doc.set_ents(sorted([*kept, *found], key=attrgetter("start")), blocked=none)
+
+    def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
+        """What is known of entities that stay, stays."""
+        ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
+        rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
+        if self.spans:
+            found = [ents[row[:3]] for row in rows]
+            attrs = {"scores": np.array([row.score for row in rows], np.float32), "hocrf": True}
+            doc.spans[key] = WrittenSpans(doc, name=key, spans=found, attrs=attrs)
+
+
+@dataclass(frozen=True)
+class SpansTarget:
+    """`doc.spans[spans_key]`, with the probabilities in its `attrs["scores"]`.
+
+    overlapping (bool): all spans that are as probable as the threshold, instead of those that the decoder
+        chooses.
+    n_best (int): so many readings are written to `doc.spans[spans_key_1]` and so on.
+    """
+
+    spans_key: str
+    overlapping: bool = False
+    n_best: int = 0
+    trims = True
+    reads = ()
+    writes_by = CHARACTERS
+
+    @property
+    def place(self) -> str:
+        return f"doc.spans['{self.spans_key}']"
+
+    @property
+    def metric(self) -> str:
+        return f"spans_{self.spans_key}_f"
+
+    @property
+    def answers(self) -> frozenset[str]:
+        return frozenset(groups_of(self.spans_key, self.n_best))
+
+    def key(self, reference: Doc) -> bytes:
+        spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None
+        annotated = None if spans is None else (named(spans), spans.attrs.get(UNKNOWN))
+        return reference.to_array(["ORTH", "SPACY"]).tobytes() + repr(annotated).encode()
+
+    def annotation(self, example: Example) -> Annotation:
+        unknown = np.zeros(len(example.x), dtype=bool)
+        if self.spans_key not in example.y.spans:
+            return Annotation((), ~unknown)
+        group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
+        aligned, lost = chosen, group.attrs.get(UNKNOWN, ())
+        if not same_tokens(example):
+            aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
+        if len(aligned) < len(chosen):
+            missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
+            lost = [*lost, *((span.start, span.end) for span in missing)]
+        for start, end in lost:
+            tokens = example.alignment.y2x[start:end]
+            unknown[min(tokens, default=0) : max(tokens, default=-1) + 1] = True
+        for span in aligned if lost else ():
+            unknown[span.start : span.end] = False
+        left_out = len(group) - len(chosen)
+        return Annotation(trimmed(example.x, aligned), unknown, left_out=left_out)
+
+    def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
+        return {}
+
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        key, ranked = self.spans_key, ranked_keys(self.spans_key, self.n_best)
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        known = found, label_hashes(docs, found.names), batch.offsets
+        decoded = decoded_spans(*known, [*map(batch.column, CHARACTERS)])
+        for doc, prediction, spans in zip(docs, predictions, decoded):
+            forget_scores(doc, key)
+            keep_scores(doc, key, spans, found.names)
+            doc.spans[key] = scored(doc, key, spans)
+            if self.n_best:
+                _set_alternatives(doc, ranked, prediction)
+
+    def forget(self, doc: Doc) -> None:
+        """Nothing to do: the next prediction replaces the group."""
+
+
+@dataclass(frozen=True)
+class TagsTarget:
+    """`token.tag` of every token, and its probability for `token._.hocrf_score`.
+
+    overwrite (bool): replace tags that are there already; otherwise they stay, and the others are
+        decoded around them.
+    """
+
+    overwrite: bool
+    n_best = 0
+    trims = False  # white space has a tag like everything else
+    overlapping = False
+    place = "token.tag"
+    metric = "tag_acc"
+    writes_by = ("TAG",)
+
+    @property
+    def answers(self) -> frozenset[str]:
+        return frozenset({"TAG"})
+
+    def key(self, reference: Doc) -> bytes:
+        return reference.to_array(["ORTH", "SPACY", "TAG"]).tobytes()
+
+    def annotation(self, example: Example) -> Annotation:
+        if same_tokens(example):
+            numbers, strings = example.y.to_array(TAG).tolist(), example.y.vocab.strings
+            spans = tuple((i, i + 1, strings[number]) for i, number in enumerate(numbers) if number)
+            return Annotation(spans, np.array([not number for number in numbers], dtype=bool))
+        tags = example.get_aligned("TAG", as_string=True)
+        spans = tuple((i, i + 1, tag) for i, tag in enumerate(tags) if tag)
+        return Annotation(spans, np.array([not tag for tag in tags], dtype=bool))
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        return () if self.overwrite else ("TAG",)
+
+    def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
+        if self.overwrite:
+            return {}
+        tags, strings = batch.column("TAG"), batch.strings
+        found = {}
+        for i in np.unique(batch.sequence[tags != 0]).tolist():
+            here = tags[batch.offsets[i] : batch.offsets[i + 1]]
+            spans = tuple((int(t), int(t) + 1, strings[int(here[t])]) for t in np.flatnonzero(here))
+            found[i] = Annotation(spans, here == 0)
+        return found
+
+    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        hashes, characters = label_hashes(docs, found.names), None
+        if found.scores is not None:
+            batch.prefetch(CHARACTERS)
+            characters = [*map(batch.column, CHARACTERS)]
+        tags = batch.column("TAG").copy()
+        set_labels(tags, batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
+        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        for doc, spans, (first, last) in zip(docs, decoded, pairwise(batch.offsets.tolist())):
+            if first < last:
+                doc.from_array([TAG], cast(Ints2d, tags[first:last]))
+            known = forget_scores(doc, TAGS)
+            keep_scores(doc, TAGS, spans, found.names)
+            if known:
+                add_scores(doc, TAGS, known)
+
+    def forget(self, doc: Doc) -> None:
+        ours = [tag_score_of(token) is not None for token in doc]
+        tags = cast("NDArray[np.uint64]", doc.to_array(TAG))
+        forget_scores(doc, TAGS)
+        if len(doc):
+            tags[ours if any(ours) else slice(None)] = 0
+            doc.from_array([TAG], cast(Ints2d, tags))
+
+
+def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
+    """A span group for each of the best readings; what is left of an earlier prediction goes."""
+    readings, groups = prediction.alternatives, doc.spans
+    hashes = label_hashes([doc], prediction.names)
+    for group in alternative_groups(doc, keys, readings, hashes) if readings else ():
+        groups[group.name] = group
+    for key in filter(groups.__contains__, keys[len(readings or ()) :]):
+        del groups[key]

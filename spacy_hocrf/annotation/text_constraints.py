@@ -1,0 +1,301 @@
+"""Constraints on single texts, in a span group: "this is a title", "no name here".
+
+Each span of the group is a constraint on its tokens; its id says of which kind, and an empty one is
+"span". What they mean for a model is in zeros.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_hocrf.annotation.annotation import Annotation, TextConstraint, trim
+from spacy_hocrf.annotation.blanks import with_blanks, without_blanks
+from spacy_hocrf.rules.errors import ConstraintErrors
+
+if TYPE_CHECKING:
+    from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.types import Segments
+
+__all__ = [
+    "KINDS",
+    "TextConstraints",
+    "add",
+    "content",
+    "of_annotations",
+    "of_reference",
+    "read",
+]
+
+KINDS = {
+    "span": "exactly this span is there, with its label",
+    "not": "exactly this span is not there with its label",
+    "outside": "no span has one of these tokens",
+    "inside": "one span of the label has all of these tokens, and maybe more",
+    "only": "spans that have one of these tokens have its label, or that of another such constraint",
+}
+SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
+
+NAMES = tuple(KINDS)
+
+POSITION = 31
+"""Bits of a position in a text."""
+
+
+class TextConstraints(NamedTuple):
+    """Constraints on the texts of a batch, n of them, text by text."""
+
+    text: NDArray[np.int64]  # [n] number of the Doc, ascending
+    start: NDArray[np.int64]  # [n] first token in the Doc
+    end: NDArray[np.int64]  # [n] one past the last
+    label: NDArray[np.int64]  # [n] place in the scheme's `labels`, -1 for none
+    kind: NDArray[np.int64]  # [n] place in KINDS
+
+    def only(self, chosen: NDArray[np.bool_]) -> TextConstraints:
+        """Some of them. chosen (bool [n]): which."""
+        return self if chosen.all() else TextConstraints(*(column[chosen] for column in self))
+
+    def of_kind(self, kind: int) -> TextConstraints:
+        """Those of one kind."""
+        return self.only(self.kind == kind)
+
+    def of_texts(self, texts: NDArray[np.int64]) -> TextConstraints:
+        """Those on some of the texts, which are numbered anew.
+
+        texts (int64 [m]): their numbers, ascending.
+        """
+        mine = self.only(np.isin(self.text, texts))
+        return mine._replace(text=np.searchsorted(texts, mine.text))
+
+    def once(self) -> TextConstraints:
+        """Each of them once, in the same order."""
+        if len(self.text) < 2:
+            return self
+        _, first = np.unique(np.stack(self), axis=1, return_index=True)
+        return TextConstraints(*(column[np.sort(first)] for column in self))
+
+    def texts_without(self, spans: Segments) -> NDArray[np.int64]:
+        """Texts of which some of these tokens are not in one span of the label, int64 [m].
+
+        spans (Segments): of all texts, by position; none overlap.
+        """
+        if not len(spans.start):
+            return self.text
+        text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
+        order = text << POSITION | spans.start
+        last = np.searchsorted(order, self.text << POSITION | self.start, side="right") - 1
+        within = (text[last] == self.text) & (spans.start[last] <= self.start)
+        within &= (self.end <= spans.end[last]) & (spans.label[last] == self.label)
+        return np.asarray(self.text[~within])
+
+    def named(self, text: int, labels: Sequence[str]) -> list[TextConstraint]:
+        """Those on one text, with the names of labels and kinds.
+
+        labels (Sequence[str]): of the scheme.
+        """
+        rows = np.stack(self[1:], axis=1)[self.text == text].tolist()
+        return [
+            TextConstraint(start, end, labels[label] if label >= 0 else "", NAMES[kind])
+            for start, end, label, kind in rows
+        ]
+
+
+def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme) -> TextConstraints:
+    """The constraints on some Docs, without white space at their ends; those on nothing else are none.
+
+    texts (Sequence[int]): numbers of Docs that have the group, ascending.
+    RAISES (ValueError): H217 for an unknown kind or label, or a span that the model cannot have.
+    """
+    rows = [
+        (i, span.start, span.end, span.label, span.id)
+        for i in texts
+        for span in batch.docs[i].spans[key]
+    ]
+    table = np.fromiter(chain.from_iterable(rows), dtype=np.uint64, count=5 * len(rows))
+    text, start, end = table.reshape(-1, 5).T[:3].astype(np.int64)
+    labels, kinds = _numbers(batch, scheme.labels), {0: SPAN, **_numbers(batch, NAMES)}
+    found = TextConstraints(
+        text,
+        start,
+        end,
+        np.fromiter((labels.get(row[3], -1) for row in rows), dtype=np.int64, count=len(rows)),
+        np.fromiter((kinds.get(row[4], -1) for row in rows), dtype=np.int64, count=len(rows)),
+    )
+    if batch.has_blank:
+        first = batch.offsets[text]
+        start, end = without_blanks(batch.blank, first + start, first + end)
+        found = found._replace(start=start - first, end=end - first)
+    found = found.only(found.start < found.end).once()
+    if _doubtful(found, scheme):
+        for i in texts:
+            _check_text(batch.docs[i], key, scheme)
+    return found
+
+
+def content(reference: Doc, key: str) -> bytes:
+    """Equal for references with equal constraints; empty without any."""
+    if key not in reference.spans:
+        return b""
+    rows = [(*_constraint(span), len(reference)) for span in reference.spans[key]]
+    return repr(rows).encode() if rows else b""
+
+
+def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
+    """The constraints on an example's reference, on the predicted Doc's tokens and without white space at
+    their ends; what does not fit these tokens says nothing. That a span is not there is said of all
+    spans that are shown as this one.
+
+    RAISES (ValueError): H217 for an unknown kind, or no label.
+    """
+    doc = example.reference
+    if key not in doc.spans:
+        return ()
+    found = []
+    for span in doc.spans[key]:
+        constraint = _constraint(span)
+        _check_kind(doc, key, constraint)
+        if constraint.kind != "outside" and not constraint.label:
+            _refuse(doc, key, constraint, "has no label", "the label that it is about")
+        for start, end in _aligned(example, span, constraint.kind):
+            found.append(constraint._replace(start=start, end=end))
+    return tuple(dict.fromkeys(found))
+
+
+def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int]]:
+    """Where a constraint is in the predicted Doc: those that are about all tokens of a stretch are about
+    the tokens within it.
+    """
+    doc, fitting = example.predicted, example.get_aligned_spans_y2x([span])
+    start = end = 0
+    if fitting:
+        start, end = fitting[0].start, fitting[0].end
+    elif kind not in ("span", "not"):
+        y2x, x2y = example.alignment.y2x, example.alignment.x2y
+        touched = (int(i) for i in y2x[span.start : span.end])
+        within = [
+            i for i in touched if all(span.start <= int(j) < span.end for j in x2y[i : i + 1])
+        ]
+        start, end = min(within, default=0), max(within, default=-1) + 1
+    start, end = trim(doc, start, end)
+    if start < end and kind == "not":
+        blank = np.array([token.is_space for token in doc], dtype=bool)
+        yield from (each[:2] for each in with_blanks(blank, start, end, ""))
+    elif start < end:
+        yield start, end
+
+
+def of_annotations(
+    scheme: LabelScheme, annotations: Sequence[Annotation]
+) -> TextConstraints | None:
+    """What is known of the texts of a batch besides spans and tokens; None for nothing."""
+    rows = [
+        (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
+        for i, annotation in enumerate(annotations)
+        for start, end, label, kind in annotation.constraints
+    ]
+    return TextConstraints(*np.array(rows, dtype=np.int64).T) if rows else None
+
+
+def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:
+    """Places of names, by their hashes."""
+    return {int(batch.strings[name]): place for place, name in enumerate(names)}
+
+
+def _doubtful(found: TextConstraints, scheme: LabelScheme) -> bool:
+    """Is there anything that `_check_text` could refuse?"""
+    text, start, end, label, kind = found
+    bad = (kind < 0) | ((label < 0) & (kind != OUTSIDE))
+    if scheme.outside < 0:
+        bad |= kind == OUTSIDE
+    if scheme.encoding in ("segments", "tags") and scheme.labels:
+        most = scheme.longest[scheme.rules[label, 3]]
+        bad |= ((kind == SPAN) | (kind == INSIDE)) & (end - start > most)
+    spans = np.flatnonzero(kind == SPAN)
+    spans = spans[np.lexsort((start[spans], text[spans]))]
+    overlap = (text[spans[1:]] == text[spans[:-1]]) & (start[spans[1:]] < end[spans[:-1]])
+    return bool(bad.any() or overlap.any())
+
+
+def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
+    """RAISES (ValueError): H217 as `read`."""
+    found = []
+    for span in doc.spans[key]:
+        start, end = trim(doc, span.start, span.end)
+        if start < end:
+            found.append(TextConstraint(start, end, span.label_, span.id_ or "span"))
+    for constraint in found:
+        _check(doc, key, constraint, scheme)
+    spans = sorted({constraint for constraint in found if constraint.kind == "span"})
+    for one, other in pairwise(spans):
+        if other.start < one.end:
+            overlap = f"overlaps {one.label} on tokens {one.start} to {one.end}"
+            expected = "spans that can be there together"
+            _refuse(doc, key, other, f"({other.label}) {overlap}", expected)
+
+
+def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
+    """Add a constraint to a Doc, in the place of those that it takes back.
+
+    RAISES (ValueError): H217 for an unknown kind.
+    """
+    _check_kind(doc, key, constraint)
+    kept = [
+        span
+        for span in (doc.spans[key] if key in doc.spans else ())
+        if not _takes_back(constraint, _constraint(span))
+    ]
+    start, end, label, kind = constraint
+    doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
+
+
+def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:
+    """Can both not be, as a later word on the same tokens?"""
+    if {new.kind, old.kind} == {"span", "not"}:
+        return new[:3] == old[:3]
+    overlap = new.start < old.end and old.start < new.end
+    replaced = {"span": ("span", "outside"), "inside": ("outside",), "outside": ("span", "inside")}
+    return overlap and old.kind in replaced.get(new.kind, ())
+
+
+def _constraint(span: Span) -> TextConstraint:
+    return TextConstraint(span.start, span.end, span.label_, span.id_ or "span")
+
+
+def _check(doc: Doc, key: str, constraint: TextConstraint, scheme: LabelScheme) -> None:
+    _check_kind(doc, key, constraint)
+    start, end, label, kind = constraint
+    if kind != "outside" and label not in scheme.labels:
+        known = ", ".join(scheme.labels)
+        _refuse(doc, key, constraint, f"has the label '{label}'", f"one of {known}")
+    if kind == "outside" and scheme.outside < 0:
+        _refuse(doc, key, constraint, "wants text in no span", "a model that has seen such text")
+    if kind in ("span", "inside") and not scheme.can_have([(start, end, label)]):
+        _refuse(doc, key, constraint, "is longer than a span of the model may be", "fewer tokens")
+
+
+def _check_kind(doc: Doc, key: str, constraint: TextConstraint) -> None:
+    if constraint.kind not in KINDS:
+        kinds = ", ".join(KINDS)
+        _refuse(doc, key, constraint, f"is of the kind '{constraint.kind}'", f"one of {kinds}")
+
+
+def _refuse(doc: Doc, key: str, constraint: TextConstraint, found: str, expected: str) -> None:
+    from spacy_hocrf.features.tokens import beginning
+
+    raise ValueError(
+        ConstraintErrors.H217.format(
+            start=constraint.start,
+            end=constraint.end,
+            text=beginning(doc),
+            found=found,
+            expected=expected,
+            key=key,
+        )
+    )

@@ -1,0 +1,187 @@
+"""Span groups that stay right when tokens of their Doc are merged or split.
+
+spaCy leaves span groups as they are then. With a span beyond the last token `to_bytes`, `copy`, `to_json`
+and displacy fail (E035), and so does `nlp.pipe` in several processes; with others they show other tokens.
+"""
+
+from collections.abc import Iterator, Sequence
+from struct import pack, unpack
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import srsly
+from numpy.typing import NDArray
+from spacy.attrs import IDX, LENGTH
+from spacy.tokens import Doc, Span, SpanGroup
+
+from spacy_hocrf.annotation.prediction import DecodedSpans
+
+__all__ = ["WrittenSpans", "edges"]
+
+SPAN = ">QQQllll"
+"""The fields of a `_Row` as `SpanGroup.to_bytes` has them."""
+
+
+class _Row(NamedTuple):
+    """A span as groups have it."""
+
+    span_id: int
+    kb_id: int
+    label: int
+    start: int
+    end: int
+    start_char: int
+    end_char: int
+
+
+class WrittenSpans(SpanGroup):
+    """Spans that are known by their characters. One that no longer begins and ends where a token does
+    is left out, and its score with it.
+
+    Decoded spans are made when they are first asked for: those of most Docs never are.
+
+    doc (Doc): where they are.
+    name (str): key of `doc.spans`.
+    spans (Union[DecodedSpans, Sequence[Span]]): the spans.
+    attrs (Dict[str, Any]): of the group; "scores" has one for each span.
+    part (Optional[Tuple[int, int]]): which of the decoded spans: the first, and one past the last.
+    """
+
+    # what was decoded; neither DecodedSpans nor a slice, which the garbage collector would count
+    __slots__ = ("_columns", "_first", "_hashes", "_last", "_starts")
+
+    def __init__(
+        self,
+        doc: Doc,
+        *,
+        name: str,
+        spans: DecodedSpans | list[Span],
+        attrs: dict[str, Any],
+        part: tuple[int, int] | None = None,
+    ) -> None:
+        self._columns: tuple[NDArray[Any], ...] | None = None
+        if isinstance(spans, DecodedSpans):
+            super().__init__(doc, name=name, attrs=attrs)
+            self._columns, self._hashes = spans.columns, spans.hashes
+            self._first, self._last = part or (spans.first, spans.last)
+        else:
+            super().__init__(doc, name=name, attrs=attrs, spans=spans)
+        # of the tokens, uint64 [T], when the spans were last placed among them
+        self._starts: NDArray[np.uint64] | None = None
+
+    def __len__(self) -> int:
+        self._follow_count()
+        return super().__len__()
+
+    def __getitem__(self, i: int) -> Span:
+        self._follow_count()
+        return super().__getitem__(i)
+
+    def __setitem__(self, i: int, span: Span) -> None:
+        self._follow()
+        super().__setitem__(i, span)  # type: ignore[misc]
+
+    def __delitem__(self, i: int) -> None:
+        self._follow()
+        super().__delitem__(i)  # type: ignore[misc]
+
+    def __iter__(self) -> Iterator[Span]:
+        self._follow()
+        return super().__iter__()
+
+    def append(self, span: Span) -> None:
+        """As `SpanGroup.append`."""
+        self._follow()
+        super().append(span)
+
+    def to_bytes(self) -> bytes:
+        """As `SpanGroup.to_bytes`."""
+        self._follow()
+        return super().to_bytes()
+
+    def copy(self, doc: Doc | None = None) -> "WrittenSpans":
+        """As `SpanGroup.copy`; the copy follows its own Doc."""
+        self._follow()
+        copied = super().copy(doc)
+        return WrittenSpans(copied.doc, name=copied.name, spans=list(copied), attrs=copied.attrs)
+
+    def _concat(self, other: Any, *, inplace: bool = False) -> SpanGroup:
+        self._follow()
+        copied: SpanGroup = super()._concat(other, inplace=inplace)  # type: ignore[misc]
+        return copied
+
+    def _follow_count(self) -> None:
+        """Place the spans if there is another number of tokens."""
+        doc = self._alive()
+        if doc is None or self._starts is None or len(self._starts) != len(doc):
+            self._follow()
+
+    def _follow(self) -> None:
+        """Place the spans among the tokens as they are now."""
+        doc = self._alive()
+        if doc is None:
+            self._fill(self._rows())
+            return
+        starts, ends = edges(doc)
+        if self._starts is not None and np.array_equal(self._starts, starts):
+            return
+        rows = self._rows()
+        placed = _placed(rows, starts.tolist(), ends.tolist())
+        if None in placed and len(self.attrs.get("scores", ())) == len(rows):
+            kept = [row is not None for row in placed]
+            self.attrs["scores"] = np.asarray(self.attrs["scores"])[kept]
+        self._fill([row for row in placed if row is not None])
+        self._starts = starts
+
+    def _alive(self) -> Doc | None:
+        """The Doc; None once it is gone."""
+        try:
+            return self.doc
+        except RuntimeError:  # E865
+            return None
+
+    def _fill(self, rows: Sequence[_Row]) -> None:
+        """Have these spans and no others."""
+        doc, self._columns = self._alive(), None
+        if doc is not None and not super().__len__():
+            for row in rows:
+                span = Span(
+                    doc, row.start, row.end, row.label, kb_id=row.kb_id, span_id=row.span_id
+                )
+                super().append(span)
+            return
+        spans, attrs = [pack(SPAN, *row) for row in rows], self.attrs
+        self.from_bytes(srsly.msgpack_dumps({"name": self.name, "attrs": {}, "spans": spans}))
+        self.attrs = attrs
+
+    def _rows(self) -> list[_Row]:
+        """The spans, as they were last placed."""
+        if self._columns is not None:
+            own = slice(self._first, self._last)
+            start, end, label, first, last = (column[own].tolist() for column in self._columns)
+            hashes = map(self._hashes.__getitem__, label)
+            return [_Row(0, 0, *row) for row in zip(hashes, start, end, first, last)]
+        attrs, self.attrs = self.attrs, {}
+        spans = srsly.msgpack_loads(super().to_bytes())["spans"]
+        self.attrs = attrs
+        return [_Row(*unpack(SPAN, span)) for span in spans]
+
+
+def _placed(rows: Sequence[_Row], starts: Sequence[int], ends: Sequence[int]) -> list[_Row | None]:
+    """The spans with the tokens that have their characters, None where there are no such tokens.
+
+    starts, ends (Sequence[int]): first character, and one past the last, of each token.
+    """
+    n, found = len(starts), list[_Row | None]()
+    first, last = dict(zip(starts, range(n))), dict(zip(ends, range(1, n + 1)))
+    for row in rows:
+        start, end = first.get(row.start_char, n), last.get(row.end_char, 0)
+        found.append(row._replace(start=start, end=end) if start < end else None)
+    return found
+
+
+def edges(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """First character, and one past the last, of each token, uint64 [T] each."""
+    columns = cast("NDArray[np.uint64]", doc.to_array([IDX, LENGTH]))
+    start, length = columns.reshape(-1, 2).T
+    return start, start + length

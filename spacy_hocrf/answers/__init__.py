@@ -1,0 +1,1 @@
+"""From log potentials to answers: decoders, predictions under rules, readings, explanations, pages."""

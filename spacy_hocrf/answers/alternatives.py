@@ -1,0 +1,294 @@
+"""Other readings of a text than the one that is shown: the best ones in order, and random ones.
+
+A reading is all spans of a text as they are shown, and its probability the sum over the segmentations
+that are shown so. That is one, but where spans of the model may have white space at their ends: there
+readings come in the order of their most probable segmentations, each once.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.annotation import NamedSpans
+from spacy_hocrf.annotation.best_readings import (
+    BestReadings,
+    FoundReadings,
+    ScoredReading,
+    ShownSpans,
+)
+from spacy_hocrf.annotation.blanks import cases, ways_to_show, without_blanks
+from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.engine.alternatives import (
+    Ranked,
+    best_segmentations,
+    draws,
+    ranked,
+    sum_of_ways,
+)
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = [
+    "Alternatives",
+    "ForgottenRules",
+    "HasAlternatives",
+    "RulesOfPart",
+]
+
+MOST_TOGETHER = 100
+"""So many readings are found for all Docs of a batch at once; more take longer than that saves."""
+
+
+class ForgottenRules(Protocol):
+    """Rules that an automaton does not know, since readings that break them are improbable."""
+
+    def broken(self, spans: NamedSpans) -> set[int]:
+        """Numbers of those that all spans of a text break."""
+        ...
+
+    def remembering(self, others: set[int]) -> Automaton:
+        """The automaton that knows some of them, too. RAISES (ValueError): H219 if that is too much."""
+        ...
+
+
+class RulesOfPart(ForgottenRules, Protocol):
+    """Rules about all spans of some Docs: those that an automaton remembers, and the others."""
+
+    def remember(self, automaton: Automaton) -> Automaton:
+        """Another automaton, which remembers the same rules."""
+        ...
+
+    def breaks(self, potentials: Potentials) -> dict[str, float]:
+        """How probably each rule is broken in a text, by the rules' names. RAISES (ValueError): H219."""
+        ...
+
+    def costs(self, segments: Segments) -> dict[str, float]:
+        """What one segmentation pays for remembered rules that it breaks, nats, by their names."""
+        ...
+
+    def expected_cost(self, potentials: Potentials) -> float:
+        """What breaking the remembered ones costs in a text, on average, nats."""
+        ...
+
+
+class HasAlternatives:
+    """What is known of one Doc: its part that is about other readings.
+
+    doc (Doc): the text.
+    alternatives (Alternatives): of the batch that the Doc is in.
+    number (int): of the Doc in its batch.
+    log_z (float): log of the sum over its segmentations.
+    """
+
+    def __init__(self, doc: Doc, alternatives: "Alternatives", number: int, log_z: float) -> None:
+        self.doc, self.log_partition = doc, log_z
+        self._alternatives, self._number = alternatives, number
+
+    def best(self, n: int = 10) -> list[ScoredReading]:
+        """The n most probable readings, the best one first; all of them if there are fewer.
+
+        Where a CRF's spans may have white space at their ends, several segmentations are shown as one
+        reading, which comes where the most probable one of them would.
+        RAISES (ValueError): H210 for n below 1, H201 if too much white space lies beside spans.
+        """
+        _check_number(n)
+        if n > MOST_TOGETHER or self._alternatives.has_blank(self._number):
+            return list(islice(self.alternatives(), n))
+        return list(self._alternatives.best(self._number, n, self.log_partition))
+
+    def alternatives(self) -> Iterator[ScoredReading]:
+        """All readings in the order of `best`, each found when it is asked for.
+
+        RAISES (ValueError): H201 if too much white space lies beside the spans of the next one.
+        """
+        return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
+
+    def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
+        """Random readings, independent of one another, each with its probability.
+
+        seed (int): the same one gives the same readings on every run.
+        RETURNS (list[NamedSpans]): start, end and label of all spans of each.
+        RAISES (ValueError): H210 for n below 1.
+        """
+        _check_number(n)
+        drawn = self._alternatives.drawn(self._number, np.random.default_rng(seed))
+        return list(islice(drawn, n))
+
+    def _log_probability(self, spans: NamedSpans) -> float:
+        """Log of the probability of these spans and no others. RAISES (ValueError): H201."""
+        found = self._alternatives.log_z(self._number, spans, beginning(self.doc))
+        return found - self.log_partition
+
+
+class Alternatives:
+    """The readings of D Docs, as one model with one automaton reads them.
+
+    potentials (Potentials): of D sequences.
+    pool (BufferPool): memory to work in.
+    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    forgotten (Optional[ForgottenRules]): rules that the automaton does not know; None if it knows all.
+    """
+
+    def __init__(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        pool: BufferPool,
+        blank: NDArray[np.bool_] | None,
+        forgotten: ForgottenRules | None = None,
+    ) -> None:
+        self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
+        self.pool, self.blank, self._forgotten = pool, blank, forgotten
+        self._best: tuple[int, FoundReadings] | None = None  # the last n, and those
+
+    def best(self, number: int, n: int, log_z: float) -> BestReadings:
+        """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
+        probability of the next one is a sum over too much white space. Those of all Docs are found at once.
+
+        log_z (float): log of the sum over all segmentations of the Doc.
+        """
+        if self.has_blank(number):
+            return self._one_by_one(number, n, log_z)
+        if self._best is None or self._best[0] != n:
+            self._best = n, self._find_best(n)
+        best = BestReadings(self._best[1], number, log_z)
+        if self._forgotten is None or not any(self._broken(each.spans) for each in best):
+            return best
+        return self._one_by_one(number, n, log_z)
+
+    def has_blank(self, number: int) -> bool:
+        """May white space be at the end of spans of a Doc?"""
+        blank = self._blank(number)
+        return blank is not None and bool(blank.any())
+
+    def of(self, number: int, log_z: float, text: str) -> Iterator[ScoredReading]:
+        """The readings of a Doc, each when it is asked for.
+
+        log_z (float): log of the sum over all of its segmentations. text (str): its beginning.
+        RAISES (ValueError): H201 if the probability is a sum over too much white space.
+        """
+        labels = self.scheme.labels
+        for score, shown in self._each(number, text):
+            yield ScoredReading(shown, 0, labels, min(0.0, score - log_z))
+
+    def _one_by_one(self, number: int, n: int, log_z: float) -> BestReadings:
+        found = _until_refused(islice(self._each(number, ""), n))
+        return BestReadings(FoundReadings(_joined(found), self.scheme.labels), 0, log_z)
+
+    def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
+        """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans.
+
+        A reading that breaks a rule is met by starting again with an automaton that knows the rule.
+        """
+        blank, seen, rules = self._blank(number), set[ShownSpans](), set[int]()
+        found = self._ranked(number, self.automaton)
+        while (each := next(found, None)) is not None:
+            score, segments = each
+            shown = self._shown(segments, blank)
+            (spans,) = map(tuple, self.scheme.named(shown))
+            if spans in seen:
+                continue
+            broken = self._broken(spans) - rules
+            if self._forgotten is not None and broken:
+                rules |= broken
+                found = self._ranked(number, self._forgotten.remembering(rules))
+                continue
+            seen.add(spans)
+            yield score if blank is None else self.log_z(number, spans, text), shown
+
+    def _ranked(self, number: int, automaton: Automaton) -> Iterator[tuple[float, Segments]]:
+        with self.pool.lend(automaton) as buffers:
+            return ranked(self.potentials.only(number), automaton, buffers=buffers)
+
+    def _broken(self, spans: NamedSpans) -> set[int]:
+        return set() if self._forgotten is None else self._forgotten.broken(spans)
+
+    def drawn(self, number: int, random: np.random.Generator) -> Iterator[ShownSpans]:
+        """Random readings of a Doc, without end."""
+        with self.pool.lend(self.automaton) as buffers:
+            potentials = self.potentials.only(number)
+            found = draws(potentials, self.automaton, random, buffers=buffers)
+        blank = self._blank(number)
+        for segments in found:
+            (spans,) = map(tuple, self.scheme.named(self._shown(segments, blank)))
+            if not self._broken(spans):
+                yield spans
+
+    def log_z(self, number: int, spans: NamedSpans, text: str) -> float:
+        """Log of the sum over the segmentations of a Doc that are shown as these spans and no others; -inf
+        if there is none.
+
+        spans (NamedSpans): sorted; without white space at either end. text (str): the Doc's beginning.
+        RAISES (ValueError): H201
+        """
+        potentials = self.potentials.only(number)
+        cuts, ways = ways_to_show(self.scheme, potentials.allowed, self._blank(number), spans)
+        found = [-np.inf]
+        with self.pool.lend(self.automaton) as buffers:
+            if len(ways) > 1 and self.scheme.one_token.all():
+                return sum_of_ways(potentials, self.automaton, cuts, ways, buffers=buffers)
+            for bits in cases(ways, text):
+                asked = replace(potentials, allowed=bits)
+                found += log_partition(asked, self.automaton, buffers=buffers).tolist()
+        return float(np.logaddexp.reduce(found))
+
+    def _find_best(self, n: int) -> FoundReadings:
+        """The spans of the n best segmentations of each Doc."""
+        with self.pool.lend(self.automaton) as buffers:
+            found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
+        shown = found._replace(segments=self.scheme.spans(found.segments))
+        return FoundReadings(shown, self.scheme.labels)
+
+    def _blank(self, number: int) -> NDArray[np.bool_] | None:
+        if self.blank is None:
+            return None
+        return self.blank[slice(*self.potentials.offsets[number : number + 2].tolist())]
+
+    def _shown(self, segments: Segments, blank: NDArray[np.bool_] | None) -> Segments:
+        """The spans of one segmentation, as they are shown."""
+        spans = self.scheme.spans(segments)
+        if blank is None:
+            return spans
+        places = spans.start.astype(np.int64), spans.end.astype(np.int64)
+        start, end = without_blanks(blank, *places)
+        trimmed = spans._replace(start=start.astype(np.int32), end=end.astype(np.int32))
+        return trimmed.only(start < end)
+
+
+Each = tuple[float, Segments]
+
+
+def _until_refused(readings: Iterator[Each]) -> list[Each]:
+    """Those before H201."""
+    found = list[Each]()
+    with suppress(ValueError):
+        for reading in readings:
+            found.append(reading)
+    return found
+
+
+def _joined(readings: Sequence[Each]) -> Ranked:
+    """Readings of one Doc."""
+    columns = zip(*(shown[1:] for _, shown in readings))
+    start, end, label = map(np.concatenate, columns) if readings else [np.zeros(0, np.int32)] * 3
+    offsets = offsets_of([len(shown.start) for _, shown in readings])
+    scores = np.array([score for score, _ in readings], dtype=np.float64)
+    return Ranked(np.array([0, len(scores)]), scores, Segments(offsets, start, end, label))
+
+
+def _check_number(n: int) -> None:
+    """RAISES (ValueError): H210."""
+    if not isinstance(n, int) or n < 1:
+        raise ValueError(ReadingErrors.H210.format(found=n))

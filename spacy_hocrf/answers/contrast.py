@@ -1,0 +1,243 @@
+"""The best readings of a text with a span and without it.
+
+A segmentation without the span departs from it somewhere: at its first token, at a later one, which
+begins something else, or before or behind it, where the same label goes on. Each of these cases forbids
+something of a few tokens and is decoded by itself; the best of all of them is the best one without it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, NoReturn, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.blanks import variants_of, with_blanks, without_blanks
+from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.answers.predictor import Part
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.viterbi import viterbi
+from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
+
+__all__ = ["Asked", "Best", "Contrast", "NamedSpan", "departures"]
+
+MOST_TOKENS = 20_000
+"""Tokens that are decoded together."""
+
+NamedSpan = tuple[int, int, str]
+Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
+"""A span, or all spans of a reading."""
+Bits = NDArray[np.uint8]
+Stricter = Callable[[Part, NamedSpans], Part | None]
+
+
+def _nothing_stricter(part: Part, spans: NamedSpans) -> Part | None:
+    return None
+
+
+class Best(NamedTuple):
+    """A segmentation and its score."""
+
+    segments: Segments
+    score: float  # nats; -inf if there is none
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """One Doc, as the engine sees it."""
+
+    doc: Doc
+    part: Part  # the Doc alone
+    scheme: LabelScheme
+    pool: BufferPool
+    stricter: Stricter = _nothing_stricter  # see `Predictor.stricter`
+
+    def checked(self, span: Span | NamedSpan) -> NamedSpan:
+        """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels."""
+        start, end, label = named([span])[0] if isinstance(span, Span) else span
+        inside = 0 <= start < end <= len(self.doc)
+        if not inside or label not in self.scheme.labels:
+            self._refuse((start, end, label))
+        return start, end, label
+
+    def compare(self, span: NamedSpan, instead: Asked | None) -> tuple[Best, Best]:
+        """The best segmentations with a span, and with what there is instead.
+
+        RAISES (ValueError): H224 to H227 as `explaining.Explainer.explain`.
+        """
+        free, spans = self._free
+        chosen = free if span in spans else self._best(self._with([span]))
+        if chosen.score == -np.inf:
+            self._refuse(span)
+        if instead is not None:
+            return chosen, self._instead(span, instead)
+        if span not in spans:
+            return chosen, free
+        other = self._best(self._without(span, self.part.potentials.allowed))
+        if other.score == -np.inf:
+            text = beginning(self.doc)
+            raise ValueError(ReadingErrors.H225.format(span=self._words(span), text=text))
+        return chosen, other
+
+    def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
+        """Spans of a segmentation, without white space at their ends."""
+        (found,) = self.scheme.named(self.scheme.spans(segments))
+        if self.part.blank is None:
+            return tuple(found)
+        start, end = (np.array([span[i] for span in found], dtype=np.int64) for i in (0, 1))
+        start, end = without_blanks(self.part.blank, start, end)
+        labels = [label for _, _, label in found]
+        rows = zip(start.tolist(), end.tolist(), labels)
+        return tuple((i, j, label) for i, j, label in rows if i < j)
+
+    @cached_property
+    def _free(self) -> tuple[Best, frozenset[NamedSpan]]:
+        """The best segmentation of all, and its spans."""
+        best = self._best([self.part.potentials.allowed])
+        return best, frozenset(self.shown(best.segments))
+
+    def _instead(self, span: NamedSpan, asked: Asked) -> Best:
+        """The best segmentation with what there should be instead."""
+        one = _one_span(asked)
+        if one is not None:
+            other = self.checked(one)
+            if other == span:
+                raise ValueError(ReadingErrors.H227.format(span=self._words(span)))
+            cases = [case for bits in self._with([other]) for case in self._without(span, bits)]
+            text = self._words(other)
+        else:
+            spans = sorted(map(self.checked, cast("Iterable[Span | NamedSpan]", asked)))
+            if span in spans:
+                raise ValueError(ReadingErrors.H227.format(span=self._words(span)))
+            cases = list(self._with(spans, complete=True))
+            text = f"exactly {', '.join(map(self._words, spans)) or 'no span'}"
+        found = self._best(cases)
+        if found.score == -np.inf:
+            text = f"{text} and without {self._words(span)}"
+            raise ValueError(ReadingErrors.H226.format(found=text, text=beginning(self.doc)))
+        return found
+
+    def _with(self, spans: NamedSpans, *, complete: bool = False) -> Iterator[Bits]:
+        """Bits of the segmentations with some spans, with each way to give them white space."""
+        for chosen in variants_of(self.part.blank, spans, beginning(self.doc)):
+            if not self.scheme.can_have(chosen):
+                continue
+            unknown = np.ones(len(self.doc), dtype=bool)
+            for start, end, _ in chosen:
+                unknown[start:end] = False
+            if complete:  # what has white space alone is not shown
+                unknown &= False if self.part.blank is None else self.part.blank
+            covered = unknown.copy()
+            for start, end, _ in chosen:
+                covered[start:end] = True
+            if self.scheme.outside < 0 and not covered.all():
+                continue
+            allowed = self.part.potentials.allowed
+            yield constrain(self.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed
+
+    def _without(self, span: NamedSpan, allowed: Bits) -> Iterator[Bits]:
+        """Bits of segmentations without a span; each one without it is in one of the cases."""
+        start, end, label = span
+        first, last = start, end
+        if self.part.blank is not None:
+            longest = with_blanks(self.part.blank, start, end, label)
+            first, last = longest[0][0], longest[-1][1]
+        return departures(self.scheme, allowed, (first, start, end, last), label)
+
+    def _best(self, cases: Iterable[Bits]) -> Best:
+        """The best segmentation of all cases that keeps to the rules of the text."""
+        every, part = list(cases), self.part
+        while True:
+            best = self._best_of(every, part.automaton)
+            (spans,) = self.scheme.named(self.scheme.spans(best.segments))
+            stricter = self.stricter(part, spans) if best.score > -np.inf else None
+            if stricter is None:
+                return best
+            part = stricter
+
+    def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> Best:
+        """The best segmentation of all cases that an automaton has."""
+        together = max(1, MOST_TOKENS // max(1, len(self.doc)))
+        found = [
+            self._decode(np.stack(cases[i : i + together]), automaton)
+            for i in range(0, len(cases), together)
+        ]
+        nothing = np.zeros(0, dtype=np.int32)
+        none = Best(Segments(np.zeros(2, dtype=np.int64), *[nothing] * 3), -np.inf)
+        return max(found, key=lambda best: best.score, default=none)
+
+    def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> Best:
+        """The best segmentation of some cases, uint8 [n, T, Y]."""
+        asked = self.part.potentials.repeated(len(bits))
+        asked = replace(asked, allowed=np.ascontiguousarray(bits.reshape(-1, bits.shape[-1])))
+        with self.pool.lend(automaton) as buffers:
+            best = viterbi(asked, automaton, buffers=buffers)
+        case = int(best.scores.argmax())
+        mine = slice(*best.segments.offsets[case : case + 2].tolist())
+        columns = (column[mine] for column in best.segments[1:])
+        offsets = np.array([0, mine.stop - mine.start])
+        return Best(Segments(offsets, *columns), float(best.scores[case]))
+
+    def _words(self, span: NamedSpan) -> str:
+        start, end, label = span
+        return f"{label} at tokens {start} to {end}"
+
+    def _refuse(self, span: NamedSpan) -> NoReturn:
+        known, text = ", ".join(self.scheme.labels), beginning(self.doc)
+        found = self._words(span)
+        raise ValueError(
+            ReadingErrors.H224.format(found=found, expected=len(self.doc), text=text, known=known)
+        )
+
+
+def departures(
+    scheme: LabelScheme, allowed: Bits, places: tuple[int, int, int, int], label: str
+) -> Iterator[Bits]:
+    """Cases that are all segmentations without a span, and none with it.
+
+    allowed (uint8 [T, Y]): bits of segmentations; the cases are among them.
+    places (Tuple[int, int, int, int]): the span may begin at the first to the second of these tokens,
+        and end at the third to the last (white space that it is shown without).
+    RETURNS (Iterator[uint8 [T, Y]]): bits of each case, left out where one token has none.
+    """
+    first, start, end, last = places
+    anything = np.uint8(FIRST | CONTINUE | LAST)
+    member = np.zeros(scheme.n_labels, dtype=np.uint8)  # what a token of a span of the label can be
+    later = np.zeros(scheme.n_labels, dtype=np.uint8)  # the same of a token that is not the first
+    goes_on = np.zeros(scheme.n_labels, dtype=np.uint8)  # what makes it one
+    for y in range(scheme.n_labels):
+        if y != scheme.outside and scheme.labels[scheme.user_label(y)] == label:
+            member[y] = anything
+            if scheme.encoding == "segments":
+                later[y], goes_on[y] = CONTINUE | LAST, CONTINUE
+    for y in scheme.continuing(label) if scheme.encoding not in ("segments", "tags") else ():
+        later[y] = goes_on[y] = anything
+    # with "io" a span goes on from the token before if that is one of the label
+    before = first - (scheme.encoding == "io")
+    cases: list[tuple[slice, NDArray[np.uint8]]] = [(slice(start, start + 1), ~member)]
+    cases += [(slice(t, t + 1), ~goes_on) for t in range(start + 1, end)]
+    if first > 0:
+        cases.append((slice(before, start + 1), later))
+    if last < len(allowed):
+        cases.append((slice(end, last + 1), later))
+    for tokens, keep in cases:
+        bits = allowed.copy()
+        bits[tokens] &= keep
+        if bits[tokens].any(axis=1).all():
+            yield bits
+
+
+def _one_span(asked: Asked) -> Span | NamedSpan | None:
+    """None for several spans."""
+    if isinstance(asked, Span):
+        return asked
+    if isinstance(asked, tuple) and len(asked) == 3 and isinstance(asked[2], str):
+        return asked
+    return None

@@ -1,0 +1,389 @@
+"""How an answer is read off a model: what `[components.*.decoder]` names.
+
+An answer is some spans of every sequence that do not overlap. The most probable segmentation is one
+(`Viterbi`); the spans with the largest expected F-score are another (`ExpectedF`); the most probable
+tag of every token is that of a tagger (`ExpectedAccuracy`). `add_pipe` makes one; the engine is
+imported by its first answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.errors import Errors
+
+if TYPE_CHECKING:
+    from spacy_hocrf.annotation.annotation import NamedSpans
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.engine.forward_backward import Buffers
+    from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.engine.probable import Starts
+    from spacy_hocrf.engine.viterbi import Best
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.types import Potentials, Segments
+
+__all__ = [
+    "AUTO",
+    "DEFAULT_COST",
+    "Answer",
+    "Candidates",
+    "Decoder",
+    "ExpectedAccuracy",
+    "ExpectedF",
+    "Viterbi",
+    "checked_decoder",
+]
+
+AUTO = "auto"
+DEFAULT_COST = 0.25
+"""Where no cost could be learnt."""
+
+
+Blank = NDArray[np.bool_] | None
+
+
+class Answer(NamedTuple):
+    """Spans of D sequences, which do not overlap."""
+
+    spans: Segments  # with places in the scheme's `labels` for labels
+    scores: NDArray[np.float64] | None  # [n] of each, if they are known already
+    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+    log_partition: NDArray[np.float64] | None = None  # [D] log Z, if it is known already
+
+
+class Decoder(Protocol):
+    """Reads an answer off log potentials; a value of its settings."""
+
+    def serves(self, encoding: str) -> bool:
+        """Can it read models of this encoding: "segments", "tags", "io", "bio", "bieso"?"""
+        ...
+
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The answer for D sequences; no spans for one without an allowed segmentation.
+
+        blank (Optional[bool [N]]): white space, which spans are shown without at their ends though
+            the model has spans with it; None if there is none. Spans with scores have none at their
+            ends then.
+        """
+        ...
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """Allowed segmentations of D sequences, each with its score, from which Docs that are
+        decoded together depart; no segments and -inf for a sequence that has none.
+        """
+        ...
+
+    def scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """A score of each span, at least 0, sequence after sequence: float64 [all spans].
+
+        Scores of spans that exclude one another are added where several of them would be shown as
+        one.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Viterbi:
+    """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, and exact probabilities of its spans."""
+
+    _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
+
+    @property
+    def pool(self) -> BufferPool:
+        """Memory to work in."""
+        return self._pool
+
+    def serves(self, encoding: str) -> bool:
+        """Every model."""
+        return True
+
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The spans of the best segmentation; their scores are not known yet."""
+        best = self.best(potentials, automaton)
+        return Answer(scheme.spans(best.segments), None, ~np.isneginf(best.scores))
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """The segmentation of the highest score (Nguyen et al., JMLR 15, §2.4)."""
+        from spacy_hocrf.engine.viterbi import viterbi
+
+        with self._pool.lend(automaton) as buffers:
+            return viterbi(potentials, automaton, buffers=buffers)
+
+    def scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """P(exactly this span is in the segmentation | Doc, constraints)."""
+        from spacy_hocrf.engine.marginals import segment_marginals, window_marginals
+
+        if scheme.encoding == "segments":
+            segments = [[s for span in found for s in scheme.encode_span(*span)] for found in spans]
+            with self._pool.lend(automaton) as buffers:
+                found = segment_marginals(potentials, automaton, segments, buffers=buffers)
+            return np.concatenate([np.zeros(0), *found])
+        if scheme.encoding == "tags":
+            return self._tag_scores(potentials, automaton, scheme, spans)
+        lengths = np.diff(potentials.offsets).tolist()
+        windows = [
+            _window(scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found
+        ]
+        with self._pool.lend(automaton) as buffers:
+            return window_marginals(potentials, automaton, windows, buffers=buffers)
+
+    def _tag_scores(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Sequence[NamedSpans],
+    ) -> NDArray[np.float64]:
+        """P(the token has this tag) of each."""
+        from spacy_hocrf.engine.forward_backward import expectations
+
+        number = {label: y for y, label in enumerate(scheme.labels)}
+        firsts = potentials.offsets.tolist()
+        places = [
+            (t + start, number[tag]) for t, found in zip(firsts, spans) for start, _, tag in found
+        ]
+        tokens, labels = np.array(places, dtype=np.int64).reshape(-1, 2).T
+        with self._pool.lend(automaton) as buffers:
+            counts = expectations(potentials, automaton, buffers=buffers).token
+            assert counts is not None
+            return np.asarray(np.clip(counts[tokens, labels], 0.0, 1.0))
+
+
+@dataclass(frozen=True)
+class ExpectedF(Viterbi):
+    """`spacy-hocrf.ExpectedF.v1`: the spans with the largest expected F-score, with their exact
+    probabilities.
+
+    F_β = (1 + β²) TP / (β² G + P), with G annotated and P predicted spans. Of the expectations over
+    the corpus, the ratio is largest for the set of spans, none overlapping, that maximises
+
+        Σ (P(span | Doc) - c),   c = F* / (1 + β²)
+
+    F* being the value that is reached (Dinkelbach, Management Science 13, 1967): a span is worth its
+    probability and costs c.
+
+    beta (float): above 1 recall counts more, below 1 precision.
+    cost (Union[float, str]): c, above 0 and below 1; "auto" to learn it at the end of training, from
+        texts that the model has not seen.
+    RAISES (ValueError): H150 or H151 for settings out of range.
+    """
+
+    beta: float = 1.0
+    cost: float | str = AUTO
+
+    def __post_init__(self) -> None:
+        if self.cost != AUTO and not _between(self.cost, 0.0, 1.0):
+            raise ValueError(Errors.H150.format(found=repr(self.cost)))
+        if not _between(self.beta, 0.0, float("inf")):
+            raise ValueError(Errors.H151.format(found=repr(self.beta)))
+
+    @property
+    def learns(self) -> bool:
+        """Is the cost to be learnt?"""
+        return self.cost == AUTO
+
+    def at(self, cost: float) -> ExpectedF:
+        """The same with this cost; both share their memory."""
+        other = replace(self, cost=cost)
+        object.__setattr__(other, "_pool", self._pool)
+        return other
+
+    def serves(self, encoding: str) -> bool:
+        """Models of spans."""
+        return encoding != "tags"
+
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The spans that are worth most, with their probabilities."""
+        return self.chosen(self.candidates(potentials, automaton, scheme, self.price, blank))
+
+    @property
+    def price(self) -> float:
+        """c; DEFAULT_COST until it is learnt."""
+        return DEFAULT_COST if self.learns else float(self.cost)
+
+    def chosen(self, found: Candidates) -> Answer:
+        """The answer, from all spans that are as probable as their price."""
+        from spacy_hocrf.engine.probable import best_subset
+
+        chosen = best_subset(found.spans, found.scores - self.price)
+        return Answer(found.spans.at(chosen), found.scores[chosen], *found[2:])
+
+    def candidates(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        least: float,
+        blank: Blank = None,
+        starts: Starts | None = None,
+    ) -> Candidates:
+        """All spans of at least this probability, as they are shown.
+
+        blank (Optional[bool [N]]): as in `answer`. starts: as in `engine.probable.probable_spans`.
+        """
+        from spacy_hocrf.engine.probable import probable_spans
+
+        share = least
+        if blank is not None:
+            from spacy_hocrf.annotation.blanks import merged, most_variants, scores_of_shown
+
+            # of the variants of a span one has at least an equal share of its probability
+            share = least / most_variants(blank)
+        with self._pool.lend(automaton) as buffers:
+            found = probable_spans(
+                potentials, automaton, scheme.rules, share, starts=starts, buffers=buffers
+            )
+        known = found.log_partition > -np.inf, found.log_partition
+        if blank is None:
+            return Candidates(found.spans, found.probability, *known)
+        shown = merged(found.spans, blank, potentials.offsets)
+        scores = scores_of_shown(
+            lambda spans: self.scores(potentials, automaton, scheme, spans),
+            scheme.named(shown),
+            blank,
+            potentials.offsets,
+        )
+        likely = scores >= least
+        return Candidates(shown.only(likely), scores[likely], *known)
+
+
+class Candidates(NamedTuple):
+    """Spans of D sequences, which may overlap."""
+
+    spans: Segments  # with places in the scheme's `labels` for labels
+    scores: NDArray[np.float64]  # [n] probability of each
+    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+    log_partition: NDArray[np.float64]  # [D] log Z
+
+
+@dataclass(frozen=True)
+class ExpectedAccuracy(Viterbi):
+    """`spacy-hocrf.ExpectedAccuracy.v1`: the tags with the largest expected number of right ones.
+
+    Each token has the most probable tag, but for forbidden successions: of the allowed sequences it
+    is the one with the largest sum of the tags' probabilities.
+    """
+
+    def serves(self, encoding: str) -> bool:
+        """Models of tags."""
+        return encoding == "tags"
+
+    def answer(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        blank: Blank = None,
+    ) -> Answer:
+        """The tags, with the probabilities that they were chosen by."""
+        best, chances = self._chosen(potentials, automaton)
+        spans = scheme.spans(best.segments)
+        tokens = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
+        scores = np.clip(chances[tokens, spans.label], 0.0, 1.0)
+        return Answer(spans, scores, ~np.isneginf(best.scores))
+
+    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
+        """The sequence of tags that is right at most tokens, by expectation; its score is that
+        number.
+        """
+        return self._chosen(potentials, automaton)[0]
+
+    def _chosen(
+        self, potentials: Potentials, automaton: Automaton
+    ) -> tuple[Best, NDArray[np.float64]]:
+        """The tags, and the probability of every tag of every token, float64 [N, Y]."""
+        from spacy_hocrf.engine.viterbi import viterbi
+
+        with self._pool.lend(automaton) as buffers:
+            chances = _tag_probabilities(potentials, automaton, buffers)
+            return viterbi(chances, automaton, buffers=buffers), chances.token
+
+
+def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
+    """What the component of this name uses; `Viterbi` for None.
+
+    encoding (str): of its model.
+    RAISES (ValueError): H118 for what lacks a member of `Decoder`, H152 for one that cannot read the
+        model.
+    """
+    if decoder is None:
+        return Viterbi()
+    members = sorted(member for member in vars(Decoder) if not member.startswith("_"))
+    missing = [member for member in members if not hasattr(decoder, member)]
+    found = type(decoder).__name__
+    if missing:
+        raise ValueError(Errors.H118.format(name=name, found=found, missing=", ".join(missing)))
+    reader: Decoder = decoder
+    if not reader.serves(encoding):
+        reads = "tags" if encoding == "tags" else "spans"
+        raise ValueError(Errors.H152.format(name=name, found=found, reads=reads))
+    return reader
+
+
+def _between(value: Any, least: float, most: float) -> bool:
+    return type(value) in (int, float) and least < value < most
+
+
+def _tag_probabilities(
+    potentials: Potentials, automaton: Automaton, buffers: Buffers
+) -> Potentials:
+    """Potentials that score every label of a token with its probability, and nothing else."""
+    from spacy_hocrf.engine.forward_backward import expectations
+
+    counts = expectations(potentials, automaton, buffers=buffers)
+    return replace(potentials.unscored(), token=np.array(counts.token))  # buffers are used again
+
+
+def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
+    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
+    not prolong it.
+    """
+    from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.types import CONTINUE, FIRST, LAST
+
+    start, end, label = span
+    path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
+    for segment in scheme.encode_span(start, end, label):
+        path[segment.start - start, segment.label] = FIRST | CONTINUE | LAST
+    closed = np.full((1, scheme.n_labels), FIRST | CONTINUE | LAST, dtype=np.uint8)
+    closed[0, scheme.continuing(label)] = 0
+    before = scheme.encoding == "io" and start > 0
+    after = scheme.encoding in ("io", "bio") and end < length
+    allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
+    return Window(sequence, start - int(before), allowed)

@@ -1,0 +1,243 @@
+"""Why a span, rather than something else: what every feature contributes to its log-odds.
+
+The score of a segmentation is linear in the weights, score(s) = Σ w_f · n_f(s), n_f(s) being how often
+the feature f fires in s. So the log-odds of the best segmentation with a span, s, against the best one
+without it, s', are the sum of what the features contribute:
+
+    log P(s) / P(s') = score(s) - score(s') = Σ w_f · (n_f(s) - n_f(s'))
+
+and of what the one pays for rules that it breaks, and the other does not.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Span
+
+from spacy_hocrf.answers.attribution import TextShares, WordShares
+from spacy_hocrf.answers.contrast import Asked, Contrast, NamedSpan
+from spacy_hocrf.answers.predictor import Part, Predictor
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.compiled import CompiledBatch
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.types import Segments
+
+__all__ = ["Explainer", "Explanation", "Reason"]
+
+
+class Reason(NamedTuple):
+    """What a feature, a dense score or a rule contributes to the log-odds of a span."""
+
+    contribution: float  # nats; above 0 it speaks for the span
+    feature: str  # what is observed, in words; the name of a dense score, or of a rule
+    labels: str  # of consecutive segments with which it is observed, oldest first
+    template: str  # its name, or that of the dense score, or "rules"
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a span, rather than what is there in the best reading without it."""
+
+    span: NamedSpan  # first token, one past the last, label
+    log_odds: (
+        float  # of the best reading with the span against the one that it is compared with, nats
+    )
+    chosen: tuple[NamedSpan, ...]  # spans of the best reading with the span
+    instead: tuple[NamedSpan, ...]  # of the reading that it is compared with
+    _parts: "_Parts" = field(repr=False)
+
+    @cached_property
+    def reasons(self) -> tuple[Reason, ...]:
+        """All contributions, the largest first, whatever their sign. Their sum is `log_odds`."""
+        parts = self._parts
+        found = [
+            Reason(value, *parts.words(feature), parts.template(feature))
+            for feature, value in zip(parts.features.tolist(), parts.values.tolist())
+        ]
+        return tuple(sorted([*found, *parts.dense], key=lambda reason: -abs(reason.contribution)))
+
+    @cached_property
+    def templates(self) -> dict[str, float]:
+        """What each template and each dense score contributes, the largest first."""
+        parts, found = self._parts, dict[str, float]()
+        for feature, value in zip(parts.features.tolist(), parts.values.tolist()):
+            name = parts.template(feature)
+            found[name] = found.get(name, 0.0) + value
+        for reason in parts.dense:
+            found[reason.template] = found.get(reason.template, 0.0) + reason.contribution
+        return dict(sorted(found.items(), key=lambda each: -abs(each[1])))
+
+    def observations(self, top: int | None = None) -> list[tuple[str, float]]:
+        """What each observation contributes with all labels together, the largest first.
+
+        top (Optional[int]): so many of them.
+        """
+        parts = self._parts
+        first = dict[tuple[int, int], int]()  # a feature of each observation
+        total = dict[tuple[int, int], float]()
+        places = zip(parts.observations.tolist(), parts.templates.tolist())
+        for place, feature, value in zip(places, parts.features.tolist(), parts.values.tolist()):
+            first.setdefault(place, feature)
+            total[place] = total.get(place, 0.0) + value
+        dense = dict[str, float]()
+        for reason in parts.dense:
+            dense[reason.feature] = dense.get(reason.feature, 0.0) + reason.contribution
+        found: list[tuple[float, int, str]] = [(v, first[place], "") for place, v in total.items()]
+        found += [(value, -1, name) for name, value in dense.items()]
+        chosen = sorted(found, key=lambda each: -abs(each[0]))[:top]
+        return [(name or parts.words(feature)[0], value) for value, feature, name in chosen]
+
+    @cached_property
+    def words(self) -> NDArray[np.float64]:
+        """What is seen of each word contributes, float64 [T]; where several are looked at together, each
+        the same share. The rest of `log_odds` is about no word: the order of labels, lengths, places.
+        """
+        return self._parts.shares()
+
+    def __str__(self) -> str:
+        """What speaks for the span, and what against it, line by line."""
+        lines = [f"log-odds {self.log_odds:+.3f}"]
+        lines += [
+            f"{reason.contribution:+8.3f}  {reason.feature}  {reason.labels}"
+            for reason in self.reasons
+        ]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Contributions of n features, and of dense scores."""
+
+    features: NDArray[np.int64]  # [n]
+    observations: NDArray[np.int64]  # [n] of each feature
+    templates: NDArray[np.int32]  # [n]
+    values: NDArray[np.float64]  # [n] nats
+    dense: tuple[Reason, ...]
+    words: Callable[[int], tuple[str, str]]  # of a feature: its observation and its labels
+    template: Callable[[int], str]  # of a feature: its template's name
+    shares: Callable[[], NDArray[np.float64]]  # of words, [T]
+
+
+class Explainer:
+    """Explains spans of the Docs of a batch.
+
+    predictor (Predictor): with the model as it was then.
+    batch (TokenBatch): some Docs.
+    part (Part): D of them, around what earlier components have set.
+    """
+
+    def __init__(self, predictor: Predictor, batch: TokenBatch, part: Part) -> None:
+        self._predictor, self._batch, self._part = predictor, batch, part
+        self._last: _Text | None = None  # that was asked about
+
+    @cached_property
+    def _compiled(self) -> CompiledBatch:
+        structure = self._predictor.structure
+        allowed = structure.allowed(self._batch)
+        return structure.compile(structure.observe(self._batch), allowed)
+
+    @cached_property
+    def _weights(self) -> NDArray[np.float64]:
+        """Of features, and of dense scores behind them, float64 [F]."""
+        weights = self._predictor.weights
+        if isinstance(weights, Placed):
+            place = self._compiled.compiled.place
+            return np.concatenate([weights.values[place], weights.dense])
+        return weights
+
+    @cached_property
+    def _shares(self) -> WordShares:
+        return WordShares(self._predictor.structure, self._compiled.compiled, self._weights)
+
+    def explain(self, number: int, span: Span | NamedSpan, instead: Asked | None) -> Explanation:
+        """Why a span of a Doc, rather than something else.
+
+        number (int): of the Doc in the part.
+        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
+            with the reading that has exactly these spans; None: with the best one without the span.
+        RAISES (ValueError): H224 for a span that the model cannot have, H225 if no reading is without
+            it, H226 if there is no reading with what is asked for instead, H227 if that has the span.
+        """
+        text = self._text(number)
+        asked = text.contrast.checked(span)
+        chosen, other = text.contrast.compare(asked, instead)
+        return Explanation(
+            span=asked,
+            log_odds=chosen.score - other.score,
+            chosen=text.contrast.shown(chosen.segments),
+            instead=text.contrast.shown(other.segments),
+            _parts=self._parts(text, chosen.segments, other.segments),
+        )
+
+    def _text(self, number: int) -> "_Text":
+        """A Doc of the part."""
+        known = self._last
+        if known is not None and known.number == number:
+            return known
+        docs = self._part.docs
+        compiled = self._compiled.only(number if docs is None else int(docs[number]))
+        shares = self._shares.of_text(compiled)
+        self._last = _Text(number, self.contrast(number), compiled, shares)
+        return self._last
+
+    def contrast(self, number: int) -> Contrast:
+        """What finds the best readings of a Doc of the part."""
+        predictor, part = self._predictor, self._part
+        first, last = part.potentials.offsets[number : number + 2].tolist()
+        doc = self._batch.docs[number if part.docs is None else int(part.docs[number])]
+        blank = None if part.blank is None else part.blank[first:last]
+        one = replace(part, potentials=part.potentials.only(number), blank=blank)
+        return Contrast(doc, one, predictor.scheme, predictor.exact.pool, predictor.stricter)
+
+    def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
+        """What the features contribute."""
+        structure, compiled = self._predictor.structure, text.compiled
+        counts = compiled.compiled.nothing()
+        fired, instead = (
+            compiled.gold_counts(structure.trie.locate(segments, compiled.offsets))
+            for segments in (chosen, other)
+        )
+        compiled.add_counts_into(fired, 1.0, counts)
+        compiled.add_counts_into(instead, -1.0, counts)
+        values = self._weights * compiled.compiled.collect(counts)
+        index, scheme = structure.index, structure.scheme
+        assert index is not None and scheme is not None
+        strings, names = text.contrast.doc.vocab.strings, scheme.names
+        features = np.flatnonzero(values[: len(index)])
+        dense, start = list[Reason](), len(index)
+        for name, score in structure.settings.dense:
+            block = values[start : start + score.width * len(names)].reshape(-1, len(names))
+            start += block.size
+            dense += [
+                Reason(value, name, label, name)
+                for label, value in zip(names, block.sum(axis=0).tolist())
+                if value
+            ]
+        if self._part.under is not None:
+            paid, saved = (self._part.under.costs(segments) for segments in (chosen, other))
+            for name in {**paid, **saved}:
+                value = saved.get(name, 0.0) - paid.get(name, 0.0)
+                dense += [Reason(value, name, "", "rules")] if value else []
+        return _Parts(
+            features,
+            np.searchsorted(index.feature_offsets, features, side="right") - 1,
+            index.feature_template[features],
+            values[features],
+            tuple(dense),
+            lambda feature: index.describe(feature, strings, names),
+            lambda feature: index.templates[index.feature_template[feature]].name,
+            lambda: text.shares.between(fired, instead),
+        )
+
+
+class _Text(NamedTuple):
+    """One Doc of a part."""
+
+    number: int  # in the part
+    contrast: Contrast
+    compiled: CompiledBatch
+    shares: TextShares

@@ -1,0 +1,93 @@
+"""What was decoded from parts of a batch, put together again."""
+
+from collections.abc import Sequence
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.answers.decoders import Answer, Candidates
+from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.types import Segments
+
+__all__ = ["Found", "gathered", "of_sequences", "with_others"]
+
+T = TypeVar("T")
+"""What is read off the sequences of a part: an `Answer`, or an array."""
+
+Found = TypeVar("Found", Answer, Candidates)
+
+
+def gathered(
+    sequences: Sequence[NDArray[np.int64] | None], found: Sequence[T], n_sequences: int
+) -> T:
+    """What was read off parts, in the order of the batch: of `Answer`s one, of arrays [n] one.
+
+    sequences (Sequence[Optional[int64 [n]]]): of each part, their numbers in the batch, ascending.
+    """
+    owners = [own for own in sequences if own is not None]
+    assert len(owners) == len(found)
+    if isinstance(found[0], Answer):
+        return cast("T", _joined(owners, cast("Sequence[Answer]", found)))
+    values = np.zeros(n_sequences)
+    for own, value in zip(owners, found):
+        values[own] = cast("NDArray[np.float64]", value)
+    return cast("T", values)
+
+
+def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
+    """What was found, with something else for some of the sequences.
+
+    others (tuple[int64 [n], Found]): numbers of sequences, ascending, and what is found for them.
+    """
+    kept = np.ones(len(found.possible), dtype=bool)
+    for sequences, _ in others:
+        kept[sequences] = False
+    rest = np.flatnonzero(kept)
+    numbers = [rest, *(sequences for sequences, _ in others)]
+    parts = [of_sequences(found, rest)]
+    parts += [other for _, other in others]
+    return _joined(numbers, parts)
+
+
+def _joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
+    """What was found for sequences of a batch, together for all of it.
+
+    sequences (Sequence[int64 [n]]): those of each.
+    """
+    numbers = np.concatenate(sequences)
+    sizes, possible = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=bool)
+    owners = list[NDArray[np.int64]]()
+    for own, each in zip(sequences, found):
+        counts = np.diff(each.spans.offsets)
+        sizes[own], possible[own] = counts, each.possible
+        owners.append(np.repeat(own, counts))
+    order = np.argsort(np.concatenate(owners), kind="stable")
+    columns = [np.concatenate(some)[order] for some in zip(*(each.spans[1:] for each in found))]
+    known: dict[str, Any] = {
+        "scores": _in_order([each.scores for each in found], order),
+        "log_partition": _in_order([each.log_partition for each in found], np.argsort(numbers)),
+    }
+    spans = Segments(offsets_of(sizes), *columns)
+    return found[0]._replace(spans=spans, possible=possible, **known)
+
+
+def _in_order(
+    values: Sequence[NDArray[np.float64] | None], order: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Values of several parts in another order; None if those of a part are not known."""
+    known = [each for each in values if each is not None]
+    return np.concatenate(known)[order] if len(known) == len(values) else None
+
+
+def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
+    """Spans of some sequences. sequences (int64 [n]): their numbers, ascending."""
+    spans, scores, log_z = found.spans, found.scores, found.log_partition
+    sizes = np.diff(spans.offsets)[sequences]
+    chosen = ranges(spans.offsets[sequences], sizes)
+    return found._replace(
+        spans=Segments(offsets_of(sizes), *(column[chosen] for column in spans[1:])),
+        scores=None if scores is None else scores[chosen],
+        possible=found.possible[sequences],
+        log_partition=None if log_z is None else log_z[sequences],
+    )

@@ -1,0 +1,270 @@
+"""A page of HTML that shows what a model finds in texts: how sure it is, what else it could be, and why.
+
+The page is one file that needs no other and no network. Its data is JSON, which its script draws: no word of
+a text is ever taken for markup.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from math import exp, inf
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.spans import words_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from spacy.tokens import Doc
+
+    from spacy_hocrf.annotation.annotation import NamedSpans
+    from spacy_hocrf.annotation.best_readings import ScoredReading
+    from spacy_hocrf.answers.explaining import Explanation
+
+__all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]
+
+LEAST = 0.05
+"""Less probable alternatives are left out."""
+PERHAPS = 0.2
+"""Spans of this probability are marked where nothing is found."""
+TOP = 8
+"""Reasons for a span."""
+SLIGHT = 0.05
+"""Words that contribute less, in nats, are not named."""
+FAINT = 0.005
+"""Less probable labels of tokens are left out."""
+UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
+HEIGHT = 480
+"""Of a page in a notebook, in pixels."""
+
+
+ScoredSpan = tuple[int, int, str, float]
+"""First token, one past the last, label and probability."""
+
+
+class Answers(Protocol):
+    """What a page needs of a `pipeline.reading.Reading`."""
+
+    doc: "Doc"
+    labels: tuple[str, ...]
+
+    def probability(self, start: int, end: int, label: str) -> float: ...
+
+    def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
+
+    def log_probability(self, spans: "Iterable[tuple[int, int, str]]") -> float: ...
+
+    def best(self, n: int) -> "Sequence[ScoredReading]": ...
+
+    def tokens(self) -> NDArray[np.float64]: ...
+
+    def explain(self, span: tuple[int, int, str]) -> "Explanation": ...
+
+
+def text_on_page(
+    reading: Answers,
+    shown: Sequence[ScoredSpan],
+    labels: Sequence[str],
+    gold: "NamedSpans | None" = None,
+    unknown: NDArray[np.bool_] | None = None,
+) -> dict[str, Any]:
+    """What the page knows of a text.
+
+    shown (Sequence[ScoredSpan]): what the model finds.
+    labels (Sequence[str]): of the page, those of the reading among them.
+    gold (Optional[NamedSpans]): the annotation, if there is some.
+    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    """
+    place = {label: number for number, label in enumerate(labels)}
+    found, wanted = {span[:3] for span in shown}, set() if gold is None else set(gold)
+
+    def row(span: ScoredSpan, verdict: int, asked: bool) -> list[Any]:
+        start, end, label, p = span
+        why = _reasons(reading, (start, end, label), place) if asked else None
+        return [start, end, place[label], _rounded(p), verdict, why]
+
+    def verdict(span: ScoredSpan) -> int:
+        start, end, _, _ = span
+        silent = gold is None or (unknown is not None and unknown[start:end].any())
+        return UNKNOWN if silent else RIGHT if span[:3] in wanted else WRONG
+
+    def annotated(start: int, end: int, label: str) -> list[Any]:
+        known = label in reading.labels
+        p = reading.probability(start, end, label) if known else 0.0
+        missed = (start, end, label) not in found
+        return row((start, end, label, p), MISSED if missed else RIGHT, missed)
+
+    others = [span for span in reading.spans(LEAST) if span[:3] not in found]
+    perhaps = _perhaps(others, shown)
+    return {
+        "words": words_of(reading.doc),
+        "spans": [row(span, verdict(span), True) for span in sorted(shown)],
+        "gold": None if gold is None else [annotated(*span) for span in sorted(gold)],
+        "perhaps": [row(span, UNKNOWN, True) for span in perhaps],
+        "others": [row(span, UNKNOWN, False)[:4] for span in others],
+        "heat": _heat(reading.tokens(), [*(place[label] for label in reading.labels), -1]),
+        "sure": _rounded(surety(reading, shown)),
+    }
+
+
+def surety(reading: Answers, spans: Sequence[ScoredSpan]) -> float:
+    """How sure the model is of a text: P(these spans and no others). If that is 0, since every token has to
+    be in some span, and a decoder leaves out what it is not sure of, the probability of the best reading.
+    If spans overlap, or white space allows too many ways to have them, that of the least certain one.
+    """
+    try:
+        complete = reading.log_probability(span[:3] for span in spans)
+        return exp(complete) if complete > -inf else reading.best(1)[0].probability
+    except ValueError:
+        return min([p for *_, p in spans], default=1.0)
+
+
+def make_page(
+    texts: Sequence[Mapping[str, Any]],
+    labels: Sequence[str],
+    title: str,
+    about: str = "",
+    *,
+    lang: str = "",
+    bins: Sequence[Mapping[str, float]] = (),
+    scores: Sequence[Mapping[str, float]] = (),
+    curve: Mapping[str, Any] | None = None,
+) -> str:
+    """The page.
+
+    texts (Sequence[Dict]): as `text_on_page` makes them; with `doubt`, how much their annotation is doubted,
+        and `number` in their file, if they are to be ordered by that; with `id`, if that names them.
+    labels (Sequence[str]): that their spans have.
+    title, about (str): headline, and a line below it.
+    lang (str): language of the texts, as spaCy calls it.
+    bins (Sequence[Dict]): `from`, `to`, `spans`, `right` and `mean` of intervals of probability.
+    scores (Sequence[Dict]): `found`, `annotated`, `right`, `precision`, `recall` and `f` of all labels
+        together, then of each.
+    curve (Optional[Dict]): F1 by the number of texts that a model learns from.
+    """
+    data = {
+        "lang": tag_of(lang),
+        "labels": list(labels),
+        "least": LEAST,
+        "gold": any(text["gold"] is not None for text in texts),
+        "texts": list(texts),
+        "bins": list(bins),
+        "scores": list(scores),
+        "curve": curve,
+    }
+    folder = files("spacy_hocrf.pipeline")
+    # no "<", so that nothing ends the script that the data is in
+    text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    parts = {
+        "title": escape(title),
+        "about": escape(about),
+        "lang": escape(tag_of(lang)),
+        "style": _style(),
+        "script": folder.joinpath("page.js").read_text(encoding="utf8"),
+        "data": text,
+    }
+    page = folder.joinpath("page.html").read_text(encoding="utf8")
+    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)
+
+
+def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
+    """A page without a script. What is not ours is escaped already.
+
+    body (str): in English; words of texts in it have the attributes lang and dir.
+    lang (str): language of the texts, as spaCy calls it.
+    style (str): style sheet behind that of all pages.
+    """
+    return (
+        f'<!DOCTYPE html>\n<html lang="{escape(tag_of(lang))}"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="color-scheme" content="light dark">'
+        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+        f"style-src 'unsafe-inline'\"><title>{title}</title>\n<style>\n{_style()}{style}</style></head>\n"
+        f'<body lang="en">\n{body}\n</body></html>\n'
+    )
+
+
+def tag_of(lang: str) -> str:
+    """A language of spaCy as HTML has it: "" for none in particular."""
+    return "" if lang == "xx" else lang
+
+
+def _style() -> str:
+    return files("spacy_hocrf.pipeline").joinpath("page.css").read_text(encoding="utf8")
+
+
+def as_frame(page: str) -> str:
+    """The page inside another one, such as a notebook, of which it neither takes nor changes anything."""
+    return (
+        f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="What the model finds" '
+        f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
+    )
+
+
+def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[ScoredSpan]:
+    """The most probable of other spans where nothing is found."""
+    taken, found = [span[:2] for span in shown], list[ScoredSpan]()
+    for span in sorted(others, key=lambda span: -span[3]):
+        start, end, _, p = span
+        if p >= PERHAPS and all(last <= start or end <= first for first, last in taken):
+            taken.append((start, end))
+            found.append(span)
+    return sorted(found)
+
+
+def _reasons(
+    reading: Answers, span: tuple[int, int, str], place: Mapping[str, int]
+) -> dict[str, Any]:
+    """Why a span, in words; or why there is nothing to say."""
+    try:
+        found = reading.explain(span)
+    except ValueError as error:  # it cannot be otherwise, or cannot be
+        return {"refused": "set" if str(error).startswith("[H225]") else "impossible"}
+    every = found.observations()
+    top, rest = every[:TOP], every[TOP:]
+    instead = [each for each in found.instead if each not in found.chosen]
+    return {
+        "odds": round(found.log_odds, 4),
+        "top": [[words, round(value, 4)] for words, value in top],
+        "rest": round(sum(value for _, value in rest), 4) if rest else None,
+        "more": len(rest),
+        "instead": [[start, end, place[label]] for start, end, label in instead],
+        **_words(found),
+    }
+
+
+def _words(found: "Explanation") -> dict[str, Any]:
+    """What the words of the text contribute, the largest ones first."""
+    shares = found.words
+    order = np.argsort(-np.abs(shares), kind="stable")[:TOP]
+    words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= SLIGHT]
+    total = float(shares.sum())
+    return {
+        "words": words,
+        "others": round(total - sum(value for _, value in words), 4),
+        "beside": round(found.log_odds - total, 4),
+    }
+
+
+def _heat(chances: NDArray[np.float64], columns: Sequence[int]) -> list[list[int]]:
+    """Of every token its probable labels, each with its probability in thousandths.
+
+    chances (float64 [T, L + 1]), columns (Sequence[int]): of the columns, which label each is.
+    """
+    return [
+        [
+            number
+            for column in np.flatnonzero(row >= FAINT).tolist()
+            for number in (columns[column], round(1000 * row[column]))
+        ]
+        for row in chances
+    ]
+
+
+def _rounded(p: float) -> float:
+    return float(f"{p:.4g}")

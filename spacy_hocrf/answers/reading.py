@@ -1,0 +1,414 @@
+"""What a model knows about a text: exact probabilities of whatever can be said about its spans.
+
+All of it follows from the log potentials φ of the text, which are made once. With Z(A) the sum of
+exp φ(s) over the segmentations s that are allowed and agree with A,
+
+    P(A) = Z(A) / Z,    E[count] = ∂ log Z / ∂φ,    entropy = log Z - Σ φ · E[count]
+
+(Nguyen et al., JMLR 15 (2014) §2.3). What earlier components have set is taken for certain, as in
+predictions.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.blanks import scores_of_shown, variants_of
+from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.answers.alternatives import (
+    Alternatives,
+    ForgottenRules,
+    HasAlternatives,
+    RulesOfPart,
+)
+from spacy_hocrf.answers.contrast import Asked
+from spacy_hocrf.answers.decoders import Candidates, ExpectedF
+from spacy_hocrf.answers.explaining import Explainer, Explanation
+from spacy_hocrf.answers.pages import as_frame, make_page, text_on_page
+from spacy_hocrf.answers.predictor import Predictor
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.forward_backward import expectations, log_partition
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
+
+__all__ = ["Reading", "ScoredSpan", "readings_of"]
+
+SCORED = ("row", "length", "span")
+
+
+class ScoredSpan(NamedTuple):
+    """A span and its probability."""
+
+    start: int  # first token
+    end: int  # one past the last token
+    label: str
+    probability: float
+
+
+def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
+    """A reading of every Doc of a batch.
+
+    RAISES (ValueError): H007 if a Doc has no allowed segmentation.
+    """
+    found, every = dict[int, Reading](), np.arange(len(batch.docs))
+    for part, total in predictor.parts(batch):
+        known = predictor.scheme, predictor.carried, predictor.exact
+        model = _Model(part.automaton, *known, part.under, part.forgotten)
+        docs = every if part.docs is None else part.docs
+        explainer = Explainer(predictor, batch, part)
+        together = _Together(model, part.potentials, part.blank, explainer)
+        for number, (i, log_z) in enumerate(zip(docs.tolist(), total.tolist())):
+            found[i] = Reading(batch.docs[i], together, number, log_z)
+    yield from (found[i] for i in every.tolist())
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What does not depend on the text."""
+
+    automaton: Automaton
+    scheme: LabelScheme
+    carried: frozenset[LabelPattern]
+    exact: ExpectedF  # how candidates and their probabilities are found
+    under: RulesOfPart | None = None  # what the automaton remembers; None for no rules
+    forgotten: ForgottenRules | None = None  # that readings may break all the same
+
+    def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
+        """Expected counts in arrays of their own."""
+        with self.pool.lend(automaton) as buffers:
+            found = expectations(potentials, automaton, buffers=buffers)
+            token = None if found.token is None else found.token.copy()
+            return replace(found, token=token, row=found.row.copy())
+
+    def with_pattern(self, pattern: LabelPattern) -> Automaton:
+        """The automaton with one more label pattern."""
+        automaton = compile_automaton(
+            (*self.automaton.patterns, pattern),
+            self.automaton.limits.tolist(),
+            forbidden=self.scheme.forbidden,
+            carried=self.carried,
+        )
+        return automaton if self.under is None else self.under.remember(automaton)
+
+    @property
+    def pool(self) -> BufferPool:
+        """Memory to work in."""
+        return self.exact.pool
+
+    def engine_labels(self, names: Sequence[str], text: str) -> LabelPattern:
+        """RAISES (ValueError): H199 for a name that the model's segments do not have."""
+        for name in names:
+            if name not in self.scheme.names:
+                known = ", ".join(self.scheme.names)
+                raise ValueError(ReadingErrors.H199.format(found=name, known=known, text=text))
+        return tuple(self.scheme.names.index(name) for name in names)
+
+
+class _Together:
+    """Docs of one batch, and what was found out about all of them at once.
+
+    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    """
+
+    def __init__(
+        self,
+        model: _Model,
+        potentials: Potentials,
+        blank: NDArray[np.bool_] | None,
+        explainer: Explainer | None = None,
+    ) -> None:
+        self.model, self.potentials, self.blank = model, potentials, blank
+        self.explainer = explainer
+        self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
+
+    @cached_property
+    def token_counts(self) -> NDArray[np.float64]:
+        """P(the token is in a segment of the label), float64 [N, Y]."""
+        found = self.model.expectations(self.potentials, self.model.automaton).token
+        assert found is not None
+        return found
+
+    def candidates(self, at_least: float) -> Candidates:
+        """All spans of at least this probability."""
+        known = self._candidates
+        if known is None or known[0] != at_least:
+            model = self.model
+            found = model.exact.candidates(
+                self.potentials, model.automaton, model.scheme, at_least, self.blank
+            )
+            self._candidates = known = at_least, found
+        return known[1]
+
+    @cached_property
+    def alternatives(self) -> Alternatives:
+        """Other readings of the Docs."""
+        model = self.model
+        known = model.automaton, model.scheme, model.pool, self.blank, model.forgotten
+        return Alternatives(self.potentials, *known)
+
+
+class Reading(HasAlternatives):
+    """What the model knows about one Doc, as it was when the reading was made. All numbers are exact.
+
+    doc (Doc): the text.
+    labels (tuple[str, …]): the model's labels.
+    names (tuple[str, …]): labels of the model's segments: those of a semi-CRF or a tagger are `labels`
+        and "O" for unlabelled text; those of a CRF have "B-", "I-" and so on in front.
+    log_partition (float): log Z, in nats.
+    """
+
+    def __init__(self, doc: Doc, together: _Together, number: int, log_z: float) -> None:
+        super().__init__(doc, together.alternatives, number, log_z)
+        self.labels = together.model.scheme.labels
+        self.names = together.model.scheme.names
+        self._together, self._model = together, together.model
+
+    def __len__(self) -> int:
+        """Number of tokens T."""
+        return len(range(self._tokens.start, self._tokens.stop))
+
+    def probability(self, start: int, end: int, label: str) -> float:
+        """P(exactly this span is there), whatever else is.
+
+        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
+        """
+        spans = self._checked([(start, end, label)])
+        possible = self._model.scheme.can_have(spans)
+        return min(1.0, float(self._scores([spans])[0])) if possible else 0.0
+
+    def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
+        """All spans with at least this probability, by start and end; below 0.5 they may overlap.
+
+        RAISES (ValueError): H200 unless 0 < at_least <= 1.
+        """
+        if not 0 < at_least <= 1:
+            raise ValueError(ReadingErrors.H200.format(found=at_least))
+        found = self._together.candidates(at_least)
+        mine = slice(*found.spans.offsets[self._number : self._number + 2].tolist())
+        start, end, label = (column[mine].tolist() for column in found.spans[1:])
+        names = (self.labels[y] for y in label)
+        return [ScoredSpan(*row) for row in zip(start, end, names, found.scores[mine].tolist())]
+
+    def log_probability(
+        self, spans: Iterable[Span | tuple[int, int, str]], *, complete: bool = True
+    ) -> float:
+        """Log of the probability of some spans together, in nats; -inf if they cannot be.
+
+        spans (Iterable[Union[Span, Tuple[int, int, str]]]): in any order.
+        complete (bool): and of no other span; else whatever else there is.
+        RAISES (ValueError): H197 for a span that is none of the Doc, or overlaps another one, H198 for
+            an unknown label, H201 if too much white space lies beside them.
+        """
+        rows = [named([span])[0] if isinstance(span, Span) else span for span in spans]
+        asked = self._checked(rows)
+        if complete:
+            return self._log_probability(asked)
+        found = [self._log_z(each) for each in variants_of(self._blank, asked, beginning(self.doc))]
+        return float(np.logaddexp.reduce(found)) - self.log_partition
+
+    def tokens(self) -> NDArray[np.float64]:
+        """P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the last
+        column is of tokens in no span.
+        """
+        scheme, counts = self._model.scheme, self._together.token_counts[self._tokens]
+        chances = np.zeros((len(self), len(self.labels) + 1))
+        column = [
+            -1 if y == scheme.outside else scheme.user_label(y) for y in range(len(self.names))
+        ]
+        np.add.at(chances.T, column, counts.T)
+        return np.clip(chances, 0.0, 1.0)
+
+    def token_entropy(self) -> NDArray[np.float64]:
+        """Entropy of each token's label, in nats, float64 [T]."""
+        chances = self.tokens()
+        logs = np.log(np.where(chances > 0, chances, 1.0))
+        return np.asarray(-(chances * logs).sum(axis=1))
+
+    def entropy(self) -> float:
+        """Entropy of the segmentation as a whole, in nats: 0 if it is certain."""
+        potentials, counts = self._potentials, self._counts
+        parts = ("const", "start", "end", "token", "inner")
+        pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
+        pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SCORED]
+        score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
+        under = self._model.under
+        paid = 0.0 if under is None else under.expected_cost(potentials)
+        return max(0.0, self.log_partition - score + paid)
+
+    def expected_breaks(self) -> dict[str, float]:
+        """How probably each rule about all spans is broken, by the rules' names: E[b_r].
+
+        RAISES (ValueError): H219 for rules that have too many states together.
+        """
+        under = self._model.under
+        return {} if under is None else under.breaks(self._potentials)
+
+    def expected_count(self, label: str) -> float:
+        """Expected number of spans of a label.
+
+        RAISES (ValueError): H198 for an unknown label.
+        """
+        self._check_label(label)
+        scheme = self._model.scheme
+        beginning_with = {scheme.encode_span(0, n, label)[0].label for n in (1, 2)}
+        found = sum(float(self._counts.const[y]) for y in beginning_with)
+        if scheme.encoding == "io":  # a token after one of the same label begins no span
+            (y,) = beginning_with
+            found -= float(self.pattern([self.names[y]] * 2).sum())
+        return max(0.0, found)
+
+    def pattern(self, names: Sequence[str]) -> NDArray[np.float64]:
+        """P(a segment with the last of these labels begins at the token, behind segments with the
+        others), float64 [T].
+
+        names (Sequence[str]): labels of consecutive segments, of `names`, oldest first.
+        RAISES (ValueError): H199 for another name, or none.
+        """
+        pattern = self._model.engine_labels(names, beginning(self.doc))
+        potentials, automaton = self._potentials, self._model.automaton
+        if not pattern:
+            known = ", ".join(self.names)
+            text = beginning(self.doc)
+            raise ValueError(ReadingErrors.H199.format(found="nothing", known=known, text=text))
+        if len(pattern) == 1:
+            start = potentials.start if potentials.start is not None else self._nothing()
+            counts = self._model.expectations(replace(potentials, start=start), automaton)
+            assert counts.start is not None
+            return np.clip(counts.start[:, pattern[0]], 0.0, 1.0)
+        if pattern not in automaton.patterns:
+            potentials = replace(potentials, const=np.append(potentials.const, 0.0))
+            automaton = self._model.with_pattern(pattern)
+        number = automaton.patterns.index(pattern)
+        asked, places = _with_rows(potentials, number)
+        return np.clip(self._model.expectations(asked, automaton).row[places], 0.0, 1.0)
+
+    def explain(
+        self, span: Span | tuple[int, int, str], instead: Asked | None = None
+    ) -> Explanation:
+        """Why a span, rather than what is there without it: what every feature contributes to the log-odds
+        of the best reading with the span against the best one without it.
+
+        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
+            with the reading that has exactly these spans.
+        RAISES (ValueError): H224 to H227 for what the model cannot have, or cannot be without.
+        """
+        explainer = self._together.explainer
+        assert explainer is not None
+        return explainer.explain(self._number, span, instead)
+
+    def to_html(self, at_least: float = 0.5) -> str:
+        """A page that shows the spans of at least this probability, what else they could be, and why.
+
+        RAISES (ValueError): H200 unless 0 < at_least <= 1.
+        """
+        text = text_on_page(self, self.spans(at_least), self.labels)
+        title = "What the model finds, and how sure it is"
+        return make_page([text], self.labels, title, lang=self.doc.lang_)
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return as_frame(self.to_html())
+
+    @cached_property
+    def _tokens(self) -> slice:
+        """Those of the Doc in its batch."""
+        first, last = self._together.potentials.offsets[self._number : self._number + 2].tolist()
+        return slice(first, last)
+
+    @cached_property
+    def _blank(self) -> NDArray[np.bool_] | None:
+        """White space that spans are shown without, bool [T]; None if there is none in the batch."""
+        blank = self._together.blank
+        return None if blank is None else blank[self._tokens]
+
+    @cached_property
+    def _potentials(self) -> Potentials:
+        """Of this Doc alone."""
+        return self._together.potentials.only(self._number)
+
+    @cached_property
+    def _counts(self) -> Expectations:
+        return self._model.expectations(self._potentials, self._model.automaton)
+
+    def _nothing(self) -> NDArray[np.float64]:
+        return np.zeros((len(self), len(self.names)))
+
+    def _scores(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
+        """Probabilities of spans as they are shown."""
+        model = self._model
+
+        def score(found: Sequence[NamedSpans]) -> NDArray[np.float64]:
+            return model.exact.scores(self._potentials, model.automaton, model.scheme, found)
+
+        if self._blank is None:
+            return score(spans)
+        return scores_of_shown(score, spans, self._blank, self._potentials.offsets)
+
+    def _checked(self, spans: Sequence[tuple[int, int, str]]) -> NamedSpans:
+        """Sorted. RAISES (ValueError): H197 or H198."""
+        ordered = sorted(spans)
+        for start, end, label in ordered:
+            self._check_label(label)
+            if not 0 <= start < end <= len(self):
+                self._refuse(f"tokens {start} to {end}")
+        for (_, end, _), (start, after, _) in pairwise(ordered):
+            if start < end:
+                self._refuse(f"tokens {start} to {after}, which another span overlaps")
+        return ordered
+
+    def _refuse(self, found: str) -> None:
+        text = beginning(self.doc)
+        raise ValueError(ReadingErrors.H197.format(found=found, expected=len(self), text=text))
+
+    def _check_label(self, label: str) -> None:
+        if label not in self.labels:
+            known = ", ".join(self.labels)
+            raise ValueError(ReadingErrors.H198.format(found=label, known=known))
+
+    def _log_z(self, spans: NamedSpans) -> float:
+        """Log of the sum over the segmentations with these spans, whatever else there is."""
+        potentials, scheme = self._potentials, self._model.scheme
+        free = np.ones(len(self), dtype=bool)
+        for start, end, _ in spans:
+            free[start:end] = False
+        if not scheme.can_have(spans):
+            return -np.inf
+        bits = constrain(scheme, potentials.allowed, Annotation(tuple(spans), free))
+        asked = replace(potentials, allowed=bits & potentials.allowed)
+        with self._model.pool.lend(self._model.automaton) as buffers:
+            return float(log_partition(asked, self._model.automaton, buffers=buffers)[0])
+
+
+def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:
+    """Σ φ · E[count]; what never is has no part in it, though its φ may be -inf."""
+    fires = count != 0
+    return float(phi[fires] @ count[fires])
+
+
+def _with_rows(potentials: Potentials, pattern: int) -> tuple[Potentials, NDArray[np.int64]]:
+    """The same with a row of score 0 at the start of a segment with this pattern, at every token; and
+    where these rows are, int64 [T].
+    """
+    tokens = len(potentials.allowed)
+    before = potentials.row_offsets[1:]
+    places = before + np.arange(tokens)
+    return (
+        replace(
+            potentials,
+            row_offsets=potentials.row_offsets + np.arange(tokens + 1),
+            row_part=np.insert(potentials.row_part, before, np.uint8(START)),
+            row_pattern=np.insert(potentials.row_pattern, before, np.int32(pattern)),
+            row_score=np.insert(potentials.row_score, before, 0.0),
+        ),
+        places,
+    )

@@ -1,0 +1,86 @@
+"""Answers under rules about all spans of a text, however many rules there are."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.blanks import without_blanks
+from spacy_hocrf.answers.decoders import Answer, Candidates
+from spacy_hocrf.answers.gathering import Found, of_sequences
+from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.ruled import Ruled, RuledSpans, best_ruled, ruled_spans
+from spacy_hocrf.types import Segments
+
+__all__ = ["RuledTexts"]
+
+
+class RuledTexts(NamedTuple):
+    """D texts, and their rules.
+
+    rows (int32 [m, 5]): what makes a span of each label; see `LabelScheme.rules`.
+    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    """
+
+    ruled: Ruled
+    rows: NDArray[np.int32]
+    blank: NDArray[np.bool_] | None
+    pool: BufferPool
+
+    def probable(
+        self, texts: NDArray[np.int64], least: float
+    ) -> tuple[NDArray[np.int64], Candidates]:
+        """Spans of some texts, as they are shown, that are so probable under the rules.
+
+        texts (int64 [n]): their numbers, ascending.
+        RETURNS (tuple[int64 [m], Candidates]): the texts that were read, and their spans.
+        """
+        with self.pool.lend(self.ruled.automaton) as buffers:
+            share = least if self.blank is None else 0.0
+            found = ruled_spans(self.ruled, self.rows, texts, share, buffers=buffers)
+        spans, scores = found.spans, found.probability
+        if self.blank is not None:
+            spans, scores = self._shown(found, texts, least)
+        return _read(texts, Candidates(spans, scores, *_known(found)))
+
+    def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
+        """The reading of some texts that is worth most, of those that keep the rules that must be kept.
+
+        texts (int64 [n]): their numbers, ascending; there is no white space.
+        cost (float): of a span, which is worth its probability.
+        RETURNS (tuple[int64 [m], Answer]): the texts that were read, and their spans.
+        """
+        with self.pool.lend(self.ruled.automaton) as buffers:
+            found = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
+        return _read(texts, Answer(found.spans, found.probability, *_known(found)))
+
+    def _shown(
+        self, found: RuledSpans, texts: NDArray[np.int64], least: float
+    ) -> tuple[Segments, NDArray[np.float64]]:
+        """Without white space at their ends, and with the sum of all that are shown alike."""
+        assert self.blank is not None
+        spans, base = found.spans, self.ruled.potentials.offsets[texts]
+        text = np.repeat(np.arange(len(texts)), np.diff(spans.offsets))
+        start, end = without_blanks(self.blank, base[text] + spans.start, base[text] + spans.end)
+        some = start < end
+        rows = np.stack([text, start - base[text], end - base[text], spans.label])[:, some]
+        shown, number = np.unique(rows, axis=1, return_inverse=True)
+        scores = np.bincount(number.reshape(-1), found.probability[some], shown.shape[1])
+        likely = scores >= least
+        text, *columns = shown[:, likely]
+        offsets = offsets_of(np.bincount(text, minlength=len(texts)))
+        merged = Segments(offsets, *(column.astype(np.int32) for column in columns))
+        return merged, np.minimum(scores[likely], 1.0)
+
+
+def _known(found: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    return found.log_partition > -np.inf, found.log_partition
+
+
+def _read(texts: NDArray[np.int64], found: Found) -> tuple[NDArray[np.int64], Found]:
+    """Those that something was found about."""
+    if found.possible.all():
+        return texts, found
+    good = np.flatnonzero(found.possible)
+    return texts[good], of_sequences(found, good)

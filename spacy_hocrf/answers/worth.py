@@ -1,0 +1,67 @@
+"""What readings are worth: the spans of one by their probabilities, less what each costs."""
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.answers.decoders import Candidates
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.types import Potentials, Segments
+
+__all__ = ["chances_of", "worth"]
+
+
+def worth(
+    potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
+) -> Potentials:
+    """Log potentials by which a segmentation scores the sum of P(span) - cost; what must not be is
+    still impossible.
+    """
+    spans = found.spans
+    at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
+    zeros = np.flatnonzero(np.isneginf(potentials.span_score))
+    columns = [
+        np.concatenate([at + spans.start, potentials.span_start[zeros]]),
+        np.concatenate([at + spans.end, potentials.span_end[zeros]]),
+        np.concatenate([scheme.rules[spans.label, 3], potentials.span_pattern[zeros]]),
+        np.concatenate([found.scores, potentials.span_score[zeros]]),
+    ]
+    order = np.lexsort((columns[1], columns[0]))
+    start, end, pattern, score = (column[order] for column in columns)
+    const = np.zeros_like(potentials.const)
+    const[scheme.rules[:, 3]] = -cost
+    return replace(
+        potentials.unscored(),
+        const=const,
+        span_start=start.astype(np.int64),
+        span_end=end.astype(np.int64),
+        span_pattern=pattern.astype(np.int32),
+        span_score=score,
+    )
+
+
+def chances_of(
+    spans: Segments, found: Candidates | None, offsets: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """The probabilities of some spans among those that were found; None if one of them was not.
+
+    spans (Segments): of D sequences.
+    found (Optional[Candidates]): of the same, by sequence, start, end and label; None for nothing.
+    offsets (int64 [D + 1]): tokens of the sequences.
+    """
+    if found is None:
+        return None
+    n_labels = 1 + max(int(each.label.max(initial=0)) for each in (spans, found.spans))
+    wanted, known = (_keys(each, offsets, n_labels) for each in (spans, found.spans))
+    place = np.searchsorted(known, wanted)
+    if not np.array_equal(np.append(known, -1)[place], wanted):
+        return None
+    return found.scores[place]
+
+
+def _keys(spans: Segments, offsets: NDArray[np.int64], n_labels: int) -> NDArray[np.int64]:
+    """Numbers that order spans by sequence, start, end and label, int64 [n]."""
+    at = np.repeat(offsets[:-1], np.diff(spans.offsets))
+    place = (at + spans.start) * (offsets[-1] + 1) + at + spans.end
+    return np.asarray(place * n_labels + spans.label)

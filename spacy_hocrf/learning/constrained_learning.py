@@ -1,0 +1,276 @@
+"""Constraints in training: both sums of the loss
+
+    log Z(constraints) - log Z(constraints, annotation)
+
+are over the segmentations that keep them. A document whose annotation keeps them in no way has the
+probability 0, whatever the weights are, and teaches nothing. What single texts have of their own is
+annotation: it restricts the second sum alone.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from spacy_hocrf.annotation.annotation import constrain_batch
+from spacy_hocrf.answers.zeros import agreeing
+from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.engine.zeros import Observed
+from spacy_hocrf.learning.growing import GrowingModel, automaton_of
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.rules.compiled import MOST_STATES, CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.types import Potentials
+from spacy_hocrf.warnings import Warnings
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+    from spacy.tokens import Doc
+    from thinc.api import Model
+
+    from spacy_hocrf.annotation.annotation import Annotation
+    from spacy_hocrf.annotation.documents import Document
+    from spacy_hocrf.engine.automaton import Automaton
+    from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.learning.corpus import Corpus
+    from spacy_hocrf.model.structure import Structure
+    from spacy_hocrf.types import LabelPattern
+
+__all__ = [
+    "ConstrainedModel",
+    "TrainingRules",
+    "allowed_in",
+    "check_constraints",
+    "check_documents",
+    "fitting",
+    "observed_in",
+]
+
+
+class TrainingRules:
+    """What constraints mean for the training of one model.
+
+    rules (CompiledRules): what they mean for its predictions.
+
+    automaton (Automaton): of the segmentations that keep them; it remembers the rules of infinite price
+        if training keeps these.
+    RAISES (ValueError): H221 if that is too much to remember.
+    """
+
+    def __init__(self, rules: CompiledRules) -> None:
+        self.rules = rules
+        every = rules.constraints.training == "all"
+        self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if every else ()
+        if not rules.fits(self._numbers):
+            raise ValueError(ConstraintErrors.H221.format(most=MOST_STATES))
+        _, self.automaton = rules.remembering(rules.automaton, self._numbers)
+
+    def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
+        """The automaton with other label patterns."""
+        _, automaton = self.rules.remembering(self.rules.compile(patterns), self._numbers)
+        return automaton
+
+    def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """Bits of a batch, uint8 [N, Y], without what must not be first or last in a text."""
+        kept: NDArray[np.uint8] = bits.copy()
+        if self.rules.edged:
+            self.rules.at_edges(kept, tokens.blank, tokens.offsets)
+        return kept
+
+    def fits(
+        self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
+    ) -> NDArray[np.bool_]:
+        """Can the annotation of D sequences keep the constraints? bool [D]; true where no segmentation
+        of the model agrees with it in the first place.
+
+        free (uint8 [N, Y]): what the model allows.
+        """
+        fits = _possible(self.observed(tokens, free, annotations), tokens.offsets, self.automaton)
+        if not fits.all():
+            known = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
+            fits |= ~_possible(Observed(known), tokens.offsets, self.rules.of)
+        return fits
+
+    def observed(
+        self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
+    ) -> Observed:
+        """What agrees with the annotation of D sequences and keeps the constraints.
+
+        free (uint8 [N, Y]): what the model allows.
+        """
+        patterns, offsets = self.rules.of.patterns, tokens.offsets
+        known = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
+        return replace(known, allowed=self.kept(tokens, known.allowed))
+
+
+class ConstrainedModel(GrowingModel):
+    """A model that keeps constraints in training.
+
+    model (Model[List[Doc], Potentials]): holds the structure and the weights.
+    labels (Iterable[str]): the labels so far.
+    constraints (Optional[Constraints]): None for none.
+    """
+
+    def __init__(
+        self,
+        model: Model[list[Doc], Potentials],
+        labels: Iterable[str] = (),
+        constraints: Constraints | None = None,
+    ) -> None:
+        super().__init__(model, labels)
+        self.constraints = constraints
+        self._rules: TrainingRules | None = None
+
+    @property
+    def constraints_key(self) -> str | None:
+        """Key of `doc.spans` for what is known of single texts; None if training does not ask."""
+        if self.constraints is None or self.constraints.training == "none":
+            return None
+        return self.constraints.spans_key
+
+    @property
+    def constrained(self) -> bool:
+        """Is there anything that training keeps?"""
+        return self.constraints is not None and self.constraints.in_training
+
+    @property
+    def rules(self) -> TrainingRules | None:
+        """What the constraints mean for the model as it is; None if training keeps none.
+
+        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not
+            have, H221 for too much to remember.
+        """
+        if self.constraints is None or not self.constrained:
+            return None
+        if self._rules is None or self._rules.rules.of is not self.plain:
+            index = self.structure.index
+            assert index is not None
+            carried = frozenset(index.carried)
+            rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
+            self._rules = TrainingRules(rules)
+        return self._rules
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042
+        before there are any, and as `rules`.
+        """
+        rules = self.rules
+        return self.plain if rules is None else rules.automaton
+
+    def allowed(self, tokens: TokenBatch) -> NDArray[np.uint8]:
+        """Bits of every token and label of these segmentations, uint8 [N, Y]."""
+        return allowed_in(self.structure, self.rules, tokens)
+
+
+def allowed_in(
+    structure: Structure, rules: TrainingRules | None, tokens: TokenBatch
+) -> NDArray[np.uint8]:
+    """Bits of every token and label of what training sums over, uint8 [N, Y]."""
+    bits = structure.allowed(tokens)
+    return bits if rules is None else rules.kept(tokens, bits)
+
+
+def observed_in(
+    structure: Structure,
+    rules: TrainingRules | None,
+    allowed: NDArray[np.uint8],
+    offsets: NDArray[np.int64],
+    annotations: Sequence[Annotation],
+) -> Observed:
+    """What of that agrees with the annotation of D texts.
+
+    allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
+    """
+    scheme, compiled = structure.scheme, partial(automaton_of, structure)
+    assert scheme is not None
+    patterns = structure.patterns
+    return agreeing(
+        scheme, patterns, rules.compile if rules else compiled, allowed, offsets, annotations
+    )
+
+
+def check_constraints(
+    structure: Structure, texts: Sequence[str], annotations: Sequence[Annotation], key: str
+) -> None:
+    """RAISES (ValueError): H243 for the first text of whose constraints and annotation no segmentation of
+    the model agrees with both.
+
+    texts (Sequence[str]): the beginning of each. key (str): of `doc.spans`.
+    """
+    for bad in np.flatnonzero(~_possible_in(structure, annotations)).tolist():
+        constraints = annotations[bad].constraints
+        alone = [replace(annotations[bad], constraints=(each,)) for each in constraints]
+        wrong = np.flatnonzero(~_possible_in(structure, alone)).tolist() or range(len(constraints))
+        which = ", ".join(
+            f"{kind} {label} on tokens {start} to {end}"
+            for start, end, label, kind in (constraints[i] for i in wrong)
+        )
+        raise ValueError(ConstraintErrors.H243.format(text=texts[bad], which=which, key=key))
+
+
+def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDArray[np.bool_]:
+    """Does some segmentation of the model agree with all that is known of each text?"""
+    scheme, automaton, found = structure.scheme, automaton_of(structure), [np.zeros(0, dtype=bool)]
+    assert scheme is not None
+    lengths = [len(annotation.unknown) for annotation in annotations]
+    for first, last in stretches(lengths, BATCH_TOKENS):
+        offsets = offsets_of(lengths[first:last])
+        free = scheme.allowed(offsets)
+        observed = observed_in(structure, None, free, offsets, annotations[first:last])
+        found.append(_possible(observed, offsets, automaton))
+    return np.concatenate(found)
+
+
+def _possible(
+    observed: Observed, offsets: NDArray[np.int64], automaton: Automaton
+) -> NDArray[np.bool_]:
+    """Does some segmentation of each text of a batch agree? bool [D]"""
+    nothing = Potentials.zero(offsets, observed.allowed, len(automaton.patterns))
+    return np.isfinite(observed.log_partition(nothing, automaton))
+
+
+def fitting(
+    structure: Structure, rules: TrainingRules | None, corpus: Corpus, documents: Sequence[Document]
+) -> list[Document]:
+    """The documents of a corpus whose annotation can keep the rules, in their order."""
+    if rules is None:
+        return list(documents)
+    found = []
+    for first, last in stretches(map(len, documents), BATCH_TOKENS):
+        batch = documents[first:last]
+        tokens, annotations = corpus.batch(batch), [document.annotation for document in batch]
+        fits = rules.fits(tokens, structure.allowed(tokens), annotations)
+        found += [document for document, fit in zip(batch, fits.tolist()) if fit]
+    return found
+
+
+def check_documents(model: ConstrainedModel, corpus: Corpus, documents: Sequence[Document]) -> None:
+    """Warn of documents of a corpus whose annotation breaks what training keeps.
+
+    RAISES (ValueError): H223 if these are all that there are; H243 for a document whose own constraints
+        contradict its annotation, and none of the documents is in the corpus then.
+    """
+    own = [document for document in documents if document.constraints]
+    if own and model.constraints_key is not None:
+        texts, annotations = zip(*((document.text, document.annotation) for document in own))
+        try:
+            check_constraints(model.structure, texts, annotations, model.constraints_key)
+        except ValueError:
+            corpus.discard(documents)
+            raise
+    kept = set(fitting(model.structure, model.rules, corpus, documents))
+    broken = [document.text for document in documents if document not in kept]
+    if not broken:
+        return
+    found, text = len(broken), broken[0]
+    if found == len(corpus.documents):
+        raise ValueError(ConstraintErrors.H223.format(found=found, text=text))
+    message = Warnings.W030.format(found=found, all=len(documents), text=text)
+    warnings.warn(message, stacklevel=3)

@@ -1,0 +1,215 @@
+"""What a span must be worth to be shown: the cost of `ExpectedF`, learnt from texts that the model
+has not seen.
+
+The best cost is F* / (1 + β²), F* being the expected F-score that is reached: but a model expects too
+much of texts that it has learnt from, and often of others. So the training texts are divided, and
+every part is scored by a model that has seen the others alone. The F-score there is flat around its
+maximum, so that chance decides which cost is best; its height is surer. What is learnt is half-way
+between the best cost and that height / (1 + β²).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.util import logger
+
+from spacy_hocrf.annotation.documents import Document
+from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
+from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.engine.probable import best_subset
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.learning.encoder import known_rows
+from spacy_hocrf.learning.heldout import (
+    HELD_BACK,
+    LEAST,
+    Sides,
+    Trained,
+    begin_near,
+    held_back,
+    judge,
+    train,
+)
+from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.saving.persistence import Section
+from spacy_hocrf.saving.schema import inside, record, whole
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.types import Segments
+
+__all__ = [
+    "COSTS",
+    "Evidence",
+    "LearntCost",
+    "best_cost",
+    "checked_cost",
+    "held_out_models",
+    "learn_cost",
+]
+
+COSTS = np.arange(1, 31) / 50
+"""Candidates, from 0.02 to 0.6."""
+SMOOTHED = 2
+"""The F-score of a cost is the mean over so many candidates to either side: one text more or less
+should not decide.
+"""
+
+STEPS = 40
+"""Steps of training in each fold, at most; more change the marginals little."""
+FEW = 4
+"""Times what is looked at: a larger corpus stays compiled meanwhile. To compile it again, and to send it
+to whoever works, takes long, and the folds' memory is little beside its own.
+"""
+SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
+
+
+@dataclass(frozen=True)
+class LearntCost:
+    """A cost."""
+
+    cost: float
+    documents: int  # that it was learnt from
+
+
+def checked_cost(section: Section) -> LearntCost:
+    """A cost that was saved. RAISES (ValueError): H039 or H134 for what is none."""
+    SAVED(section.header, "extra.cost.header")
+    for name in section.arrays:
+        raise ValueError(Errors.H039.format(name=f"cost.{name}"[:40]))
+    return LearntCost(**section.header)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Probable spans of documents that a model has not seen, and how many were annotated."""
+
+    spans: Segments  # of D documents
+    probability: NDArray[np.float64]  # [n]
+    right: NDArray[np.bool_]  # [n] annotated?
+    lengths: NDArray[np.int64]  # [D] tokens
+    annotated: int  # spans
+
+    def f_score(self, cost: float, beta: float) -> float:
+        """F_β, from 0 to 1, of the spans that `ExpectedF` chooses at this cost; 1 if there is
+        nothing to find and nothing found.
+        """
+        chosen = best_subset(self.spans, self.probability - cost)
+        weight = beta * beta
+        both = weight * self.annotated + len(chosen)
+        return (1 + weight) * int(self.right[chosen].sum()) / both if both else 1.0
+
+
+def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | None:
+    """Learn the cost by cross-fitting on a bounded part of the corpus.
+
+    learner (Learner): knows its corpus; it is left as it is.
+    name (str): of the component, for the log.
+    RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
+    """
+    parts = held_back(learner.corpus, HELD_BACK)
+    if not parts:
+        logger.info(
+            "%s: cost = %g, by default, since fewer than %d texts (or groups) are annotated "
+            "completely",
+            name,
+            DEFAULT_COST,
+            LEAST,
+        )
+        return None
+    evidence = _joined(
+        [_evidence(model, decoder, held) for model, held in held_out_models(learner, parts)]
+    )
+    documents = len(evidence.lengths)
+    cost = best_cost(evidence, decoder.beta)
+    logger.info(
+        "%s: cost = %g, learnt from %d texts that the model had not seen; F there: %.2f (at %g: %.2f)",
+        name,
+        cost,
+        documents,
+        100 * evidence.f_score(cost, decoder.beta),
+        DEFAULT_COST,
+        100 * evidence.f_score(DEFAULT_COST, decoder.beta),
+    )
+    return LearntCost(cost, documents)
+
+
+def best_cost(evidence: Evidence, beta: float) -> float:
+    """Half-way between the candidate with the highest smoothed F-score, the middle one of several,
+    and what would be best if the model's probabilities were right.
+    """
+    scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
+    padded = np.pad(scores, SMOOTHED, mode="edge")
+    smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
+    best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
+    middle = best[len(best) // 2]
+    return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
+
+
+def held_out_models(
+    learner: Learner, parts: Sequence[Sides]
+) -> Iterator[tuple[Learner, list[Document]]]:
+    """A model for each part of the corpus, and the documents that it has not seen. Those which settings
+    were chosen with are there, and others begin near them.
+    """
+    there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
+    if parts and not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
+        learner.rest()
+    for learnt, held in parts:
+        same = (f.model for f in there if f.learnt == learnt and f.held_back == held)
+        yield next(same, None) or _trained(learner, learnt, there), held
+
+
+def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:
+    """A model that has seen some documents alone; its training begins near others."""
+    model = learner.seeing(learnt)
+    begin_near(model, near)
+    if isinstance(model.trainer, LBFGSTrainer):  # else it goes on to its own end
+        model.set_trainer(judge(model.trainer))
+    train(model, STEPS)
+    return model
+
+
+def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:
+    """What a model makes of documents that it has not seen."""
+    weights, scheme = model.snapshot().placed, model.scheme
+    parts = []
+    for first, last in stretches(map(len, documents), BATCH_TOKENS):
+        batch = documents[first:last]
+        tokens = model.corpus.batch(batch)
+        encoded = known_rows(model.structure.settings.encoder, batch)
+        compiled = model.structure.compile(
+            model.structure.observe(tokens, encoded), model.allowed(tokens)
+        )
+        found = decoder.candidates(
+            compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])
+        )
+        annotated = [set(model.as_modelled(document.annotation).spans) for document in batch]
+        bounds = list(pairwise(found.spans.offsets.tolist()))
+        rows = zip(found.spans.start.tolist(), found.spans.end.tolist(), found.spans.label.tolist())
+        named = [(start, end, scheme.labels[label]) for start, end, label in rows]
+        right = [span in gold for gold, (a, b) in zip(annotated, bounds) for span in named[a:b]]
+        parts.append(
+            Evidence(
+                found.spans,
+                found.scores,
+                np.array(right, dtype=bool),
+                np.array([len(document) for document in batch], dtype=np.int64),
+                sum(map(len, annotated)),
+            )
+        )
+    return _joined(parts)
+
+
+def _joined(parts: Sequence[Evidence]) -> Evidence:
+    """All of it."""
+    counts = np.concatenate([np.diff(part.spans.offsets) for part in parts])
+    columns = (np.concatenate(column) for column in zip(*(part.spans[1:] for part in parts)))
+    return Evidence(
+        Segments(offsets_of(counts), *columns),
+        np.concatenate([part.probability for part in parts]),
+        np.concatenate([part.right for part in parts]),
+        np.concatenate([part.lengths for part in parts]),
+        sum(part.annotated for part in parts),
+    )

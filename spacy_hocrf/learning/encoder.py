@@ -1,0 +1,136 @@
+"""The encoder of a neural model: its shapes when training begins, its parameters in saved models, and
+whether it stays as it is.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
+
+from spacy_hocrf.annotation.documents import Document
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.model.errors import EncoderErrors
+from spacy_hocrf.model.heads import listens
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.saving.persistence import Section
+
+__all__ = ["EncoderKeeper", "begun", "check_constant", "known_rows"]
+
+SAMPLE = 100
+"""An encoder infers its shapes from the first so many texts."""
+
+Encoder = Model[Any, Any]
+
+
+@contextmanager
+def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Iterator[None]:
+    """With an encoder that has its shapes, and new parameters; it is as it was if anything fails.
+
+    read (Callable[[], Iterable[Example]]): reads the training corpus.
+    """
+    if encoder is None:
+        yield
+        return
+    before = [
+        (node, name, node.get_param(name).copy() if node.has_param(name) else None)
+        for node in encoder.walk()
+        for name in node.param_names
+    ]
+    attrs = [(node, dict(node.attrs)) for node in encoder.walk()]
+    try:
+        docs = [example.predicted for example in islice(read(), SAMPLE) if len(example.predicted)]
+        if docs:
+            encoder.initialize(X=docs)
+        yield
+    except BaseException:
+        for node, name, value in before:
+            node.set_param(name, value)
+        for node, kept in attrs:
+            node.attrs.update(kept)
+        raise
+
+
+def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: str) -> None:
+    """A trainer that goes through the corpus again and again needs the same rows each time.
+
+    RAISES (ValueError): H179 if another component changes them, or has written none.
+    """
+    if encoder is None or not listens(encoder):
+        return
+    if any(getattr(node, "_batch_id", None) is not None for node in encoder.walk()):
+        raise ValueError(EncoderErrors.H179.format(name=name, found="is being trained"))
+    docs = [example.predicted for example in examples if len(example.predicted)]
+    if docs and not encoder.predict(docs)[:, :-1].any():
+        raise ValueError(
+            EncoderErrors.H179.format(name=name, found="has written nothing to the texts")
+        )
+
+
+def known_rows(
+    encoder: Encoder | None, documents: Sequence[Document]
+) -> NDArray[np.float64] | None:
+    """What training reads of an encoder, float64 [N, K]: where documents have rows of their own,
+    these; None if no document has.
+    """
+    if encoder is None or all(document.rows is None for document in documents):
+        return None
+    return np.concatenate([_asked(encoder, d) if d.rows is None else d.rows for d in documents])
+
+
+def _asked(encoder: Encoder, document: Document) -> NDArray[np.float64]:
+    assert isinstance(document.source, Doc)  # what an encoder reads is kept whole
+    rows: NDArray[np.float64] = encoder.predict([document.source])
+    return rows
+
+
+class EncoderKeeper:
+    """Saves the encoder's parameters, as thinc writes them.
+
+    encoder (Optional[Model]): of the component that has this name.
+    """
+
+    def __init__(self, encoder: Encoder | None, name: str) -> None:
+        self._encoder = encoder
+        self._name = name
+
+    @property
+    def setting(self) -> str:
+        """Where the config has it."""
+        return "[components.*.model.tok2vec]"
+
+    def saved(self) -> Section | None:
+        """None without an encoder."""
+        if self._encoder is None:
+            return None
+        return Section({}, {"bytes": np.frombuffer(self._encoder.to_bytes(), dtype=np.uint8)})
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> bytes | None:
+        """What thinc reads, once it has been read into a copy.
+
+        RAISES (ValueError): H039 for damaged data, H178 for other layers than the saved ones.
+        """
+        if section is None and self._encoder is None:
+            return None
+        if section is None or self._encoder is None:
+            reason = "one of the two has none"
+            raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason))
+        saved = section.arrays.get("bytes")
+        if saved is None or saved.dtype != np.uint8 or list(section.arrays) != ["bytes"]:
+            raise ValueError(Errors.H039.format(name="encoder.bytes"))
+        try:
+            self._encoder.copy().from_bytes(saved.tobytes())
+        except Exception as error:
+            reason = str(error)[:200]
+            raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason)) from error
+        return saved.tobytes()
+
+    def adopt(self, value: Any) -> None:
+        """Become the saved encoder."""
+        if value is not None and self._encoder is not None:
+            self._encoder.from_bytes(value)

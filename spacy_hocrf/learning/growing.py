@@ -1,0 +1,337 @@
+"""A model that grows: labels, limits, label patterns and features, with a weight for each, which keeps
+its value while others are added.
+
+Structure, automaton and weights are replaced together, under a lock; a `Snapshot` of them is what
+predictions work on.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
+from dataclasses import replace
+from itertools import islice
+from threading import RLock
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from thinc.api import Model
+
+from spacy_hocrf.annotation.annotation import Annotation, known_segments, likely_segments
+from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.presence import Watch, observed
+from spacy_hocrf.features.pruning import pruned
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.learning.survey import Survey, joins, patterns_of
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.heads import heads_of
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import Settings, Structure
+from spacy_hocrf.saving.persistence import LearntModel
+from spacy_hocrf.types import LabelPattern, Potentials
+
+__all__ = ["GrowingModel", "Snapshot", "automaton_of"]
+
+
+class Snapshot(NamedTuple):
+    """A trained model at one moment; nothing of it is changed later."""
+
+    structure: Structure
+    scheme: LabelScheme
+    automaton: Automaton
+    weights: NDArray[np.float32]  # [F]
+    placed: Placed  # the weights as the structure's batches take them
+
+
+class GrowingModel:
+    """Labels, structure and weights that fit each other.
+
+    model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
+    labels (Iterable[str]): the labels so far.
+
+    lock (RLock): held while structure, automaton and weights do not fit each other.
+    watch (Optional[Watch]): compares new texts with those of training; None before all of these are
+        known.
+    """
+
+    def __init__(self, model: Model[list[Doc], Potentials], labels: Iterable[str] = ()) -> None:
+        self.model = model
+        self.labels = list(labels)
+        self.lock = RLock()
+        self._automaton: Automaton | None = None
+        self.watch: Watch | None = None
+        self._said: Mapping[str, int] = {}  # by the loaded model
+        self._survey = Survey()
+        self._snapshot: Snapshot | None = None
+        self._loaded_weights: NDArray[np.float64] | None = None
+        self._loaded_documents = 0
+
+    @property
+    def structure(self) -> Structure:
+        """Labels, label patterns and features."""
+        structure: Structure = self.model.attrs["structure"]
+        return structure
+
+    @property
+    def scheme(self) -> LabelScheme:
+        """The engine's labels. RAISES (ValueError): H042 before there are any."""
+        if self.structure.scheme is None:
+            raise ValueError(Errors.H042)
+        return self.structure.scheme
+
+    @property
+    def plain(self) -> Automaton:
+        """States and arcs of the model, which knows no constraints. RAISES (ValueError): H042 before
+        there are any.
+        """
+        if self._automaton is None:
+            raise ValueError(Errors.H042)
+        return self._automaton
+
+    @property
+    def documents(self) -> int:
+        """How many documents the model was trained on."""
+        return self._loaded_documents
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """The model's weights, float64 [F]; a copy."""
+        return weights_of(self.model)
+
+    @property
+    def loaded_weights(self) -> NDArray[np.float64] | None:
+        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
+        None if the model began untrained.
+        """
+        return self._loaded_weights
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F].
+
+        RAISES (ValueError): H042 before there are features.
+        """
+        return self.structure.orders
+
+    @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        structure = self.structure
+        return heads_of(structure.settings.dense, self.scheme.n_labels, structure.size)
+
+    @property
+    def loaded_size(self) -> int:
+        """Documents that the loaded model was trained on; 0 if none was loaded."""
+        return self._loaded_documents
+
+    @property
+    def layout(self) -> CompiledIndex:
+        """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
+        if self.structure.compiled is None:
+            raise ValueError(Errors.H042)
+        return self.structure.compiled
+
+    def snapshot(self) -> "Snapshot":
+        """What predictions work on, whatever training does meanwhile; its `placed` is another object
+        only where structure or weights have changed. The model's weights cannot be written to from
+        now on, so that they are known by their array: who changes them sets another one.
+
+        RAISES (ValueError): H042 before there are any.
+        """
+        with self.lock:
+            structure, automaton = self.structure, self.plain
+            weights = np.asarray(self.model.get_param("W"))
+            weights.flags.writeable = False
+        kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled
+        if kept is not None and kept.structure is structure:
+            if kept.weights is weights:
+                return kept
+            if np.array_equal(kept.weights, weights):
+                self._snapshot = kept._replace(weights=weights)
+                return self._snapshot
+        if scheme is None or compiled is None:
+            raise ValueError(Errors.H042)
+        placed = compiled.place_weights(weights.astype(np.float64))
+        placed.const.flags.writeable = placed.length.flags.writeable = False
+        self._snapshot = Snapshot(structure, scheme, automaton, weights, placed)
+        return self._snapshot
+
+    # Growing
+
+    def add_label(self, label: str) -> None:
+        """Add a label that is not known yet; the weights stay those of their features."""
+        self.labels.append(label)
+        if self.structure.ready:
+            structure = copy(self.structure)
+            self._survey.set_labels(structure, self.labels)
+            structure.widen()
+            self._become(structure)
+
+    def admit(self, annotations: Sequence[Annotation]) -> None:
+        """Raise the limits, and allow the successions, that some annotation needs, without new
+        features.
+        """
+        self._check_labels(annotations)
+        if self._survey.note(annotations, self.structure.settings):
+            structure = copy(self.structure)
+            self._survey.set_labels(structure, self.labels)
+            self._become(structure)
+
+    def extend(
+        self, annotations: Callable[[], Iterable[Annotation]], batches: Iterable[TokenBatch]
+    ) -> None:
+        """Extend limits, label patterns and features by what new documents show; the weights keep
+        their values.
+
+        annotations (Callable[[], Iterable[Annotation]]): those of the documents, in order; called
+            twice, since all of them together take more memory than the documents.
+        batches (Iterable[TokenBatch]): their tokens.
+        """
+        structure = copy(self.structure)
+        self._survey.note(annotations(), structure.settings)
+        self._survey.set_labels(structure, self.labels)
+        scheme = structure.scheme
+        assert scheme is not None
+        segments, likely = list[NDArray[np.int32]](), list[NDArray[np.int32]]()
+        for annotation in annotations():
+            known = np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
+            segments.append(known)
+            likely.append(likely_segments(scheme, annotation, known))
+        rest = iter(likely)
+        located = ((batch, list(islice(rest, len(batch.offsets) - 1))) for batch in batches)
+        patterns = patterns_of(segments, structure, scheme.n_labels)
+        if structure.settings.endless and not structure.ready:
+            structure.settings = replace(structure.settings, order=max(map(len, patterns)) - 1)
+        features = structure.learn(patterns, located)
+        self._become(structure, features)
+
+    def take(self, order: int | None, selected: Sequence[LabelPattern]) -> None:
+        """Take another order, if there is one, and these label patterns, where they are selected, as long
+        as there are no features.
+
+        selected (Sequence[LabelPattern]): of two or more labels.
+        """
+        settings = self.structure.settings
+        if order is not None:
+            settings = replace(settings, order=order)
+        if settings.greedy is not None:
+            settings = replace(settings, selected=tuple(selected))
+        self._set(settings)
+
+    def _set(self, settings: Settings) -> None:
+        """Take other settings, as long as there are no features."""
+        structure = copy(self.structure)
+        structure.settings = settings
+        self.model.attrs["structure"] = structure
+
+    def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
+        """Make a structure the model's, with every weight where its feature is now; new features
+        have the weight 0.
+
+        features (Optional[int64 [F before]]): new number of every feature; None if all stay.
+        """
+        automaton, index = automaton_of(structure), structure.index
+        assert index is not None
+        with self.lock:
+            if features is None:
+                features = np.arange(len(index))
+            moved = structure.moved(self.structure, features)
+            if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
+                set_weights(self.model, _moved(self.weights, moved, structure.size))
+                if self._loaded_weights is not None:
+                    self._loaded_weights = _moved(self._loaded_weights, moved, structure.size)
+            self.model.attrs["structure"] = structure
+            self._automaton = automaton
+
+    # Saving
+
+    def restore(self, model: LearntModel) -> None:
+        """Start from a loaded model; its extra "scores" are the weights of dense scores."""
+        self.labels = list(model.labels)
+        if model.scheme is None or model.index is None:
+            return
+        self._survey = Survey(dict(model.longest), model.scheme.outside >= 0, model.repeats)
+        self._loaded_documents = model.documents
+        weights = np.concatenate([model.weights, model.extra["scores"]])
+        self._loaded_weights = weights.astype(np.float64)
+        self.take(model.order, [z for z in model.index.patterns if len(z) > 1])
+        structure = copy(self.structure)
+        structure.restore(model.scheme, model.index)
+        with self.lock:
+            self.model.attrs["structure"] = structure
+            set_weights(self.model, weights)
+            self._become(structure)
+        self._said = model.said
+        self.watch = Watch(self._sources(), model.documents)
+
+    def _sources(self) -> dict[str, int]:
+        """How often what other components set said something in training, by what it is; without what
+        may have been too rare for a feature.
+        """
+        index, rare = self.structure.index, self.structure.settings.min_count > 1
+        known = {} if index is None else observed(index)
+        said = {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
+        return {source: times for source, times in said.items() if times or not rare}
+
+    def learnt(self) -> LearntModel:
+        """What `restore` makes another component of. Features whose weight is 0 are left out, unless all
+        are, before training.
+        """
+        with self.lock:
+            structure, weights = self.structure, np.array(self.model.get_param("W"))
+            said = self._sources()
+        weights = weights[: structure.size - structure.n_dense].astype(np.float32)
+        index, kept = structure.index, weights != 0
+        if index is not None and kept.any() and not kept.all():
+            index, weights = pruned(index, kept), weights[kept]
+        return LearntModel(
+            tuple(self.labels),
+            structure.scheme,
+            index,
+            weights,
+            dict(self._survey.longest),
+            self._survey.repeats,
+            self.documents,
+            order=structure.settings.order,
+            said=said,
+        )
+
+    # Annotation
+
+    def as_modelled(self, annotation: Annotation) -> Annotation:
+        """The annotation with the distinctions that this model cannot make taken out."""
+        return annotation.merged() if joins(self.structure.settings) else annotation
+
+    def _check_labels(self, annotations: Iterable[Annotation]) -> None:
+        scheme, known = self.structure.scheme, set(self.labels)
+        for annotation in annotations:
+            for label in annotation.labels:
+                if label not in known:
+                    raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
+            if scheme is not None and scheme.outside < 0 and annotation.has_outside:
+                known_segments(scheme, annotation)  # raises H041
+
+
+def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None = None) -> Automaton:
+    """States and arcs of a model.
+
+    patterns (Optional[Sequence[LabelPattern]]): None for its own.
+    """
+    scheme, index = structure.scheme, structure.index
+    assert scheme is not None and index is not None
+    return compile_automaton(
+        index.patterns if patterns is None else patterns,
+        scheme.limits,
+        forbidden=scheme.forbidden,
+        carried=index.carried,
+    )
+
+
+def _moved(values: NDArray[np.float64], moved: NDArray[np.int64], size: int) -> NDArray[np.float64]:
+    """Values at their new places, 0 elsewhere, float64 [size]."""
+    result = np.zeros(size)
+    result[moved] = values
+    return result

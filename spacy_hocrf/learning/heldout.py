@@ -1,0 +1,332 @@
+"""Models that have not seen some documents: how many texts decide, which are held back, and who learns the
+others, to which end.
+
+A model knows its own training data nearly by heart. Settings are chosen, and whatever is learnt on top of
+its scores is learnt, from documents as they will be: such as it has not seen (stacked generalisation:
+Wolpert, Neural Networks 5, 1992). Copies of a document, and those of a group, are on one side.
+"""
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.documents import Document
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.data_set import Layout
+from spacy_hocrf.engine.tying import Tied
+from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.learning.shards import CorpusShard
+from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+
+__all__ = [
+    "FOLDS",
+    "HELD_BACK",
+    "LEAST",
+    "MOST",
+    "SEED",
+    "Fold",
+    "Sides",
+    "Trained",
+    "begin_near",
+    "cross_fitted",
+    "divided",
+    "held_back",
+    "judge",
+    "sampled_groups",
+    "train",
+]
+
+LEAST = 20
+"""Groups of completely annotated documents, usually of one each. With fewer, defaults stand."""
+MOST = 2_000
+"""Documents that decide, chosen at random where there are more."""
+TOKENS = 25
+"""Of a document, on average, if a sample has as many as it may: those of a sentence."""
+FEWEST = 10
+"""Groups of a sample, at least, however long they are."""
+FOLDS = 5
+"""A model that learns from much less than the one that will be used is less sure."""
+HELD_BACK = 400
+"""So many documents held back are enough to learn a number from; folds beyond them are left out."""
+LONG = 50
+"""Tokens of a document, for what is enough: a few long ones show as much as many short ones."""
+SEED = 0
+
+MEMORY = 20
+"""Pairs that L-BFGS keeps, at least: folds are small."""
+ARCS = 300
+"""To score a token by its features takes about as long as so many arcs."""
+
+Vector = NDArray[np.float64]  # [F]
+Sides = tuple[list[Document], list[Document]]  # learnt, held back
+
+
+def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Document]]:
+    """Completely annotated documents by their groups, without copies, in a random order.
+
+    most (int): documents, at most; and so many times TOKENS tokens, unless these are FEWEST groups.
+    least (int): groups of the corpus; none is returned where it has fewer.
+    """
+    groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
+    if len(groups) < least:
+        return []
+    shuffled = [groups[i] for i in np.random.default_rng(SEED).permutation(len(groups))]
+    sizes = np.cumsum([len(group) for group in shuffled])
+    tokens = np.cumsum([sum(map(len, group)) for group in shuffled])
+    few = int(np.searchsorted(sizes, most, side="right"))
+    short = int(np.searchsorted(tokens, min(TOKENS * most, sys.maxsize), side="right"))
+    return shuffled[: min(few, max(short, FEWEST))]
+
+
+def divided(groups: int, folds: int, seed: int) -> list[list[int]]:
+    """Numbers of groups in parts of nearly equal size, at random.
+
+    folds (int): number of parts; no more than groups.
+    """
+    part = np.random.default_rng(seed).permutation(groups) % min(folds, groups)
+    return [np.flatnonzero(part == fold).tolist() for fold in range(min(folds, groups))]
+
+
+def held_back(corpus: Corpus, enough: int) -> list[Sides]:
+    """What each fold learns from and holds back, of at most MOST completely annotated documents; nothing if
+    there are fewer than LEAST groups of them.
+
+    enough (int): documents that all folds together hold back, or as many times LONG tokens of longer ones.
+    """
+    groups = sampled_groups(corpus, MOST, least=LEAST)
+    found: list[Sides] = []
+    documents = tokens = 0
+    for unseen in map(set, divided(len(groups), FOLDS, SEED) if groups else ()):
+        if documents < enough and tokens < enough * LONG:
+            sides = [
+                [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
+                for side in (False, True)
+            ]
+            found.append((sides[0], sides[1]))
+            documents += len(sides[1])
+            tokens += sum(map(len, sides[1]))
+    return found
+
+
+def judge(trainer: Trainer, *, likelihood: bool = False) -> FullBatchTrainer:
+    """What trains models that are compared: maximum likelihood for trainers without a loss to compare.
+
+    likelihood (bool): for all others, too.
+    """
+    own = trainer.quick()
+    if own is None or (likelihood and not isinstance(own, LBFGSTrainer)):
+        own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
+    return replace(own, memory=max(own.memory, MEMORY)) if isinstance(own, LBFGSTrainer) else own
+
+
+def train(model: Learner, steps: int) -> None:
+    """Take so many steps of the model's trainer, or fewer if it converges."""
+    for _ in range(steps):
+        run = model.run
+        if run is None or not run.running:
+            break
+        model.step()
+
+
+def cross_fitted(
+    learner: Learner,
+    groups: Sequence[Sequence[Document]],
+    *,
+    folds: int,
+    seed: int,
+    steps: int,
+    rest: bool = True,
+) -> Iterator[tuple[Learner, list[int]]]:
+    """Local models, each with the groups that it has not seen; one model at a time is in memory.
+
+    learner (Learner): knows the corpus; its own training rests.
+    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
+        not divided.
+    folds (int): number of models, at least 2; no more than groups.
+    seed (int): of the division, at random into parts of nearly equal numbers of groups.
+    steps (int): of the trainer, or fewer if it converges.
+    rest (bool): all models see the documents that are in no group; else none does.
+    YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
+    """
+    learner.rest()
+    for unseen in divided(len(groups), folds, seed):
+        documents = [document for number in unseen for document in groups[number]]
+        if rest:
+            model = learner.without(documents)
+        else:
+            unseen_too = set(documents)
+            seen = [d for group in groups for d in group if d not in unseen_too]
+            model = learner.seeing(seen)
+        train(model, steps)
+        yield model, unseen
+
+
+class Trained(NamedTuple):
+    """A model of some documents, to be used beside that of the component."""
+
+    model: Learner
+    trainer: Trainer  # the optimum of whose objective its weights are near
+    learnt: Sequence[Document]
+    held_back: Sequence[Document]
+
+
+class Fold:
+    """A model without some documents, as trainers take it, and these documents.
+
+    learner (Learner): knows the corpus.
+    learnt (Sequence[Document]): what the model learns from.
+    held_back (Sequence[Document]): other documents, completely annotated.
+    below (Optional[Fold]): the same with a smaller model; training begins at its weights, else at 0,
+        but for heads that stay as they are.
+    settings (Any): of the model, where they are not the learner's.
+
+    weights (float64 [F]): where training has come to.
+    work (float): evaluations so far, times tokens, times arcs of the model and as many again as ARCS.
+    """
+
+    loaded_weights: Vector | None = None
+    loaded_size = 0
+
+    def __init__(
+        self,
+        learner: Learner,
+        learnt: Sequence[Document],
+        held_back: Sequence[Document],
+        below: "Fold | None" = None,
+        **settings: Any,
+    ) -> None:
+        self._learner = learner.seeing(learnt, **settings)
+        self._documents = learnt, held_back
+        self._shards: Sequence[CorpusShard] = ()
+        self._tied: Tied | None = None
+        self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
+        self.weights = self._learner.weights
+        self.work = 0.0
+        if below is not None:
+            self.go_on_from(below)
+
+    @property
+    def orders(self) -> NDArray[np.int32]:
+        """Number of earlier segments whose labels each feature sees, int32 [F]."""
+        return self._learner.orders
+
+    @property
+    def heads(self) -> NDArray[np.bool_]:
+        """Which weights score what an encoder says, bool [F]."""
+        return self._learner.heads
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents that the model learns from."""
+        return self._learner.corpus_size
+
+    @property
+    def tokens(self) -> int:
+        """Of the documents that the model learns from."""
+        return sum(map(len, self._documents[0]))
+
+    @property
+    def layout(self) -> Layout:
+        """How the shards want the weights."""
+        return self._learner.layout
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the model."""
+        return self._learner.automaton
+
+    def shards(
+        self, *, complete_only: bool = False, weighted: bool = False
+    ) -> Sequence[CorpusShard]:
+        """What the model learns from; made once, for the first trainer that asks."""
+        if not self._shards:
+            self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
+        return self._shards
+
+    def tied(self, threads: int) -> Tied:
+        """The same with one weight for features that it does not tell apart; made once, too."""
+        if self._tied is None:
+            self._tied = self._learner.tied(threads)
+        return self._tied
+
+    @property
+    def model(self) -> Learner:
+        """What predicts with these weights."""
+        set_weights(self._learner.model, self.weights)
+        return self._learner
+
+    def trained(self, trainer: Trainer, weights: Vector) -> Trained:
+        """The model with weights that it had, float64 [F], near what some trainer would find."""
+        self.weights = weights
+        self.rest()
+        return Trained(self.model, trainer, *self._documents)
+
+    def rest(self) -> None:
+        """Give back memory that the next training takes again."""
+        self._shards, self._tied = (), None
+        for shard in self._held_back:
+            shard.rest()
+
+    def go_on_from(self, other: "Fold") -> None:
+        """Take the weights that another model has; those of features that it has not are 0."""
+        self.weights = _weights_in(self._learner, other._learner, other.weights)
+
+    def counts(
+        self, documents: Sequence[Document], trainer: FullBatchTrainer
+    ) -> tuple[Vector, Vector]:
+        """How often each feature fires in the annotation of some documents, and how often it is
+        expected to at the weights there are, two of float64 [F].
+
+        documents (Sequence[Document]): completely annotated.
+        """
+        from spacy_hocrf.engine.objective import Objective
+
+        nothing, threads = np.zeros(len(self.weights)), trainer.n_threads
+        shards = self._learner.shards_of(self._learner.corpus.only(documents))
+        loss = Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
+        _, gradient = loss(self.weights)
+        return loss.counts, loss.counts + gradient
+
+    def train(self, trainer: FullBatchTrainer) -> None:
+        """Train on from the weights there are."""
+        run = trainer.here().begin(self)
+        while run.running:
+            run.step()
+        self.weights = run.weights.copy()
+        arcs = ARCS + len(self.automaton.arc_label)
+        self.work += float(run.evaluations * self.tokens * arcs)
+
+    def loss(self, trainer: FullBatchTrainer) -> float:
+        """Train on from the weights there are.
+
+        RETURNS (float): the loss of the documents held back, without the prior.
+        """
+        self.train(trainer)
+        return trainer.here().risk(self, self._held_back)
+
+
+def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
+    """Let training begin at what folds have learnt of the corpus, by which settings were chosen: the mean of
+    their weights, 0 where a fold does not know a feature.
+
+    Only where the optimum is the same: L-BFGS, and every token of the corpus known.
+    """
+    known = all(document.complete for document in learner.corpus.documents)
+    if not (folds and known and type(learner.trainer) is LBFGSTrainer):
+        return
+    found = [_weights_in(learner, fold.model, fold.model.weights) for fold in folds]
+    set_weights(learner.model, np.mean(found, axis=0))
+
+
+def _weights_in(learner: Learner, other: Learner, weights: Vector) -> Vector:
+    """The weights of another model for the features of this one, 0 for those that it has not."""
+    places = learner.structure.found_in(other.structure)
+    found: Vector = np.append(weights, 0.0)[places]  # place -1 is the last
+    return found

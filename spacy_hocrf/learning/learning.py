@@ -1,0 +1,400 @@
+"""How a component learns: its model grows with its corpus, and its trainer runs on all of it.
+
+Nothing is kept of examples that turn out to be unusable.
+"""
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model
+
+from spacy_hocrf.annotation.documents import Document
+from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.engine.tying import Tied
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.learning.choice import Choice
+from spacy_hocrf.learning.constrained_learning import ConstrainedModel, check_documents
+from spacy_hocrf.learning.corpus import Corpus, Memory
+from spacy_hocrf.learning.doubtful import check_features
+from spacy_hocrf.learning.scores import looking_at
+from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
+from spacy_hocrf.learning.survey import joins
+from spacy_hocrf.model.architectures import model_of, set_weights
+from spacy_hocrf.model.structure import Settings, Structure
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.saving.persistence import LearntModel
+from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.stages import RefitTrainer
+from spacy_hocrf.training.stored import store_of
+from spacy_hocrf.types import Potentials
+from spacy_hocrf.warnings import Warnings
+
+__all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
+
+GROWTH = 4
+"""The model grows by new documents that are one in so many, if an update brings none, or before a run."""
+
+
+def begin_run(learner: "Learner") -> Run:
+    """Begin the trainer's own run."""
+    return learner.trainer.begin(learner)
+
+
+BeginRun = Callable[["Learner"], Run]
+"""Begins the training of a learner's model on its corpus as they are."""
+
+Choose = Callable[["Learner"], Choice]
+"""Chooses the settings that are "auto"."""
+
+
+class Learner(ConstrainedModel):
+    """What a component has learnt, and how it learns more.
+
+    model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
+    target (Target): what is predicted.
+    trainer (Trainer): how it is learnt.
+    labels (Iterable[str]): the labels so far.
+    memory (Optional[Memory]): what the corpus remembers besides features and annotation.
+    begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
+    constraints (Optional[Constraints]): what training may keep, and where texts have their own.
+
+    choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
+    trainer (Trainer): with the sigma that was chosen.
+    steps (int): that the trainer has taken.
+    """
+
+    def __init__(
+        self,
+        model: Model[list[Doc], Potentials],
+        target: Target,
+        trainer: Trainer,
+        labels: Iterable[str] = (),
+        memory: Memory | None = None,
+        begin_run: "BeginRun" = begin_run,
+        constraints: Constraints | None = None,
+    ) -> None:
+        super().__init__(model, labels, constraints)
+        self.gold = Gold(target, self.constraints_key)
+        self.choice: Choice | None = None
+        self.folds: Sequence[Any] = ()
+        self._named_trainer = self.trainer = trainer
+        settings = self.structure.settings
+        blanks = settings.encoding == "segments" or self.constrained
+        kept: dict[str, Any] = {"memory": memory, "store": store_of(trainer), "blanks": blanks}
+        self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
+        self.steps = 0
+        self._memory = memory
+        self._begin_run = begin_run
+        self._shown = 0  # examples of updates, as the corpus has met them
+        self.seen = 0  # and as a trainer has
+        self._waiting: list[Document] = []
+        # those of the last growth, until the objective could be had with them
+        self._newest: Sequence[Document] = ()
+        self._run: Run | None = None
+        self._changed = False  # since the run was made
+
+    def untrained(self, labels: Iterable[str] = (), settings: Settings | None = None) -> "Learner":
+        """One that knows nothing but labels; its model is its own.
+
+        settings (Optional[Settings]): of the model; None for the same.
+        """
+        model = model_of(self.structure.settings if settings is None else settings)
+        known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
+        return Learner(model, self.gold.target, *known)
+
+    @property
+    def documents(self) -> int:
+        """How many documents the model was trained on, those of the loaded model included."""
+        return max(len(self.corpus), self._loaded_documents)
+
+    @property
+    def dense_weights(self) -> NDArray[np.float32]:
+        """The weights of dense scores, float32 [H]."""
+        structure = self.structure
+        weights: NDArray[np.float32] = np.asarray(self.model.get_param("W"))
+        return weights[structure.size - structure.n_dense :]
+
+    @property
+    def adapts(self) -> bool:
+        """Does training change a loaded model a little, rather than learn from this corpus alone?"""
+        return self.trainer.adapts(self)
+
+    @property
+    def auto(self) -> bool:
+        """Is a setting "auto", or are label patterns to be selected?"""
+        return self.structure.settings.auto or bool(self._named_trainer.choices)
+
+    def set_trainer(self, trainer: Trainer) -> None:
+        """Go on with other settings, from the weights there are."""
+        self._named_trainer = trainer
+        self._settle(self.choice)
+        self._changed = True
+
+    def show(self, number: int) -> bool:
+        """Note examples that the trainer is about to be shown; it may leave them to its next stage.
+
+        RETURNS (bool): whether that begins now.
+        """
+        size, before = len(self.corpus), self.trainer
+        self.trainer = before.after(self.seen / size if size else float("inf"))
+        self.seen += number
+        self._changed = self._changed or self.trainer is not before
+        return self.trainer is not before
+
+    def _settle(self, choice: Choice | None) -> None:
+        """Take settings that were chosen."""
+        self.choice, self.trainer = choice, self._named_trainer
+        if choice is not None:
+            self.trainer = self.trainer.with_sigma(choice.sigma)
+
+    def begin(
+        self,
+        examples: Iterable[Example],
+        labels: Sequence[str] | None,
+        choose: "Choose | None" = None,
+    ) -> int:
+        """Learn labels, features and patterns of a first corpus; the weights start at 0.
+
+        examples (Iterable[Example]): the corpus; read once, and not kept.
+        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of
+            the corpus.
+        choose (Optional[Callable[[Learner], Choice]]): chooses the settings that are "auto", of a
+            learner that knows its corpus and has no features yet.
+        RETURNS (int): number of examples without any annotation.
+        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
+            H051 for a template that reads the answer, H080 without a complete annotation where the
+            trainer needs one, H182 for a span group that no document has, if no update can bring it.
+        """
+        difference = self.corpus.compare(self._look_into(examples), initial=True)
+        if not difference.read:
+            raise ValueError(Errors.H049)
+        found = {label for document in difference.documents.values() for label in document.labels}
+        self.labels = list(
+            dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
+        )
+        if not self.labels:
+            raise ValueError(
+                Errors.H050.format(found=difference.read, place=self.gold.target.place)
+            )
+        documents = difference.documents.values()
+        self._check_labels(document.annotation for document in documents)
+        if self.trainer.complete_only and not any(document.complete for document in documents):
+            raise ValueError(Errors.H080.format(found=len(documents)))
+        self._warn_of_partial(documents)
+        # Where something is unknown everywhere, there may be unlabelled text.
+        self._survey.has_outside = any(d.annotation.has_outside for d in documents) or not any(
+            d.complete for d in documents
+        )
+        added = self.corpus.add(difference)
+        if choose is not None and self.auto:
+            self._join_neighbours(added)
+            self._survey.note((document.annotation for document in added), self.structure.settings)
+            choice = choose(self)
+            self._settle(choice)
+            self.take(choice.order, choice.patterns)
+        self._grow(added)
+        check_documents(self, self.corpus, added)
+        if self.trainer.batchwise:
+            self.watch = check_features(self.structure, self.corpus, self.watch)
+        return difference.read - difference.empty - difference.usable
+
+    def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
+        """The same examples, after templates and dense scores have seen what there is for the tokens of
+        the first one.
+        """
+        known = False
+        for example in examples:
+            if not known and len(example.predicted):
+                settings = looking_at(self.structure.settings, example.predicted)
+                self._set(settings)
+                self.corpus.set_readers(settings.templates, settings.dense)
+                known = True
+            yield example
+
+    def add(self, examples: Sequence[Example]) -> int:
+        """Take in the examples of an update.
+
+        RETURNS (int): how many of them are in the corpus, that is, have some annotation.
+        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was
+            none; nothing is taken in then. H182 once as many examples as the corpus has have been
+            shown, if no document has a span group that a template reads.
+        """
+        difference = self.corpus.compare(examples)
+        self._check_labels(document.annotation for document in difference.documents.values())
+        self._waiting += self.corpus.add(difference)
+        many = GROWTH * len(self._waiting) >= len(self.corpus)
+        if self._waiting and (many or not difference.documents or self._changed):
+            self._newest = self._waiting
+            self._warn_of_partial(self._waiting)
+            self._grow(self._newest)
+            check_documents(self, self.corpus, self._newest)
+        before, self._shown = self._shown, self._shown + difference.read
+        if before < len(self.corpus) <= self._shown:
+            self.watch = check_features(self.structure, self.corpus, self.watch)
+        return difference.usable
+
+    def without(self, documents: Iterable[Document], settings: Settings | None = None) -> "Learner":
+        """One that has never seen some documents of the corpus; untrained, but with the same labels
+        and limits.
+
+        settings (Optional[Settings]): of its model; None for the same.
+        RAISES (ValueError): H080 if none is left that teaches anything.
+        """
+        return self._with(self.corpus.without(documents), settings or self.structure.settings)
+
+    def seeing(self, documents: Iterable[Document], **settings: Any) -> "Learner":
+        """One that has seen some documents of the corpus alone; untrained, but with the same labels
+        and limits.
+
+        settings (Any): of its model, where they are others.
+        RAISES (ValueError): H080 if they teach nothing.
+        """
+        own = self.structure.settings
+        return self._with(self.corpus.only(documents), replace(own, **settings))
+
+    def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
+        """An untrained one of this part of the corpus; heads that stay as they are it has."""
+        other = self.untrained(self.labels, settings)
+        other.choice, other.trainer = self.choice, self.trainer
+        other._survey = self._survey.copy()
+        other.corpus = corpus
+        if not other._teaches:
+            raise ValueError(Errors.H080.format(found=len(other.corpus)))
+        other._grow(other.corpus.documents)
+        if isinstance(self.trainer, RefitTrainer) and self.trainer.keeps_heads:
+            weights = other.weights
+            weights[other.heads] = self.weights[self.heads]
+            set_weights(other.model, weights)
+        return other
+
+    def restore(self, model: LearntModel) -> None:
+        """Start from a loaded model, with its choice of settings, its extra "choice"."""
+        super().restore(model)
+        self._settle(model.extra.get("choice"))
+
+    # What a trainer may use, besides
+
+    @property
+    def corpus_size(self) -> int:
+        """Documents of the corpus, copies included."""
+        return len(self.corpus)
+
+    def shards(self, *, complete_only: bool = False, weighted: bool = False) -> list[CorpusShard]:
+        """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""
+        return self.shards_of(self.corpus, complete_only=complete_only, weighted=weighted)
+
+    def tied(self, threads: int) -> Tied:
+        """The corpus with one weight for features that it does not tell apart."""
+        return tied_shards(self.structure, self.shards(weighted=True), threads)
+
+    def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
+        """The same of other documents."""
+        return make_shards(self.structure, corpus, self.rules, **settings)
+
+    # Training
+
+    def objective(self) -> Loss:
+        """The training objective of the corpus as it is now: call it with float64 weights [F].
+
+        RAISES (ValueError): H042 before there are features, H081 if the trainer has none.
+        """
+        if not self.structure.ready:
+            raise ValueError(Errors.H042)
+        return self.trainer.objective(self)
+
+    def penalty(self) -> tuple[float, NDArray[np.float64]]:
+        """What a batch-wise trainer adds to the loss of all documents that the model has learnt
+        from, and its gradient, float64 [F].
+        """
+        return self.trainer.penalty(self)
+
+    @property
+    def run(self) -> Run | None:
+        """The training on the corpus as it is now; None while there is nothing to learn from, or
+        with a batch-wise trainer.
+        """
+        if self._changed and self._teaches and not self.trainer.batchwise:
+            self.rest()  # those who worked for the run before
+            self._run = self._begin_run(self)
+            self._changed = False
+        return self._run
+
+    def rest(self) -> None:
+        """Give back memory that the next step takes again, before other models are trained."""
+        getattr(self._run, "rest", lambda: None)()  # not every trainer's run has it
+
+    def loss(self) -> float:
+        """The objective of the corpus at the model's weights; 0 with nothing to learn from.
+
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that
+            came with it are taken out again.
+        """
+        try:
+            run = self.run
+            loss = 0.0 if run is None else run.loss
+        except ValueError:
+            self.corpus.discard(self._newest)
+            self._changed = True
+            raise
+        self._newest = ()
+        return loss
+
+    def step(self) -> None:
+        """Let the trainer take its step; the model has the last accepted weights, also after an
+        interruption.
+        """
+        run = self.run
+        assert run is not None
+        self.steps += 1
+        try:
+            run.step()
+        except BaseException:
+            # the optimiser may have been left half-way: begin another from here
+            self._changed = True
+            raise
+        finally:
+            set_weights(self.model, run.weights)
+
+    @property
+    def _teaches(self) -> bool:
+        """Is there something to learn from?"""
+        only = self.trainer.complete_only
+        return any(document.complete or not only for document in self.corpus.documents)
+
+    # Growing
+
+    def _grow(self, documents: Sequence[Document]) -> None:
+        """Extend the model by what new documents show."""
+        self._join_neighbours(documents)
+        self.extend(
+            lambda: (document.annotation for document in documents), self.corpus.batches(documents)
+        )
+        self._waiting = []
+
+    def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
+        self._changed = True
+        super()._become(structure, features)
+
+    def _warn_of_partial(self, documents: Iterable[Document]) -> None:
+        only = self.trainer.complete_only
+        partial = sum(not document.complete for document in documents) if only else 0
+        if partial:
+            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
+
+    def _join_neighbours(self, documents: Sequence[Document]) -> None:
+        settings = self.structure.settings
+        if not joins(settings):
+            return
+        touching = sum(document.annotation.repeats for document in documents)
+        if touching:
+            reason = "encoding = 'io'" if settings.encoding == "io" else "repeats = false"
+            warnings.warn(Warnings.W001.format(found=touching, reason=reason), stacklevel=2)
+        for document in documents if touching else ():
+            document.annotation = self.as_modelled(document.annotation)

@@ -1,0 +1,122 @@
+"""The loss of one batch at given log potentials: what a trainer lowers that learns batch by batch.
+
+    loss = log Z − log Z(observed),    its derivative by a log potential: E[count] − E[count | observed]
+
+Z sums over all allowed segmentations, Z(observed) over those that agree with the annotation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from itertools import compress
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+from spacy.training import Example
+from thinc.api import Model, set_dropout_rate
+
+from spacy_hocrf.annotation.annotation import Annotation
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forward_backward import expectations
+from spacy_hocrf.engine.zeros import Observed
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.learning.constrained_learning import check_constraints, observed_in
+from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.types import Expectations, Potentials
+
+__all__ = ["add_gradient_into", "loss_of", "negative_log_likelihood"]
+
+
+def loss_of(
+    learner: Learner, examples: Sequence[Example], potentials: Potentials
+) -> tuple[float, Expectations]:
+    """Loss of a batch, and its derivative.
+
+    potentials (Potentials): of the examples' Docs.
+    RETURNS (tuple[float, Expectations]): nats, and expected minus observed counts.
+    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation, H222 if none
+        of them keeps the constraints that training keeps, H243 if its own contradict its annotation.
+    """
+    annotations = [learner.as_modelled(learner.gold.annotation(example)) for example in examples]
+    free, rules = potentials.allowed, learner.rules
+    if rules is None:
+        offsets = potentials.offsets
+        observed = observed_in(learner.structure, None, free, offsets, annotations)
+    else:
+        tokens = TokenBatch([example.predicted for example in examples])
+        for bad in np.flatnonzero(~rules.fits(tokens, free, annotations)).tolist():
+            text = repr(beginning(examples[bad].predicted))
+            raise ValueError(ConstraintErrors.H222.format(text=text))
+        observed = rules.observed(tokens, free, annotations)
+        potentials = replace(potentials, allowed=rules.kept(tokens, free))
+    losses, difference = negative_log_likelihood(potentials, observed, learner.automaton)
+    for bad in np.flatnonzero(np.isinf(losses)).tolist():
+        text, key = beginning(examples[bad].predicted), learner.constraints_key
+        if key is not None and annotations[bad].constraints:
+            check_constraints(learner.structure, [text], [annotations[bad]], key)
+        raise ValueError(Errors.H007.format(text=repr(text)))
+    return float(losses.sum()), difference
+
+
+def add_gradient_into(
+    model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example], drop: float
+) -> float:
+    """Add the gradient of one batch, with its share of the prior, to what the model has so far. Examples
+    that break constraints which training keeps are left out.
+
+    drop (float): dropout rate of the encoder, if the model has one.
+    RETURNS (float): loss, in nats.
+    RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
+    """
+    annotations = [learner.gold.annotation(example) for example in examples]
+    learner.admit(annotations)
+    set_dropout_rate(model, drop)
+    examples = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
+    if not examples:
+        return 0.0
+    potentials, backprop = model.begin_update([example.predicted for example in examples])
+    loss, d_potentials = loss_of(learner, examples, potentials)
+    backprop(d_potentials)
+    penalty, gradient = learner.penalty()
+    share = len(examples) / max(1, learner.documents)
+    step: Any = (share * gradient).astype(np.float32)
+    model.inc_grad("W", step)
+    return loss + share * penalty
+
+
+def _fitting(
+    learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
+) -> Sequence[Example]:
+    """Those that keep the constraints that training keeps."""
+    if learner.rules is None:
+        return examples
+    tokens = TokenBatch([example.predicted for example in examples])
+    fits = learner.rules.fits(tokens, learner.structure.allowed(tokens), annotations).tolist()
+    return list(compress(examples, fits))
+
+
+def negative_log_likelihood(
+    potentials: Potentials, observed: Observed, automaton: Automaton
+) -> tuple[NDArray[np.float64], Expectations]:
+    """Minus the log probability of what is known of each sequence.
+
+    observed (Observed): what agrees with it.
+    RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and
+        expected minus observed counts, which mean nothing there.
+    """
+    free = expectations(potentials, automaton)
+    known = observed.expectations(potentials, automaton)
+    with np.errstate(invalid="ignore"):  # inf - inf
+        difference: dict[str, Any] = {
+            field.name: _minus(getattr(free, field.name), getattr(known, field.name))
+            for field in fields(Expectations)
+        }
+    losses = np.where(np.isneginf(known.log_partition), np.inf, difference["log_partition"])
+    return losses, Expectations(**difference)
+
+
+def _minus(one: Any, other: Any) -> Any:
+    return None if one is None or other is None else one - other

@@ -1,0 +1,183 @@
+"""Prices of rules that are learnt: what a reading pays for each rule that it breaks.
+
+With w the prices, b_r(y) = 1 where a reading y breaks rule r and else 0, and p the model without these
+rules, the likelihood of a text is that of p(y) exp(-w · b(y)) / Σ p(y') exp(-w · b(y')). Its derivative is
+
+    d/dw_r -log p_w(y) = E_w[b_r] - b_r(y) turned round: b_r(y) - E_w[b_r]
+
+so that a price rises as long as the model breaks its rule more often than the annotation does. A model knows
+the texts that it was trained on nearly by heart; the texts here are held back from the models that read
+them, those which settings were chosen with. All that is needed of a text are the probabilities of the sets of
+rules that it may break together (engine/ruled.py), which are found once; so the sum over all texts, with a
+Gaussian prior, takes no time, and L-BFGS finds its least value among prices that are not below 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from spacy.util import logger
+
+from spacy_hocrf.answers.decoders import ExpectedF
+from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.lbfgs import LBFGS
+from spacy_hocrf.engine.ruled import Ruled, broken_sets
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.learning.cost import held_out_models
+from spacy_hocrf.learning.encoder import known_rows
+from spacy_hocrf.learning.heldout import HELD_BACK, held_back
+from spacy_hocrf.model.structure import BATCH_TOKENS
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.risks import starts_for
+from spacy_hocrf.rules.templates import DEAREST
+from spacy_hocrf.saving.persistence import Section
+from spacy_hocrf.saving.schema import listing, record, text
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from spacy_hocrf.annotation.documents import Document
+    from spacy_hocrf.learning.learning import Learner
+    from spacy_hocrf.rules.constraints import Constraints
+
+__all__ = ["TextSets", "checked_prices", "learn_prices", "least_cost", "prices_section"]
+
+SIGMA = 1.0
+"""Standard deviation of the prices' Gaussian prior, nats."""
+TOLERANCE = 1e-3
+"""Probabilities of sets of broken rules are wrong by no more."""
+ROUNDS = 50
+SAVED = record({"rules": listing(text)})
+
+
+class TextSets(NamedTuple):
+    """What the readings of one text may break, and what its annotation does."""
+
+    broken: NDArray[np.bool_]  # [m, n] sets of rules
+    probability: NDArray[np.float64]  # [m] of the readings that break just these, without prices
+    annotated: NDArray[np.bool_]  # [n] does the annotation break each rule?
+
+
+def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[str, float]:
+    """The prices of all rules that have one to be learnt, by their names.
+
+    learner (Learner): knows its corpus; it is left as it is. name (str): of the component, for the log.
+    RETURNS (dict[str, float]): nats; {} if there are too few completely annotated documents.
+    """
+    texts, rules = list[TextSets](), None
+    lost = 0
+    for model, documents in held_out_models(learner, held_back(learner.corpus, HELD_BACK)):
+        assert model.structure.index is not None
+        carried = frozenset(model.structure.index.carried)
+        rules = CompiledRules(constraints, model.scheme, model.plain, carried)
+        for sets in _sets_of(model, rules, documents):
+            if sets is None:
+                lost += 1
+            else:
+                texts.append(sets)
+    if rules is None:
+        logger.info("%s: rules have no prices: too few texts are annotated completely", name)
+        return {}
+    prices = least_cost(texts, SIGMA)
+    names = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
+    summary = "; ".join(f"{each}: {price:.2f}" for each, price in zip(names, prices) if price)
+    logger.info(
+        "%s: prices learnt from %d texts that the model had not seen (%d left out): %s",
+        name,
+        len(texts),
+        lost,
+        summary or "all 0",
+    )
+    return dict(zip(names, prices.tolist()))
+
+
+def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
+    """The prices of the smallest sum of -log p_w(annotation) + w · w / (2 sigma²), none below 0; float64
+    [n].
+
+    texts (Sequence[TextSets]): at least one, of the same n rules.
+    """
+    n = len(texts[0].annotated)
+    free, prices = np.ones(n, dtype=bool), np.zeros(n)
+    for _ in range(ROUNDS):
+        optimiser = LBFGS(prices[free])
+        while optimiser.status == "running":
+            prices[free] = optimiser.x
+            value, gradient = _objective(texts, prices, sigma)
+            optimiser.tell(value, gradient[free])
+        prices[free] = optimiser.best_x
+        below = prices < 0
+        if below.any():
+            free &= ~below
+            prices[below] = 0.0
+            continue
+        wanted = ~free & (_objective(texts, prices, sigma)[1] < -1e-6)
+        if not wanted.any():
+            break
+        free |= wanted
+    return np.maximum(prices, 0.0)
+
+
+def prices_section(prices: Mapping[str, float]) -> Section:
+    """What is saved of learnt prices."""
+    values = np.array(list(prices.values()), dtype=np.float64)
+    return Section({"rules": list(prices)}, {"prices": values})
+
+
+def checked_prices(section: Section) -> dict[str, float]:
+    """Prices that were saved. RAISES (ValueError): H039 or H134 for what are none."""
+    SAVED(section.header, "extra.rules.header")
+    names, prices = section.header["rules"], section.arrays.get("prices", np.zeros(0))
+    right = prices.shape == (len(names),) and set(section.arrays) == {"prices"}
+    if not right or not ((prices >= 0) & (prices <= DEAREST)).all():
+        raise ValueError(Errors.H039.format(name="rules.prices"))
+    return dict(zip(names, prices.tolist()))
+
+
+def _objective(
+    texts: Sequence[TextSets], prices: NDArray[np.float64], sigma: float
+) -> tuple[float, NDArray[np.float64]]:
+    """Value and gradient."""
+    value = float(prices @ prices) / (2 * sigma**2)
+    gradient = prices / sigma**2
+    for broken, probability, annotated in texts:
+        paid = probability * np.exp(-(broken @ prices))
+        total = paid.sum()
+        value += float(np.log(total) + annotated @ prices)
+        gradient += annotated - (paid / total) @ broken
+    return value, gradient
+
+
+def _sets_of(
+    model: Learner, rules: CompiledRules, documents: Sequence[Document]
+) -> Iterator[TextSets | None]:
+    """Of each text that a model has not seen; None where its annotation breaks a rule that must be kept, or
+    too many readings have to be looked at.
+    """
+    exact, weights = ExpectedF(), model.snapshot().placed
+    some = rules.learnable
+    for first, last in stretches(map(len, documents), BATCH_TOKENS):
+        batch = documents[first:last]
+        tokens = model.corpus.batch(batch)
+        encoded = known_rows(model.structure.settings.encoder, batch)
+        allowed = model.structure.allowed(tokens).copy()
+        if rules.edged:
+            rules.at_edges(allowed, tokens.blank, tokens.offsets)
+        compiled = model.structure.compile(model.structure.observe(tokens, encoded), allowed)
+        potentials = compiled.potentials(weights)
+        starts = starts_for(rules.rules, len(tokens))
+        known = potentials, rules.automaton
+        found = exact.candidates(*known, rules.scheme, 1.0, starts=starts)
+        risks = np.ones((len(batch), len(rules.rules)))
+        ruled = Ruled(*known, rules.tables, starts, found.log_partition, risks, TOLERANCE)
+        with exact.pool.lend(rules.automaton) as buffers:
+            for i, document in enumerate(batch):
+                spans = sorted(model.as_modelled(document.annotation).spans)
+                wrong = rules.broken_of(spans, len(document))
+                sets = broken_sets(ruled, i, buffers=buffers)
+                if sets is None or (wrong & np.append(rules.hard, True)).any():
+                    yield None
+                else:
+                    yield TextSets(sets.broken[:, some], sets.probability, wrong[:-1][some])

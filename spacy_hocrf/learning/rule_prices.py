@@ -1,0 +1,71 @@
+"""The prices of a component's rules, as far as they are learnt.
+
+Every component has them from the start; how they are learnt is in prices.py, which is imported when they are.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from spacy_hocrf.learning.reader import FIRST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from spacy_hocrf.learning.corpus import Corpus
+    from spacy_hocrf.learning.learning import Learner
+    from spacy_hocrf.model.scheme import LabelScheme
+    from spacy_hocrf.rules.constraints import Constraints
+    from spacy_hocrf.saving.persistence import Section
+    from spacy_hocrf.training.base import Run
+
+__all__ = ["RulePrices"]
+
+
+class RulePrices:
+    """Prices that are learnt, by the names of their rules; a keeper.
+
+    constraints (Callable[[], Constraints]): the rules. name (str): of the component, for the log.
+    """
+
+    setting = "[components.*.constraints.rules]"
+
+    def __init__(self, constraints: Callable[[], Constraints], name: str) -> None:
+        self._constraints = constraints
+        self.learnt: Mapping[str, float] = {}
+        self._name = name
+        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
+
+    def learn(self, learner: Learner, run: Run) -> None:
+        """Learn the prices after a step, if there are any to be learnt: once for a corpus, as the decoder's
+        cost. A loaded model that adapts to a small corpus keeps its own.
+        """
+        constraints = self._constraints()
+        if not constraints.learnt or learner.adapts:
+            return
+        corpus = learner.corpus, len(learner.corpus)
+        due = learner.steps >= FIRST or not run.running
+        if due and self._learnt_from != corpus:
+            from spacy_hocrf.learning.prices import learn_prices
+
+            self.learnt = learn_prices(learner, constraints, self._name)
+            self._learnt_from = corpus
+
+    def saved(self) -> Section | None:
+        """None if nothing was learnt."""
+        if not self.learnt:
+            return None
+        from spacy_hocrf.learning.prices import prices_section
+
+        return prices_section(self.learnt)
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float] | None:
+        """The prices. RAISES (ValueError): H039 or H134 for what are none."""
+        from spacy_hocrf.learning.prices import checked_prices
+
+        return None if section is None else checked_prices(section)
+
+    def adopt(self, value: Any) -> None:
+        """Use these prices; None for none."""
+        self.learnt = value or {}
+        self._learnt_from = None

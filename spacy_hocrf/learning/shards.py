@@ -1,0 +1,233 @@
+"""The corpus as the engine's objectives take it: documents whose features are extracted once, scored
+together, with their annotation.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.annotation import known_segments
+from spacy_hocrf.annotation.documents import Document
+from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.reduction import LEAST_PARTS
+from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
+from spacy_hocrf.engine.threads import Threads
+from spacy_hocrf.engine.tying import Tied
+from spacy_hocrf.learning.constrained_learning import (
+    TrainingRules,
+    allowed_in,
+    fitting,
+    observed_in,
+)
+from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.encoder import known_rows
+from spacy_hocrf.model.compiled_shard import CompiledShard
+from spacy_hocrf.model.histories import as_segments
+from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.model.tying import inseparable, tie
+from spacy_hocrf.types import Expectations, Observations, Potentials, Scratch, Segments
+
+__all__ = ["CorpusShard", "make_shards", "tied_shards"]
+
+SHARD_TOKENS = 4_000
+"""Tokens scored together; part of what fixes the last bit of the objective."""
+COUNTED = SHARD_TOKENS // SIDE_BY_SIDE
+"""Tokens of a document that are counted, unless it is cut: so many go side by side through the lanes of the
+kernels, which would be empty else.
+"""
+
+MOST_TIED = 500_000
+"""Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
+texts there are, the fewer features go together."""
+ENOUGH = 0.85
+"""Of all features, so many at most must have a weight of their own: else the second arrangement takes as much
+memory as fewer weights save.
+"""
+
+
+class CorpusShard:
+    """Some documents of the corpus, which are compiled when they are asked for; either all are completely
+    annotated or none is.
+
+    copies (int): how often each of them counts.
+    rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
+    """
+
+    def __init__(
+        self,
+        structure: Structure,
+        corpus: Corpus,
+        documents: Sequence[Document],
+        copies: int = 1,
+        rules: TrainingRules | None = None,
+    ) -> None:
+        self.copies = copies
+        self._rules = rules
+        self._structure = structure
+        self._corpus = corpus
+        self._documents = documents
+        self._compiled: CompiledShard | None = None
+        # what is observed and allowed, until it is compiled
+        self._observed: tuple[Observations, NDArray[np.uint8]] | None = None
+
+    @property
+    def compiled(self) -> CompiledShard:
+        """Its arrays, kept until it rests."""
+        if self._compiled is None:
+            self._compiled = self._compile()
+        return self._compiled
+
+    @property
+    def tokens(self) -> int:
+        """How many there are."""
+        return sum(map(len, self._documents))
+
+    def observe(self) -> Observations:
+        """What is observed of its tokens, kept until it is compiled."""
+        if self._observed is None:
+            tokens, structure = self._corpus.batch(self._documents), self._structure
+            rows = known_rows(structure.settings.encoder, self._documents)
+            allowed = allowed_in(structure, self._rules, tokens)
+            self._observed = structure.observe(tokens, rows), allowed
+        return self._observed[0]
+
+    def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
+        """The same with another arrangement of the features; it takes what was observed."""
+        structure = replace(self._structure, compiled=compiled)
+        other = CorpusShard(structure, self._corpus, self._documents, self.copies, self._rules)
+        other._observed, self._observed = self._observed, None
+        return other
+
+    def _compile(self) -> CompiledShard:
+        structure, documents = self._structure, self._documents
+        assert structure.scheme is not None
+        self.observe()
+        assert self._observed is not None
+        (observations, allowed), self._observed = self._observed, None
+        batch = structure.compile(observations, allowed)
+        annotations = [document.annotation for document in documents]
+        observed, gold = None, None
+        if all(document.complete for document in documents):
+            gold = as_segments([known_segments(structure.scheme, each) for each in annotations])
+        else:
+            observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
+        texts = [document.text for document in documents]
+        return CompiledShard(batch, observed, gold, structure.trie, self.copies, texts)
+
+    def rest(self) -> None:
+        """Give back what the next use can make again."""
+        self._compiled = None
+
+    def only(self, sequence: int) -> CompiledShard:
+        """One document as a shard of its own."""
+        return self.compiled.only(sequence)
+
+    @property
+    def observed(self) -> Any:
+        """What agrees with incomplete annotation, see `engine.zeros`; None if all is complete."""
+        return self.compiled.observed
+
+    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
+        """Log potentials of all documents."""
+        return self.compiled.potentials(weights, scratch)
+
+    def gold(self) -> Segments | None:
+        """The annotation if it is complete."""
+        return self.compiled.gold()
+
+    def add_gold_into(self, counts: Placed) -> None:
+        """Add how often each feature fires in the complete annotation, copies included."""
+        self.compiled.add_gold_into(counts)
+
+    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
+        """Add scale times how often each feature fires in a segmentation of all documents."""
+        self.compiled.add_segments_into(segments, scale, counts)
+
+    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
+        """Add scale times the expected count of every feature."""
+        self.compiled.add_counts_into(expected, scale, counts)
+
+    def describe(self, sequence: int) -> str:
+        """The beginning of a document's text."""
+        return self.compiled.describe(sequence)
+
+
+def make_shards(
+    structure: Structure,
+    corpus: Corpus,
+    rules: TrainingRules | None = None,
+    *,
+    complete_only: bool = False,
+    weighted: bool = False,
+) -> list[CorpusShard]:
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those without
+    constraints of their own, long documents after short ones.
+
+    rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
+    complete_only (bool): leave out the others.
+    weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
+        is in few of them; else all are there, and every shard counts once.
+
+    Documents of nearly the same length are best treated side by side. A corpus that needs several
+    shards gets a multiple of LEAST_PARTS, which go into parts of one size.
+    """
+    everything = [
+        (_kind(document), copies, document)
+        for document in fitting(structure, rules, corpus, corpus.documents)
+        if document.complete or not complete_only
+        for copies in (_powers(document.copies) if weighted else [1] * document.copies)
+    ]
+    everything.sort(key=lambda each: (*each[:2], len(each[2])))
+    shards: list[CorpusShard] = []
+    for (_, copies), group in groupby(everything, key=lambda each: each[:2]):
+        chosen = [document for _, _, document in group]
+        sizes = [_counted(document) for document in chosen]
+        shards += [
+            CorpusShard(structure, corpus, chosen[first:last], copies, rules)
+            for first, last in stretches(sizes, _shard_size(sum(sizes)))
+        ]
+    return shards
+
+
+def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: int) -> Tied:
+    """Shards with one weight for features that they do not tell apart, if that saves enough weights.
+
+    structure (Structure): of the shards, which have not been compiled.
+    """
+    index, compiled = structure.index, structure.compiled
+    assert index is not None and compiled is not None
+    if sum(shard.tokens for shard in shards) <= MOST_TIED:
+        observed = Threads(threads).map(CorpusShard.observe, shards)
+        found = inseparable(index, (each.tokens for each in observed))
+        arranged, group = tie(index, found, compiled.dense_weights)
+        if len(arranged.place) <= ENOUGH * len(index):
+            return Tied([shard.arranged(arranged) for shard in shards], arranged, group)
+    return Tied(shards, compiled, None)
+
+
+def _kind(document: Document) -> int:
+    """Documents of one kind are in shards together."""
+    return 0 if document.complete else 2 if document.constraints else 1
+
+
+def _powers(number: int) -> list[int]:
+    """The powers of two that add up to a number."""
+    return [1 << bit for bit in range(number.bit_length()) if number >> bit & 1]
+
+
+def _counted(document: Document) -> int:
+    """Its tokens, as far as they fill a shard."""
+    tokens = len(document)
+    return tokens if tokens >= LONG else min(tokens, COUNTED)
+
+
+def _shard_size(tokens: int) -> int:
+    """Tokens of each shard of a corpus."""
+    rounds = -(-tokens // (SHARD_TOKENS * LEAST_PARTS))
+    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * LEAST_PARTS))

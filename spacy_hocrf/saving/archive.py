@@ -1,0 +1,221 @@
+"""A header and named arrays as bytes or files, never a pickle.
+
+The header lists the arrays, which lie end to end, uncompressed, in an archive; so nothing larger
+than the file is ever made of it. A checksum over both tells a truncated or altered file from one
+that was written so. The archive's file is named by its checksum: saving puts a new archive beside
+the old one and replaces the header as a whole, both on disk before anything is deleted, so there is
+a loadable model at every moment, also after power loss.
+"""
+
+import hashlib
+import math
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import srsly
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.saving.schema import check_json, check_size, listing, record, text, whole
+
+__all__ = ["FORMAT", "MAGIC", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
+
+FORMAT = 5
+"""Version of the layout. Earlier ones were never released; 1 and 2 were zip archives."""
+
+HEADER = "cfg"
+MAGIC = b"spacy-hocrf\n"
+DTYPES = ("uint8", "uint16", "int32", "int64", "uint64", "float32", "float64")
+"""Types that an array may have; little-endian in the archive, whatever the machine."""
+ENTRY = record({"name": text, "dtype": text, "shape": listing(whole(0, 2**40))})
+
+
+@dataclass(frozen=True)
+class Payload:
+    """Header and arrays of a model."""
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def write_bytes(payload: Payload) -> bytes:
+    """A payload as one string of bytes."""
+    header, arrays = _encode(payload)
+    return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *arrays])
+
+
+def read_bytes(data: bytes) -> Payload:
+    """RAISES (ValueError): H052 for damaged data, H053 for another format, H134 or H136 for an
+    impossible or too large header.
+    """
+    begin = len(MAGIC) + 8
+    end = begin + int.from_bytes(data[len(MAGIC) : begin], "little")
+    if not data.startswith(MAGIC) or len(data) < end:
+        raise _damaged("these are not the bytes of a model")
+    return _decode(data[begin:end], memoryview(data)[end:])
+
+
+def write_files(payload: Payload, path: Path) -> None:
+    """A payload as files in a folder.
+
+    RAISES (OSError): as the system does; the folder then has the model that was there before, or,
+        if only its last entry could not be synced, this one.
+    """
+    header, arrays = _encode(payload)
+    name = _archive(srsly.json_loads(header)["checksum"])
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        _replace(path / name, arrays)
+        _replace(path / HEADER, [header])
+    except BaseException:
+        if _named_in(path) != name:
+            (path / name).unlink(missing_ok=True)
+        raise
+    for other in (*path.glob(_archive("*")), *path.glob("*.writing")):
+        if other.name != name:
+            other.unlink(missing_ok=True)
+
+
+def read_files(path: Path) -> Payload:
+    """RAISES (ValueError): H052 for missing or damaged files, H053 for another format, H134 or H136
+    for an impossible or too large header.
+    """
+    try:
+        check_size("bytes of the header", (path / HEADER).stat().st_size)
+        header = (path / HEADER).read_bytes()
+        arrays = (path / _archive(_read_header(header)[0]["checksum"])).read_bytes()
+    except OSError as error:
+        raise ValueError(
+            Errors.H052.format(reason=f"{error.strerror}: {error.filename}")
+        ) from error
+    return _decode(header, arrays)
+
+
+def _encode(payload: Payload) -> tuple[bytes, list[memoryview]]:
+    """The header, and the bytes of each array, not copied where the machine has them like that."""
+    table = [
+        {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
+        for name, array in payload.arrays.items()
+    ]
+    arrays = [
+        np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).ravel().view(np.uint8).data
+        for array in payload.arrays.values()
+    ]
+    body = srsly.json_dumps({**payload.header, "arrays": table})
+    return srsly.json_dumps({"checksum": _checksum(body, *arrays), "model": body}).encode(), arrays
+
+
+def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
+    outer, values = _read_header(header)
+    if outer["checksum"] != _checksum(outer.pop("model"), arrays):
+        raise _damaged("the checksum does not match, so a file was cut short or altered")
+    table = values.pop("arrays", None)
+    listing(ENTRY, "arrays")(table, "arrays")
+    return Payload(values, _arrays_of(table, arrays))
+
+
+def _arrays_of(table: list[dict[str, Any]], data: bytes | memoryview) -> dict[str, NDArray[Any]]:
+    """The arrays of the table, copied, which must have exactly the bytes that there are."""
+    view = memoryview(data)
+    arrays: dict[str, NDArray[Any]] = {}
+    at = 0
+    for entry in table:
+        name, shape = entry["name"], entry["shape"]
+        if entry["dtype"] not in DTYPES or len(shape) > 4 or name in arrays:
+            raise _damaged(f"'{name[:40]}' is no array of a model")
+        dtype = np.dtype(entry["dtype"])
+        end = at + dtype.itemsize * math.prod(shape)
+        if end > len(data):
+            raise _damaged(f"'{name[:40]}' is larger than its file")
+        values = np.frombuffer(view[at:end], dtype=dtype.newbyteorder("<"))
+        try:
+            arrays[name] = values.astype(dtype).reshape(shape)  # aligned, as kernels read them
+        except ValueError as error:  # an extent of 0 and others beyond what numpy can count
+            raise _damaged(f"'{name[:40]}' has the extents {shape}") from error
+        at = end
+    if at != len(data):
+        raise _damaged("there are more bytes than arrays")
+    return arrays
+
+
+def _read_header(header: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+    """Checksum and JSON of the model proper, and that JSON's values.
+
+    RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
+    """
+    check_json(header)
+    try:
+        outer = srsly.json_loads(header.decode())
+    except Exception as error:
+        raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
+    record({"checksum": text, "model": text})(outer, "")
+    values = _json(outer["model"])
+    version = values.get("format")
+    whole(0, 2**31)(version, "format")
+    if version != FORMAT:
+        raise ValueError(Errors.H053.format(found=version, known=FORMAT))
+    return outer, values
+
+
+def _json(body: str) -> dict[str, Any]:
+    try:
+        values = srsly.json_loads(body)
+    except Exception as error:
+        raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
+    if not isinstance(values, dict):
+        raise _damaged(f"'{HEADER}' is no object")
+    return values
+
+
+def _damaged(reason: str) -> ValueError:
+    return ValueError(Errors.H052.format(reason=reason))
+
+
+def _checksum(body: str, *arrays: bytes | memoryview) -> str:
+    digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
+    for each in arrays:
+        digest.update(each)
+    return digest.hexdigest()
+
+
+def _named_in(path: Path) -> str | None:
+    """File name of the arrays that belong to the header of a folder; None without a sound one."""
+    try:
+        return _archive(_read_header((path / HEADER).read_bytes())[0]["checksum"])
+    except (OSError, ValueError):
+        return None
+
+
+def _archive(checksum: str) -> str:
+    """Name of the file of the arrays."""
+    return f"arrays-{checksum[:16]}.bin"
+
+
+def _replace(path: Path, parts: Iterable[bytes | memoryview]) -> None:
+    """Write a file as a whole or not at all; it is on disk when this returns."""
+    temporary = path.with_name(f"{path.name}.writing")
+    try:
+        with temporary.open("wb") as file:
+            file.writelines(parts)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    _sync_folder(path.parent)
+
+
+def _sync_folder(path: Path) -> None:
+    """Let the names of a folder reach the disk; Windows has no such call and does it by itself."""
+    if os.name == "nt":
+        return
+    folder = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)

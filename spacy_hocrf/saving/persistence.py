@@ -1,0 +1,291 @@
+"""What a component has learnt, as a value, and that value as a JSON header and named arrays.
+
+A component saves `Learner.learnt()` and becomes what `read` returns; nothing in between changes a
+component, so that a file that is refused leaves it as it was. What other parts of a component have
+learnt (the weights of features of several documents, for instance) travels in sections of its own,
+which a `Keeper` writes and checks: this file does not know them.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+import srsly
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.features.saved import patterns_from
+from spacy_hocrf.features.segments import TransitionTemplate
+from spacy_hocrf.features.templates import Template
+from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
+from spacy_hocrf.model.structure import Settings
+from spacy_hocrf.saving.archive import FORMAT, Payload
+from spacy_hocrf.saving.schema import HEADER, check_size, flag
+
+__all__ = ["Keeper", "LearntModel", "Section", "described", "read", "to_payload"]
+
+ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that is limited
+    "observations": ("uint64", 2, "observations"),
+    "feature_offsets": ("int64", 1, "observations"),
+    "feature_template": ("int32", 1, "features"),
+    "feature_pattern": ("int32", 1, "features"),
+    "feature_count": ("int64", 1, "features"),
+    "weights": ("float32", 1, "features"),
+    "pattern_length": ("int32", 1, "label patterns"),
+    "pattern_label": ("int32", 1, "labels in all label patterns"),
+}
+EMPTY = np.zeros((), dtype=np.uint8)
+FIXED = ("order", "encoding", "outside", "repeats")
+MOST_UNSEEN = 16
+"""The order that a model without patterns of it may have, as one may that was chosen."""
+
+
+@dataclass(frozen=True)
+class LearntModel:
+    """All that a component has learnt; an untrained one has labels at most."""
+
+    labels: tuple[str, ...]
+    scheme: LabelScheme | None = None  # None, as the index, before `initialize`
+    index: FeatureIndex | None = None
+    # [F]
+    weights: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    # tokens of the longest training segment of each label
+    longest: Mapping[str, int] = field(default_factory=dict)
+    repeats: bool = False  # do neighbouring training segments share a label?
+    documents: int = 0  # that it was trained on
+    order: int = 1
+    # how often each source of `features.presence` said something in training
+    said: Mapping[str, int] = field(default_factory=dict)
+    # what each keeper made of its section, by the section's name
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Section(NamedTuple):
+    """What one part of a component saves beside the model."""
+
+    header: dict[str, Any]  # JSON
+    arrays: dict[str, NDArray[Any]]
+
+
+class Keeper(Protocol):
+    """A part of a component that has learnt something of its own."""
+
+    @property
+    def setting(self) -> str:
+        """The config block that the part is made by, for errors."""
+        ...
+
+    def saved(self) -> Section | None:
+        """What to save; None for nothing."""
+        ...
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> Any:
+        """What `adopt` takes, of what `saved` has once returned; changes nothing.
+
+        section (Optional[Section]): anything may be in it; None if the model has none.
+        RAISES (ValueError): with a code, for a section that was not saved by such a part.
+        """
+        ...
+
+    def adopt(self, value: Any) -> None:
+        """Become what was saved: a value of `checked`, None for an untrained component."""
+        ...
+
+
+def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Keeper]) -> Payload:
+    """A learnt model as a header and arrays.
+
+    keepers (Mapping[str, Keeper]): the other parts, by the names of their sections.
+    """
+    header: dict[str, Any] = {
+        "format": FORMAT,
+        "ready": model.index is not None,
+        "labels": list(model.labels),
+    }
+    if model.index is None or model.scheme is None:
+        return Payload(header, {})
+    scheme = model.scheme
+    header.update(
+        has_outside=scheme.outside >= 0,
+        repeats=not any(a == b and a != scheme.outside for a, b in scheme.forbidden),
+        limits=_limits_of(scheme),
+        settings=_described(settings),
+        learnt={
+            "longest": dict(model.longest),
+            "repeats": model.repeats,
+            "documents": model.documents,
+            "said": dict(model.said),
+        },
+    )
+    arrays: dict[str, NDArray[Any]] = {
+        **model.index.arrays(),
+        "weights": model.weights,
+    }
+    header["extra"] = {}
+    for name, keeper in keepers.items():
+        section = keeper.saved()
+        if section is not None:
+            header["extra"][name] = {"setting": keeper.setting, "header": section.header}
+            arrays.update({f"{name}.{key}": array for key, array in section.arrays.items()})
+    return Payload(header, arrays)
+
+
+def read(
+    payload: Payload, settings: Settings, keepers: Mapping[str, Keeper], name: str
+) -> LearntModel:
+    """A saved model, checked.
+
+    settings (Settings): those of the component that it is read for.
+    keepers (Mapping[str, Keeper]): the component's other parts, by the names of their sections.
+    name (str): of the component, for errors.
+    RAISES (ValueError): H039 for damaged data, H054 if the config has other settings, H135 for a
+        section that no part of the component keeps; whatever the keepers raise.
+    """
+    header, arrays = payload.header, payload.arrays
+    flag(header.get("ready"), "ready")
+    HEADER[header["ready"]](header, "")
+    labels = tuple(header["labels"])
+    check_labels(labels)
+    _check_names(payload)
+    if not header["ready"]:
+        return LearntModel(labels)
+    order = _order_of(payload) if settings.auto_order or settings.endless else settings.order
+    settings = replace(settings, order=order)
+    _check_settings(header["settings"], settings, name)
+    scheme = _scheme_of(header, settings)
+    patterns = patterns_from(arrays, scheme.n_labels)
+    index = FeatureIndex.from_arrays(patterns, settings.used, arrays)
+    weights = arrays["weights"]
+    if weights.shape != (len(index),) or not np.isfinite(weights).all():
+        raise ValueError(Errors.H039.format(name="weights"))
+    learnt = header["learnt"]
+    return LearntModel(
+        labels,
+        scheme,
+        index,
+        weights,
+        learnt["longest"],
+        learnt["repeats"],
+        learnt["documents"],
+        order,
+        learnt["said"],
+        _read_extra(payload, keepers, scheme, name),
+    )
+
+
+def described(value: Any, **members: Any) -> dict[str, Any]:
+    """The fields of a dataclass, if it is one, and further members, as JSON gives them back."""
+    is_instance = is_dataclass(value) and not isinstance(value, type)
+    fields: dict[str, Any] = asdict(value) if is_instance else {}
+    as_json: dict[str, Any] = srsly.json_loads(srsly.json_dumps({**fields, **members}))
+    return as_json
+
+
+def _read_extra(
+    payload: Payload, keepers: Mapping[str, Keeper], scheme: LabelScheme, name: str
+) -> dict[str, Any]:
+    sections = payload.header["extra"]
+    for key, entry in sections.items():
+        if key not in keepers:
+            raise ValueError(Errors.H135.format(name=name, found=key, setting=entry["setting"]))
+    found: dict[str, Section | None] = dict.fromkeys(keepers)
+    for key, entry in sections.items():
+        arrays = {
+            array.removeprefix(f"{key}."): values
+            for array, values in payload.arrays.items()
+            if array.startswith(f"{key}.")
+        }
+        found[key] = Section(entry["header"], arrays)
+    return {key: keeper.checked(found[key], scheme) for key, keeper in keepers.items()}
+
+
+def _limits_of(scheme: LabelScheme) -> list[int]:
+    """Those of the users' labels; none where every segment has one token."""
+    if scheme.encoding != "segments":
+        return []
+    return [int(limit) for limit in scheme.limits[scheme.outside + 1 :]]
+
+
+def _check_names(payload: Payload) -> None:
+    """Every array has its name, type and size. RAISES (ValueError): H039 or H136."""
+    sections = payload.header.get("extra", {})
+    known = ARRAYS if payload.header["ready"] else {}
+    for name in payload.arrays:
+        if name not in known and name.split(".")[0] not in sections:
+            raise ValueError(Errors.H039.format(name=name[:40]))
+    for name, (dtype, dimensions, size) in known.items():
+        array = payload.arrays.get(name, EMPTY)
+        if array.dtype != dtype or array.ndim != dimensions:
+            raise ValueError(Errors.H039.format(name=name))
+        check_size(size, len(array))
+
+
+def _order_of(payload: Payload) -> int:
+    """Of a model whose order was chosen. Its templates are made before anything else, so that there must
+    be a pattern of each length: with a pattern comes all that it begins with.
+
+    RAISES (ValueError): H039.
+    """
+    order, labels = int(payload.header["settings"]["order"]), len(payload.arrays["pattern_label"])
+    if order > MOST_UNSEEN and (order + 1) * (order + 2) // 2 > labels:
+        raise ValueError(Errors.H039.format(name="settings.order"))
+    return order
+
+
+def _scheme_of(header: dict[str, Any], settings: Settings) -> LabelScheme:
+    """RAISES (ValueError): H039 or H136 for labels and limits that no scheme has."""
+    labels, limits, has_outside = header["labels"], header["limits"], header["has_outside"]
+    is_semi = settings.encoding == "segments"
+    if len(limits) != (len(labels) if is_semi else 0) or (
+        has_outside and settings.encoding == "tags"
+    ):
+        raise ValueError(Errors.H039.format(name="limits" if is_semi else "has_outside"))
+    if not header["learnt"]["longest"].keys() <= set(labels):
+        raise ValueError(Errors.H039.format(name="learnt.longest"))
+    check_size("forbidden successions", most_forbidden(len(labels), settings.encoding))
+    return make_scheme(
+        labels,
+        encoding=settings.encoding,
+        outside=settings.outside if has_outside else None,
+        repeats=header["repeats"],
+        limits=limits,
+    )
+
+
+def _described(settings: Settings) -> dict[str, Any]:
+    """What must not change between training and use, as JSON."""
+    return {
+        **{name: getattr(settings, name) for name in FIXED},
+        "templates": {template.name: _described_template(template) for template in settings.used},
+    }
+
+
+def _described_template(template: Template) -> dict[str, Any]:
+    """Its fields; one of an order is the same whether that was asked for or not."""
+    fields = described(template, part=int(template.part), width=int(template.width))
+    if isinstance(template, TransitionTemplate):
+        fields.pop("every")
+    return fields
+
+
+def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:
+    now = _described(settings)
+    before, after = saved["templates"], now["templates"]
+    changes = [
+        f"{key} was {value} and is {now[key]}"
+        for key, value in saved.items()
+        if key in FIXED and now[key] != value
+    ]
+    changes += [f"template {key} is missing" for key in before if key not in after]
+    changes += [f"template {key} is new" for key in after if key not in before]
+    changes += [
+        f"template {key} was {before[key]} and is {after[key]}"
+        for key in after
+        if before.get(key, after[key]) != after[key]
+    ]
+    if not changes and list(before) != list(after):
+        changes = ["the templates are in another order"]
+    if changes:
+        raise ValueError(Errors.H054.format(difference="; ".join(changes)[:2000], name=name))

@@ -1,0 +1,333 @@
+"""Predictions and readings that keep constraints, against enumeration of the readings that do."""
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from random_constraints import PROBLEMS, Constrained
+from random_readings import KINDS
+
+from spacy_hocrf.answers import constrained
+from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Viterbi
+from spacy_hocrf.answers.explaining import Explainer
+from spacy_hocrf.answers.reading import readings_of
+from spacy_hocrf.engine.automaton import compile_automaton
+from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.rules import risks as all_risks
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.risks import with_more
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def problems(request):
+    return [
+        Constrained(request.param, seed, which)
+        for which in ("successions", "numbers", "texts", "rules", "all")
+        for seed in range(PROBLEMS)
+    ]
+
+
+def test_some_problems_lose_readings_and_few_lose_all(problems):
+    left = [len(problem.kept) for problem in problems]
+    assert sum(n > 0 for n in left) > len(left) / 2
+    assert sum(n == 0 for n in left) > 3
+
+
+def test_readings_are_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        near(reading.log_partition, problem.log_z)
+        for start, end in combinations(range(problem.length + 1), 2):
+            for label in problem.scheme.labels:
+                found = reading.probability(start, end, label)
+                near(found, problem.probability((start, end, label)))
+        for spans in problem.readings():
+            together = sum(q for other, q in zip(problem.readings(), problem.p) if other == spans)
+            near(np.exp(reading.log_probability(spans)), together)
+        likely = {tuple(span[:3]): span.probability for span in reading.spans(at_least=0.2)}
+        for span, p in likely.items():
+            near(p, problem.probability(span))
+        near(reading.tokens().sum(axis=1), 1.0)
+        near(
+            sum(reading.expected_count(label) for label in problem.scheme.labels),
+            sum(p * len(spans) for spans, p in zip(problem.readings(), problem.p)),
+        )
+
+
+def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        some = problem.p[problem.p > 0]
+        near(reading.entropy(), -(some * np.log(some)).sum())
+        labels = problem.scheme.labels
+        tokens = np.zeros((problem.length, len(labels) + 1))
+        tokens[:, -1] = 1.0
+        for spans, p in zip(problem.readings(), problem.p):
+            for start, end, label in spans:
+                tokens[start:end, labels.index(label)] += p
+                tokens[start:end, -1] -= p
+        near(reading.tokens(), tokens)
+        logs = np.log(np.where(tokens > 1e-12, tokens, 1.0))
+        near(reading.token_entropy(), -(tokens * logs).sum(axis=1))
+
+
+def test_rules_are_broken_as_often_as_the_readings_break_them(problems):
+    compared = 0
+    for problem in problems:
+        if not problem.kept or not problem.settings.rules:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        rows = [[price > 0 for price in problem.broken(spans)] for spans in problem.readings()]
+        chances = problem.p @ np.array(rows, dtype=float).reshape(len(rows), -1)
+        for found, expected, rule in zip(
+            reading.expected_breaks().values(), chances, problem.rules.rules, strict=True
+        ):
+            if rule.price:
+                near(found, expected)
+                compared += 0.01 < expected < 0.99
+    assert compared > 5
+
+
+def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
+    rng = np.random.default_rng(0)
+    for problem in problems:
+        if not problem.kept:
+            continue
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        for spans in problem.readings()[:20]:
+            some = sorted(spans)[::2]
+            together = sum(q for other, q in zip(problem.readings(), problem.p) if other >= {*some})
+            near(np.exp(reading.log_probability(some, complete=False)), together)
+        for length in (1, 2, 3):
+            pattern = tuple(rng.integers(0, problem.scheme.n_labels, length).tolist())
+            expected = np.zeros(problem.length)
+            for segments, p in zip(problem.kept, problem.p):
+                chain = tuple(segment.label for segment in segments)
+                for i in range(length - 1, len(chain)):
+                    if chain[i - length + 1 : i + 1] == pattern:
+                        expected[segments[i].start] += p
+            near(reading.pattern([problem.scheme.names[y] for y in pattern]), expected)
+
+
+def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        expected = Counter()
+        for spans, p in zip(problem.readings(), problem.p):
+            expected[spans] += p
+        (reading,) = readings_of(problem.predictor(ExpectedF()), problem.batch())
+        target = replace(problem.predictor(ExpectedF()).target, **n_best(problem))
+        predictor = replace(problem.predictor(ExpectedF()), target=target)
+        (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
+        for found in (list(reading.alternatives()), written.alternatives):
+            if found is None:
+                assert problem.scheme.encoding == "tags"
+                continue
+            listed = [frozenset(each.spans) for each in found]
+            assert len(listed) == len(expected)
+            assert set(listed) == set(expected)
+            near([each.probability for each in found], [expected[spans] for spans in listed])
+        assert {frozenset(spans) for spans in reading.sample(20)} <= set(expected)
+
+
+def n_best(problem):
+    """A setting of the target that asks for all readings, where there is such a setting."""
+    return {} if problem.scheme.encoding == "tags" else {"n_best": 10_000}
+
+
+def test_the_most_probable_reading_is_that_of_those_that_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept:
+            continue
+        found = problem.predicted(Viterbi())
+        best = [
+            spans
+            for spans, score in zip(problem.readings(), problem.scores)
+            if score > problem.scores.max() - 1e-9
+        ]
+        assert frozenset(found.spans) in best
+        near(found.scores, [problem.probability(span) for span in found.spans])
+
+
+def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
+    check_expected_f(problems)
+
+
+@pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
+def test_spans_of_the_largest_expected_f_keep_all_rules_at_once(kind, monkeypatch):
+    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    check_expected_f(
+        [
+            Constrained(kind, seed, which)
+            for which in ("numbers", "rules", "all")
+            for seed in range(PROBLEMS)
+        ]
+    )
+
+
+def check_expected_f(problems):
+    redone = 0
+    for problem in problems:
+        if not problem.kept or problem.scheme.encoding == "tags":
+            continue
+        found = problem.predicted(ExpectedF(cost=0.3))
+        near(found.scores, [problem.probability(span) for span in found.spans])
+        assert problem.keeps(found.spans)
+        gain = sum(problem.probability(span) - 0.3 for span in found.spans)
+        worth = [
+            sum(problem.probability(span) - 0.3 for span in spans) for spans in problem.readings()
+        ]
+        if problem.scheme.encoding == "segments":
+            assert gain > max(worth) - 1e-6
+            redone += gain < max(worth) + 1e-6
+    assert redone or problems[0].scheme.encoding != "segments"
+
+
+def test_tags_of_the_largest_expected_accuracy_keep_the_constraints(problems):
+    for problem in problems:
+        if not problem.kept or problem.scheme.encoding != "tags":
+            continue
+        assert problem.keeps(problem.predicted(ExpectedAccuracy()).spans)
+
+
+def contrasts(problem):
+    """Every span with the best readings with it and without, as they should be and as they are found."""
+    predictor, batch = problem.predictor(Viterbi()), problem.batch()
+    ((part, _),) = predictor.parts(batch)
+    contrast = Explainer(predictor, batch, part).contrast(0)
+    pairs = list(zip(problem.readings(), problem.scores))
+    for span in sorted({span for spans in problem.readings() for span in spans}):
+        best = max(score for spans, score in pairs if span in spans)
+        without = max((score for spans, score in pairs if span not in spans), default=-np.inf)
+        if without == -np.inf:
+            with pytest.raises(ValueError, match="H225"):
+                contrast.compare(span, None)
+        else:
+            yield [best, without], [found.score for found in contrast.compare(span, None)]
+
+
+def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(problems):
+    compared = 0
+    for problem in problems:
+        if problem.kept:
+            for expected, found in contrasts(problem):
+                near(found, expected)
+                compared += 1
+    assert compared > 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind):
+    monkeypatch.setattr(CompiledRules, "to_remember", nothing)  # at once; what is broken will be
+    compared = 0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if problem.kept:
+            for expected, found in contrasts(problem):
+                near(found, expected)
+                compared += 1
+    assert compared > 20
+
+
+def nothing(rules, texts, exactly=False):
+    return [((), np.arange(len(texts.survey.log_partition)))]
+
+
+def tolerant(problem, tolerance):
+    """A problem with another tolerance."""
+    settings = replace(problem.settings, tolerance=tolerance)
+    problem.rules = CompiledRules(
+        settings, problem.rules.scheme, problem.rules.of, problem.rules.carried
+    )
+    return problem
+
+
+@pytest.mark.parametrize("tolerance", [0.02, 0.4])
+@pytest.mark.parametrize("kind", KINDS)
+def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
+    worst = 0.0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if problem.kept:
+            found = tolerant(problem, tolerance).predicted(Viterbi())
+            wrong = found.scores - [problem.probability(span) for span in found.spans]
+            worst = max([worst, *abs(wrong)])
+    assert worst <= tolerance
+    assert worst > 1e-6 or kind in ("io", "tags")  # whose rules are always remembered
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_readings_are_exact_whatever_the_tolerance(kind):
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if not problem.kept:
+            continue
+        predictor = tolerant(problem, 0.4).predictor(ExpectedF())
+        (reading,) = readings_of(predictor, problem.batch())
+        some = problem.p[problem.p > 0]
+        near(reading.entropy(), -(some * np.log(some)).sum())
+        near(reading.log_partition, problem.log_z)
+        for span in {span for spans in problem.readings() for span in spans}:
+            near(reading.probability(*span), problem.probability(span))
+        near(sum(each.probability for each in reading.alternatives()), 1.0)
+        if n_best(problem):
+            predictor = replace(predictor, target=replace(predictor.target, **n_best(problem)))
+            (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
+            near(sum(each.probability for each in written.alternatives), 1.0)
+
+
+def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
+    """The riskiest rules, and all that the tolerance asks for."""
+    for problem in (Constrained("labelled", seed, "numbers") for seed in range(PROBLEMS)):
+        if len(problem.rules.rules) < 2:
+            continue
+        rules = tolerant(problem, 0.4).rules
+        wanted, risks = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 4), 1e-12)
+        risks = risks[:, : len(rules.rules)]
+        assert not with_more(wanted, risks, rules.fits).any()
+        risks[0, :2] = 1e-6, 1e-3
+        assert with_more(wanted, risks, rules.fits)[0].tolist()[:2] == [True, True]
+        monkeypatch.setattr(
+            all_risks, "READ_STATES", len(rules.remembering(rules.automaton, (1,))[0])
+        )
+        few = with_more(wanted, risks, rules.fits)[0].tolist()
+        assert few[1] and few[0] == rules.fits([0, 1], all_risks.READ_STATES)
+        monkeypatch.undo()
+
+
+@pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
+def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch):
+    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    worst = 0.0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if problem.kept:
+            found = tolerant(problem, 0.1).predicted(ExpectedF(cost=0.2))
+            assert problem.keeps(found.spans)
+            wrong = found.scores - [problem.probability(span) for span in found.spans]
+            worst = max([worst, *abs(wrong)])
+    assert 1e-6 < worst <= 0.1
+
+
+def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(problems):
+    for problem in problems:
+        if not problem.kept:
+            with pytest.raises(ValueError, match=r"H216.*'x"):
+                problem.predicted(Viterbi())
+
+
+def near(found, expected):
+    assert_allclose(found, expected, rtol=1e-7, atol=3e-8)
+
+
+def test_a_gap_in_what_is_shown_is_no_successor_where_all_text_is_in_spans():
+    scheme = make_scheme(["A", "B"], encoding="segments", outside=None, limits=[2, 2])
+    automaton = compile_automaton(((0,), (1,)), scheme.limits)
+    rules = CompiledRules(Constraints(required=[["A", "B"]]), scheme, automaton, frozenset())
+    assert rules.broken_of([(0, 1, "A")], 3).tolist() == [True]
+    assert rules.broken_of([(0, 1, "A"), (1, 3, "B")], 3).tolist() == [False]

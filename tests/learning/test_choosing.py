@@ -1,0 +1,467 @@
+"""What "auto" comes to mean: against losses by enumeration and of models trained one by one; and
+that it is kept.
+"""
+
+import logging
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+import spacy
+from component_oracle import model_of, potentials_of
+from small_corpus import (
+    FEATURES,
+    MODELS,
+    every_name,
+    examples,
+    fit,
+    found,
+    learner_of,
+    objective_at_optimum,
+    untrained,
+)
+from spacy.training import Example
+
+from spacy_hocrf.annotation.annotation import known_segments
+from spacy_hocrf.learning import choosing, heldout, shards
+from spacy_hocrf.learning.choice import Choice
+from spacy_hocrf.learning.heldout import Fold, held_back, sampled_groups
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.saving import archive as files
+from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.margin import MaxMarginTrainer
+
+pytestmark = pytest.mark.slow
+
+LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
+MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
+AUTO = {**LBFGS, "sigma": "auto"}
+ORDER = {"order": "auto"}
+SIGMAS = (0.3, 1.0, 3.0)
+
+
+def initialized(data=None, **settings):
+    nlp = untrained(**{"model": {"order": 1}, **settings})
+    given = examples(nlp, every_name()) if data is None else data(nlp)
+    nlp.initialize(lambda: given)
+    return nlp, nlp.get_pipe("hocrf")
+
+
+def fold_of(pipe, count=5, order=1):
+    """A fold of a component's corpus that holds back some documents."""
+    documents = learner_of(pipe).corpus.documents
+    return Fold(learner_of(pipe), documents[count:], documents[:count], order=order), documents[
+        :count
+    ]
+
+
+@pytest.fixture
+def three_sigmas(monkeypatch):
+    monkeypatch.setattr(FullBatchTrainer, "candidates", SIGMAS)
+
+
+# The losses
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_the_loss_of_a_fold_is_that_of_enumeration(order):
+    _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
+    fold, held_back = fold_of(pipe, order=order)
+    loss = fold.loss(LBFGSTrainer(sigma=2.0, threads=1))
+    learner = learner_of(fold)
+    structure, scheme = learner.structure, learner.scheme
+    assert structure.settings.order == order and np.abs(fold.weights).max() > 0
+    expected = 0.0
+    for document in held_back:
+        tokens = learner.corpus.batch([document])
+        potentials = potentials_of(structure, tokens, fold.weights)
+        gold = tuple(known_segments(scheme, document.annotation))
+        expected += oracle.log_partition(potentials, *model_of(structure))
+        expected -= oracle.score(potentials, structure.patterns, gold)
+    assert loss == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_loss_of_max_margin_is_cost_and_score_of_the_worst_reading():
+    _, pipe = initialized(trainer={**MARGIN, "sigma": 0.3})
+    fold, held_back = fold_of(pipe)
+    loss = fold.loss(MaxMarginTrainer(sigma=0.3, threads=1))
+    structure, scheme = learner_of(fold).structure, learner_of(fold).scheme
+    expected = 0.0
+    for document in held_back:
+        tokens = learner_of(fold).corpus.batch([document])
+        potentials = potentials_of(structure, tokens, fold.weights)
+        gold = tuple(known_segments(scheme, document.annotation))
+        labels = [label for start, end, label in gold for _ in range(start, end)]
+
+        def value(segments, potentials=potentials, labels=labels):
+            read = [label for start, end, label in segments for _ in range(start, end)]
+            wrong = sum(a != b for a, b in zip(read, labels, strict=True))
+            return wrong + oracle.score(potentials, structure.patterns, segments)
+
+        every = oracle.segmentations(potentials, scheme.limits, set(scheme.forbidden))
+        expected += max(map(value, every)) - value(gold)
+    assert loss == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_choice_is_the_best_of_models_that_are_trained_one_by_one(three_sigmas, caplog):
+    caplog.set_level(logging.INFO, logger="spacy")
+    nlp, pipe = initialized(trainer=AUTO)
+    logged = caplog.messages[-1].split("sigma ")[2:]
+    data = examples(nlp, every_name())
+    groups = np.random.default_rng(0).permutation(len(data))  # the order of the sample
+    parts = np.random.default_rng(0).permutation(len(data)) % 5
+    losses = []
+    for sigma in SIGMAS:
+        losses.append(0.0)
+        for part in range(5):
+            learnt, held_back = (
+                [data[groups[i]] for i in range(len(data)) if (parts[i] == part) == side]
+                for side in (False, True)
+            )
+            alone, other = initialized(lambda _, eg=learnt: eg, trainer={**LBFGS, "sigma": sigma})
+            fit(alone, learnt)
+            potentials = other.model.predict([example.predicted for example in held_back])
+            losses[-1] += other.get_loss(held_back, potentials)[0]
+    assert pipe.choice.sigma == max(
+        sigma for sigma, loss in zip(SIGMAS, losses) if loss <= 1.08 * min(losses)
+    )
+    assert pipe.choice == Choice(pipe.choice.sigma, None, 24)
+    printed = [float(each.split(": ")[1].split(",")[0]) for each in logged]
+    assert printed == pytest.approx(losses, rel=0.02)  # they were trained less far
+
+
+@pytest.mark.parametrize("threads", [2, 4])
+def test_threads_change_no_bit(threads, monkeypatch):
+    monkeypatch.setattr(shards, "SHARD_TOKENS", 9)
+    losses = []
+    for workers in (1, threads):
+        _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0, "threads": workers})
+        fold, _ = fold_of(pipe)
+        assert len(fold.shards()) > 4
+        losses.append([fold.loss(replace(pipe.trainer, sigma=sigma)) for sigma in SIGMAS])
+    assert losses[0] == losses[1]
+
+
+# What is compared
+
+
+def test_a_higher_order_begins_where_the_lower_one_ended():
+    _, pipe = initialized(trainer=AUTO)
+    below, _ = fold_of(pipe)
+    trainer = LBFGSTrainer(sigma=1.0, threads=1)
+    below.loss(trainer)
+    documents = learner_of(pipe).corpus.documents
+    above = Fold(learner_of(pipe), documents[5:], documents[:5], below, order=2)
+    assert len(above.weights) > len(below.weights)
+    assert np.count_nonzero(above.weights) == np.count_nonzero(below.weights)
+    alone, _ = fold_of(pipe, order=2)
+    assert above.loss(trainer) == pytest.approx(alone.loss(trainer), rel=1e-3)
+
+
+def losses_are(table, monkeypatch):
+    """Let folds have these losses, by order and sigma; RETURNS (list): what is asked of all five."""
+    asked = []
+
+    def loss(fold, trainer):
+        asked.append((learner_of(fold).structure.settings.order, trainer.sigmas[0]))
+        return table[asked[-1]]
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    return asked
+
+
+BOTH = {"trainer": AUTO, "model": {**ORDER, "features": FEATURES}}
+
+
+@pytest.mark.parametrize(
+    "table, chosen",
+    [
+        ({(1, 0.3): 3.0, (1, 1.0): 2.0, (1, 3.0): 2.1, (2, 3.0): 2.0}, (3.0, 2)),
+        ({(1, 0.3): 3.0, (1, 1.0): 2.0, (1, 3.0): 2.1, (2, 3.0): 2.09}, (3.0, 1)),
+        ({(1, 0.3): 3.0, (1, 1.0): 2.0, (1, 3.0): 2.2, (2, 1.0): 2.3}, (1.0, 1)),
+        ({(1, 0.3): 2.1, (1, 1.0): 2.3, (2, 0.3): 1.9}, (0.3, 2)),
+    ],
+)
+def test_the_weakest_prior_near_the_lowest_loss_and_a_higher_order_that_gains(
+    table, chosen, three_sigmas, monkeypatch
+):
+    asked = losses_are(table, monkeypatch)
+    _, pipe = initialized(**BOTH)
+    assert (pipe.choice.sigma, pipe.choice.order, pipe.choice.documents) == (*chosen, 24)
+    assert asked[::5] == list(table)  # the path ends above the limit
+    assert pipe.structure.settings.order == chosen[1]
+    assert max(map(len, pipe.structure.patterns)) == 1 + chosen[1]
+
+
+def test_a_higher_order_begins_at_the_weights_of_the_chosen_sigma(three_sigmas, monkeypatch):
+    begun = []
+
+    def loss(fold, trainer):
+        [sigma], order = trainer.sigmas, learner_of(fold).structure.settings.order
+        if order == 2:
+            begun.append(set(fold.weights.tolist()))
+        fold.weights = np.full_like(fold.weights, sigma)
+        return {0.3: 3.0, 1.0: 2.0, 3.0: 2.2}[sigma]  # the last one is not the best
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(**BOTH)
+    assert pipe.choice.sigma == 1.0
+    assert begun == [{0.0, 1.0}] * 5  # 0 where the lower order has no feature
+
+
+@pytest.mark.parametrize("sigma, first", [(3.0, 3.0), ([0.5, 2.0], 0.5)])
+def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypatch):
+    asked = losses_are({(1, first): 2.0, (2, first): 1.0}, monkeypatch)
+    _, pipe = initialized(**{**BOTH, "trainer": {**LBFGS, "sigma": sigma}})
+    assert pipe.choice == Choice(None, 2, 24)
+    assert asked[::5] == [(1, first), (2, first)]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_settings_of_every_kind_of_model_are_chosen(kind):
+    factory, model = MODELS[kind]
+    _, pipe = initialized(factory=factory, trainer=AUTO, model={**model, "order": "auto"})
+    assert pipe.choice.documents == 24 and pipe.choice.sigma in LBFGSTrainer.candidates
+    assert pipe.structure.settings.order == pipe.choice.order
+
+
+def test_an_order_without_a_template_is_no_candidate():
+    features = {"@misc": "spacy-hocrf.Window.v1", "order": 1}
+    _, pipe = initialized(trainer=AUTO, model={**ORDER, "features": features})
+    assert pipe.choice.order == 1
+
+
+def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
+    monkeypatch.setattr(heldout, "MOST", 20)
+    monkeypatch.setattr(choosing, "HELD_BACK", 7)
+    known = []
+
+    def loss(fold, trainer):
+        known.append(fold.corpus_size)
+        return 1.0
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    _, pipe = initialized(trainer=AUTO)
+    assert pipe.choice.documents == 20
+    # two folds, each of which holds back four, and five sigmas
+    assert known == [16] * 10
+
+
+def lengths_of(monkeypatch, texts, tokens):
+    """What folds of so many texts of so many tokens learn and hold back, in tokens, by evaluation."""
+    asked = []
+
+    def loss(fold, trainer):
+        learnt, held_back = fold._documents
+        asked.append((sum(map(len, learnt)), sum(map(len, held_back))))
+        return 1.0
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    made = [
+        (" ".join(["Ada met", str(i), *["Max"] * (tokens - 3)]), [(0, 3, "A")])
+        for i in range(texts)
+    ]
+    initialized(lambda nlp: examples(nlp, made), trainer=AUTO)
+    return asked
+
+
+def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigmas):
+    """29 texts of 1,000 tokens, and the same tokens in texts of 25."""
+    short, long = lengths_of(monkeypatch, 1_160, 25), lengths_of(monkeypatch, 29, 1_000)
+    assert len(short) == len(long) == 3  # one fold
+    assert sum(learnt + held for learnt, held in long) <= sum(a + b for a, b in short)
+    assert all(held >= choosing.HELD_BACK * heldout.LONG for _, held in long)
+
+
+@pytest.mark.parametrize("texts, tokens, taken", [(60, 2_000, 25), (24, 8_000, 10)])
+def test_what_decides_is_bounded_in_tokens(monkeypatch, three_sigmas, texts, tokens, taken):
+    assert set(map(sum, lengths_of(monkeypatch, texts, tokens))) == {taken * tokens}
+
+
+@pytest.mark.parametrize("logger, said", [("spacy-hocrf", True), ("spacy", False)])
+def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logger, said):
+    nlp = untrained(**BOTH)
+    nlp.config["training"]["logger"] = {"@loggers": f"{logger}.ConsoleLogger.v1"}
+    data = examples(nlp, every_name())
+    nlp.initialize(lambda: data)
+    out, printed = capfd.readouterr()
+    assert not out
+    assert ("hocrf: choosing sigma and order by 24 texts" in printed) == said
+    assert ("0/30" in printed) == ("chosen by 24 texts" in printed) == said
+
+
+def test_groups_are_not_divided():
+    joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
+    joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
+    nlp = untrained(trainer=AUTO, joint=joint)
+    data = examples(nlp, every_name(72))
+    for i, example in enumerate(data):
+        example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
+    nlp.initialize(lambda: data)
+    corpus = learner_of(nlp.get_pipe("hocrf")).corpus
+    groups = sampled_groups(corpus, heldout.MOST)
+    assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
+    for learnt, held in held_back(corpus, choosing.HELD_BACK):
+        assert not {d.group for d in learnt} & {d.group for d in held}
+        assert len(learnt) + len(held) == 72
+
+
+@pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
+def test_the_order_of_a_trainer_without_a_loss_is_chosen_by_likelihood(trainer):
+    settings = {"@misc": f"spacy-hocrf.{trainer}.v1"}
+    _, pipe = initialized(trainer=settings, model={**ORDER, "features": FEATURES})
+    likelihood = initialized(
+        trainer={**LBFGS, "sigma": 1.0}, model={**ORDER, "features": FEATURES}
+    )[1]
+    assert pipe.choice == likelihood.choice and pipe.choice.sigma is None
+
+
+# Where there is nothing to choose by
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        lambda nlp: examples(nlp, every_name(18)),
+        lambda nlp: [
+            *examples(nlp, every_name()[:10]),
+            *(
+                Example.from_dict(nlp.make_doc(text), {"entities": ["U-PERSON", "-", "O"]})
+                for text, _ in every_name()[10:]
+            ),
+        ],
+    ],
+    ids=["few texts", "incomplete annotation"],
+)
+def test_with_too_little_annotation_the_defaults_stand(data, caplog):
+    caplog.set_level(logging.INFO, logger="spacy")
+    _, pipe = initialized(data, **BOTH)
+    assert pipe.choice == Choice(1.0, 1, 0)
+    assert "sigma = 1 and order = 1, chosen by default" in caplog.messages[-1]
+
+
+def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
+    monkeypatch.setattr(choosing, "held_back", None)  # not even looked at
+    _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
+    assert pipe.choice is None
+
+
+# What becomes of the choice
+
+
+def test_training_uses_what_was_chosen(three_sigmas):
+    nlp, pipe = initialized(trainer=AUTO)
+    data = examples(nlp, every_name())
+    fixed, other = initialized(trainer={**LBFGS, "sigma": pipe.choice.sigma})
+    set_weights(other.model, weights_of(pipe.model))  # what training begins at
+    fit(nlp, data)
+    fit(fixed, data)
+    assert objective_at_optimum(nlp) == objective_at_optimum(fixed)
+    assert pipe.trainer.sigma == "auto"
+
+
+@pytest.fixture
+def trained(three_sigmas, monkeypatch):
+    """A pipeline with order 2 and sigma 3 chosen, which are not the defaults."""
+    table = {(1, 0.3): 3.0, (1, 1.0): 2.0, (1, 3.0): 2.0, (2, 3.0): 1.0}
+    losses_are(table, monkeypatch)
+    nlp, pipe = initialized(**BOTH)
+    fit(nlp, examples(nlp, every_name()))
+    assert pipe.choice == Choice(3.0, 2, 24)
+    return nlp
+
+
+def test_models_of_parts_of_the_corpus_have_the_same_settings(trained):
+    learner = learner_of(trained.get_pipe("hocrf"))
+    part = learner.without(learner.corpus.documents[:3])
+    assert part.trainer == learner.trainer and part.trainer.sigma == (3.0,)
+    assert part.structure.settings == learner.structure.settings
+
+
+def test_the_choice_is_saved_and_training_goes_on_with_it(trained, tmp_path):
+    trained.to_disk(tmp_path)
+    pipe = trained.get_pipe("hocrf")
+    loaded = spacy.load(tmp_path)
+    again = loaded.get_pipe("hocrf")
+    assert again.choice == pipe.choice and again.structure.settings.order == 2
+    assert loaded.config["components"]["hocrf"]["trainer"]["sigma"] == "auto"
+    for text, _ in every_name():
+        assert found(loaded(text)) == found(trained(text))
+    data = examples(loaded, every_name())
+    first = loaded.update(data, sgd=loaded.resume_training())["hocrf"]
+    assert first == pytest.approx(objective_at_optimum(trained), rel=1e-4)
+
+
+def test_a_model_may_be_loaded_with_the_choice_as_settings(trained):
+    model = {**ORDER, "order": 2, "features": FEATURES}
+    fixed = untrained(trainer={**LBFGS, "sigma": 3.0}, model=model).from_bytes(trained.to_bytes())
+    assert fixed.get_pipe("hocrf").structure.settings.order == 2
+    with pytest.raises(ValueError, match=r"H054.*order was 2 and is 1"):
+        untrained(trainer=AUTO, model={**model, "order": 1}).from_bytes(trained.to_bytes())
+
+
+def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
+    nlp, _ = initialized(trainer={**LBFGS, "sigma": 3.0})
+    loaded = untrained(trainer={**AUTO, "prior": "zero"}, model={"order": 1})
+    other = loaded.from_bytes(nlp.to_bytes()).get_pipe("hocrf")
+    assert other.choice is None and other.structure.settings.order == 1
+    assert learner_of(other).trainer.precision(learner_of(other))[0] == 1.0
+
+
+def test_adapting_has_its_own_sigma(trained):
+    trainer = {**AUTO, "prior": "loaded", "adapt_sigma": 0.5}
+    other = untrained(trainer=trainer, model={**ORDER, "features": FEATURES})
+    learner = learner_of(other.from_bytes(trained.to_bytes()).get_pipe("hocrf"))
+    assert set(learner.trainer.precision(learner)) == {4.0}
+
+
+def test_initializing_again_chooses_again(trained):
+    pipe = trained.get_pipe("hocrf")
+    few = examples(trained, every_name(18))
+    trained.initialize(lambda: few)
+    assert pipe.choice == Choice(1.0, 1, 0) and pipe.structure.settings.order == 1
+
+
+def test_another_trainer_that_is_auto_keeps_the_choice(trained):
+    pipe = trained.get_pipe("hocrf")
+    pipe.set_trainer(LBFGSTrainer(sigma="auto", iterations=2, threads=1))
+    assert learner_of(pipe).trainer == LBFGSTrainer(sigma=3.0, iterations=2, threads=1)
+    pipe.set_trainer(LBFGSTrainer(sigma=0.5, threads=1))
+    assert learner_of(pipe).trainer.sigma == (0.5,) and pipe.choice.sigma == 3.0
+
+
+@pytest.mark.parametrize(
+    "header, code",
+    [
+        ({"sigma": -1.0, "order": 2, "documents": 24}, r"H134.*extra\.choice.*sigma"),
+        ({"sigma": "3", "order": 2, "documents": 24}, r"H134.*extra\.choice.*sigma"),
+        ({"sigma": 3.0, "order": 1.5, "documents": 24}, r"H134.*extra\.choice.*order"),
+        ({"sigma": 3.0, "order": 2}, r"H134.*extra\.choice"),
+        ([], r"H134.*extra\.choice"),
+    ],
+)
+def test_a_saved_choice_that_is_none_is_refused(trained, tmp_path, header, code):
+    trained.get_pipe("hocrf").to_disk(tmp_path)
+    payload = files.read_files(tmp_path)
+    payload.header["extra"]["choice"]["header"] = header
+    files.write_files(payload, tmp_path)
+    other = untrained(**BOTH).get_pipe("hocrf")
+    with pytest.raises(ValueError, match=code):
+        other.from_disk(tmp_path)
+    assert other.choice is None
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "auto"}}, "H145"),
+        ({"trainer": {**LBFGS, "sigma": "best"}}, "H146"),
+        ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "best"}}, "H146"),
+        ({"model": {**ORDER, "order": "best"}}, "H241.*'auto'"),
+    ],
+)
+def test_words_that_mean_nothing_are_named(settings, code):
+    with pytest.raises(ValueError, match=code):
+        untrained(**settings)
