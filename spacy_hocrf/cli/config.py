@@ -24,7 +24,7 @@ STEPS = {"max_steps": 40, "eval_frequency": 20, "patience": 0}
 """Of training; what comes behind its end costs nothing but the evaluations."""
 ENDING = {"improvement_tolerance": 5e-4, "improvement_period": 5}
 """Of the trainer: it ends where the objective has hardly anything to gain. Up to the optimum F1 changes by
-chance alone, on the dev parts of project/defaults by 0.00 in the mean of 46 trainings, at twice the steps.
+chance alone, on the dev parts of project/defaults by 0.00 on average over 46 trainings, at twice the steps.
 """
 LOGGER = {
     "@loggers": "spacy-hocrf.ConsoleLogger.v1",

@@ -30,7 +30,7 @@ class Tempered:
 
     temperatures: dict[str, float]  # by label
     # expected calibration error and Brier score of spans, in one half of the texts with the temperatures
-    # of the other half, both ways, in the mean
+    # of the other half, both ways, on average
     ece: tuple[float, float]  # before, after
     brier: tuple[float, float]
 
@@ -48,7 +48,7 @@ def temper_cli(
     code: Code = None,
 ) -> None:
     """Divide all scores by the temperature with which annotated texts are most probable, so that
-    probabilities are right in the mean, and write the pipeline. `calibrate` tells how right they are.
+    probabilities are right on average, and write the pipeline. `calibrate` tells how right they are.
 
     DOCS: docs/scores.md, "As sure as it should be"
     """

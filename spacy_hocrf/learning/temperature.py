@@ -5,7 +5,7 @@ that the model has not seen,
 
     loss(s) = log Z(s) - log Z(s, annotation),    d loss / d s_y = Σ φ_y · (E[count] - E[count | annotation]),
 
-has its minimum where the probabilities are right in the mean (Platt scaling with one parameter, as Guo et
+has its minimum where the probabilities are right on average (Platt scaling with one parameter, as Guo et
 al., ICML 2017, §4.2, of a structured model). The scores are linear in the weights, so that the scales are
 taken into these, and nothing else of the model changes.
 """
