@@ -21,6 +21,8 @@ from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.risks import with_more
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", params=KINDS)
 def problems(request):

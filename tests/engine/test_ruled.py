@@ -15,6 +15,8 @@ from spacy_hocrf.engine.ruled import Ruled, RuleTables, best_ruled, broken_sets,
 from spacy_hocrf.engine.rules import Rule, joined, product_of
 from spacy_hocrf.types import Potentials
 
+pytestmark = pytest.mark.slow
+
 KINDS = ["tokens", "runs", "labelled"]
 PROBLEMS = 130  # of each kind; about two in three have rules
 EXACT = 1e-9

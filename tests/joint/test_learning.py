@@ -30,6 +30,8 @@ from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
 from spacy_hocrf.joint.perceptron import FullPerceptronRun
 from spacy_hocrf.joint.templates import IdenticalPhrases
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [nlp]
 lang = "en"

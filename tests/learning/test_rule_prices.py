@@ -10,6 +10,8 @@ from spacy.training import Example
 
 from spacy_hocrf.learning.prices import TextSets, _objective, least_cost
 
+pytestmark = pytest.mark.slow
+
 NAMES = ("Ada", "Max", "Emmy", "Joe", "Ann", "Bob", "Eve", "Tim")
 
 

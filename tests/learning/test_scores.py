@@ -18,6 +18,8 @@ from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [nlp]
 lang = "en"

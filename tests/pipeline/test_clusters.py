@@ -15,6 +15,8 @@ from thinc.api import Config
 
 from spacy_hocrf.saving.archive import Payload, read_bytes, write_bytes
 
+pytestmark = pytest.mark.slow
+
 CONFIG = """
 [nlp]
 lang = "en"

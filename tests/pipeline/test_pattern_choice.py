@@ -9,6 +9,8 @@ from spacy.training import Example
 from spacy_hocrf.learning import survey as surveying
 from spacy_hocrf.saving import schema
 
+pytestmark = pytest.mark.slow
+
 SEMI = {}
 RUNS = {**SEMI, "outside": "run"}
 BIO = {"encoding": "bio"}

@@ -18,6 +18,8 @@ from spacy_hocrf.rules.risks import Survey, Texts, risks_of, starts_for
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
 from spacy_hocrf.types import Potentials
 
+pytestmark = pytest.mark.slow
+
 NEGLIGIBLE = 1e-6
 
 

@@ -11,6 +11,8 @@ from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.rules.search import RuledSearch
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("states, readings", [(128, 0), (4, 0), (1, 0), (4, 3000), (1, 3000)])
 def test_the_bound_is_reached_by_a_large_product_or_by_many_readings(monkeypatch, states, readings):

@@ -6,6 +6,8 @@ import pytest
 
 from spacy_hocrf.workers.ray import _started
 
+pytestmark = pytest.mark.slow
+
 
 class Late:
     """A Ray that gives up so often."""

@@ -15,6 +15,8 @@ import pytest
 
 from spacy_hocrf.workers.summing import RayWorkers
 
+pytestmark = pytest.mark.slow
+
 with_ray = pytest.mark.skipif(find_spec("ray") is None, reason="pip install 'spacy-hocrf[ray]'")
 
 SCRIPT = """
