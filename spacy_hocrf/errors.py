@@ -224,8 +224,8 @@ class Errors(metaclass=Coded):
     )
     H097 = (
         "'{found}' is no joint template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
-        "or what has the members of spacy_hocrf.joint.templates.JointTemplate. See "
-        "[components.*.joint.features]."
+        "or what has the members of spacy_hocrf.api.JointTemplate. See [components.*.joint.features]; rules "
+        "about all spans of a text stand in [components.*.constraints.rules]."
     )
     H098 = (
         "The joint template '{name}' occurs twice. Delete one of the blocks "

@@ -36,7 +36,7 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.rules.compiled import CompiledRules, Numbers
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.risks import READ_STATES, Survey, Texts, starts_for
-from spacy_hocrf.rules.search import RuledSearch
+from spacy_hocrf.rules.search import BoundedBest, RuledSearch
 from spacy_hocrf.types import Potentials, Segments
 from spacy_hocrf.warnings import Warnings
 
@@ -182,7 +182,7 @@ class ConstrainedPredictor(Predictor):
             return [part], cast("Read", self._at_once(batch, part, survey, self.decoder))
         return self._read_apart(part, survey, read)
 
-    def _best(self, part: Part) -> Best:
+    def _best(self, part: Part) -> Best | BoundedBest:
         """The best segmentations under all rules."""
         if not self.rules.prices.any():
             return super()._best(part)
@@ -257,11 +257,11 @@ class ConstrainedPredictor(Predictor):
         if len(rest):
             some = replace(self._only(part, rest), docs=None)
             own = survey.of_texts(rest, part.potentials.offsets)
-            if not self.rules.told_of_many:
-                self.rules.told_of_many = True
-                text = Warnings.W049.format(text=beginning(batch.docs[int(rest[0])]))
-                warnings.warn(text, stacklevel=2)
             found = self._read_apart(some, own, self._answer, READ_STATES)[1]
+            if found.possible.any() and not self._fit_well and not self.rules.told_of_many:
+                self.rules.told_of_many = True
+                text = beginning(batch.docs[int(rest[np.argmax(found.possible)])])
+                warnings.warn(Warnings.W049.format(text=text), stacklevel=2)
             answer = with_others(answer, (rest, found))
         broken = self._broken_texts(part, answer)
         if len(broken) and part.blank is None:
@@ -282,6 +282,11 @@ class ConstrainedPredictor(Predictor):
         exact = self.rules.constraints.tolerance == 0
         many = not self.rules.fits(range(len(self.rules.rules)), FEW_STATES)
         return self.scheme.encoding == "segments" and many and not exact
+
+    @cached_property
+    def _fit_well(self) -> bool:
+        """Can a text be read under all rules, whatever it could break?"""
+        return self.rules.fits(range(len(self.rules.rules)), READ_STATES)
 
     def _texts(self, part: ConstrainedPart, survey: Survey, buffers: Buffers) -> Texts:
         runs = self.scheme.encoding == "io"

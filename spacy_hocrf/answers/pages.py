@@ -157,7 +157,7 @@ def make_page(
         "scores": list(scores),
         "curve": curve,
     }
-    folder = files("spacy_hocrf.pipeline")
+    folder = files("spacy_hocrf.answers")
     # no "<", so that nothing ends the script that the data is in
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     parts = {
@@ -195,7 +195,7 @@ def tag_of(lang: str) -> str:
 
 
 def _style() -> str:
-    return files("spacy_hocrf.pipeline").joinpath("page.css").read_text(encoding="utf8")
+    return files("spacy_hocrf.answers").joinpath("page.css").read_text(encoding="utf8")
 
 
 def as_frame(page: str) -> str:

@@ -27,6 +27,7 @@ from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.rules.search import BoundedBest
 from spacy_hocrf.types import LabelPattern, Potentials, Segments
 
 __all__ = ["LEAST", "Part", "Predictor", "Read", "Revise", "Revised", "hopeless"]
@@ -55,7 +56,7 @@ class Revised(NamedTuple):
     traces: Sequence[Trace] | None = None  # [D] how that came, if it is asked for
 
 
-Revise = Callable[[TokenBatch, Potentials, Automaton, Best], Revised]
+Revise = Callable[[TokenBatch, Potentials, Automaton, Best | BoundedBest], Revised]
 """Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
 
@@ -195,7 +196,7 @@ class Predictor:
         least, known = max(at_least, LEAST), (part.potentials, part.automaton)
         return Answer(*self.exact.candidates(*known, self.scheme, least, part.blank))
 
-    def _best(self, part: Part) -> Best:
+    def _best(self, part: Part) -> Best | BoundedBest:
         return self.decoder.best(part.potentials, part.automaton)
 
     def _total(self, part: Part) -> NDArray[np.float64]:
@@ -358,5 +359,5 @@ def hopeless(total: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.isneginf(total)
 
 
-def _without_score(best: Best) -> NDArray[np.bool_]:
+def _without_score(best: Best | BoundedBest) -> NDArray[np.bool_]:
     return np.isneginf(best.scores)

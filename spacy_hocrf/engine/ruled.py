@@ -163,9 +163,12 @@ def broken_sets(
     total = float(ruled.log_partition[sequence])
     if total == -np.inf:
         return None
-    known = sequence, labels, chances, total, ruled.tolerance
-    found = ruling.broken_together(Scores(problem, buffers.graph), *known)
-    if found is None:
+    scores = Scores(problem, buffers.graph)
+    for tolerance in (ruled.tolerance, *(t for t in LARGER if t > ruled.tolerance)):
+        found = ruling.broken_together(scores, sequence, labels, chances, total, tolerance)
+        if found is not None:
+            break
+    else:
         return None
     sets, number = np.unique(found[0], axis=0, return_inverse=True)
     probability = np.zeros(len(sets))

@@ -89,21 +89,28 @@ def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | Non
     """
     if not rules:
         return JoinedRules(np.zeros((1, n_labels), dtype=np.int32), np.zeros((1, 0), dtype=bool))
-    dead = [rule.dead for rule in rules]
-    states, number = [(0,) * len(rules)], {(0,) * len(rules): 0}
-    rows = list[list[int]]()
+    size = max(map(len, rules))
+    after = np.zeros((len(rules), size, n_labels), dtype=np.int32)
+    dead, kept = np.zeros((2, len(rules), size), dtype=bool)
+    for i, rule in enumerate(rules):
+        own = slice(len(rule))
+        after[i, own], dead[i, own], kept[i, own] = rule.after, rule.dead, rule.kept
+    every = np.arange(len(rules))
+    states = [np.zeros(len(rules), dtype=np.int32)]
+    number, rows = {states[0].tobytes(): 0}, list[list[int]]()
     for state in states:
-        reached = np.stack([rule.after[s] for rule, s in zip(rules, state)], axis=1)  # [Y, k]
-        lost = np.stack([own[reached[:, i]] for i, own in enumerate(dead)], axis=1).any(axis=1)
+        reached = np.ascontiguousarray(after[every, state].T)  # [Y, k]
+        lost = dead[every, reached].any(axis=1).tolist()
         rows.append([])
-        for target, is_lost in zip(map(tuple, reached.tolist()), np.atleast_1d(lost).tolist()):
-            if not is_lost and target not in number:
+        for target, is_lost in zip(reached, lost):
+            key = target.tobytes()
+            if not is_lost and key not in number:
                 if len(states) == most:
                     return None
-                number[target] = len(states)
+                number[key] = len(states)
                 states.append(target)
-            rows[-1].append(DEAD if is_lost else number[target])
-    broken = np.stack([~rule.kept[own] for rule, own in zip(rules, np.array(states).T)], axis=1)
+            rows[-1].append(DEAD if is_lost else number[key])
+    broken = ~kept[every, np.stack(states)]
     return JoinedRules(np.array(rows, dtype=np.int32), broken)
 
 

@@ -25,8 +25,6 @@ class Best(NamedTuple):
     segments: Segments
     # [D] nats; -inf without an allowed segmentation, and then without a segment
     scores: NDArray[np.float64]
-    # [D] no segmentation scores higher; None where these are the scores themselves
-    bounds: NDArray[np.float64] | None = None
 
 
 def viterbi(

@@ -23,7 +23,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.subproblems import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
 from spacy_hocrf.joint.vertices import Vertices
-from spacy_hocrf.rules.search import RuledSearch
+from spacy_hocrf.rules.search import BoundedBest, RuledSearch
 from spacy_hocrf.types import Potentials
 
 __all__ = ["SegmentationSubproblem"]
@@ -79,7 +79,8 @@ class SegmentationSubproblem:
         self._buffers = buffers or Buffers(automaton)
         self._search = search
         self._paths: Lattice | None = None  # that `polytope` was about
-        self._last = self._best = self._decode()
+        self._last: Best | BoundedBest = self._decode()
+        self._best = self._last
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
             raise ValueError(
                 Errors.H093.format(
@@ -95,11 +96,11 @@ class SegmentationSubproblem:
     @property
     def slack(self) -> float:
         """As `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known."""
-        bounds, scores = self._last.bounds, self._last.scores
-        return 0.0 if bounds is None else float((bounds - scores).sum())
+        last = self._last
+        return float((last.bounds - last.scores).sum()) if isinstance(last, BoundedBest) else 0.0
 
     @property
-    def best(self) -> Best:
+    def best(self) -> Best | BoundedBest:
         """The segmentations that were kept, with the scores that they were found with; before that,
         the best without rewards.
         """
@@ -281,7 +282,7 @@ class SegmentationSubproblem:
         self._extended.token[self._token] = score
         return constant
 
-    def _decode(self) -> Best:
+    def _decode(self) -> Best | BoundedBest:
         if self._search is not None:
             return self._search.best(self._extended, self.automaton, self._buffers)
         return viterbi(self._extended, self.automaton, buffers=self._buffers)

@@ -28,7 +28,7 @@ from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.rules.compiled import CompiledRules
-from spacy_hocrf.rules.search import RuledSearch
+from spacy_hocrf.rules.search import BoundedBest, RuledSearch
 from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["DualDecomposition", "JointDecoder"]
@@ -91,7 +91,7 @@ class JointDecoder:
         batch: TokenBatch,
         potentials: Potentials,
         automaton: Automaton,
-        best: Best,
+        best: Best | BoundedBest,
     ) -> Revised:
         """Put better segmentations in the place of those that ignore the patterns.
 
@@ -101,10 +101,10 @@ class JointDecoder:
         best (Best): the Docs' best segmentations under the rules, each by itself.
         """
         n = len(batch.offsets) - 1
-        gap = np.zeros(n) if best.bounds is None else best.bounds - best.scores
+        gap = best.bounds - best.scores if isinstance(best, BoundedBest) else np.zeros(n)
         certificate = gap <= self.settings.tolerance
         traces: list[Trace] = [()] * n
-        found: list[tuple[NDArray[np.int64], Best]] = []
+        found: list[tuple[NDArray[np.int64], Best | BoundedBest]] = []
         with self.pool.lend(automaton) as buffers:
             for problem in self.features.problems(batch, groups, self.weights != 0):
                 subproblem = SegmentationSubproblem(
@@ -143,14 +143,16 @@ class JointDecoder:
         return RuledSearch(self.rules, n, self.pool) if self.rules.prices.any() else None
 
 
-def _replaced(best: Best, found: Sequence[tuple[NDArray[np.int64], Best]]) -> Best:
+def _replaced(
+    best: Best | BoundedBest, found: Sequence[tuple[NDArray[np.int64], Best | BoundedBest]]
+) -> Best:
     """The same segmentations with those of some sequences exchanged.
 
     found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
         sequence at most once.
     """
     if not found:
-        return best
+        return Best(best.segments, best.scores)
     counts = np.diff(best.segments.offsets)
     stays = np.ones(len(counts), dtype=bool)
     scores = best.scores.copy()

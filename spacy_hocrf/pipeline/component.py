@@ -9,8 +9,6 @@ such as an L-BFGS iteration. So batches only pace the loop, and every batcher, e
 Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -84,25 +82,25 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
     cfg: dict[str, Any]
-    constraints: Constraints | None
-    target: Target
+    constraints: "Constraints | None"
+    target: "Target"
 
-    _rules: CompiledRules | None = None  # what the constraints mean for the model as it was last
-    _last: tuple[tuple[Any, ...], Predictor] | None = None  # and what it was made of
+    _rules: "CompiledRules | None" = None  # what the constraints mean for the model as it was last
+    _last: "tuple[tuple[Any, ...], Predictor] | None" = None  # and what it was made of
 
     def __init__(
         self,
         vocab: Vocab,
-        model: Model[list[Doc], Potentials],
+        model: "Model[list[Doc], Potentials]",
         name: str,
         *,
-        target: Target,
+        target: "Target",
         trainer: Trainer,
         threshold: float | None = None,
         scores: bool = True,
         scorer: Callable[..., Any] | None = None,
         decoder: Decoder | None = None,
-        constraints: Constraints | None = None,
+        constraints: "Constraints | None" = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -153,7 +151,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self.cfg = {**self.cfg, "threshold": checked_threshold(value, self.name)}
 
     @property
-    def _learner(self) -> Learner:
+    def _learner(self) -> "Learner":
         """What learns the model; made when it is first asked for."""
         with self._lock:
             if self._learning is None:
@@ -161,13 +159,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 self._learning.lock = self._lock
             return self._learning
 
-    def _make_learner(self, model: Model[list[Doc], Potentials]) -> Learner:
+    def _make_learner(self, model: "Model[list[Doc], Potentials]") -> "Learner":
         """What learns the model; asked once, after `__init__`."""
         from spacy_hocrf.learning.learning import Learner
 
         return Learner(model, self.target, self.trainer, constraints=self._constraints())
 
-    def _after_step(self, run: Run) -> None:
+    def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
         self._prices.learn(self._learner, run)
         self._reader.learn(self._learner, run)
@@ -178,12 +176,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return self._learner.structure
 
     @property
-    def automaton(self) -> Automaton:
+    def automaton(self) -> "Automaton":
         """States and arcs of the model."""
         return self._learner.plain
 
     @property
-    def choice(self) -> Choice | None:
+    def choice(self) -> "Choice | None":
         """What `sigma = "auto"` and `order = "auto"` have come to mean; None if neither is set."""
         return self._learner.choice
 
@@ -333,8 +331,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             self._after_step(run)
 
     def get_loss(
-        self, examples: Iterable[Example], scores: Potentials
-    ) -> tuple[float, Expectations]:
+        self, examples: Iterable[Example], scores: "Potentials"
+    ) -> "tuple[float, Expectations]":
         """Negative log-likelihood of a batch, and its derivative by the log potentials.
 
         scores (Potentials): what the model predicts for the examples' Docs.
@@ -345,7 +343,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         return loss_of(self._learner, list(examples), scores)
 
-    def objective(self) -> Loss:
+    def objective(self) -> "Loss":
         """The training objective of the corpus as it is now: call it with float64 weights [F].
 
         RAISES (ValueError): H042 before `initialize`, H081 for a trainer that has none.
@@ -363,11 +361,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._learner.set_trainer(trainer)
 
     @property
-    def run(self) -> Run | None:
+    def run(self) -> "Run | None":
         """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
         return self._learner.run
 
-    def _adopt(self, learner: Learner, copies: Copies | None = None) -> None:
+    def _adopt(self, learner: "Learner", copies: "Copies | None" = None) -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
@@ -380,7 +378,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     # Prediction
 
-    def predict(self, docs: Iterable[Doc]) -> list[Prediction]:
+    def predict(self, docs: Iterable[Doc]) -> "list[Prediction]":
         """The best segmentation of each Doc; the Docs are not changed.
 
         docs (Iterable[Doc]): some Docs.
@@ -389,7 +387,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         return self._predict((batch, None) for batch, _ in token_batches(list(docs)))
 
-    def _predict(self, batches: Iterable[tuple[TokenBatch, Revise | None]]) -> list[Prediction]:
+    def _predict(self, batches: "Iterable[tuple[TokenBatch, Revise | None]]") -> "list[Prediction]":
         """Predictions for batches of Docs, each with what may revise its best segmentations."""
         predictor, watch = self._predictor(), self._learner.watch
         predictions = PredictedDocs()
@@ -399,7 +397,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 watch.look(batch, self.name)
         return predictions
 
-    def _predictor(self) -> Predictor:
+    def _predictor(self) -> "Predictor":
         with self._lock:
             model = self._learner.snapshot()
         known = model.structure, model.scheme, model.automaton, model.placed, self.target
@@ -445,13 +443,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         return dict(super().score(comparable(examples, self.target), **kwargs))
 
-    def _annotate(self, docs: Sequence[Doc], predictions: Sequence[Prediction]) -> None:
+    def _annotate(self, docs: Sequence[Doc], predictions: "Sequence[Prediction]") -> None:
         """Write predictions that were made just now, so that the Docs need not be read again."""
         if isinstance(predictions, PredictedDocs):
             predictions.unchanged = True
         self.set_annotations(docs, predictions)
 
-    def set_annotations(self, docs: Iterable[Doc], scores: Sequence[Prediction]) -> None:
+    def set_annotations(self, docs: Iterable[Doc], scores: "Sequence[Prediction]") -> None:
         """Write predictions to their Docs."""
         if isinstance(scores, PredictedDocs) and scores.unchanged:
             for batch, predictions in scores.batches:
@@ -461,7 +459,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     # Questions and corrections
 
-    def reading(self, doc: Doc) -> Reading:
+    def reading(self, doc: Doc) -> "Reading":
         """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
 
         doc (Doc): a Doc that earlier components are done with; it is not changed. Entities that the
@@ -472,7 +470,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         return next(self.readings([doc]))
 
-    def readings(self, docs: Iterable[Doc]) -> Iterator[Reading]:
+    def readings(self, docs: Iterable[Doc]) -> "Iterator[Reading]":
         """A reading of each Doc, made in batches, which takes less time than one by one."""
         from spacy_hocrf.annotation.targets import EntsTarget
         from spacy_hocrf.answers.reading import readings_of
@@ -483,7 +481,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         for batch, _ in token_batches(list(docs)):
             yield from readings_of(predictor, batch)
 
-    def predict_batches(self, batches: Iterable[TokenBatch]) -> Iterator[BatchPrediction]:
+    def predict_batches(self, batches: "Iterable[TokenBatch]") -> "Iterator[BatchPrediction]":
         """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself, and
         without alternatives.
         """
@@ -494,8 +492,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 watch.look(batch, self.name)
 
     def explain(
-        self, doc: Doc, span: Span | tuple[int, int, str], instead: Asked | None = None
-    ) -> Explanation:
+        self, doc: Doc, span: "Span | tuple[int, int, str]", instead: "Asked | None" = None
+    ) -> "Explanation":
         """Why the model would set a span, or why not: what every feature contributes to the log-odds of the
         best reading with the span against the best one without it.
 
@@ -539,11 +537,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return {"scores": self._scores, "threshold": self.cfg["threshold"]}
 
     @property
-    def gold(self) -> Gold:
+    def gold(self) -> "Gold":
         """Reads what is known of training texts."""
         return self._learner.gold
 
-    def constrain(self, doc: Doc, span: Span | tuple[int, int, str], kind: str = "span") -> None:
+    def constrain(self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str = "span") -> None:
         """Put a constraint into the Doc's span group, which predictions and readings then keep.
 
         span (Union[Span, Tuple[int, int, str]]): tokens and label.
@@ -559,7 +557,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         row = span if isinstance(span, tuple) else named([span])[0]
         add(doc, self._constraints().spans_key, TextConstraint(*row, kind))
 
-    def correct(self, doc: Doc, span: Span | tuple[int, int, str], kind: str | None = None) -> Doc:
+    def correct(
+        self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str | None = None
+    ) -> Doc:
         """Take a person's word for a span, and decide on everything else anew, in the time of one
         prediction. The Doc keeps the correction as a constraint, and may get others.
 
@@ -601,18 +601,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             **checked_prices(self._compiled_rules(), prices),
         }
 
-    def _compiled_rules(self) -> CompiledRules:
+    def _compiled_rules(self) -> "CompiledRules":
         """What the constraints mean for the model. RAISES (ValueError): H042 before there are labels."""
         self._predictor()
         assert self._rules is not None
         return self._rules
 
-    def _constraints(self) -> Constraints:
+    def _constraints(self) -> "Constraints":
         from spacy_hocrf.rules.constraints import Constraints
 
         return self.constraints or Constraints()
 
-    def _constrained(self, *parts: Any) -> Predictor:
+    def _constrained(self, *parts: Any) -> "Predictor":
         """What predicts with a model and keeps the constraints.
 
         parts (Any): of a `Predictor`.
@@ -623,7 +623,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             self._last = last
         return last[1]
 
-    def _make_predictor(self, *parts: Any) -> Predictor:
+    def _make_predictor(self, *parts: Any) -> "Predictor":
         from spacy_hocrf.answers.constrained import ConstrainedPredictor
         from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
@@ -640,7 +640,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     # Persistence
 
-    def _keepers(self, settings: Settings) -> dict[str, Keeper]:
+    def _keepers(self, settings: Settings) -> "dict[str, Keeper]":
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.learning.choice import ChoiceKeeper
         from spacy_hocrf.learning.clusterings import ClusteringsKeeper
@@ -656,13 +656,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "rules": self._prices,
         }
 
-    def _payload(self) -> Payload:
+    def _payload(self) -> "Payload":
         from spacy_hocrf.saving.persistence import to_payload
 
         settings = self.structure.settings
         return to_payload(self._learner.learnt(), settings, self._keepers(settings))
 
-    def _become(self, payload: Payload) -> None:
+    def _become(self, payload: "Payload") -> None:
         """Replace everything learnt, or nothing if the model is refused."""
         from spacy_hocrf.learning.scores import as_saved
         from spacy_hocrf.saving.persistence import read
@@ -676,7 +676,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         for name, keeper in keepers.items():
             keeper.adopt(model.extra.get(name))
 
-    def _untrained(self) -> Callable[[], SegmentationPipe]:
+    def _untrained(self) -> "Callable[[], SegmentationPipe]":
         known = self.vocab, self.structure.settings, self.name, self._settings()
         return partial(_component, type(self), *known)
 
@@ -694,12 +694,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
 
 def _component(
-    cls: type[SegmentationPipe],
+    cls: "type[SegmentationPipe]",
     vocab: Vocab,
     model: Settings,
     name: str,
     settings: Mapping[str, Any],
-) -> SegmentationPipe:
+) -> "SegmentationPipe":
     return cls(vocab, model_of(model), name, **settings)
 
 

@@ -318,9 +318,22 @@ class CompiledRules:
         np.put_along_axis(found, order, sums > self.constraints.tolerance, axis=1)
         for i in np.flatnonzero(found.any(axis=1)).tolist():
             rules = [rule for rule in order[i].tolist() if found[i, rule]]
-            while not self.fits(rules, most):
-                found[i, rules.pop(0)] = False
+            found[i, rules[: len(rules) - self._fitting(rules[::-1], most)]] = False
         return found
+
+    def _fitting(self, rules: Sequence[int], most: int | None) -> int:
+        """How many of some rules, the first ones, fit together; it is tried with twice as many each time, and
+        then between.
+        """
+        fit, fail = 0, 1
+        while self.fits(rules[:fail], most):
+            fit, fail = fail, min(2 * fail, len(rules))
+            if fit == fail:
+                return fit
+        while fail - fit > 1:
+            middle = (fit + fail) // 2
+            fit, fail = (middle, fail) if self.fits(rules[:middle], most) else (fit, middle)
+        return fit
 
     def _forbidden(self, ends: Ends) -> list[tuple[str, str]]:
         """Pairs of labels, with what a required one leaves out."""

@@ -30,7 +30,7 @@ from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.rules.compiled import CompiledRules, Numbers
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["RuledSearch"]
+__all__ = ["BoundedBest", "RuledSearch"]
 
 MOST_READINGS = 500
 """Segmentations of a sequence that are looked at, besides the best."""
@@ -38,6 +38,14 @@ TOGETHER = 50
 """So many of them are found before they are looked at."""
 SETTLED = 1e-9
 """A bound that is higher by no more than this, relative to the score, is reached."""
+
+
+class BoundedBest(NamedTuple):
+    """A `Best` of D sequences that is not always known to be the best."""
+
+    segments: Segments
+    scores: NDArray[np.float64]  # [D] nats, less the prices of the rules that are broken
+    bounds: NDArray[np.float64]  # [D] no segmentation has a higher score
 
 
 class _Found(NamedTuple):
@@ -71,7 +79,7 @@ class RuledSearch:
         self._remembered: list[Numbers] = [()] * n_sequences
         self._rank = np.argsort(np.argsort(-rules.prices, kind="stable")).tolist()
 
-    def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> Best:
+    def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> BoundedBest:
         """The best segmentations that are found, with their scores, -inf where every one breaks a rule
         that must be kept, and upper bounds of all scores.
 
@@ -173,13 +181,14 @@ def _several(readings: Sequence[tuple[float, Segments]]) -> Best:
     return Best(Segments(offsets, *columns), np.array([score for score, _ in readings]))
 
 
-def _joined(found: Sequence[_Found]) -> Best:
+def _joined(found: Sequence[_Found]) -> BoundedBest:
     """Segmentations of all sequences."""
     scores = np.array([each.score for each in found])
     bounds = np.array([each.bound for each in found])
     if not found:
         none = np.zeros(0, dtype=np.int32)
-        return Best(Segments(np.zeros(1, dtype=np.int64), none, none, none), scores, bounds)
+        none_at_all = Segments(np.zeros(1, dtype=np.int64), none, none, none)
+        return BoundedBest(none_at_all, scores, bounds)
     columns = zip(*(each.segments[1:] for each in found))
     offsets = offsets_of([len(each.segments.label) for each in found])
-    return Best(Segments(offsets, *map(np.concatenate, columns)), scores, bounds)
+    return BoundedBest(Segments(offsets, *map(np.concatenate, columns)), scores, bounds)

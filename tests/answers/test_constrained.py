@@ -239,7 +239,7 @@ def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind)
     assert compared > 20
 
 
-def nothing(rules, texts, exactly=False):
+def nothing(rules, texts, exactly=False, most=None):
     return [((), np.arange(len(texts.survey.log_partition)))]
 
 
@@ -290,7 +290,7 @@ def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
         if len(problem.rules.rules) < 2:
             continue
         rules = tolerant(problem, 0.4).rules
-        wanted, risks = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 4), 1e-12)
+        wanted, risks = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 9), 1e-12)
         risks = risks[:, : len(rules.rules)]
         assert not with_more(wanted, risks, rules.fits).any()
         risks[0, :2] = 1e-6, 1e-3

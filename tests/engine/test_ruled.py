@@ -169,19 +169,20 @@ def test_many_rules_are_those_of_one_product_with_all():
 def test_hundreds_of_rules_of_many_states_and_labels():
     """Labels beyond 64, and rules about several of them."""
     rng = np.random.default_rng(4)
-    potentials = random_texts(rng, [6], 70)
+    potentials = random_texts(rng, [5], 70)
+    potentials.token[:] *= 4.0
     automaton, rows = compile_automaton([(y,) for y in range(70)], [2] * 70), whole(70)
     few = [counting(y, 0, 300, 70) for y in range(0, 70, 7)]
-    many = [counting([y, (y + 9) % 70], 0, 1, 70, 0.01 * y) for y in range(70)] * 3
+    many = [counting([y, (y + 9) % 70], 0, 1, 70, 0.01 * y) for y in range(70)] * 2
     known = ruled(potentials, automaton, rows, [*few, *many], 1e-3)
     found = ruled_spans(known, rows, FIRST, 0.0)
     none = ruled_spans(ruled(potentials, automaton, rows, few, 1e-3), rows, FIRST, 0.0)
-    assert_allclose(none.log_partition, known.log_partition, atol=1e-2)
+    assert_allclose(none.log_partition, known.log_partition, atol=1.2 * none.tolerance[0])
     sets = broken_sets(known, 0)
     assert_allclose(sets.probability.sum(), 1.0)
     paid = sets.broken @ np.array([0.0] * len(few) + [rule.price for rule in many])
     free = np.log((sets.probability * np.exp(paid)).sum())
-    assert_allclose(found.log_partition + free, known.log_partition, atol=1e-2)
+    assert_allclose(found.log_partition + free, known.log_partition, atol=1.2 * found.tolerance[0])
 
 
 def test_which_rules_are_broken_together(problems):

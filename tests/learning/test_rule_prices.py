@@ -184,3 +184,20 @@ def test_prices_that_cannot_be_set():
         with pytest.raises(ValueError, match=f"H214.*{what}"):
             pipe.rule_prices = prices
     assert pipe.rule_prices["AtMost[9], PERSON"] == np.inf
+
+
+def test_a_text_that_could_break_too_many_rules_is_named_once():
+    labels = [f"L{i}" for i in range(12)]
+    nlp = untrained(constraints=constraints(at_most=dict.fromkeys(labels, 1), tolerance=1e-9))
+    data = [
+        Example.from_dict(nlp.make_doc(f"word{i} x"), {"entities": [(0, len(f"word{i}"), label)]})
+        for i, label in enumerate(labels)
+    ]
+    nlp.initialize(lambda: data)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.model.set_param("W", np.full_like(pipe.model.get_param("W"), 1e-3))
+    with pytest.warns(UserWarning, match=r"W049.*'a b c d") as told:
+        docs = list(nlp.pipe(["a b c d e f g h i j k l m n o p"] * 2))
+    assert sum("W049" in str(each.message) for each in told) == 1
+    for doc in docs:
+        assert max([[ent.label_ for ent in doc.ents].count(label) for label in labels]) <= 1

@@ -32,14 +32,14 @@ def constraints(**settings):
     return {"constraints": {"@misc": "spacy-hocrf.Constraints.v1", **settings}}
 
 
-def rules(name, **settings):
-    block = {"@misc": f"spacy-hocrf.{name}.v1", **settings}
-    return {"joint": {"@misc": "spacy-hocrf.Joint.v1", "features": {"x": block}}}
+def rules(kind, **settings):
+    return constraints(rules={"own": {"@misc": f"spacy-hocrf.{kind}.v1", **settings}})
 
 
 def places(*pattern):
     found = {"@misc": "spacy-hocrf.MatchedPlaces.v1", "pattern": [*pattern]}
-    return rules("Pattern", states=[r"US\x24", "P"], places=found)
+    block = {"@misc": "spacy-hocrf.Pattern.v1", "states": [r"US\x24", "P"], "places": found}
+    return {"joint": {"@misc": "spacy-hocrf.Joint.v1", "features": {"x": block}}}
 
 
 def trained(config, factory="hocrf"):
