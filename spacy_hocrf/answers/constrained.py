@@ -19,7 +19,7 @@ from spacy_hocrf.annotation import text_constraints
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, TextConstraint
 from spacy_hocrf.annotation.blanks import merged
 from spacy_hocrf.annotation.text_constraints import INSIDE, TextConstraints
-from spacy_hocrf.answers.decoders import Answer, Candidates, ExpectedF
+from spacy_hocrf.answers.decoders import Answer, Candidates, ExpectedF, Viterbi
 from spacy_hocrf.answers.gathering import gathered, of_sequences, with_others
 from spacy_hocrf.answers.predictor import LEAST, Part, Predictor, Read, hopeless
 from spacy_hocrf.answers.ruled import RuledTexts
@@ -177,6 +177,13 @@ class ConstrainedPredictor(Predictor):
         """What is read off Docs that are read under the same rules, Doc by Doc."""
         if not self.rules.rules or read == self._best:
             return [part], read(part)
+        if read == self._answer and type(self.decoder) is Viterbi and not self.target.n_best:
+            best = self._best(part)
+            spans, possible = self.scheme.spans(best.segments), ~np.isneginf(best.scores)
+            answer = Answer(spans, None, possible)
+            broken = self._broken_texts(part, answer)
+            whole = self._with_whole(answer, part, broken, False)
+            return [part], cast("Read", whole)
         part, survey = self._surveyed(part)
         if read == self._answer and isinstance(self.decoder, ExpectedF) and not self.target.n_best:
             return [part], cast("Read", self._at_once(batch, part, survey, self.decoder))
@@ -346,6 +353,8 @@ class ConstrainedPredictor(Predictor):
     def _scores(
         self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
     ) -> NDArray[np.float64]:
+        if given is None and len(parts) == 1 and parts[0].under is None:
+            parts = self._under_rules(parts[0])
         if given is not None or len(parts) == 1:
             return super()._scores(parts, shown, given)
         named, found = self.scheme.named(shown), np.zeros(len(shown.start))

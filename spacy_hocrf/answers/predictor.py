@@ -136,7 +136,7 @@ class Predictor:
             (part,) = parts
             revised = revise(batch, part.potentials, part.automaton, best)
             spans = self.scheme.spans(revised.best.segments)
-            parts = self._under_rules(part)
+            parts = self._under_rules(part) if self.target.n_best else [part]
         shown, kept = self._shown(batch, presets, spans)
         chances = None
         if scores or threshold is not None:
