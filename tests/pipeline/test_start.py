@@ -18,9 +18,10 @@ engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marg
 engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved
 model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
-pipeline.archive pipeline.choice pipeline.choosing pipeline.corpus pipeline.cost
-pipeline.encoder pipeline.growing pipeline.heldout pipeline.learning pipeline.likelihood
-pipeline.persistence pipeline.predictor pipeline.schema pipeline.scores pipeline.shards pipeline.survey
+saving.archive saving.persistence saving.schema annotation.blanks answers.predictor answers.reading
+learning.choice learning.choosing learning.corpus learning.cost learning.encoder learning.growing
+learning.heldout learning.learning learning.likelihood learning.prices learning.scores learning.shards
+learning.survey rules.compiled rules.risks workers
 """.split()
 """Modules, or whole folders, that must wait."""
 
