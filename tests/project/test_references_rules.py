@@ -36,11 +36,12 @@ def test_rules_are_learnt_and_compared(load, tmp_path, capsys):
         DocBin(docs=some[first : first + 24]).to_disk(tmp_path / f"{name}.spacy")
     output = tmp_path / "rules.md"
     files = tmp_path / "train.spacy", tmp_path / "test.spacy"
-    load("rules").main(*files, seeds=1, folds=2, epochs=1, output=output)
+    load("rules").main(*files, output=output)
     rows = table_rows(output.read_text())
     assert [row[0] for row in rows[2:]] == [
         "model alone, its decoder",
         "model alone, best segmentation",
-        "with rules, seed 0",
+        "with rules, its decoder",
+        "with rules, best segmentation",
     ]
-    assert " proved" in capsys.readouterr().out
+    assert "of 7 rules have a price" in capsys.readouterr().out
