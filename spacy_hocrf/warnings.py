@@ -117,7 +117,12 @@ class Warnings(metaclass=Coded):
         "neither would notice."
     )
     W049 = (
-        "The text that begins '{text}' could break so many rules at once that only some of them count in its "
-        "scores; no rule of the price 'inf' is broken. This is said once. Leave out rules in "
+        "The text that begins '{text}' could break so many rules at once that its scores are less exact than "
+        "the tolerance; no rule of the price 'inf' is broken. This is said once. Leave out rules in "
         "[components.*.constraints]."
+    )
+    W050 = (
+        "'{name}' learns no prices of rules from {found} of {all} texts: their annotation breaks a rule of "
+        "the price 'inf', or they could break too many at once. Correct it, or leave out rules in "
+        "[components.{name}.constraints]."
     )

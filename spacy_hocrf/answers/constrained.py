@@ -27,7 +27,6 @@ from spacy_hocrf.answers.worth import chances_of, worth
 from spacy_hocrf.answers.zeros import Masks, unwanted
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import Best
@@ -41,6 +40,9 @@ from spacy_hocrf.types import Potentials, Segments
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["ConstrainedPart", "ConstrainedPredictor"]
+
+LARGER = (0.1, 0.4)
+"""Tolerances for texts that could break too many rules at once to be read more exactly."""
 
 FEW_STATES = 4
 """So few states of all rules together multiply the automaton, which is faster then."""
@@ -221,9 +223,7 @@ class ConstrainedPredictor(Predictor):
     def _apart(
         self, part: ConstrainedPart, survey: Survey, exactly: bool, most: int | None = None
     ) -> list[ConstrainedPart]:
-        with self.exact.pool.lend(part.automaton) as buffers:
-            texts = self._texts(part, survey, buffers)
-            sets = self.rules.to_remember(texts, exactly=exactly, most=most)
+        sets = self.rules.to_remember(self._texts(part, survey), exactly=exactly, most=most)
         return [self._remembering(self._only(part, docs), rules) for rules, docs in sets]
 
     def _at_once(
@@ -232,8 +232,7 @@ class ConstrainedPredictor(Predictor):
         """The answer for all Docs; those that could break a rule are read again."""
         if self._all_rules:
             return self._by_all_rules(batch, part, survey, decoder)
-        with self.exact.pool.lend(part.automaton) as buffers:
-            sets = self.rules.to_remember(self._texts(part, survey, buffers))
+        sets = self.rules.to_remember(self._texts(part, survey))
         assert part.candidates is not None
         found, plain = part.candidates, replace(part, candidates=None)
         parts = [
@@ -255,21 +254,21 @@ class ConstrainedPredictor(Predictor):
     ) -> Answer:
         """The same, by all rules; where these are too many for a text, by those that it could break."""
         assert part.candidates is not None
-        with self.exact.pool.lend(part.automaton) as buffers:
-            doubtful, risks = self.rules.doubtful(self._texts(part, survey, buffers))
+        doubtful, risks = self.rules.doubtful(self._texts(part, survey))
         ruled = self._ruled(part, survey, risks)
-        texts, others = ruled.probable(doubtful, decoder.price)
+        texts, others, worse = ruled.probable(doubtful, decoder.price)
         answer = decoder.chosen(with_others(part.candidates, (texts, others)))
         rest = np.setdiff1d(doubtful, texts)
         if len(rest):
             some = replace(self._only(part, rest), docs=None)
             own = survey.of_texts(rest, part.potentials.offsets)
             found = self._read_apart(some, own, self._answer, READ_STATES)[1]
-            if found.possible.any() and not self._fit_well and not self.rules.told_of_many:
-                self.rules.told_of_many = True
-                text = beginning(batch.docs[int(rest[np.argmax(found.possible)])])
-                warnings.warn(Warnings.W049.format(text=text), stacklevel=2)
             answer = with_others(answer, (rest, found))
+        worse = worse[answer.possible[worse]]
+        if len(worse) and not self._fit_well and not self.rules.told_of_many:
+            self.rules.told_of_many = True
+            text = beginning(batch.docs[int(worse[0])])
+            warnings.warn(Warnings.W049.format(text=text), stacklevel=2)
         broken = self._broken_texts(part, answer)
         if len(broken) and part.blank is None:
             docs, best = ruled.best(broken, decoder.price)
@@ -295,16 +294,17 @@ class ConstrainedPredictor(Predictor):
         """Can a text be read under all rules, whatever it could break?"""
         return self.rules.fits(range(len(self.rules.rules)), READ_STATES)
 
-    def _texts(self, part: ConstrainedPart, survey: Survey, buffers: Buffers) -> Texts:
-        runs = self.scheme.encoding == "io"
-        return Texts(part.potentials, part.automaton, survey, buffers, runs)
+    def _texts(self, part: ConstrainedPart, survey: Survey) -> Texts:
+        return Texts(part.potentials, part.automaton, survey, self.scheme.encoding == "io")
 
     def _ruled(
         self, part: ConstrainedPart, survey: Survey, risks: NDArray[np.float64]
     ) -> RuledTexts:
-        rules, tolerance = self.rules.tables, self.rules.constraints.tolerance
-        known = part.potentials, part.automaton, rules, *survey, risks, tolerance
-        return RuledTexts(Ruled(*known), self.scheme.rules, part.blank, self.exact.pool)
+        exact = self.rules.constraints.tolerance
+        larger = () if self._fit_well else tuple(t for t in LARGER if t > exact)
+        known = part.potentials, part.automaton, self.rules.tables, *survey, risks
+        ruled = Ruled(*known, (exact, *larger))
+        return RuledTexts(ruled, self.scheme.rules, part.blank, self.exact.pool)
 
     def _broken_texts(self, part: ConstrainedPart, answer: Answer) -> NDArray[np.int64]:
         """Numbers of the Docs whose answer breaks a rule, ascending."""

@@ -30,11 +30,12 @@ class RuledTexts(NamedTuple):
 
     def probable(
         self, texts: NDArray[np.int64], least: float
-    ) -> tuple[NDArray[np.int64], Candidates]:
+    ) -> tuple[NDArray[np.int64], Candidates, NDArray[np.int64]]:
         """Spans of some texts, as they are shown, that are so probable under the rules.
 
         texts (int64 [n]): their numbers, ascending.
-        RETURNS (tuple[int64 [m], Candidates]): the texts that were read, and their spans.
+        RETURNS (tuple[int64 [m], Candidates, int64 [k]]): the texts that were read, their spans, and the
+            texts that were not read as exactly as asked for.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
             share = least if self.blank is None else 0.0
@@ -42,7 +43,10 @@ class RuledTexts(NamedTuple):
         spans, scores = found.spans, found.probability
         if self.blank is not None:
             spans, scores = self._shown(found, texts, least)
-        return _read(texts, Candidates(spans, scores, *_known(found)))
+        worse = texts[
+            (found.tolerance != self.ruled.tolerances[0]) | np.isneginf(found.log_partition)
+        ]
+        return *_read(texts, Candidates(spans, scores, *_known(found))), worse
 
     def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
         """The reading of some texts that is worth most, of those that keep the rules that must be kept.

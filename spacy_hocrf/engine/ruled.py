@@ -33,9 +33,6 @@ __all__ = [
 ]
 
 
-LARGER = (0.1, 0.4)
-"""Tolerances for sequences of which too many segmentations would have to be looked at."""
-
 LEFT_OUT = 0.02
 """Of the tolerance: risks of rules that a sequence is not read under."""
 
@@ -72,8 +69,8 @@ class RuleTables(NamedTuple):
 class Ruled(NamedTuple):
     """D sequences, and rules.
 
-    Probabilities are wrong by no more than the tolerance, which is above 0; where too many segmentations
-    would have to be looked at, by no more than one of LARGER.
+    Probabilities are wrong by no more than the first tolerance; where too many segmentations would have to be
+    looked at, by no more than the next one.
     """
 
     potentials: Potentials
@@ -86,7 +83,7 @@ class Ruled(NamedTuple):
     # [D, R] at most by how much probabilities are wrong where a rule is left out; those that are
     # improbable enough are
     risks: NDArray[np.float64]
-    tolerance: float
+    tolerances: tuple[float, ...]  # ascending, above 0
 
 
 class RuledSpans(NamedTuple):
@@ -164,7 +161,7 @@ def broken_sets(
     if total == -np.inf:
         return None
     scores = Scores(problem, buffers.graph)
-    for tolerance in (ruled.tolerance, *(t for t in LARGER if t > ruled.tolerance)):
+    for tolerance in ruled.tolerances:
         found = ruling.broken_together(scores, sequence, labels, chances, total, tolerance)
         if found is not None:
             break
@@ -189,11 +186,11 @@ def _find(
     problem.check_tokens()
     total = ruled.log_partition[sequences]
     labels, chances, _ = ruled.starts
-    matter, left_out = _that_matter(ruled.risks[sequences], LEFT_OUT * ruled.tolerance)
+    matter, left_out = _that_matter(ruled.risks[sequences], LEFT_OUT * ruled.tolerances[0])
     ruling, scores = _ruling(ruled, rows, buffers), Scores(problem, buffers.graph)
-    found, tolerance = np.full(len(sequences), -np.inf), np.full(len(sequences), ruled.tolerance)
+    found, tolerance = np.full((2, len(sequences)), -np.inf)
     parts, rest = list[tuple[NDArray[np.int64], NDArray[np.float64]]](), np.arange(len(sequences))
-    for each in (ruled.tolerance, *(t for t in LARGER if t > ruled.tolerance)):
+    for each in ruled.tolerances:
         log_z, own = total[rest], sequences[rest]
         known = scores, own, labels, chances, matter[rest], left_out[rest], log_z, each
         places, values = ruling.find(*known, least, cost or 0.0, cost is not None)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 
-__all__ = ["MOST_STATES", "JoinedRules", "Rule", "joined", "product_of"]
+__all__ = ["MOST_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
 
 MOST_STATES = 65_535
 """Of a rule: a state is two bytes in the kernels."""
@@ -89,12 +89,10 @@ def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | Non
     """
     if not rules:
         return JoinedRules(np.zeros((1, n_labels), dtype=np.int32), np.zeros((1, 0), dtype=bool))
-    size = max(map(len, rules))
-    after = np.zeros((len(rules), size, n_labels), dtype=np.int32)
-    dead, kept = np.zeros((2, len(rules), size), dtype=bool)
+    after, kept = side_by_side(rules, n_labels)
+    dead = np.zeros_like(kept)
     for i, rule in enumerate(rules):
-        own = slice(len(rule))
-        after[i, own], dead[i, own], kept[i, own] = rule.after, rule.dead, rule.kept
+        dead[i, : len(rule)] = rule.dead
     every = np.arange(len(rules))
     states = [np.zeros(len(rules), dtype=np.int32)]
     number, rows = {states[0].tobytes(): 0}, list[list[int]]()
@@ -112,6 +110,24 @@ def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | Non
             rows[-1].append(DEAD if is_lost else number[key])
     broken = ~kept[every, np.stack(states)]
     return JoinedRules(np.array(rows, dtype=np.int32), broken)
+
+
+def side_by_side(
+    rules: Sequence[Rule], n_labels: int
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """n rules as tables, each with as many states S as the largest needs.
+
+    n_labels (int): Y.
+    RETURNS (tuple[int32 [n, S, Y], bool [n, S]]): the state after a segment of a label, and does a sequence
+        that ends there keep the rule?
+    """
+    size = max(map(len, rules), default=1)
+    after = np.empty((len(rules), size, n_labels), dtype=np.int32)
+    after[:] = np.arange(size, dtype=np.int32)[:, None]
+    kept = np.ones((len(rules), size), dtype=bool)
+    for i, rule in enumerate(rules):
+        after[i, : len(rule)], kept[i, : len(rule)] = rule.after, rule.kept
+    return after, kept
 
 
 def product_of(automaton: Automaton, rules: JoinedRules, prices: NDArray[np.float64]) -> Automaton:

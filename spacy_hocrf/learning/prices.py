@@ -3,7 +3,7 @@
 With w the prices, b_r(y) = 1 where a reading y breaks rule r and else 0, and p the model without these
 rules, the likelihood of a text is that of p(y) exp(-w · b(y)) / Σ p(y') exp(-w · b(y')). Its derivative is
 
-    d/dw_r -log p_w(y) = E_w[b_r] - b_r(y) turned round: b_r(y) - E_w[b_r]
+    d/dw_r -log p_w(y) = b_r(y) - E_w[b_r]
 
 so that a price rises as long as the model breaks its rule more often than the annotation does. A model knows
 the texts that it was trained on nearly by heart; the texts here are held back from the models that read
@@ -14,6 +14,7 @@ Gaussian prior, takes no time, and L-BFGS finds its least value among prices tha
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -34,6 +35,7 @@ from spacy_hocrf.rules.risks import starts_for
 from spacy_hocrf.rules.templates import DEAREST
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import listing, record, text
+from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +48,8 @@ __all__ = ["TextSets", "checked_prices", "learn_prices", "least_cost", "prices_s
 
 SIGMA = 1.0
 """Standard deviation of the prices' Gaussian prior, nats."""
-TOLERANCE = 1e-3
-"""Probabilities of sets of broken rules are wrong by no more."""
+TOLERANCES = (1e-3, 0.1, 0.4)
+"""Probabilities of sets of broken rules are wrong by no more; the larger ones are for longer texts."""
 ROUNDS = 50
 SAVED = record({"rules": listing(text)})
 
@@ -77,17 +79,19 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
                 lost += 1
             else:
                 texts.append(sets)
-    if rules is None:
-        logger.info("%s: rules have no prices: too few texts are annotated completely", name)
+    if lost:
+        known = {"name": name, "found": lost, "all": lost + len(texts)}
+        warnings.warn(Warnings.W050.format(**known), stacklevel=2)
+    if rules is None or not texts:
+        logger.info("%s: rules have no prices: too few texts teach one", name)
         return {}
     prices = least_cost(texts, SIGMA)
     names = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
     summary = "; ".join(f"{each}: {price:.2f}" for each, price in zip(names, prices) if price)
     logger.info(
-        "%s: prices learnt from %d texts that the model had not seen (%d left out): %s",
+        "%s: prices learnt from %d texts that the model had not seen: %s",
         name,
         len(texts),
-        lost,
         summary or "all 0",
     )
     return dict(zip(names, prices.tolist()))
@@ -171,7 +175,7 @@ def _sets_of(
         known = potentials, rules.automaton
         found = exact.candidates(*known, rules.scheme, 1.0, starts=starts)
         risks = np.ones((len(batch), len(rules.rules)))
-        ruled = Ruled(*known, rules.tables, starts, found.log_partition, risks, TOLERANCE)
+        ruled = Ruled(*known, rules.tables, starts, found.log_partition, risks, TOLERANCES)
         with exact.pool.lend(rules.automaton) as buffers:
             for i, document in enumerate(batch):
                 spans = sorted(model.as_modelled(document.annotation).spans)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.ruled import RuleTables
-from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of
+from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of, side_by_side
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import EDGE, Ends, follows
@@ -106,7 +106,8 @@ class CompiledRules:
         self.rules = [_over_segments(rule, scheme) for rule in self._of_spans]
         self.prices = np.array([rule.price for rule in self.rules], dtype=np.float64)
         self.hard = np.isinf(self.prices)
-        self._tables = {"spans": _tables(self._of_spans), "segments": _tables(self.rules)}
+        self._of_labels = side_by_side(self._of_spans, len(scheme.labels))
+        self._of_segments = side_by_side(self.rules, scheme.n_labels)
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
         self._lock = Lock()
@@ -144,7 +145,7 @@ class CompiledRules:
     def doubtful(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Numbers of those of D texts that could break rules, and the risks of all, float64 [D, n]."""
         tolerance = self.constraints.tolerance
-        risks = risks_of(self.rules, texts, tolerance / len(self.rules), closely=False)
+        risks = risks_of(self.rules, texts)
         risk = risks.sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk))), risks
@@ -157,7 +158,7 @@ class CompiledRules:
         most (Optional[int]): no more states together; None is MOST_STATES.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
-        risks = risks_of(self.rules, texts, tolerance / len(self.rules), closely=True)
+        risks = risks_of(self.rules, texts)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
         kept, found = np.ones(sequences), np.zeros(risks.shape, dtype=bool)
         while True:
@@ -237,14 +238,14 @@ class CompiledRules:
         lengths (int64 [D]): tokens of the texts.
         """
         wrong = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
-        wrong[:, :-1] = _run(*self._tables["spans"], spans)
+        wrong[:, :-1] = _run(*self._of_labels, spans)
         if not self._allowed.all():
             wrong[:, -1] = ~follows(self._allowed, spans, lengths)
         return wrong
 
     def broken_segments(self, segments: Segments) -> NDArray[np.bool_]:
         """Which rules do D segmentations break? bool [D, n]"""
-        return _run(*self._tables["segments"], segments)
+        return _run(*self._of_segments, segments)
 
     def broken_of(self, spans: Sequence[tuple[int, int, str]], length: int) -> NDArray[np.bool_]:
         """Which rules do spans of one text of this many tokens break, sorted and not overlapping? bool
@@ -410,20 +411,6 @@ def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
         found[:, side, label] = states * sides + side
     tables = found.reshape(-1, scheme.n_labels), np.repeat(rule.kept, sides)
     return replace(rule, after=tables[0], kept=tables[1])
-
-
-def _tables(rules: Sequence[Rule]) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """n rules side by side, each with as many states as the largest needs: the state after a label, int32
-    [n, S, Y], and does a text that ends there keep the rule, bool [n, S]?
-    """
-    size = max(map(len, rules), default=1)
-    n_labels = rules[0].after.shape[1] if rules else 0
-    after = np.empty((len(rules), size, n_labels), dtype=np.int32)
-    after[:] = np.arange(size, dtype=np.int32)[:, None]
-    kept = np.ones((len(rules), size), dtype=bool)
-    for i, rule in enumerate(rules):
-        after[i, : len(rule)], kept[i, : len(rule)] = rule.after, rule.kept
-    return after, kept
 
 
 def _run(after: NDArray[np.int32], kept: NDArray[np.bool_], spans: Segments) -> NDArray[np.bool_]:

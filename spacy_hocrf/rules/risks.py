@@ -1,7 +1,6 @@
 """How probably a text breaks rules about all of its spans that nothing keeps it from breaking."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -9,9 +8,8 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.forward_backward import Buffers, log_partition
 from spacy_hocrf.engine.probable import Starts
-from spacy_hocrf.engine.rules import Rule, joined, product_of
+from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.types import Potentials
 
 __all__ = ["Survey", "Texts", "risks_of", "starts_for", "with_more"]
@@ -24,9 +22,6 @@ ROUNDING = 1e-14
 
 READ_STATES = 64
 """States of what readings remember besides what a text could break more probably than the tolerance."""
-
-WORTH_A_LOOK = 5.0
-"""Times what is negligible: of the risks with a larger bound, hardly any is negligible."""
 
 
 def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
@@ -58,31 +53,20 @@ class Texts(NamedTuple):
     potentials: Potentials
     automaton: Automaton  # without rules
     survey: Survey
-    buffers: Buffers  # of the automaton
     runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
 
 
-def risks_of(
-    rules: Sequence[Rule], texts: Texts, negligible: float, *, closely: bool
-) -> NDArray[np.float64]:
+def risks_of(rules: Sequence[Rule], texts: Texts) -> NDArray[np.float64]:
     """By how much probabilities of D texts are wrong, at most, if one of n rules is left out, float64 [D, n]:
     by 1 - exp(-price) times the probability that it is broken, of which this has an upper bound.
-
-    closely (bool): what is not negligible then, but not far from it, is looked at again, with the
-        probability itself.
     """
     risks = np.ones((len(texts.survey.log_partition), len(rules)))
     for i, rule in enumerate(rules):
         weight = -np.expm1(-rule.price)
         if not weight or texts.runs:
             risks[:, i] = weight
-            continue
-        risk = weight * _bound(rule, texts)
-        unclear = np.flatnonzero((risk > negligible) & (risk <= WORTH_A_LOOK * negligible))
-        if closely and len(unclear):
-            exactly = weight * _chance_of_break(rule, texts, unclear)
-            risk[unclear] = np.minimum(risk[unclear], exactly)
-        risks[:, i] = risk + ROUNDING
+        else:
+            risks[:, i] = weight * _bound(rule, texts) + ROUNDING
     return risks
 
 
@@ -166,21 +150,4 @@ def _by_text(
     found = np.zeros(len(some))
     if some.any():
         found[some] = reduce.reduceat(values, offsets[:-1][some])
-    return found
-
-
-def _chance_of_break(rule: Rule, texts: Texts, numbers: NDArray[np.int64]) -> NDArray[np.float64]:
-    """P(the rule is broken) of some texts, float64 [n].
-
-    numbers (int64 [n]): of the texts, ascending.
-    """
-    potentials, automaton, survey, _, _ = texts
-    kept = joined([replace(rule, price=np.inf)], len(automaton.limits), len(rule) + 1)
-    assert kept is not None
-    product = product_of(automaton, kept, np.array([np.inf]))
-    left = log_partition(potentials, product, among=numbers)[numbers]
-    total = survey.log_partition[numbers]
-    possible = ~np.isneginf(total)
-    found = np.zeros(len(total))
-    found[possible] = -np.expm1(np.minimum(left[possible] - total[possible], 0.0))
     return found

@@ -31,7 +31,7 @@ def ruled(potentials, automaton, rows, rules, tolerance):
     log_z = probable_spans(potentials, automaton, rows, 1.0, starts=starts).log_partition
     tables = RuleTables.of(rules, len(automaton.limits))
     risks = np.ones((len(log_z), len(rules)))
-    return Ruled(potentials, automaton, tables, starts, log_z, risks, tolerance)
+    return Ruled(potentials, automaton, tables, starts, log_z, risks, (tolerance, 0.1, 0.4))
 
 
 def counting(label, least, most, n_labels, price=np.inf):

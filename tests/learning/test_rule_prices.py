@@ -164,6 +164,16 @@ def test_prices_are_those_of_the_largest_likelihood_that_are_not_below_0():
     assert at_zero
 
 
+def test_annotation_that_breaks_a_rule_that_must_be_kept_teaches_no_price():
+    never = rule("AtMost", most=0, price="inf")
+    with pytest.warns(UserWarning, match="W050.*60 of 60"):
+        nlp = learnt_pipeline(never=never, least=rule("AtLeast"))
+    assert nlp.get_pipe("hocrf").rule_prices == {
+        "AtMost[0], PERSON": np.inf,
+        "AtLeast[1], PERSON": 0.0,
+    }
+
+
 def test_too_few_texts_teach_no_prices():
     nlp = untrained(constraints=constraints(rules={"most": rule("AtMost")}))
     data = examples(nlp, documents(3))
