@@ -204,6 +204,22 @@ def test_which_rules_are_broken_together(problems):
     assert compared > 10
 
 
+@pytest.mark.parametrize("share", [0.2, 0.3, 0.4, 0.49, 0.6])
+def test_rules_that_are_left_out_take_their_part_of_the_tolerance(share, problems):
+    """An end is found, whatever part of the tolerance is theirs."""
+    for problem in problems:
+        given, tolerance = problem.given, 0.3
+        if not given.kept or len(problem.rules) < 2:
+            continue
+        kept = np.exp(given.log_z - problem.ruled.log_partition[0])
+        risks = np.ones((1, len(problem.rules)))
+        # the last one is left out, as if it were broken so improbably
+        risks[0, -1] = min(share * tolerance * kept, 0.02 * tolerance)
+        ruled_spans(
+            problem.ruled._replace(risks=risks, tolerances=(tolerance,)), problem.rows, FIRST, 0.0
+        )
+
+
 def test_rules_that_no_segmentation_keeps_find_nothing():
     potentials = random_texts(np.random.default_rng(5), [3], 2)
     automaton = compile_automaton([(0,), (1,)], [1, 1])

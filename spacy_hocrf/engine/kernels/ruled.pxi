@@ -281,10 +281,10 @@ cdef double _weigh(
         enough = tolerance * ruling.places[0].after
         if missing <= enough:
             kept = _sum_kept(lattice, ruling)
-            enough = tolerance * kept
-            if kept > 0.0 and missing + ruling.given_up + left_out + ignored <= enough:
+            enough = tolerance * kept - ignored  # of the parts below one is too large where their sum is
+            if kept > 0.0 and missing + ruling.given_up + left_out <= enough:
                 return kept
-            if lattice.full or ruling.link_count >= MOST_LINKS or ignored > 0.5 * enough:
+            if lattice.full or ruling.link_count >= MOST_LINKS or ignored > 0.5 * tolerance * kept:
                 return 0.0
             if missing + ruling.given_up + left_out == 0.0:
                 return 0.0
