@@ -2,7 +2,7 @@
 
     python tests/mutate.py --seed 0 --mutations 40
 
-What is changed is drawn from the Python of `engine`, `model` and `pipeline`: an operator becomes another one,
+What is changed is drawn from the Python of `ROOMS`, those of the component: an operator becomes another one,
 a number one more, a condition its opposite, or a statement goes. Printed is each change with the test that
 noticed it; last, what nobody has noticed, and how many somebody has.
 """
@@ -19,7 +19,7 @@ from copy import deepcopy
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS = ("engine", "model", "pipeline")
+ROOMS = ("engine", "model", "rules", "saving", "annotation", "answers", "learning", "pipeline")
 IGNORED = shutil.ignore_patterns(".git", ".venv", "*cache*", "build", "dist", "site")
 TESTS = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
 LONGEST = 900  # seconds; tests that do not end have noticed

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +23,7 @@ from spacy_hocrf.annotation.best_readings import (
 )
 from spacy_hocrf.annotation.blanks import cases, ways_to_show, without_blanks
 from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import (
     Ranked,
@@ -36,50 +36,12 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.types import Segments
 
-__all__ = [
-    "Alternatives",
-    "ForgottenRules",
-    "HasAlternatives",
-    "RulesOfPart",
-]
+__all__ = ["Alternatives", "HasAlternatives"]
 
 MOST_TOGETHER = 100
 """So many readings are found for all Docs of a batch at once; more take longer than that saves."""
-
-
-class ForgottenRules(Protocol):
-    """Rules that an automaton does not know, since readings that break them are improbable."""
-
-    def broken(self, spans: NamedSpans) -> set[int]:
-        """Numbers of those that all spans of a text break."""
-        ...
-
-    def remembering(self, others: set[int]) -> Automaton:
-        """The automaton that knows some of them, too. RAISES (ValueError): H219 if that is too much."""
-        ...
-
-
-class RulesOfPart(ForgottenRules, Protocol):
-    """Rules about all spans of some Docs: those that an automaton remembers, and the others."""
-
-    def remember(self, automaton: Automaton) -> Automaton:
-        """Another automaton, which remembers the same rules."""
-        ...
-
-    def breaks(self, potentials: Potentials) -> dict[str, float]:
-        """How probably each rule is broken in a text, by the rules' names. RAISES (ValueError): H219."""
-        ...
-
-    def costs(self, segments: Segments) -> dict[str, float]:
-        """What one segmentation pays for remembered rules that it breaks, nats, by their names."""
-        ...
-
-    def expected_cost(self, potentials: Potentials) -> float:
-        """What breaking the remembered ones costs in a text, on average, nats."""
-        ...
 
 
 class HasAlternatives:
@@ -132,25 +94,14 @@ class HasAlternatives:
 
 
 class Alternatives:
-    """The readings of D Docs, as one model with one automaton reads them.
+    """The readings of the Docs of a part.
 
-    potentials (Potentials): of D sequences.
     pool (BufferPool): memory to work in.
-    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
-    forgotten (Optional[ForgottenRules]): rules that the automaton does not know; None if it knows all.
     """
 
-    def __init__(
-        self,
-        potentials: Potentials,
-        automaton: Automaton,
-        scheme: LabelScheme,
-        pool: BufferPool,
-        blank: NDArray[np.bool_] | None,
-        forgotten: ForgottenRules | None = None,
-    ) -> None:
-        self.potentials, self.automaton, self.scheme = potentials, automaton, scheme
-        self.pool, self.blank, self._forgotten = pool, blank, forgotten
+    def __init__(self, part: Part, pool: BufferPool) -> None:
+        self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
+        self.pool, self.blank, self._under = pool, part.blank, part.under
         self._best: tuple[int, FoundReadings] | None = None  # the last n, and those
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
@@ -164,7 +115,7 @@ class Alternatives:
         if self._best is None or self._best[0] != n:
             self._best = n, self._find_best(n)
         best = BestReadings(self._best[1], number, log_z)
-        if self._forgotten is None or not any(self._broken(each.spans) for each in best):
+        if not any(self._under.missing(each.spans) for each in best):
             return best
         return self._one_by_one(number, n, log_z)
 
@@ -200,10 +151,10 @@ class Alternatives:
             (spans,) = map(tuple, self.scheme.named(shown))
             if spans in seen:
                 continue
-            broken = self._broken(spans) - rules
-            if self._forgotten is not None and broken:
+            broken = self._under.missing(spans) - rules
+            if broken:
                 rules |= broken
-                found = self._ranked(number, self._forgotten.remembering(rules))
+                found = self._ranked(number, self._under.with_others(rules).automaton)
                 continue
             seen.add(spans)
             yield score if blank is None else self.log_z(number, spans, text), shown
@@ -211,9 +162,6 @@ class Alternatives:
     def _ranked(self, number: int, automaton: Automaton) -> Iterator[tuple[float, Segments]]:
         with self.pool.lend(automaton) as buffers:
             return ranked(self.potentials.only(number), automaton, buffers=buffers)
-
-    def _broken(self, spans: NamedSpans) -> set[int]:
-        return set() if self._forgotten is None else self._forgotten.broken(spans)
 
     def drawn(self, number: int, random: np.random.Generator) -> Iterator[ShownSpans]:
         """Random readings of a Doc, without end."""
@@ -223,7 +171,7 @@ class Alternatives:
         blank = self._blank(number)
         for segments in found:
             (spans,) = map(tuple, self.scheme.named(self._shown(segments, blank)))
-            if not self._broken(spans):
+            if not self._under.missing(spans):
                 yield spans
 
     def log_z(self, number: int, spans: NamedSpans, text: str) -> float:

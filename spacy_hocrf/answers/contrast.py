@@ -5,7 +5,7 @@ begins something else, or before or behind it, where the same label goes on. Eac
 something of a few tokens and is decoded by itself; the best of all of them is the best one without it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, NoReturn, cast
@@ -18,7 +18,7 @@ from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.blanks import variants_of, with_blanks, without_blanks
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
-from spacy_hocrf.answers.predictor import Part
+from spacy_hocrf.answers.part import Part
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.viterbi import viterbi
@@ -35,11 +35,6 @@ NamedSpan = tuple[int, int, str]
 Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
 """A span, or all spans of a reading."""
 Bits = NDArray[np.uint8]
-Stricter = Callable[[Part, NamedSpans], Part | None]
-
-
-def _nothing_stricter(part: Part, spans: NamedSpans) -> Part | None:
-    return None
 
 
 class Best(NamedTuple):
@@ -55,15 +50,13 @@ class Contrast:
 
     doc: Doc
     part: Part  # the Doc alone
-    scheme: LabelScheme
     pool: BufferPool
-    stricter: Stricter = _nothing_stricter  # see `Predictor.stricter`
 
     def checked(self, span: Span | NamedSpan) -> NamedSpan:
         """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels."""
         start, end, label = named([span])[0] if isinstance(span, Span) else span
         inside = 0 <= start < end <= len(self.doc)
-        if not inside or label not in self.scheme.labels:
+        if not inside or label not in self.part.scheme.labels:
             self._refuse((start, end, label))
         return start, end, label
 
@@ -88,7 +81,7 @@ class Contrast:
 
     def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
         """Spans of a segmentation, without white space at their ends."""
-        (found,) = self.scheme.named(self.scheme.spans(segments))
+        (found,) = self.part.scheme.named(self.part.scheme.spans(segments))
         if self.part.blank is None:
             return tuple(found)
         start, end = (np.array([span[i] for span in found], dtype=np.int64) for i in (0, 1))
@@ -127,7 +120,7 @@ class Contrast:
     def _with(self, spans: NamedSpans, *, complete: bool = False) -> Iterator[Bits]:
         """Bits of the segmentations with some spans, with each way to give them white space."""
         for chosen in variants_of(self.part.blank, spans, beginning(self.doc)):
-            if not self.scheme.can_have(chosen):
+            if not self.part.scheme.can_have(chosen):
                 continue
             unknown = np.ones(len(self.doc), dtype=bool)
             for start, end, _ in chosen:
@@ -137,10 +130,10 @@ class Contrast:
             covered = unknown.copy()
             for start, end, _ in chosen:
                 covered[start:end] = True
-            if self.scheme.outside < 0 and not covered.all():
+            if self.part.scheme.outside < 0 and not covered.all():
                 continue
             allowed = self.part.potentials.allowed
-            yield constrain(self.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed
+            yield constrain(self.part.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed
 
     def _without(self, span: NamedSpan, allowed: Bits) -> Iterator[Bits]:
         """Bits of segmentations without a span; each one without it is in one of the cases."""
@@ -149,15 +142,15 @@ class Contrast:
         if self.part.blank is not None:
             longest = with_blanks(self.part.blank, start, end, label)
             first, last = longest[0][0], longest[-1][1]
-        return departures(self.scheme, allowed, (first, start, end, last), label)
+        return departures(self.part.scheme, allowed, (first, start, end, last), label)
 
     def _best(self, cases: Iterable[Bits]) -> Best:
         """The best segmentation of all cases that keeps to the rules of the text."""
         every, part = list(cases), self.part
         while True:
             best = self._best_of(every, part.automaton)
-            (spans,) = self.scheme.named(self.scheme.spans(best.segments))
-            stricter = self.stricter(part, spans) if best.score > -np.inf else None
+            (spans,) = self.part.scheme.named(self.part.scheme.spans(best.segments))
+            stricter = part.stricter(spans) if best.score > -np.inf else None
             if stricter is None:
                 return best
             part = stricter
@@ -190,7 +183,7 @@ class Contrast:
         return f"{label} at tokens {start} to {end}"
 
     def _refuse(self, span: NamedSpan) -> NoReturn:
-        known, text = ", ".join(self.scheme.labels), beginning(self.doc)
+        known, text = ", ".join(self.part.scheme.labels), beginning(self.doc)
         found = self._words(span)
         raise ValueError(
             ReadingErrors.H224.format(found=found, expected=len(self.doc), text=text, known=known)

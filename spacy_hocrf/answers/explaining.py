@@ -10,7 +10,7 @@ and of what the one pays for rules that it breaks, and the other does not.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,8 +20,8 @@ from spacy.tokens import Span
 
 from spacy_hocrf.answers.attribution import TextShares, WordShares
 from spacy_hocrf.answers.contrast import Asked, Contrast, NamedSpan
-from spacy_hocrf.answers.predictor import Part, Predictor
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.answers.part import Part
+from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.types import Segments
@@ -126,19 +126,18 @@ class Explainer:
     """Explains spans of the Docs of a batch.
 
     predictor (Predictor): with the model as it was then.
-    batch (TokenBatch): some Docs.
-    part (Part): D of them, around what earlier components have set.
+    part (Part): D Docs, around what earlier components have set.
     """
 
-    def __init__(self, predictor: Predictor, batch: TokenBatch, part: Part) -> None:
-        self._predictor, self._batch, self._part = predictor, batch, part
+    def __init__(self, predictor: Predictor, part: Part) -> None:
+        self._predictor, self._part = predictor, part
         self._last: _Text | None = None  # that was asked about
 
     @cached_property
     def _compiled(self) -> CompiledBatch:
         structure = self._predictor.structure
-        allowed = structure.allowed(self._batch)
-        return structure.compile(structure.observe(self._batch), allowed)
+        batch = self._part.batch
+        return structure.compile(structure.observe(batch), structure.allowed(batch))
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
@@ -178,20 +177,15 @@ class Explainer:
         known = self._last
         if known is not None and known.number == number:
             return known
-        docs = self._part.docs
-        compiled = self._compiled.only(number if docs is None else int(docs[number]))
+        compiled = self._compiled.only(int(self._part.docs[number]))
         shares = self._shares.of_text(compiled)
         self._last = _Text(number, self.contrast(number), compiled, shares)
         return self._last
 
     def contrast(self, number: int) -> Contrast:
         """What finds the best readings of a Doc of the part."""
-        predictor, part = self._predictor, self._part
-        first, last = part.potentials.offsets[number : number + 2].tolist()
-        doc = self._batch.docs[number if part.docs is None else int(part.docs[number])]
-        blank = None if part.blank is None else part.blank[first:last]
-        one = replace(part, potentials=part.potentials.only(number), blank=blank)
-        return Contrast(doc, one, predictor.scheme, predictor.exact.pool, predictor.stricter)
+        part = self._part.only(np.array([number]))
+        return Contrast(part.doc(0), part, self._predictor.exact.pool)
 
     def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
         """What the features contribute."""
@@ -217,11 +211,10 @@ class Explainer:
                 for label, value in zip(names, block.sum(axis=0).tolist())
                 if value
             ]
-        if self._part.under is not None:
-            paid, saved = (self._part.under.costs(segments) for segments in (chosen, other))
-            for name in {**paid, **saved}:
-                value = saved.get(name, 0.0) - paid.get(name, 0.0)
-                dense += [Reason(value, name, "", "rules")] if value else []
+        paid, saved = (self._part.under.costs(segments) for segments in (chosen, other))
+        for name in {**paid, **saved}:
+            value = saved.get(name, 0.0) - paid.get(name, 0.0)
+            dense += [Reason(value, name, "", "rules")] if value else []
         return _Parts(
             features,
             np.searchsorted(index.feature_offsets, features, side="right") - 1,

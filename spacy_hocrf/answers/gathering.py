@@ -1,7 +1,7 @@
 """What was decoded from parts of a batch, put together again."""
 
 from collections.abc import Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,29 +10,9 @@ from spacy_hocrf.answers.decoders import Answer, Candidates
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
 
-__all__ = ["Found", "gathered", "of_sequences", "with_others"]
-
-T = TypeVar("T")
-"""What is read off the sequences of a part: an `Answer`, or an array."""
+__all__ = ["Found", "joined", "of_sequences", "with_others"]
 
 Found = TypeVar("Found", Answer, Candidates)
-
-
-def gathered(
-    sequences: Sequence[NDArray[np.int64] | None], found: Sequence[T], n_sequences: int
-) -> T:
-    """What was read off parts, in the order of the batch: of `Answer`s one, of arrays [n] one.
-
-    sequences (Sequence[Optional[int64 [n]]]): of each part, their numbers in the batch, ascending.
-    """
-    owners = [own for own in sequences if own is not None]
-    assert len(owners) == len(found)
-    if isinstance(found[0], Answer):
-        return cast("T", _joined(owners, cast("Sequence[Answer]", found)))
-    values = np.zeros(n_sequences)
-    for own, value in zip(owners, found):
-        values[own] = cast("NDArray[np.float64]", value)
-    return cast("T", values)
 
 
 def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
@@ -47,14 +27,16 @@ def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found
     numbers = [rest, *(sequences for sequences, _ in others)]
     parts = [of_sequences(found, rest)]
     parts += [other for _, other in others]
-    return _joined(numbers, parts)
+    return joined(numbers, parts)
 
 
-def _joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
-    """What was found for sequences of a batch, together for all of it.
+def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
+    """What was found for parts of a batch, together for all of it.
 
-    sequences (Sequence[int64 [n]]): those of each.
+    sequences (Sequence[int64 [n]]): numbers of the sequences of each part, ascending.
     """
+    if len(found) == 1:
+        return found[0]
     numbers = np.concatenate(sequences)
     sizes, possible = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=bool)
     owners = list[NDArray[np.int64]]()

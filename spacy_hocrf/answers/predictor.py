@@ -1,9 +1,11 @@
-"""What a model predicts for Docs: the best segmentation around what earlier components have set,
-and how probable its spans are.
+"""What a model predicts for Docs: the best segmentation around what earlier components have set and under
+the constraints, those of the settings and those of single texts; and how probable its spans are.
 
-Nothing is changed here, neither the model nor a Doc.
+What a text must not have is a structural zero, so that every probability is conditional on the constraints.
+Rules about all spans of a text are followed by `answers.under_rules`. Neither the model nor a Doc is changed.
 """
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -12,38 +14,37 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from spacy.tokens import Doc
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
-from spacy_hocrf.annotation.blanks import scores_of_shown, without_blanks
+from spacy_hocrf.annotation import text_constraints
+from spacy_hocrf.annotation.annotation import Annotation, constrain
+from spacy_hocrf.annotation.blanks import without_blanks
 from spacy_hocrf.annotation.prediction import BatchPrediction, Prediction, Predictions, Trace
 from spacy_hocrf.annotation.targets import Target
-from spacy_hocrf.answers.alternatives import Alternatives, ForgottenRules, RulesOfPart
+from spacy_hocrf.annotation.text_constraints import INSIDE, TextConstraints
+from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Answer, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.part import Part
+from spacy_hocrf.answers.under_rules import LEAST, UnderRules
+from spacy_hocrf.answers.zeros import Masks, unwanted
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.viterbi import Best
+from spacy_hocrf.engine.zeros import Unwanted, without
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.rules.followed import FollowedRules
 from spacy_hocrf.rules.search import BoundedBest
-from spacy_hocrf.types import LabelPattern, Potentials, Segments
+from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.warnings import Warnings
 
-__all__ = ["LEAST", "Part", "Predictor", "Read", "Revise", "Revised", "hopeless"]
-
-
-@dataclass(frozen=True)
-class Part:
-    """Docs of a batch that are read with one automaton."""
-
-    potentials: Potentials  # log potentials of these Docs
-    automaton: Automaton
-    # white space that spans are shown without, bool [N], if there is any
-    blank: NDArray[np.bool_] | None
-    docs: NDArray[np.int64] | None = None  # their numbers in the batch, ascending; None for all
-    under: RulesOfPart | None = None  # what the automaton remembers; None for no rules
-    forgotten: ForgottenRules | None = None  # None if the automaton has no reading that may not be
+__all__ = ["Predictor", "Revise", "Revised"]
 
 
 class Revised(NamedTuple):
@@ -59,25 +60,33 @@ class Revised(NamedTuple):
 Revise = Callable[[TokenBatch, Potentials, Automaton, Best | BoundedBest], Revised]
 """Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
 
-
-LEAST = 1e-6
-"""Less probable spans are not worth the memory, whatever the threshold."""
-
-Read = TypeVar("Read")
+Found = TypeVar("Found")
 """What is read off the log potentials of a batch."""
+
+Read = Callable[[Part], tuple[Found, NDArray[np.bool_]]]
+"""Reads something off D Docs, and says which of them have an allowed segmentation, bool [D]."""
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A trained model."""
+    """A trained model, and what its predictions keep to.
+
+    weights (Placed, or float64 [F]): placed, or as they are learnt.
+    rules (CompiledRules): the constraints; labels and automaton of the model are theirs.
+    exact (ExpectedF): finds all spans, whatever the decoder.
+    """
 
     structure: Structure
-    scheme: LabelScheme
-    automaton: Automaton
-    weights: Placed | NDArray[np.float64]  # placed, or [F]
+    weights: Placed | NDArray[np.float64]
     target: Target
+    rules: CompiledRules
     decoder: Decoder = field(default_factory=Viterbi)
-    exact: ExpectedF = field(default_factory=ExpectedF)  # finds all spans, whatever the decoder
+    exact: ExpectedF = field(default_factory=ExpectedF)
+
+    @property
+    def scheme(self) -> LabelScheme:
+        """Labels and segments of the model, with the forbidden successions."""
+        return self.rules.scheme
 
     def predict(
         self,
@@ -93,80 +102,145 @@ class Predictor:
             them too.
         threshold (Optional[float]): leave out spans that are less probable.
         revise (Optional[Revise]): puts other segmentations in the place of the best ones.
-        RAISES (ValueError): H007 if a Doc has no allowed segmentation.
+        RAISES (ValueError): H007 if a Doc has no allowed segmentation, H216 if its constraints cannot be
+            kept.
         """
         found = self._found(batch, scores, threshold, revise)
-        together = self._together(found)
-        predictions = self._predictions(together)
-        if self.target.n_best:
-            predictions = self._with_alternatives(predictions, found.parts, found.total)
-        revised = found.revised
-        if revised is None or revised.gap is None or revised.certificate is None:
-            return Predictions(predictions, together)
-        proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist())
-        proved = [
-            prediction._replace(gap=gap, certificate=certificate)
-            for prediction, gap, certificate in proofs
+        (offsets, start, end, label), names, chances = found.batch
+        predictions = [
+            Prediction(
+                start[i:j], end[i:j], label[i:j], names, None if chances is None else chances[i:j]
+            )
+            for i, j in pairwise(offsets.tolist())
         ]
-        if revised.traces is not None:
-            traced = zip(proved, revised.traces)
-            proved = [each._replace(trace=trace) for each, trace in traced]
-        return Predictions(proved, together)
+        if self.target.n_best:
+            self._add_alternatives(predictions, found)
+        revised = found.revised
+        if revised is not None and revised.gap is not None and revised.certificate is not None:
+            traces: Sequence[Trace | None] = revised.traces or [None] * len(predictions)
+            proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist(), traces)
+            predictions = [
+                prediction._replace(gap=gap, certificate=certificate, trace=trace)
+                for prediction, gap, certificate, trace in proofs
+            ]
+        return Predictions(predictions, found.batch)
 
     def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
         """What `predict` says of every Doc by itself, without alternatives."""
-        return self._together(self._found(batch, scores, threshold, None))
+        return self._found(batch, scores, threshold, None).batch
+
+    def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
+        """Docs that are read under the same rules, around what was set before, and log Z of each,
+        float64 [D].
+
+        RAISES (ValueError): H007 or H216 as `predict`.
+        """
+        yield from self._decode(batch, self._presets(batch), self._read_totals)[1]
 
     def _found(
         self, batch: TokenBatch, scores: bool, threshold: float | None, revise: Revise | None
     ) -> "_Found":
-        """As `predict`."""
+        """What `predict` and `spans` are made of."""
         presets = self._presets(batch)
         revised, given, total = None, None, None
-        if revise is None:
-            read = (
-                partial(self._all, threshold)
-                if self.target.overlapping and threshold is not None
-                else self._answer
-            )
-            parts, answer = self._decode(batch, presets, read, _impossible)
-            spans, given, total = answer.spans, answer.scores, answer.log_partition
-        else:
-            parts, best = self._decode(batch, presets, self._best, _without_score)
-            (part,) = parts
+        if revise is not None:
+            part, best = self._decode(batch, presets, self._read_best)
             revised = revise(batch, part.potentials, part.automaton, best)
             spans = self.scheme.spans(revised.best.segments)
-            parts = self._under_rules(part) if self.target.n_best else [part]
+        else:
+            read: Read[Answer] = self._read_answer
+            if self.target.overlapping and threshold is not None:
+                read = partial(self._read_spans, max(threshold, LEAST))
+            part, answer = self._decode(batch, presets, read)
+            spans, given, total = answer.spans, answer.scores, answer.log_partition
         shown, kept = self._shown(batch, presets, spans)
+        asked = scores or threshold is not None
+        parts = [part]
+        if self.rules.rules and (self.target.n_best or (asked and given is None)):
+            parts = self._under.apart(part, exactly=self.target.n_best > 0)
         chances = None
-        if scores or threshold is not None:
-            if given is not None and kept is not None:
-                given = given[kept]
-            chances = self._scores(parts, shown, given)
+        if asked and given is not None:
+            chances = given if kept is None else given[kept]
+        elif asked:
+            chances = self._scores(parts, shown)
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
-        return _Found(shown, chances, parts, total, revised)
+        total = None if self.rules.rules else total
+        return _Found(BatchPrediction(shown, self.scheme.labels, chances), parts, total, revised)
 
-    def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
-        """Log potentials around what was set before, and log Z of each Doc, float64 [D].
+    # What is read off the log potentials
 
-        RAISES (ValueError): H007 as `predict`.
+    @cached_property
+    def _under(self) -> UnderRules:
+        return UnderRules(self.rules, self.decoder, self.exact)
+
+    def _read_answer(self, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
+        """The spans that the decoder chooses."""
+        if self.rules.constraints.empty and part.inside is None:
+            answer = self.decoder.answer(part.potentials, part.automaton, part.scheme, part.blank)
+        else:
+            answer = self._under.answer(part)
+        return answer, answer.possible
+
+    def _read_spans(self, least: float, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
+        """All spans that are so probable."""
+        found = self._under.spans(part, least, exactly=self.target.n_best > 0)
+        return Answer(*found), found.possible
+
+    def _read_best(self, part: Part) -> tuple[Best | BoundedBest, NDArray[np.bool_]]:
+        """The best segmentations."""
+        best = self._under.best(part)
+        return best, ~np.isneginf(best.scores)
+
+    def _read_totals(
+        self, part: Part
+    ) -> tuple[list[tuple[Part, NDArray[np.float64]]], NDArray[np.bool_]]:
+        """Docs that are read under the same rules, and log Z of each."""
+        found, possible = [], np.ones(len(part.docs), dtype=bool)
+        for each in self._under.apart(part, exactly=True):
+            total = self._total(each)
+            found.append((each, total))
+            possible[each.docs] = ~np.isneginf(total)
+        return found, possible
+
+    def _total(self, part: Part) -> NDArray[np.float64]:
+        """log Z of each Doc."""
+        with self.exact.pool.lend(part.automaton) as buffers:
+            return log_partition(part.potentials, part.automaton, buffers=buffers)
+
+    def _decode(
+        self, batch: TokenBatch, presets: Mapping[int, Annotation], read: Read[Found]
+    ) -> tuple[Part, Found]:
+        """All Docs, constrained by what was set before and by their constraints, and what is read off them.
+
+        Where that leaves a Doc no segmentation, what was set before gives way.
+        RAISES (ValueError): H007 or H216 as `predict`.
         """
-        (part,), total = self._decode(batch, self._presets(batch), self._total, hopeless)
-        yield part, total
+        texts, zeros = self._text_constraints(batch)
+        constrained = texts is not None or not self.rules.constraints.empty
+        free = self.structure.allowed(batch)
+        allowed = self._with_presets(batch, presets, free)
+        if constrained:
+            allowed = self._kept(batch, texts, zeros, allowed)
+        part = self._part(batch, texts, zeros, self._compiled(batch, allowed))
+        found, possible = read(part)
+        if possible.all():
+            return part, found
+        if presets:
+            if constrained:
+                self._tell(batch, [i for i in np.flatnonzero(~possible).tolist() if i in presets])
+                free = self._kept(batch, texts, zeros, free)
+            bad = np.repeat(~possible, np.diff(batch.offsets))[:, None]
+            allowed = np.where(bad, free, allowed)
+            part = replace(part, potentials=replace(part.potentials, allowed=allowed))
+            found, possible = read(part)
+        for i in np.flatnonzero(~possible).tolist():
+            if len(batch.docs[i]):
+                self._refuse(batch.docs[i], i, texts, constrained)
+        return part, found
 
-    def stricter(self, part: Part, spans: NamedSpans) -> Part | None:
-        """The same Docs with an automaton that forbids a reading with these spans, which is not one of
-        the model though it is in the automaton of the part; None if it is one.
-        """
-        return None
-
-    @property
-    def carried(self) -> frozenset[LabelPattern]:
-        """Label patterns that open segments remember."""
-        index = self.structure.index
-        return frozenset() if index is None else frozenset(index.carried)
+    # What is given to the model
 
     def _presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         """What was set before; all that is needed of the Docs is read at once."""
@@ -181,66 +255,69 @@ class Predictor:
             return ()
         return (*index.attributes, *target.reads, *target.writes_by, "IS_SPACE")
 
-    def blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
+    def _text_constraints(
+        self, batch: TokenBatch
+    ) -> tuple[TextConstraints | None, Unwanted | None]:
+        """The constraints that single texts have, and the spans that these must not have."""
+        key = self.rules.constraints.spans_key
+        some = batch.with_group(key)
+        if not some:
+            return None, None
+        texts = text_constraints.read(batch, some, key, self.scheme)
+        return texts, unwanted(self.scheme, texts, batch.offsets, self._blank(batch))
+
+    def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
         """White space that a span of the model may begin or end with, though none is shown with it;
         None if there is none.
         """
         solid = self.scheme.solid or not self.target.trims or not batch.has_blank
         return None if solid else batch.blank
 
-    def _answer(self, part: Part) -> Answer:
-        return self.decoder.answer(part.potentials, part.automaton, self.scheme, part.blank)
-
-    def _all(self, at_least: float, part: Part) -> Answer:
-        """All spans that are so probable, but for hopeless ones."""
-        least, known = max(at_least, LEAST), (part.potentials, part.automaton)
-        return Answer(*self.exact.candidates(*known, self.scheme, least, part.blank))
-
-    def _best(self, part: Part) -> Best | BoundedBest:
-        return self.decoder.best(part.potentials, part.automaton)
-
-    def _total(self, part: Part) -> NDArray[np.float64]:
-        """log Z of each Doc."""
-        with self.exact.pool.lend(part.automaton) as buffers:
-            return log_partition(part.potentials, part.automaton, buffers=buffers)
-
-    def _decode(
-        self,
-        batch: TokenBatch,
-        presets: Mapping[int, Annotation],
-        read: Callable[[Part], Read],
-        stuck: Callable[[Read], NDArray[np.bool_]],
-    ) -> tuple[list[Part], Read]:
-        """The log potentials, constrained by what was set before, and what is read off them.
-
-        stuck: which Docs have no allowed segmentation, bool [D].
-        """
-        free = self.structure.allowed(batch)
-        allowed = self._with_presets(batch, presets, free)
-        part = Part(self._compiled(batch, allowed), self.automaton, self.blank(batch))
-        found = read(part)
-        bad = stuck(found)
-        if not bad.any():
-            return [part], found
-        # this model cannot have what was set before: decode freely, and give way to it in `_shown`
-        if presets:
-            allowed = np.where(np.repeat(bad, np.diff(batch.offsets))[:, None], free, allowed)
-            part = replace(part, potentials=replace(part.potentials, allowed=allowed))
-            found = read(part)
-            bad = stuck(found)
-        for doc in np.flatnonzero(bad).tolist():
-            if len(batch.docs[doc]):
-                raise ValueError(Errors.H007.format(text=repr(beginning(batch.docs[doc]))))
-        return [part], found
-
-    def _under_rules(self, part: Part) -> list[Part]:
-        """The Docs of a batch as probabilities are about them."""
-        return [part]
-
     def _compiled(self, batch: TokenBatch, allowed: NDArray[np.uint8]) -> Potentials:
         """The log potentials of a batch."""
         compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
         return compiled.potentials(self.weights)
+
+    def _part(
+        self,
+        batch: TokenBatch,
+        texts: TextConstraints | None,
+        zeros: Unwanted | None,
+        potentials: Potentials,
+    ) -> Part:
+        """All Docs, without the spans of several tokens that must not be."""
+        automaton = self.rules.automaton
+        if zeros is not None:
+            patterns = zeros.added_to(automaton.patterns)
+            if patterns is not automaton.patterns:
+                automaton = self.rules.compile(patterns)
+            potentials = without(potentials, zeros, patterns)
+        inside = None if texts is None else texts.of_kind(INSIDE)
+        under, every = FollowedRules(self.rules, automaton), np.arange(len(batch.docs))
+        return Part(batch, potentials, under, self._blank(batch), every, inside)
+
+    @cached_property
+    def _masks(self) -> Masks:
+        return Masks(self.scheme)
+
+    def _kept(
+        self,
+        batch: TokenBatch,
+        texts: TextConstraints | None,
+        zeros: Unwanted | None,
+        bits: NDArray[np.uint8],
+    ) -> NDArray[np.uint8]:
+        """Bits of the segmentations that keep the constraints, but for spans of several tokens that
+        must not be.
+        """
+        kept: NDArray[np.uint8] = bits.copy()
+        if self.rules.edged:
+            self.rules.at_edges(kept, batch.blank, batch.offsets)
+        if texts is not None:
+            self._masks.take_from(kept, texts, batch.offsets)
+        if zeros is not None:
+            kept[tuple(zeros.tokens.T)] = 0
+        return kept
 
     def _with_presets(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], free: NDArray[np.uint8]
@@ -261,6 +338,29 @@ class Predictor:
             span for span in preset.spans if span[2] in labels and self.scheme.can_have([span])
         )
         return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
+
+    def _tell(self, batch: TokenBatch, docs: Sequence[int]) -> None:
+        """Warn once that what was set before gives way to constraints."""
+        if docs and not self.rules.told:
+            self.rules.told = True
+            text = Warnings.W036.format(text=beginning(batch.docs[docs[0]]))
+            warnings.warn(text, stacklevel=2)
+
+    def _refuse(
+        self, doc: Doc, number: int, texts: TextConstraints | None, constrained: bool
+    ) -> None:
+        """RAISES (ValueError): H007, or H216 if there are constraints."""
+        if not constrained:
+            raise ValueError(Errors.H007.format(text=repr(beginning(doc))))
+        named = () if texts is None else texts.named(number, self.scheme.labels)
+        places = [
+            f"{each.kind} {each.label} on tokens {each.start} to {each.end}" for each in named
+        ]
+        which = f": {', '.join(places)}" if places else ""
+        key, text = self.rules.constraints.spans_key, beginning(doc)
+        raise ValueError(ConstraintErrors.H216.format(text=text, which=which, key=key))
+
+    # What is shown
 
     def _shown(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
@@ -287,77 +387,31 @@ class Predictor:
         )
         return trimmed.only(keep), keep
 
-    def _scores(
-        self, parts: Sequence[Part], shown: Segments, given: NDArray[np.float64] | None
-    ) -> NDArray[np.float64]:
-        """The score of each span that is shown.
-
-        given (Optional[float64 [n]]): what the decoder has said.
-        """
-        if given is not None:
-            return given
-        (part,) = parts
-        return self._scored(part, self.scheme.named(shown))
-
-    def _scored(self, part: Part, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
-        """The score of each span as it is shown."""
-        score = partial(self.decoder.scores, part.potentials, part.automaton, self.scheme)
-        if part.blank is None:
-            return score(spans)
-        return scores_of_shown(score, spans, part.blank, part.potentials.offsets)
-
-    def _with_alternatives(
-        self,
-        predictions: Sequence[Prediction],
-        parts: Sequence[Part],
-        total: NDArray[np.float64] | None,
-    ) -> list[Prediction]:
-        """With the best readings of each Doc by itself.
-
-        total (Optional[float64 [D]]): log Z, if it is known.
-        """
-        found = list(predictions)
+    def _scores(self, parts: Sequence[Part], shown: Segments) -> NDArray[np.float64]:
+        """The score of each span that is shown."""
+        named = self.scheme.named(shown)
+        if len(parts) == 1:
+            return parts[0].scores(self.decoder, named)
+        found = np.zeros(len(shown.start))
         for part in parts:
-            known = part.automaton, self.scheme, self.exact.pool, part.blank, part.forgotten
-            others = Alternatives(part.potentials, *known)
-            log_z = self._total(part) if total is None or len(parts) > 1 else total
-            numbers = range(len(log_z)) if part.docs is None else part.docs.tolist()
-            for i, (doc, own) in enumerate(zip(numbers, log_z.tolist())):
-                best = others.best(i, self.target.n_best, own)
-                found[doc] = found[doc]._replace(alternatives=best)
+            chosen = ranges(shown.offsets[part.docs], np.diff(shown.offsets)[part.docs])
+            found[chosen] = part.scores(self.decoder, [named[i] for i in part.docs])
         return found
 
-    def _together(self, found: "_Found") -> BatchPrediction:
-        return BatchPrediction(found.shown, self.scheme.labels, found.chances)
-
-    def _predictions(self, found: BatchPrediction) -> list[Prediction]:
-        (offsets, start, end, label), names, chances = found
-        return [
-            Prediction(
-                start[i:j], end[i:j], label[i:j], names, None if chances is None else chances[i:j]
-            )
-            for i, j in pairwise(offsets.tolist())
-        ]
+    def _add_alternatives(self, predictions: list[Prediction], found: "_Found") -> None:
+        """Add the best readings of each Doc by itself to its prediction."""
+        for part in found.parts:
+            others = Alternatives(part, self.exact.pool)
+            log_z = self._total(part) if found.total is None else found.total
+            for i, (doc, own) in enumerate(zip(part.docs.tolist(), log_z.tolist())):
+                best = others.best(i, self.target.n_best, own)
+                predictions[doc] = predictions[doc]._replace(alternatives=best)
 
 
 class _Found(NamedTuple):
     """What is found in a batch."""
 
-    shown: Segments
-    chances: NDArray[np.float64] | None  # [n] their probabilities, if somebody asks
+    batch: BatchPrediction
     parts: Sequence[Part]
     total: NDArray[np.float64] | None  # [D] log Z, if it is known
     revised: Revised | None
-
-
-def _impossible(answer: Answer) -> NDArray[np.bool_]:
-    return ~answer.possible
-
-
-def hopeless(total: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Has a Doc with this log Z no allowed segmentation? bool [D]"""
-    return np.isneginf(total)
-
-
-def _without_score(best: Best | BoundedBest) -> NDArray[np.bool_]:
-    return np.isneginf(best.scores)

@@ -10,7 +10,7 @@ predictions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import NamedTuple
@@ -23,22 +23,16 @@ from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.blanks import scores_of_shown, variants_of
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
-from spacy_hocrf.answers.alternatives import (
-    Alternatives,
-    ForgottenRules,
-    HasAlternatives,
-    RulesOfPart,
-)
+from spacy_hocrf.answers.alternatives import Alternatives, HasAlternatives
 from spacy_hocrf.answers.contrast import Asked
 from spacy_hocrf.answers.decoders import Candidates, ExpectedF
 from spacy_hocrf.answers.explaining import Explainer, Explanation
 from spacy_hocrf.answers.pages import as_frame, make_page, text_on_page
+from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.predictor import Predictor
-from spacy_hocrf.engine.automaton import Automaton, compile_automaton
+from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
-from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
 __all__ = ["Reading", "ScoredSpan", "readings_of"]
@@ -60,91 +54,44 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
 
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
-    found, every = dict[int, Reading](), np.arange(len(batch.docs))
+    found = dict[int, Reading]()
     for part, total in predictor.parts(batch):
-        known = predictor.scheme, predictor.carried, predictor.exact
-        model = _Model(part.automaton, *known, part.under, part.forgotten)
-        docs = every if part.docs is None else part.docs
-        explainer = Explainer(predictor, batch, part)
-        together = _Together(model, part.potentials, part.blank, explainer)
-        for number, (i, log_z) in enumerate(zip(docs.tolist(), total.tolist())):
+        together = _Together(part, predictor.exact, Explainer(predictor, part))
+        for number, (i, log_z) in enumerate(zip(part.docs.tolist(), total.tolist())):
             found[i] = Reading(batch.docs[i], together, number, log_z)
-    yield from (found[i] for i in every.tolist())
+    yield from (found[i] for i in range(len(batch.docs)))
 
 
-@dataclass(frozen=True)
-class _Model:
-    """What does not depend on the text."""
+class _Together:
+    """Docs that are read together, and what was found out about all of them at once.
 
-    automaton: Automaton
-    scheme: LabelScheme
-    carried: frozenset[LabelPattern]
-    exact: ExpectedF  # how candidates and their probabilities are found
-    under: RulesOfPart | None = None  # what the automaton remembers; None for no rules
-    forgotten: ForgottenRules | None = None  # that readings may break all the same
+    exact (ExpectedF): how candidates and their probabilities are found.
+    """
+
+    def __init__(self, part: Part, exact: ExpectedF, explainer: Explainer | None = None) -> None:
+        self.part, self.exact, self.explainer = part, exact, explainer
+        self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
         """Expected counts in arrays of their own."""
-        with self.pool.lend(automaton) as buffers:
+        with self.exact.pool.lend(automaton) as buffers:
             found = expectations(potentials, automaton, buffers=buffers)
             token = None if found.token is None else found.token.copy()
             return replace(found, token=token, row=found.row.copy())
 
-    def with_pattern(self, pattern: LabelPattern) -> Automaton:
-        """The automaton with one more label pattern."""
-        automaton = compile_automaton(
-            (*self.automaton.patterns, pattern),
-            self.automaton.limits.tolist(),
-            forbidden=self.scheme.forbidden,
-            carried=self.carried,
-        )
-        return automaton if self.under is None else self.under.remember(automaton)
-
-    @property
-    def pool(self) -> BufferPool:
-        """Memory to work in."""
-        return self.exact.pool
-
-    def engine_labels(self, names: Sequence[str], text: str) -> LabelPattern:
-        """RAISES (ValueError): H199 for a name that the model's segments do not have."""
-        for name in names:
-            if name not in self.scheme.names:
-                known = ", ".join(self.scheme.names)
-                raise ValueError(ReadingErrors.H199.format(found=name, known=known, text=text))
-        return tuple(self.scheme.names.index(name) for name in names)
-
-
-class _Together:
-    """Docs of one batch, and what was found out about all of them at once.
-
-    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
-    """
-
-    def __init__(
-        self,
-        model: _Model,
-        potentials: Potentials,
-        blank: NDArray[np.bool_] | None,
-        explainer: Explainer | None = None,
-    ) -> None:
-        self.model, self.potentials, self.blank = model, potentials, blank
-        self.explainer = explainer
-        self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
-
     @cached_property
     def token_counts(self) -> NDArray[np.float64]:
         """P(the token is in a segment of the label), float64 [N, Y]."""
-        found = self.model.expectations(self.potentials, self.model.automaton).token
+        found = self.expectations(self.part.potentials, self.part.automaton).token
         assert found is not None
         return found
 
     def candidates(self, at_least: float) -> Candidates:
         """All spans of at least this probability."""
-        known = self._candidates
+        known, part = self._candidates, self.part
         if known is None or known[0] != at_least:
-            model = self.model
-            found = model.exact.candidates(
-                self.potentials, model.automaton, model.scheme, at_least, self.blank
+            found = self.exact.candidates(
+                part.potentials, part.automaton, part.scheme, at_least, part.blank
             )
             self._candidates = known = at_least, found
         return known[1]
@@ -152,9 +99,7 @@ class _Together:
     @cached_property
     def alternatives(self) -> Alternatives:
         """Other readings of the Docs."""
-        model = self.model
-        known = model.automaton, model.scheme, model.pool, self.blank, model.forgotten
-        return Alternatives(self.potentials, *known)
+        return Alternatives(self.part, self.exact.pool)
 
 
 class Reading(HasAlternatives):
@@ -169,9 +114,9 @@ class Reading(HasAlternatives):
 
     def __init__(self, doc: Doc, together: _Together, number: int, log_z: float) -> None:
         super().__init__(doc, together.alternatives, number, log_z)
-        self.labels = together.model.scheme.labels
-        self.names = together.model.scheme.names
-        self._together, self._model = together, together.model
+        self._together, self._under = together, together.part.under
+        self._scheme, self._automaton = together.part.scheme, together.part.automaton
+        self.labels, self.names = self._scheme.labels, self._scheme.names
 
     def __len__(self) -> int:
         """Number of tokens T."""
@@ -183,7 +128,7 @@ class Reading(HasAlternatives):
         RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
         """
         spans = self._checked([(start, end, label)])
-        possible = self._model.scheme.can_have(spans)
+        possible = self._scheme.can_have(spans)
         return min(1.0, float(self._scores([spans])[0])) if possible else 0.0
 
     def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
@@ -220,7 +165,7 @@ class Reading(HasAlternatives):
         """P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the last
         column is of tokens in no span.
         """
-        scheme, counts = self._model.scheme, self._together.token_counts[self._tokens]
+        scheme, counts = self._scheme, self._together.token_counts[self._tokens]
         chances = np.zeros((len(self), len(self.labels) + 1))
         column = [
             -1 if y == scheme.outside else scheme.user_label(y) for y in range(len(self.names))
@@ -241,8 +186,7 @@ class Reading(HasAlternatives):
         pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
         pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SCORED]
         score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
-        under = self._model.under
-        paid = 0.0 if under is None else under.expected_cost(potentials)
+        paid = self._under.expected_cost(potentials)
         return max(0.0, self.log_partition - score + paid)
 
     def expected_breaks(self) -> dict[str, float]:
@@ -250,8 +194,7 @@ class Reading(HasAlternatives):
 
         RAISES (ValueError): H219 for rules that have too many states together.
         """
-        under = self._model.under
-        return {} if under is None else under.breaks(self._potentials)
+        return self._under.chances_of_breaks(self._potentials)
 
     def expected_count(self, label: str) -> float:
         """Expected number of spans of a label.
@@ -259,7 +202,7 @@ class Reading(HasAlternatives):
         RAISES (ValueError): H198 for an unknown label.
         """
         self._check_label(label)
-        scheme = self._model.scheme
+        scheme = self._scheme
         beginning_with = {scheme.encode_span(0, n, label)[0].label for n in (1, 2)}
         found = sum(float(self._counts.const[y]) for y in beginning_with)
         if scheme.encoding == "io":  # a token after one of the same label begins no span
@@ -274,23 +217,24 @@ class Reading(HasAlternatives):
         names (Sequence[str]): labels of consecutive segments, of `names`, oldest first.
         RAISES (ValueError): H199 for another name, or none.
         """
-        pattern = self._model.engine_labels(names, beginning(self.doc))
-        potentials, automaton = self._potentials, self._model.automaton
+        pattern = self._numbers(names)
+        potentials, automaton = self._potentials, self._automaton
         if not pattern:
             known = ", ".join(self.names)
             text = beginning(self.doc)
             raise ValueError(ReadingErrors.H199.format(found="nothing", known=known, text=text))
         if len(pattern) == 1:
             start = potentials.start if potentials.start is not None else self._nothing()
-            counts = self._model.expectations(replace(potentials, start=start), automaton)
+            counts = self._together.expectations(replace(potentials, start=start), automaton)
             assert counts.start is not None
             return np.clip(counts.start[:, pattern[0]], 0.0, 1.0)
         if pattern not in automaton.patterns:
             potentials = replace(potentials, const=np.append(potentials.const, 0.0))
-            automaton = self._model.with_pattern(pattern)
+            patterns = (*self._under.plain.patterns, pattern)
+            automaton = self._under.on(self._under.rules.compile(patterns))
         number = automaton.patterns.index(pattern)
         asked, places = _with_rows(potentials, number)
-        return np.clip(self._model.expectations(asked, automaton).row[places], 0.0, 1.0)
+        return np.clip(self._together.expectations(asked, automaton).row[places], 0.0, 1.0)
 
     def explain(
         self, span: Span | tuple[int, int, str], instead: Asked | None = None
@@ -322,33 +266,43 @@ class Reading(HasAlternatives):
     @cached_property
     def _tokens(self) -> slice:
         """Those of the Doc in its batch."""
-        first, last = self._together.potentials.offsets[self._number : self._number + 2].tolist()
+        first, last = self._together.part.potentials.offsets[
+            self._number : self._number + 2
+        ].tolist()
         return slice(first, last)
 
     @cached_property
     def _blank(self) -> NDArray[np.bool_] | None:
         """White space that spans are shown without, bool [T]; None if there is none in the batch."""
-        blank = self._together.blank
+        blank = self._together.part.blank
         return None if blank is None else blank[self._tokens]
 
     @cached_property
     def _potentials(self) -> Potentials:
         """Of this Doc alone."""
-        return self._together.potentials.only(self._number)
+        return self._together.part.potentials.only(self._number)
 
     @cached_property
     def _counts(self) -> Expectations:
-        return self._model.expectations(self._potentials, self._model.automaton)
+        return self._together.expectations(self._potentials, self._automaton)
+
+    def _numbers(self, names: Sequence[str]) -> LabelPattern:
+        """Labels of segments by name. RAISES (ValueError): H199 for one that the model does not have."""
+        for name in names:
+            if name not in self.names:
+                known, text = ", ".join(self.names), beginning(self.doc)
+                raise ValueError(ReadingErrors.H199.format(found=name, known=known, text=text))
+        return tuple(self.names.index(name) for name in names)
 
     def _nothing(self) -> NDArray[np.float64]:
         return np.zeros((len(self), len(self.names)))
 
     def _scores(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
         """Probabilities of spans as they are shown."""
-        model = self._model
+        exact = self._together.exact
 
         def score(found: Sequence[NamedSpans]) -> NDArray[np.float64]:
-            return model.exact.scores(self._potentials, model.automaton, model.scheme, found)
+            return exact.scores(self._potentials, self._automaton, self._scheme, found)
 
         if self._blank is None:
             return score(spans)
@@ -377,7 +331,7 @@ class Reading(HasAlternatives):
 
     def _log_z(self, spans: NamedSpans) -> float:
         """Log of the sum over the segmentations with these spans, whatever else there is."""
-        potentials, scheme = self._potentials, self._model.scheme
+        potentials, scheme = self._potentials, self._scheme
         free = np.ones(len(self), dtype=bool)
         for start, end, _ in spans:
             free[start:end] = False
@@ -385,8 +339,8 @@ class Reading(HasAlternatives):
             return -np.inf
         bits = constrain(scheme, potentials.allowed, Annotation(tuple(spans), free))
         asked = replace(potentials, allowed=bits & potentials.allowed)
-        with self._model.pool.lend(self._model.automaton) as buffers:
-            return float(log_partition(asked, self._model.automaton, buffers=buffers)[0])
+        with self._together.exact.pool.lend(self._automaton) as buffers:
+            return float(log_partition(asked, self._automaton, buffers=buffers)[0])
 
 
 def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:

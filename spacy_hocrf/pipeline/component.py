@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.features.tokens import TokenBatch
     from spacy_hocrf.learning.choice import Choice
+    from spacy_hocrf.learning.growing import Snapshot
     from spacy_hocrf.learning.learning import Learner
     from spacy_hocrf.learning.stages import Copies
     from spacy_hocrf.rules.compiled import CompiledRules
@@ -85,8 +86,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     constraints: "Constraints | None"
     target: "Target"
 
-    _rules: "CompiledRules | None" = None  # what the constraints mean for the model as it was last
-    _last: "tuple[tuple[Any, ...], Predictor] | None" = None  # and what it was made of
+    _last: "tuple[tuple[Any, ...], Predictor] | None" = (
+        None  # the last one, and what it was made of
+    )
 
     def __init__(
         self,
@@ -398,10 +400,31 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return predictions
 
     def _predictor(self) -> "Predictor":
+        """What predicts with the model as it is now, and keeps the constraints."""
         with self._lock:
             model = self._learner.snapshot()
-        known = model.structure, model.scheme, model.automaton, model.placed, self.target
-        return self._constrained(*known, self._reader.decoder(self.trainer), self._reader.exact)
+        decoder, learnt = self._reader.decoder(self._trainer), self._prices.learnt
+        key = model.automaton, model.placed, self.target, decoder, self.constraints, learnt
+        last = self._last
+        if last is None or not all(map(is_, key, last[0])):
+            last = self._last = key, self._make_predictor(model, decoder)
+        return last[1]
+
+    def _make_predictor(self, model: "Snapshot", decoder: Decoder) -> "Predictor":
+        from spacy_hocrf.answers.predictor import Predictor
+        from spacy_hocrf.rules.compiled import CompiledRules
+
+        if not self._learner.seen and not self.model.get_param("W").any():
+            warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
+        wanted, learnt = self._constraints(), self._prices.learnt
+        rules = self._last[1].rules if self._last is not None else None
+        same = rules is not None and rules.of is model.automaton and rules.constraints == wanted
+        if rules is None or not same or rules.learnt is not learnt:
+            index = model.structure.index
+            carried = frozenset(() if index is None else index.carried)
+            rules = CompiledRules(wanted, model.scheme, model.automaton, carried, learnt)
+        exact = self._reader.exact
+        return Predictor(model.structure, model.placed, self.target, rules, decoder, exact)
 
     def __call__(self, doc: Doc) -> Doc | None:
         """Predict and annotate one Doc.
@@ -603,40 +626,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _compiled_rules(self) -> "CompiledRules":
         """What the constraints mean for the model. RAISES (ValueError): H042 before there are labels."""
-        self._predictor()
-        assert self._rules is not None
-        return self._rules
+        return self._predictor().rules
 
     def _constraints(self) -> "Constraints":
         from spacy_hocrf.rules.constraints import Constraints
 
         return self.constraints or Constraints()
-
-    def _constrained(self, *parts: Any) -> "Predictor":
-        """What predicts with a model and keeps the constraints.
-
-        parts (Any): of a `Predictor`.
-        """
-        last, made_of = self._last, (*parts, self.constraints, self._prices.learnt)
-        if last is None or not all(map(is_, made_of, last[0])):
-            last = made_of, self._make_predictor(*parts)
-            self._last = last
-        return last[1]
-
-    def _make_predictor(self, *parts: Any) -> "Predictor":
-        from spacy_hocrf.answers.constrained import ConstrainedPredictor
-        from spacy_hocrf.answers.predictor import Predictor
-        from spacy_hocrf.rules.compiled import CompiledRules
-
-        if not self._learner.seen and not self.model.get_param("W").any():
-            warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
-        predictor, rules, wanted = Predictor(*parts), self._rules, self._constraints()
-        same = rules is not None and rules.of is predictor.automaton and rules.constraints == wanted
-        if rules is None or not same or rules.learnt is not self._prices.learnt:
-            known = predictor.scheme, predictor.automaton, predictor.carried
-            self._rules = rules = CompiledRules(wanted, *known, self._prices.learnt)
-        structure, _, _, *others = parts
-        return ConstrainedPredictor(structure, rules.scheme, rules.automaton, *others, rules=rules)
 
     # Persistence
 

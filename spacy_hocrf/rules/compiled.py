@@ -26,7 +26,7 @@ from spacy_hocrf.rules.ends import EDGE, Ends, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.risks import Texts, risks_of, with_more
 from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
-from spacy_hocrf.types import LabelPattern, Potentials, Segments
+from spacy_hocrf.types import LabelPattern, Segments
 
 __all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
 
@@ -211,24 +211,6 @@ class CompiledRules:
         with self._lock:
             memory = self._join(numbers)
         return memory is not None and len(memory) <= most
-
-    def chance_of_break(
-        self, potentials: Potentials, automaton: Automaton, remembered: Numbers, rule: int
-    ) -> float:
-        """P(the rule is broken) in one text where these rules have their prices, and it has its own.
-
-        automaton (Automaton): without rules.
-        RAISES (ValueError): H219 if the rules have too many states together.
-        """
-        numbers = self.together(remembered, {rule})
-        memory, product = self.remembering(automaton, numbers)
-        assert memory is not None
-        final = np.zeros((len(memory), len(automaton.states)))
-        if product.final is not None:
-            final += product.final.reshape(final.shape)
-        final[memory.broken[:, numbers.index(rule)]] = -np.inf
-        kept = log_partition(potentials, product, final=final.reshape(1, -1))[0]
-        return float(-np.expm1(min(0.0, kept - log_partition(potentials, product)[0])))
 
     def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rules do the spans of D texts break? bool [D, n + 1]: each rule, and last one about

@@ -14,8 +14,6 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.answers import contrast
 from spacy_hocrf.answers.contrast import Contrast
-from spacy_hocrf.answers.predictor import Part
-from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import TokenBatch
 
@@ -25,14 +23,8 @@ class Text(Enumerated):
 
     def __init__(self, kind, seed):
         super().__init__(kind, seed)
-        scheme, patterns, potentials, _ = random_problem(kind, seed)
-        limits, forbidden = scheme.limits, frozenset(scheme.forbidden)
-        automaton = compile_automaton(
-            patterns, limits, forbidden=forbidden, carried=frozenset(patterns)
-        )
-        shown = self.blank if self.blank.any() else None
-        part = Part(potentials, automaton, shown)
-        self.text = Contrast(self.reading.doc, part, scheme, BufferPool())
+        _, patterns, potentials, _ = random_problem(kind, seed)
+        self.text = Contrast(self.reading.doc, self.part, BufferPool())
         self.spans_of = self.shown()
         self.scores = [oracle.score(potentials, patterns, each) for each in self.every]
 
@@ -94,7 +86,7 @@ def test_the_cases_are_all_readings_without_a_span_and_no_other_ones(problems):
                 replace(text.part.potentials, allowed=bits)
                 for bits in text._without(span, text.part.potentials.allowed)
             ]
-            limits, forbidden = text.scheme.limits, frozenset(text.scheme.forbidden)
+            limits, forbidden = text.part.scheme.limits, frozenset(text.part.scheme.forbidden)
             found = {s for case in cases for s in oracle.segmentations(case, limits, forbidden)}
             shown = zip(problem.every, problem.spans_of)
             assert found == {tuple(segments) for segments, spans in shown if span not in spans}
@@ -192,7 +184,7 @@ def test_contributions_add_up_to_the_log_odds(pipe_and_docs):
 def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
     pipe, docs = pipe_and_docs
     predictor, batch = pipe._predictor(), TokenBatch(docs[2:3])
-    structure, automaton = predictor.structure, predictor.automaton
+    structure, automaton = predictor.structure, predictor.rules.automaton
     reading = pipe.reading(docs[2])
     span = min(reading.spans(0.02), key=lambda span: abs(span.probability - 0.6))[:3]
     found = reading.explain(span)

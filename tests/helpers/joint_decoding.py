@@ -6,7 +6,7 @@ import numpy as np
 import oracle
 from small_corpus import learner_of
 
-from spacy_hocrf.answers.constrained import ConstrainedPredictor
+from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.joint.decoding import JointDecoder
 from spacy_hocrf.model import structure
@@ -29,14 +29,8 @@ def segments_of(pipe, docs, groups, joint=None):
 
     learner = learner_of(pipe)
     joint = Spy(joint.features, joint.weights, joint.settings, joint.rules, joint.pool)
-    predictor = ConstrainedPredictor(
-        learner.structure,
-        joint.rules.scheme,
-        joint.rules.automaton,
-        learner.snapshot().placed,
-        pipe.target,
-        rules=joint.rules,
-    )
+    placed = learner.snapshot().placed
+    predictor = Predictor(learner.structure, placed, pipe.target, joint.rules)
     [(batch, _)] = structure.token_batches(docs)
     groups = np.arange(len(docs)) if groups is None else groups
     predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))

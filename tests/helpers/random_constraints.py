@@ -16,7 +16,7 @@ from random_readings import random_problem
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
-from spacy_hocrf.answers.constrained import ConstrainedPredictor
+from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.rules import templates
@@ -29,12 +29,8 @@ COUNTS = ("AtMost", "AtLeast")
 PROBLEMS = 45  # of each kind, and sort of constraints
 
 
-class Fixed(ConstrainedPredictor):
+class Fixed(Predictor):
     """A predictor of given log potentials."""
-
-    @property
-    def carried(self):
-        return self.rules.carried
 
     def _compiled(self, batch, allowed):
         return replace(self.structure.potentials, allowed=allowed)
@@ -111,8 +107,7 @@ class Constrained:
 
     def predictor(self, decoder):
         target = TagsTarget(True) if self.scheme.encoding == "tags" else EntsTarget("s", True)
-        known = self.rules.scheme, self.rules.automaton, np.zeros(0), target, decoder
-        return Fixed(self.structure, *known, rules=self.rules)
+        return Fixed(self.structure, np.zeros(0), target, self.rules, decoder)
 
     def predicted(self, decoder):
         (found,) = self.predictor(decoder).predict(self.batch(), scores=True, threshold=None)

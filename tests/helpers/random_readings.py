@@ -9,10 +9,15 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.answers import reading as readings
 from spacy_hocrf.answers.decoders import ExpectedF
+from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.scheme import make_scheme
+from spacy_hocrf.rules.compiled import CompiledRules
+from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.followed import FollowedRules
 from spacy_hocrf.types import CONTINUE, Potentials
 
 VOCAB = spacy.blank("en").vocab
@@ -91,11 +96,13 @@ class Enumerated:
         self.p = np.exp(scores - self.log_z)
         self.length = len(blank)
         doc = Doc(VOCAB, words=[" " if is_blank else "x" for is_blank in blank])
-        model = readings._Model(automaton, self.scheme, carried, ExpectedF())
         total = float(log_partition(potentials, automaton)[0])
         trims = not self.scheme.solid and self.scheme.encoding != "tags"
         shown = blank if trims and blank.any() else None
-        self.reading = Reading(doc, readings._Together(model, potentials, shown), 0, total)
+        rules = CompiledRules(Constraints(), self.scheme, automaton, carried)
+        under, batch = FollowedRules(rules, automaton), TokenBatch([doc])
+        self.part = Part(batch, potentials, under, shown, np.arange(1))
+        self.reading = Reading(doc, readings._Together(self.part, ExpectedF()), 0, total)
         self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
 
     def decoded(self):

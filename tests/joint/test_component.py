@@ -292,13 +292,8 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = learner_of(pipe)
-        predictor = Predictor(
-            learner.structure,
-            learner.scheme,
-            learner.automaton,
-            learner.snapshot().placed,
-            pipe.target,
-        )
+        placed, rules = learner.snapshot().placed, pipe._compiled_rules()
+        predictor = Predictor(learner.structure, placed, pipe.target, rules)
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
         ((part, _),) = predictor.parts(batch)
         expected = predictor.decoder.scores(

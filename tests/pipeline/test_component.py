@@ -34,7 +34,7 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config, NumpyOps, get_current_ops, set_current_ops
 
-from spacy_hocrf.answers.predictor import Predictor
+from spacy_hocrf.answers.decoders import Viterbi
 
 SENTENCE = "Ada Lovelace was born in New York ."
 SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities
@@ -364,11 +364,8 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     weights = pipe.model.get_param("W").astype(float)
     expected = span_chances(pipe.structure, [doc], weights)
     structure = pipe.structure
-    predictor = Predictor(structure, structure.scheme, pipe.automaton, weights, pipe.target)
     potentials = potentials_of(structure, [doc], weights)
-    scores = predictor.decoder.scores(
-        potentials, pipe.automaton, structure.scheme, [sorted(expected)]
-    )
+    scores = Viterbi().scores(potentials, pipe.automaton, structure.scheme, [sorted(expected)])
     assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
     [prediction] = pipe.predict([doc])
     assert prediction.scores == pytest.approx(

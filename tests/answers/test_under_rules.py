@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from random_constraints import PROBLEMS, Constrained
 from random_readings import KINDS
 
-from spacy_hocrf.answers import constrained
+from spacy_hocrf.answers import under_rules
 from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
@@ -166,7 +166,7 @@ def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
 
 @pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
 def test_spans_of_the_largest_expected_f_keep_all_rules_at_once(kind, monkeypatch):
-    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    monkeypatch.setattr(under_rules, "FEW_STATES", 0)
     check_expected_f(
         [
             Constrained(kind, seed, which)
@@ -205,7 +205,7 @@ def contrasts(problem):
     """Every span with the best readings with it and without, as they should be and as they are found."""
     predictor, batch = problem.predictor(Viterbi()), problem.batch()
     ((part, _),) = predictor.parts(batch)
-    contrast = Explainer(predictor, batch, part).contrast(0)
+    contrast = Explainer(predictor, part).contrast(0)
     pairs = list(zip(problem.readings(), problem.scores))
     for span in sorted({span for spans in problem.readings() for span in spans}):
         best = max(score for spans, score in pairs if span in spans)
@@ -305,7 +305,7 @@ def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
 
 @pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
 def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch):
-    monkeypatch.setattr(constrained, "FEW_STATES", 0)
+    monkeypatch.setattr(under_rules, "FEW_STATES", 0)
     worst = 0.0
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
         if problem.kept:

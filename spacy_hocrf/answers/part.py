@@ -1,0 +1,94 @@
+"""Docs of a batch that are read with the same automaton."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.annotation import NamedSpans
+from spacy_hocrf.annotation.blanks import scores_of_shown
+from spacy_hocrf.annotation.text_constraints import TextConstraints
+from spacy_hocrf.answers.decoders import Decoder
+from spacy_hocrf.arrays import ranges
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.rules.compiled import Numbers
+from spacy_hocrf.rules.followed import FollowedRules
+from spacy_hocrf.types import Potentials
+
+__all__ = ["Part"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """D Docs of a batch, and what they are read with.
+
+    potentials (Potentials): log potentials of the D Docs.
+    under (FollowedRules): the rules that they are read under.
+    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    docs (int64 [D]): numbers of the Docs in the batch, ascending.
+    inside (Optional[TextConstraints]): tokens that must be in a span, if there are any.
+    """
+
+    batch: TokenBatch
+    potentials: Potentials
+    under: FollowedRules
+    blank: NDArray[np.bool_] | None
+    docs: NDArray[np.int64]
+    inside: TextConstraints | None = None
+
+    @property
+    def automaton(self) -> Automaton:
+        """Of the model, and of the rules that are followed."""
+        return self.under.automaton
+
+    @property
+    def scheme(self) -> LabelScheme:
+        """Labels and segments of the model."""
+        return self.under.rules.scheme
+
+    def scores(self, decoder: Decoder, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
+        """The score of each span as it is shown, Doc after Doc, float64 [all spans]."""
+        score = partial(decoder.scores, self.potentials, self.automaton, self.scheme)
+        if self.blank is None:
+            return score(spans)
+        return scores_of_shown(score, spans, self.blank, self.potentials.offsets)
+
+    def doc(self, number: int) -> Doc:
+        """The Doc of this number in the part."""
+        return self.batch.docs[int(self.docs[number])]
+
+    def only(self, some: NDArray[np.int64]) -> "Part":
+        """Some Docs of the part.
+
+        some (int64 [n]): their numbers in the part, ascending.
+        """
+        offsets, blank = self.potentials.offsets, self.blank
+        if len(some) == len(self.docs):
+            return self
+        if blank is not None:
+            blank = blank[ranges(offsets[some], np.diff(offsets)[some])]
+        return replace(
+            self,
+            potentials=select_sequences(self.potentials, some),
+            blank=blank,
+            docs=self.docs[some],
+            inside=None if self.inside is None else self.inside.of_texts(some),
+        )
+
+    def following(self, rules: Numbers) -> "Part":
+        """The same Docs under these rules instead."""
+        return replace(self, under=replace(self.under, numbers=rules))
+
+    def stricter(self, spans: NamedSpans) -> "Part | None":
+        """The same Docs under the rules as well that these spans break and that must be kept: the best
+        reading with an improbable span may break rules which the part is read without. None if the spans
+        break none.
+        """
+        missing = self.under.missing(spans)
+        return replace(self, under=self.under.with_others(missing)) if missing else None
