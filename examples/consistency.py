@@ -31,11 +31,11 @@ def main() -> None:
     for _ in range(50):
         nlp.update(examples, sgd=optimizer)
     for weights in ([0.0, 0.0], [2.0, 2.0]):
-        pipe.joint_weights = weights
+        pipe.joint.weights = weights
         print(
             {
                 name: float(weight)
-                for name, weight in zip(pipe.joint_feature_names, pipe.joint_weights)
+                for name, weight in zip(pipe.joint.feature_names, pipe.joint.weights)
             }
         )
         doc = nlp(TEXT)

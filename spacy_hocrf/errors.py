@@ -243,7 +243,7 @@ class Errors(metaclass=Coded):
     )
     H102 = (
         "The joint weights are {found}, but must be {expected} numbers from -{most:g} to {most:g}, one for "
-        "each of joint_feature_names."
+        "each of joint.feature_names."
     )
     H103 = (
         "The model was saved with other joint features than the config has now: {difference}. "

@@ -31,7 +31,7 @@ from typing import NamedTuple
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
     "engine", "workers", "graph", "features", "model", "rules", "training",
-    "saving", "annotation", "answers", "learning", "pipeline", "joint", "links",
+    "saving", "annotation", "answers", "learning", "joint", "pipeline", "links",
     "sequences", "pycrfsuite", "sklearn", "cli", "api",
 )  # fmt: skip
 """From the lowest to the highest: a room imports rooms before it alone; "" is the package itself."""

@@ -1,16 +1,14 @@
 """`spacy-hocrf.Joint.v1`: what `[components.*.joint]` may be."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from spacy.tokens import Doc
-from spacy.vocab import Vocab
-from thinc.api import Model
-
-from spacy_hocrf.joint.component import JointPipe
+from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.joint.decoding import DualDecomposition
+from spacy_hocrf.joint.together import JointDecoding
 from spacy_hocrf.joint.trainers import JointMaxMargin
+from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = ["Joint"]
 
@@ -36,23 +34,11 @@ class Joint:
     trainer: Any = None
     learn: bool = True
 
-    def pipe(
-        self, vocab: Vocab, model: Model[list[Doc], Any], name: str, **settings: Any
-    ) -> JointPipe:
-        """The component.
-
-        settings (Any): those of a `SegmentationPipe`.
-        RAISES (ValueError): H096 to H101 for bad features, decoder or group_by, H109 or H121 for a
-            bad trainer; what a `SegmentationPipe` raises.
-        """
+    def decoding(
+        self, name: str, target: Target, scheme: Callable[[], LabelScheme]
+    ) -> JointDecoding:
+        """What decodes the Docs of a component together; see `JointDecoding`."""
         trainer = (self.trainer or JointMaxMargin()) if self.learn else None
-        return JointPipe(
-            vocab,
-            model,
-            name,
-            templates=tuple(self.features.values()),
-            group_by=self.group_by,
-            joint_decoder=self.decoder or DualDecomposition(),
-            joint_trainer=trainer,
-            **settings,
-        )
+        decoder = self.decoder or DualDecomposition()
+        known = tuple(self.features.values()), decoder, self.group_by, trainer
+        return JointDecoding(*known, name=name, target=target, scheme=scheme)

@@ -39,6 +39,8 @@ from spacy_hocrf.training.base import Trainer, check_trainer
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from spacy.tokens import Span
 
     from spacy_hocrf.annotation.gold import Gold
@@ -50,6 +52,8 @@ if TYPE_CHECKING:
     from spacy_hocrf.answers.reading import Reading
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.features.tokens import TokenBatch
+    from spacy_hocrf.joint.settings import Joint
+    from spacy_hocrf.joint.together import JointDecoding
     from spacy_hocrf.learning.choice import Choice
     from spacy_hocrf.learning.growing import Snapshot
     from spacy_hocrf.learning.learning import Learner
@@ -77,8 +81,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     scorer (Optional[Callable]): scoring method.
     decoder (Optional[Decoder]): how an answer is read off the model; None for `Viterbi`.
     constraints (Optional[Constraints]): what every text's spans keep to.
+    joint (Optional[Joint]): what is decoded together, and how; None for every Doc by itself.
     cfg (Any): further settings for the scorer.
-    RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder.
+    RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
+        H101, H109 and H121 for what is decoded together.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
@@ -103,6 +109,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         scorer: Callable[..., Any] | None = None,
         decoder: Decoder | None = None,
         constraints: "Constraints | None" = None,
+        joint: "Joint | None" = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -119,6 +126,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._prices = RulePrices(self._constraints, name)
         self._lock = RLock()
         self._learning: Learner | None = None
+        self._joint_settings, self._joint = joint, None
+        if joint is not None:
+            self._joint = joint.decoding(name, target, lambda: self._learner.scheme)
+            self._joint.check_beside(trainer)
         self._copies: Copies | None = None
         register_scores()
 
@@ -165,12 +176,22 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """What learns the model; asked once, after `__init__`."""
         from spacy_hocrf.learning.learning import Learner
 
-        return Learner(model, self.target, self.trainer, constraints=self._constraints())
+        known = model, self.target, self.trainer
+        learner = None if self._joint is None else self._joint.learner(*known)
+        return learner or Learner(*known, constraints=self._constraints())
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
         self._prices.learn(self._learner, run)
-        self._reader.learn(self._learner, run)
+        if self._joint is None or self._joint.decoder.ignores_patterns:
+            self._reader.learn(self._learner, run)
+        else:
+            self._joint.learn(self._learner, run)
+
+    @property
+    def joint(self) -> "JointDecoding | None":
+        """What decodes Docs together, and its weights; None if every Doc is decoded by itself."""
+        return self._joint
 
     @property
     def structure(self) -> Structure:
@@ -261,6 +282,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._adopt(learner, copies)
         self._reader.adopt(None)
         self._prices.adopt(None)
+        if self._joint is not None:
+            self._joint.forget()
         if nlp is not None and "spans_key" in self.cfg:
             weigh_spans(nlp, self.name, self.cfg["spans_key"])
 
@@ -356,9 +379,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """Train on with other settings, another sigma for instance: from the weights there are, on
         the corpus there is.
 
-        RAISES (ValueError): H058 for what is no trainer.
+        RAISES (ValueError): H058 for what is no trainer, H109 for one that joint weights cannot be learnt
+            beside.
         """
         check_trainer(trainer, self.name)
+        if self._joint is not None:
+            self._joint.check_beside(trainer)
         self._trainer = trainer
         self._learner.set_trainer(trainer)
 
@@ -383,16 +409,28 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def predict(self, docs: Iterable[Doc]) -> "list[Prediction]":
         """The best segmentation of each Doc; the Docs are not changed.
 
-        docs (Iterable[Doc]): some Docs.
+        docs (Iterable[Doc]): some Docs. Where there is something `joint`, neighbours of one group, which is
+            a single Doc by default, are decoded together.
         RETURNS (List[Prediction]): decoded spans, without white space at their ends or improbable ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        return self._predict((batch, None) for batch, _ in token_batches(list(docs)))
+        return self._predict(list(docs))
 
-    def _predict(self, batches: "Iterable[tuple[TokenBatch, Revise | None]]") -> "list[Prediction]":
-        """Predictions for batches of Docs, each with what may revise its best segmentations."""
-        predictor, watch = self._predictor(), self._learner.watch
+    def _predict(
+        self, docs: Sequence[Doc], groups: "NDArray[np.int64] | None" = None
+    ) -> "list[Prediction]":
+        """What `predict` returns.
+
+        groups (Optional[int64 [D]]): numbers of the groups of Docs that are decoded together, if they are
+            known.
+        """
+        predictor, watch, joint = self._predictor(), self._learner.watch, self._joint
         predictions = PredictedDocs()
+        batches: Iterable[tuple[TokenBatch, Revise | None]]
+        if joint is None or joint.decoder.ignores_patterns:
+            batches = ((batch, None) for batch, _ in token_batches(docs))
+        else:
+            batches = joint.batches(docs, groups, predictor)
         for batch, revise in batches:
             predictions.add(batch, predictor.predict(batch, revise=revise, **self._asked))
             if watch is not None:
@@ -442,15 +480,20 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.
 
-        batch_size (int): Docs at a time.
+        batch_size (int): Docs at a time, and as many more as complete a group that is decoded together.
         YIELDS (Doc): the Docs, in order.
         """
-        handle_error = self.get_error_handler()
-        for docs in minibatch(stream, size=batch_size):  # type: ignore[no-untyped-call]
+        handle_error, joint = self.get_error_handler(), self._joint
+        batches: Iterable[tuple[list[Doc], NDArray[np.int64] | None]]
+        if joint is None or joint.group_by is None or joint.decoder.ignores_patterns:
+            batches = ((docs, None) for docs in minibatch(stream, batch_size))  # type: ignore[no-untyped-call]
+        else:
+            batches = joint.group_batches(stream, batch_size)
+        for docs, groups in batches:
             try:
-                self._annotate(docs, self.predict(docs))
+                self._annotate(docs, self._predict(docs, groups))
             except Exception as error:
-                if len(docs) == 1:
+                if len(docs) == 1 or groups is not None:
                     handle_error(self.name, self, docs, error)
                     continue
                 # one by one, so that the others are not lost with the Doc that is in the way
@@ -473,12 +516,15 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self.set_annotations(docs, predictions)
 
     def set_annotations(self, docs: Iterable[Doc], scores: "Sequence[Prediction]") -> None:
-        """Write predictions to their Docs."""
+        """Write predictions to their Docs, with a proof where Docs were decoded together."""
+        docs = list(docs)
         if isinstance(scores, PredictedDocs) and scores.unchanged:
             for batch, predictions in scores.batches:
                 self.target.annotate(batch.docs, predictions, batch)
         else:
-            self.target.annotate(list(docs), list(scores))
+            self.target.annotate(docs, list(scores))
+        if self._joint is not None:
+            self._joint.set_proofs(docs, scores)
 
     # Questions and corrections
 
@@ -642,6 +688,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.learning.encoder import EncoderKeeper
         from spacy_hocrf.learning.scores import ScoresKeeper
 
+        joint = {} if self._joint is None else {"joint": self._joint.keeper()}
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
@@ -649,6 +696,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "choice": ChoiceKeeper(lambda: self.choice),
             "cost": self._reader,
             "rules": self._prices,
+            **joint,
         }
 
     def _payload(self) -> "Payload":
@@ -684,6 +732,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "scorer": self.scorer,
             "decoder": self._reader.named,
             "constraints": self.constraints,
+            "joint": self._joint_settings,
             **self.cfg,
         }
 

@@ -7,11 +7,10 @@ spaCy finds them by their entry points; importing this module registers all of t
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.language import Language
 from spacy.tokens import Doc
-from spacy.vocab import Vocab
 from thinc.api import Config, Model
 
 if TYPE_CHECKING:
@@ -20,7 +19,6 @@ if TYPE_CHECKING:
     from spacy_hocrf.pipeline.console import Logger
 
 __all__ = [
-    "PipeMaker",
     "make_console_logger",
     "make_hocrf",
     "make_hocrf_ents_to_spans",
@@ -44,20 +42,6 @@ def make_console_logger(
     from spacy_hocrf.pipeline.console import logger_of
 
     return logger_of(progress_bar, console_output, output_file)
-
-
-@runtime_checkable
-class PipeMaker(Protocol):
-    """What the setting `joint` may be: it makes a component that does more than the local model."""
-
-    def pipe(
-        self, vocab: Vocab, model: Model[list[Doc], Any], name: str, **settings: Any
-    ) -> "SegmentationPipe":
-        """The component.
-
-        settings (Any): those of a `SegmentationPipe`.
-        """
-        ...
 
 
 DEFAULTS = """
@@ -104,7 +88,7 @@ def make_hocrf(
     model: Model[list[Doc], Any],
     trainer: Any,
     decoder: Any,
-    joint: PipeMaker | None,
+    joint: Any,
     constraints: Any,
     scores_key: str | None,
     spans: bool,
@@ -118,8 +102,8 @@ def make_hocrf(
     model (Model[List[Doc], Potentials]): what `spacy-hocrf.HighOrderCRF.v1` makes.
     trainer (Trainer): one of the registered trainers.
     decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.ExpectedF.v1`.
-    joint (Optional[PipeMaker]): decodes Docs together, such as `spacy-hocrf.Joint.v1`; null decodes
-        every Doc by itself.
+    joint (Optional[Joint]): what is decoded together, `spacy-hocrf.Joint.v1`; null decodes every Doc by
+        itself.
     constraints (Optional[Constraints]): what every text's spans keep to, such as
         `spacy-hocrf.Constraints.v1`.
     scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
@@ -138,7 +122,7 @@ def make_hocrf(
         nlp,
         model,
         name,
-        joint,
+        joint=joint,
         target=EntsTarget(scores_key, overwrite, n_best, spans=spans),
         trainer=trainer,
         decoder=decoder,
@@ -170,7 +154,7 @@ def make_hocrf_spans(
     model: Model[list[Doc], Any],
     trainer: Any,
     decoder: Any,
-    joint: PipeMaker | None,
+    joint: Any,
     constraints: Any,
     spans_key: str,
     select: str,
@@ -198,7 +182,7 @@ def make_hocrf_spans(
         nlp,
         model,
         name,
-        joint,
+        joint=joint,
         target=SpansTarget(spans_key, select == "all", n_best),
         trainer=trainer,
         decoder=decoder,
@@ -228,7 +212,7 @@ def make_hocrf_tagger(
     model: Model[list[Doc], Any],
     trainer: Any,
     decoder: Any,
-    joint: PipeMaker | None,
+    joint: Any,
     constraints: Any,
     scores: bool,
     overwrite: bool,
@@ -248,7 +232,7 @@ def make_hocrf_tagger(
         nlp,
         model,
         name,
-        joint,
+        joint=joint,
         target=TagsTarget(overwrite),
         trainer=trainer,
         decoder=decoder,
@@ -278,22 +262,19 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
 
 
 def _pipe(
-    nlp: Language,
-    model: Model[list[Doc], Any],
-    name: str,
-    joint: PipeMaker | None,
-    **settings: Any,
+    nlp: Language, model: Model[list[Doc], Any], name: str, **settings: Any
 ) -> "SegmentationPipe":
-    """RAISES (ValueError): H119 for a `joint` that makes no component; H214 for bad constraints."""
-    _check_constraints(settings["constraints"])
-    if joint is not None:
-        if not isinstance(joint, PipeMaker):
-            from spacy_hocrf.errors import Errors
-
-            raise ValueError(Errors.H119.format(name=name, found=type(joint).__name__))
-        return joint.pipe(nlp.vocab, model, name, **settings)
+    """RAISES (ValueError): H119 for a `joint` of another kind; H214 for bad constraints."""
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
+    _check_constraints(settings["constraints"])
+    if settings["joint"] is not None:
+        from spacy_hocrf.errors import Errors
+        from spacy_hocrf.joint.settings import Joint
+
+        if not isinstance(settings["joint"], Joint):
+            found = type(settings["joint"]).__name__
+            raise ValueError(Errors.H119.format(name=name, found=found))
     return SegmentationPipe(nlp.vocab, model, name, **settings)
 
 
@@ -310,7 +291,7 @@ def _check_constraints(constraints: Any) -> None:
 
 
 def _check_selection(
-    name: str, select: str, threshold: float | None, scores: bool, joint: PipeMaker | None
+    name: str, select: str, threshold: float | None, scores: bool, joint: Any
 ) -> None:
     """RAISES (ValueError): H202 for another word than "decoded" and "all", H203 for settings that do not
     go with "all".

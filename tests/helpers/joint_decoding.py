@@ -18,7 +18,7 @@ def segments_of(pipe, docs, groups, joint=None):
     joint (Optional[JointDecoder]): in the place of the component's own.
     """
     if joint is None:
-        known = pipe.joint_features, pipe.joint_weights, pipe.joint_decoder
+        known = pipe.joint.features, pipe.joint.weights, pipe.joint.decoder
         joint = JointDecoder(*known, pipe._compiled_rules(), BufferPool())
     taken = []
 

@@ -90,7 +90,7 @@ def test_evaluation_decodes_groups(nlp):
 
 def test_without_the_attribute_every_document_is_a_group():
     nlp = untrained(model=MODEL, joint=GROUPED).from_bytes(learnt())
-    nlp.get_pipe("hocrf").group_by = None
+    nlp.get_pipe("hocrf").joint.group_by = None
     docs = list(nlp.pipe(stream(nlp, (1, CLEAR), (1, UNCLEAR))))
     assert found(docs[1]) != [(0, 1, "PERSON")]
 
@@ -106,8 +106,8 @@ def test_a_group_that_comes_back_is_warned_about_once(nlp):
 
 def test_a_large_group_is_split_between_documents_with_a_warning(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_decoder = type(pipe.joint_decoder)(
-        **{**vars(pipe.joint_decoder), "max_group_tokens": 8}
+    pipe.joint.decoder = type(pipe.joint.decoder)(
+        **{**vars(pipe.joint.decoder), "max_group_tokens": 8}
     )
     rows = [(1, CLEAR), (1, OTHER), (1, UNCLEAR), (1, CLEAR)]  # 5 and 3, 1 and 5 tokens
     with pytest.warns(UserWarning, match=r"^\[W007\].*8 tokens") as caught:

@@ -32,7 +32,6 @@ from thinc.api import Config
 
 from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.model import structure
 from spacy_hocrf.saving import archive as files
@@ -67,7 +66,7 @@ def random_docs(nlp, rng, lengths):
 
 def patterns_of(pipe, docs, groups):
     """The weighted patterns of ALL, by their definition."""
-    scheme, named = pipe.structure.scheme, dict(zip(pipe.joint_feature_names, pipe.joint_weights))
+    scheme, named = pipe.structure.scheme, dict(zip(pipe.joint.feature_names, pipe.joint.weights))
     pairs = joint_oracle.pairs(joint_oracle.phrases(docs, groups, [1, 2]), 20)
     bundles = [
         set(p) for p in joint_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
@@ -105,8 +104,8 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
     rng = np.random.default_rng(0)
     certain = changed = 0
     for round in range(6):
-        weights = rng.normal(0.5, 1.0, len(pipe.joint_weights))
-        pipe.joint_weights = np.abs(weights) if round % 2 else weights
+        weights = rng.normal(0.5, 1.0, len(pipe.joint.weights))
+        pipe.joint.weights = np.abs(weights) if round % 2 else weights
         docs = random_docs(nlp, rng, [4, 3] if round < 3 else [3, 1, 3])
         groups = np.zeros(len(docs), dtype=np.int64)
         optimum, score = joint_oracle.best(pipe, docs, patterns_of(pipe, docs, groups))
@@ -117,11 +116,11 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         assert bound >= optimum - 1e-6
         assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
         certain += bool(certificate.all())
-        settings, pipe.joint_decoder = pipe.joint_decoder, DualDecomposition(kind="chain")
+        settings, pipe.joint.decoder = pipe.joint.decoder, DualDecomposition(kind="chain")
         changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [
             p for p in map(list, as_triples(pipe, segmentations))
         ]
-        pipe.joint_decoder = settings
+        pipe.joint.decoder = settings
     assert certain >= (
         6 if kind in ("ilp", "fallback") else 2
     )  # where repeated words compete for few labels, the relaxation itself has a gap
@@ -139,8 +138,8 @@ def test_a_problem_scores_and_counts_what_fires(name):
     pipe = nlp.get_pipe("hocrf")
     rng = np.random.default_rng(1)
     docs = random_docs(nlp, rng, [8, 5, 0, 7])
-    weights = rng.normal(size=len(pipe.joint_weights))
-    problems = list(pipe.joint_features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
+    weights = rng.normal(size=len(pipe.joint.weights))
+    problems = list(pipe.joint.features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
     assert problems
     fired = set()
     for problem in problems:
@@ -224,13 +223,13 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     data = examples(nlp)
     assert nlp.evaluate(data)["ents_f"] == 1.0
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = np.arange(4) - 0.5
+    pipe.joint.weights = np.arange(4) - 0.5
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path)
     restored = again.get_pipe("hocrf")
-    assert_array_equal(restored.joint_weights, pipe.joint_weights)
-    assert restored.joint_feature_names == pipe.joint_feature_names
-    assert restored.joint_feature_names == (
+    assert_array_equal(restored.joint.weights, pipe.joint.weights)
+    assert restored.joint.feature_names == pipe.joint.feature_names
+    assert restored.joint.feature_names == (
         "IdenticalPhrases[LOWER,1-2], PERSON",
         "IdenticalPhrases[LOWER,1-2], PLACE",
         "IdenticalWords[ORTH], PERSON",
@@ -248,7 +247,7 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     pipe = nlp.get_pipe("hocrf")
     alone = [found(nlp(text)) for text in (CLEAR, UNCLEAR)]
     assert alone == [[(0, 2, "PERSON"), (5, 6, "PLACE")], [(0, 1, "PLACE")]] or alone[1] == []
-    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
+    pipe.joint.weights = [9.0, 0.0, 0.0, 0.0]
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert [found(doc) for doc in docs] == [
         [(2, 3, "PERSON"), (4, 5, "PLACE")],
@@ -257,7 +256,7 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
     ]
     assert [doc._.hocrf_certificate for doc in docs] == [True] * 3
     assert [doc._.hocrf_gap for doc in docs] == pytest.approx([0.0] * 3, abs=1e-6)
-    pipe.joint_decoder = DualDecomposition(kind="chain")
+    pipe.joint.decoder = DualDecomposition(kind="chain")
     docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR, OTHER))]
     assert found(docs[1]) == alone[1]
     assert [(doc._.hocrf_gap, doc._.hocrf_certificate) for doc in docs] == [(None, None)] * 3
@@ -266,10 +265,10 @@ def test_the_clear_mention_decides_the_unclear_one(nlp):
 @pytest.mark.slow
 def test_the_way_to_the_reading_is_there_if_it_is_asked_for(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
+    pipe.joint.weights = [9.0, 0.0, 0.0, 0.0]
     texts = ("Nobody but Quux likes Paris", UNCLEAR, OTHER)
     assert [doc._.hocrf_trace for doc in nlp.pipe(of_group(nlp, 1, *texts))] == [None] * 3
-    pipe.joint_decoder = DualDecomposition(trace=True, max_iterations=7)
+    pipe.joint.decoder = DualDecomposition(trace=True, max_iterations=7)
     first, second, third = nlp.pipe(of_group(nlp, 1, *texts))
     assert first._.hocrf_trace == second._.hocrf_trace
     assert third._.hocrf_trace == []  # which nothing connects
@@ -284,12 +283,12 @@ def test_without_joint_features_nothing_is_proved():
     nlp = trained(rows=documents(5))
     doc = nlp("Ada Lovelace and Ada Lovelace")
     assert doc._.hocrf_gap is None and doc._.hocrf_certificate is None
-    assert not isinstance(nlp.get_pipe("hocrf"), JointPipe)
+    assert nlp.get_pipe("hocrf").joint is None
 
 
 def test_probabilities_are_those_of_the_local_model(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [9.0, 0.0, 0.0, 0.0]
+    pipe.joint.weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = learner_of(pipe)
         placed, rules = learner.snapshot().placed, pipe._compiled_rules()
@@ -308,7 +307,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
 
 def test_what_earlier_components_have_set_stays_and_decides(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [0.0, 9.0, 0.0, 0.0]
+    pipe.joint.weights = [0.0, 9.0, 0.0, 0.0]
     docs = of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)
     with_entities(docs[0], (2, 3, "PLACE"))
     one, other = nlp.pipe(docs)
@@ -343,11 +342,11 @@ def test_empty_documents_are_decoded(nlp, docs):
 
 def test_initializing_anew_begins_with_the_configs_weights(nlp):
     pipe = nlp.get_pipe("hocrf")
-    pipe.joint_weights = [1.0, 2.0, 3.0, 4.0]
+    pipe.joint.weights = [1.0, 2.0, 3.0, 4.0]
     pipe.add_label("FOOD")
-    assert_array_equal(pipe.joint_weights, [1.0, 2.0, 4.0, 3.0, 4.0, 0.0])
+    assert_array_equal(pipe.joint.weights, [1.0, 2.0, 4.0, 3.0, 4.0, 0.0])
     nlp.initialize(lambda: examples(nlp))
-    assert_array_equal(pipe.joint_weights, [4.0, 4.0, 4.0, 0.0, 0.0, 0.0])
+    assert_array_equal(pipe.joint.weights, [4.0, 4.0, 4.0, 0.0, 0.0, 0.0])
 
 
 # What can go wrong
@@ -381,15 +380,15 @@ def test_bad_settings_are_named(code, settings):
 @pytest.mark.parametrize("weights", [[1.0], [1.0, 2.0, 3.0, np.nan], np.zeros((2, 2))])
 def test_weights_that_do_not_fit_are_refused(nlp, weights):
     pipe = nlp.get_pipe("hocrf")
-    before = pipe.joint_weights
+    before = pipe.joint.weights
     with pytest.raises(ValueError, match=r"^\[H102\].*4 numbers"):
-        pipe.joint_weights = weights
-    assert_array_equal(pipe.joint_weights, before)
+        pipe.joint.weights = weights
+    assert_array_equal(pipe.joint.weights, before)
 
 
 def test_weights_of_an_untrained_component_are_an_error():
     with pytest.raises(ValueError, match=r"^\[H042\]"):
-        untrained(joint=joint()).get_pipe("hocrf").joint_weights  # noqa: B018
+        untrained(joint=joint()).get_pipe("hocrf").joint.weights  # noqa: B018
 
 
 @pytest.mark.slow
@@ -402,14 +401,14 @@ def test_a_model_with_other_joint_features_is_refused():
         assert pipe.labels == ()
     changed = {**ALL, "phrases": {**ALL["phrases"], "weight": 7.0}}
     pipe = untrained(joint=joint(changed)).get_pipe("hocrf").from_bytes(saved)
-    assert pipe.joint_weights[0] == 1.0  # what was saved, not what new features begin with
+    assert pipe.joint.weights[0] == 1.0  # what was saved, not what new features begin with
 
 
 @pytest.mark.slow
 def test_a_model_without_joint_features_takes_them():
     saved = trained(rows=documents(5)).get_pipe("hocrf").to_bytes()
     pipe = untrained(joint=joint()).get_pipe("hocrf").from_bytes(saved)
-    assert_array_equal(pipe.joint_weights, [1.0, 1.0])
+    assert_array_equal(pipe.joint.weights, [1.0, 1.0])
     assert len(pipe.predict([pipe.vocab and Doc(pipe.vocab, words=["Ada", "Ada"])])) == 1
 
 

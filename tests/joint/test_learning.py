@@ -24,7 +24,6 @@ from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.joint.component import JointPipe
 from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
 from spacy_hocrf.joint.perceptron import FullPerceptronRun
@@ -109,10 +108,10 @@ def scores(nlp, data):
     """F1 with and without the joint patterns."""
     pipe = nlp.get_pipe("hocrf")
     together = nlp.evaluate(data)["ents_f"]
-    weights = pipe.joint_weights
-    pipe.joint_weights = np.zeros(len(weights))
+    weights = pipe.joint.weights
+    pipe.joint.weights = np.zeros(len(weights))
     alone = nlp.evaluate(data)["ents_f"]
-    pipe.joint_weights = weights
+    pipe.joint.weights = weights
     return together, alone
 
 
@@ -130,7 +129,7 @@ def nlp(request):
 
 def test_patterns_with_learnt_weights_beat_the_model_alone_on_unseen_documents(nlp):
     together, alone = scores(nlp, whole(nlp, 1, TEST))
-    assert (nlp.get_pipe("hocrf").joint_weights > 1.0).all()
+    assert (nlp.get_pipe("hocrf").joint.weights > 1.0).all()
     assert together > 0.98 > 0.75 > alone
 
 
@@ -140,13 +139,13 @@ def test_what_was_learnt_is_saved_and_loaded(nlp, tmp_path):
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp)), copy.deepcopy(nlp)):
         assert_array_equal(
-            other.get_pipe("hocrf").joint_weights, nlp.get_pipe("hocrf").joint_weights
+            other.get_pipe("hocrf").joint.weights, nlp.get_pipe("hocrf").joint.weights
         )
         assert [
             found(doc) for doc in other.pipe([example.predicted.copy() for example in data])
         ] == expected
     again = spacy.load(tmp_path).get_pipe("hocrf")
-    assert again.joint_trainer == nlp.get_pipe("hocrf").joint_trainer
+    assert again.joint.trainer == nlp.get_pipe("hocrf").joint.trainer
 
 
 @pytest.mark.parametrize("encoding", ["io", "bieso"])
@@ -169,8 +168,8 @@ def test_the_perceptron_learns_local_and_joint_weights_together(model):
     steps = fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
     assert steps == 10 and isinstance(pipe.run, FullPerceptronRun)
-    assert (pipe.joint_weights > 0).all()
-    assert_array_equal(pipe.joint_weights, pipe.run.joint_weights)
+    assert (pipe.joint.weights > 0).all()
+    assert_array_equal(pipe.joint.weights, pipe.run.joint_weights)
     assert_array_equal(pipe.model.get_param("W"), pipe.run.weights.astype(np.float32))
     together, alone = scores(nlp, whole(nlp, 1, TEST))
     assert together > 0.95
@@ -183,7 +182,7 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
     data = whole(nlp, 0, 6)
     fit(nlp, data, epochs=2)
     pipe = nlp.get_pipe("hocrf")
-    weights = np.concatenate([pipe.run.weights, pipe.joint_weights])
+    weights = np.concatenate([pipe.run.weights, pipe.joint.weights])
     compared = 0
     for task in pipe.run._all._tasks:  # each text is one task, in some order
         output, score, bound = task.decode(weights)
@@ -225,8 +224,8 @@ def test_joint_learning_goes_on_from_the_weights_there_are():
     loaded = pipeline(local=PERCEPTRON, trainer=FULL).from_bytes(nlp.to_bytes())
     pipe = loaded.get_pipe("hocrf")
     loaded.update(whole(loaded, 0, 12), sgd=False)
-    assert_array_equal(pipe.run.joint_weights, nlp.get_pipe("hocrf").joint_weights)
-    assert pipe.run.joint_weights is not pipe.joint_weights
+    assert_array_equal(pipe.run.joint_weights, nlp.get_pipe("hocrf").joint.weights)
+    assert pipe.run.joint_weights is not pipe.joint.weights
 
 
 def test_groups_of_documents_learn_like_whole_ones():
@@ -236,7 +235,7 @@ def test_groups_of_documents_learn_like_whole_ones():
     pipe = nlp.get_pipe("hocrf")
     together, alone = scores(nlp, in_sentences(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
-    groups, alone = documents_together(pipe._learner.corpus, pipe.joint_features, most=5000)
+    groups, alone = documents_together(pipe._learner.corpus, pipe.joint.features, most=5000)
     assert sum(len(part.documents) for group in groups for part in group) + len(alone) == len(data)
     assert len(groups) == TRAIN
     assert all(len(documents) > 1 for group in groups for documents, _ in group)
@@ -254,7 +253,7 @@ def test_useless_features_keep_weights_near_zero(kind, most):
     nlp = pipeline(features=blocks, trainer=TRAINERS[kind])
     fit(nlp, whole(nlp, 0, TRAIN))
     pipe = nlp.get_pipe("hocrf")
-    weights = dict(zip(pipe.joint_feature_names, pipe.joint_weights.tolist()))
+    weights = dict(zip(pipe.joint.feature_names, pipe.joint.weights.tolist()))
     for label in nlp.get_pipe("hocrf").labels:
         assert weights[f"IdenticalPhrases[LOWER,1-1], {label}"] > 0.8
         assert weights[f"IdenticalPhrases[SHAPE,1-1], {label}"] < most
@@ -265,13 +264,13 @@ def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatc
     nlp = pipeline(model={**CONFIGURED["model"], "features": {"@misc": "spacy-hocrf.Window.v1"}})
     data = whole(nlp, 0, TRAIN)
     fit(nlp, data)
-    crossed = nlp.get_pipe("hocrf").joint_weights
+    crossed = nlp.get_pipe("hocrf").joint.weights
     monkeypatch.setattr(
         "spacy_hocrf.joint.learning.cross_fitted",
         lambda learner, groups, **_: [(learner, list(range(len(groups))))],
     )
     pipe = nlp.get_pipe("hocrf")
-    own = pipe.joint_trainer.learn(pipe._learner, pipe._joint_model).weights
+    own = pipe.joint.trainer.learn(pipe._learner, pipe.joint.model).weights
     assert (own < 0.5 * crossed).all()
 
 
@@ -281,7 +280,7 @@ def test_the_plain_loop_the_batches_and_the_trainer_all_reach_the_same_weights()
         nlp = pipeline()
         data = whole(nlp, 0, 12)
         fit(nlp, data, size)
-        ends.append(nlp.get_pipe("hocrf").joint_weights)
+        ends.append(nlp.get_pipe("hocrf").joint.weights)
     assert_allclose(ends[0], ends[1], rtol=1e-6, atol=1e-6)
 
 
@@ -354,7 +353,7 @@ def test_where_nothing_is_connected_a_warning_says_so(rows):
     with pytest.warns(UserWarning, match=r"W009.*'hocrf' learns no joint weights"):
         fit(nlp, data)
     assert_array_equal(
-        nlp.get_pipe("hocrf").joint_weights, np.zeros(len(nlp.get_pipe("hocrf").labels))
+        nlp.get_pipe("hocrf").joint.weights, np.zeros(len(nlp.get_pipe("hocrf").labels))
     )
 
 
@@ -366,9 +365,9 @@ def test_documents_annotated_in_part_are_left_out():
         reference.set_ents(list(reference.ents[:2]), default="missing")
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    groups, alone = documents_together(pipe._learner.corpus, pipe.joint_features, most=5000)
+    groups, alone = documents_together(pipe._learner.corpus, pipe.joint.features, most=5000)
     assert (len(groups), len(alone)) == (5, 0)
-    assert (pipe.joint_weights > 0).any()
+    assert (pipe.joint.weights > 0).any()
 
 
 def test_a_group_is_split_where_it_is_too_large():
@@ -407,12 +406,12 @@ def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_joint_weights(pri
         local={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}
     ).from_bytes(learnt("max-margin"))
     pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
-    before = pipe.joint_weights
+    before = pipe.joint.weights
     data = whole(nlp, 7, 6)
     for _ in range(100):
         nlp.update(data, sgd=optimizer)
     assert not pipe.run.running
-    assert np.array_equal(pipe.joint_weights, before) == kept
+    assert np.array_equal(pipe.joint.weights, before) == kept
 
 
 def test_null_leaves_the_weights_as_they_are():
@@ -421,14 +420,14 @@ def test_null_leaves_the_weights_as_they_are():
         features={"phrases": {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.5}},
     )
     fit(nlp, whole(nlp, 0, 8))
-    assert nlp.get_pipe("hocrf").joint_weights.tolist() == [1.5, 1.5]
+    assert nlp.get_pipe("hocrf").joint.weights.tolist() == [1.5, 1.5]
 
 
 def test_without_joint_features_nothing_is_remembered_for_them():
     nlp = untrained()
     nlp.initialize(lambda: examples(nlp))
     pipe = nlp.get_pipe("hocrf")
-    assert not isinstance(pipe, JointPipe)
+    assert pipe.joint is None
     assert "IS_STOP" not in pipe._learner.corpus.reads
 
 
@@ -455,7 +454,7 @@ def test_weights_of_a_template_of_ones_own_are_learnt_from_whole_documents():
     fit(nlp, whole(nlp, 0, 8))
     pipe = nlp.get_pipe("hocrf")
     assert all(isinstance(document.source, Doc) for document in pipe._learner.corpus.documents)
-    assert (pipe.joint_weights > 0.3).all()
+    assert (pipe.joint.weights > 0.3).all()
 
 
 def test_a_template_of_ones_own_that_reads_the_answer_is_an_error(monkeypatch):
@@ -486,6 +485,6 @@ def test_initializing_anew_forgets_them():
     nlp = pipeline()
     data = whole(nlp, 0, 8)
     fit(nlp, data)
-    assert (nlp.get_pipe("hocrf").joint_weights > 0).any()
+    assert (nlp.get_pipe("hocrf").joint.weights > 0).any()
     nlp.initialize(lambda: data)
-    assert_array_equal(nlp.get_pipe("hocrf").joint_weights, np.zeros(2))
+    assert_array_equal(nlp.get_pipe("hocrf").joint.weights, np.zeros(2))

@@ -88,12 +88,12 @@ def test_weights_of_either_sign_are_saved_and_loaded(tmp_path):
     nlp.initialize(lambda: data)
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert pipe.joint_features.agree.tolist() == [False, False]
-    pipe.joint_weights = [0.7, -1.5]
+    assert pipe.joint.features.agree.tolist() == [False, False]
+    pipe.joint.weights = [0.7, -1.5]
     nlp.to_disk(tmp_path)
     again = spacy.load(tmp_path).get_pipe("hocrf")
-    assert again.joint_weights.tolist() == pipe.joint_weights.tolist()
-    assert again.joint_feature_names == pipe.joint_feature_names
+    assert again.joint.weights.tolist() == pipe.joint.weights.tolist()
+    assert again.joint.feature_names == pipe.joint.feature_names
 
 
 @pytest.mark.filterwarnings("ignore:.W035")  # it has not learnt anything

@@ -103,6 +103,12 @@ def test_prices_are_learnt_for_models_of_single_tokens():
     assert min(nlp.get_pipe("hocrf").rule_prices.values()) > 0.1
 
 
+@pytest.mark.parametrize("learn", [False, True])
+def test_prices_are_learnt_beside_joint_features(learn):
+    nlp = learnt_pipeline({"joint": joint(learn=learn)})
+    assert max(nlp.get_pipe("hocrf").rule_prices.values()) > 0.1
+
+
 def test_what_is_broken_costs_the_log_odds_of_an_explanation():
     nlp = learnt_pipeline()
     pipe, compared = nlp.get_pipe("hocrf"), 0

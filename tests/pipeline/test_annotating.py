@@ -31,7 +31,7 @@ def test_a_threshold_that_is_set_is_used_at_once_and_by_copies(nlp):
 
 
 @pytest.mark.parametrize(
-    "name", ["treshold", "sigma", "order", "decoder", "n_best", "scores_key", "overwrite", "joint"]
+    "name", ["treshold", "sigma", "order", "decoder", "n_best", "scores_key", "overwrite"]
 )
 def test_what_would_change_nothing_cannot_be_set(nlp, name):
     pipe = nlp.get_pipe("hocrf")
@@ -50,11 +50,11 @@ def test_what_can_be_read_alone_cannot_be_set(nlp):
     assert pipe.trainer.sigma == (3.0,)
 
 
-def test_a_joint_component_has_more_that_can_be_set():
+def test_what_is_decoded_together_can_be_changed_but_not_replaced():
     pipe = untrained(joint=joint()).get_pipe("hocrf")
-    pipe.group_by = None
-    with pytest.raises(ValueError, match=r"H460.*group_by, joint_decoder, joint_trainer"):
-        pipe.features = []
+    pipe.joint.group_by = None
+    with pytest.raises(ValueError, match=r"H460.*'joint'"):
+        pipe.joint = None
 
 
 @pytest.mark.parametrize("text", [TEXT, b"Ada", ("Ada", "was")])

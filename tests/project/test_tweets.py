@@ -363,7 +363,7 @@ def test_every_system_is_trained_with_the_decoder_it_is_tested_with(
     def noted(*arguments, **settings):
         nlp = make(*arguments, **settings)
         pipe = nlp.get_pipe("hocrf")
-        trained.append((pipe.joint_decoder.kind, pipe.joint_decoder.fallback, pipe.trainer.seed))
+        trained.append((pipe.joint.decoder.kind, pipe.joint.decoder.fallback, pipe.trainer.seed))
         return nlp
 
     monkeypatch.setattr(paper, "make_pipeline", noted)

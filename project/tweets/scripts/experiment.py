@@ -64,7 +64,7 @@ def main(
             nlp = make_pipeline(config_path, kind, corpus)
             seconds = train(nlp, read(nlp, corpus_dir / corpus / "train.spacy", groupers["train"]))
             pipe = nlp.get_pipe("hocrf")
-            weights = dict(zip(pipe.joint_feature_names, pipe.joint_weights.round(3).tolist()))
+            weights = dict(zip(pipe.joint.feature_names, pipe.joint.weights.round(3).tolist()))
             examples = read(nlp, corpus_dir / corpus / "test.spacy", groupers["dev"])
             systems = {}
             for name in MAIN:

@@ -135,13 +135,13 @@ def decode(
         the decoder has noted of each problem, and the CPU seconds of all of it.
     """
     pipe = nlp.get_pipe("hocrf")
-    own = pipe.joint_decoder
+    own = pipe.joint.decoder
     recorder = Recorder(**{**asdict(own), **settings})
-    pipe.joint_decoder = recorder
+    pipe.joint.decoder = recorder
     begun = time.process_time()
     docs = list(nlp.pipe([example.predicted.copy() for example in examples]))
     seconds = time.process_time() - begun
-    pipe.joint_decoder = own
+    pipe.joint.decoder = own
     return (
         [Example(doc, example.reference) for doc, example in zip(docs, examples)],
         recorder.outcomes,

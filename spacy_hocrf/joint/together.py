@@ -1,0 +1,225 @@
+"""What decodes a component's Docs together: what should agree in them, how they are decoded, and how the
+weights of that are learnt.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from spacy.tokens import Doc
+from spacy.util import logger
+from thinc.api import Model
+
+from spacy_hocrf.annotation.prediction import Prediction
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.answers.predictor import Predictor, Revise
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.joint.batches import group_batches, numbered
+from spacy_hocrf.joint.corpus import JointMemory
+from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
+from spacy_hocrf.joint.extensions import GROUP, PROOFS, register, set_proof
+from spacy_hocrf.joint.features import JointFeatures
+from spacy_hocrf.joint.learning import JointModel, JointTrainer
+from spacy_hocrf.joint.saving import JointWeightsKeeper
+from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates
+from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import token_batches
+from spacy_hocrf.training.base import Run, Trainer, missing_members
+from spacy_hocrf.types import Potentials
+
+__all__ = ["JointDecoding"]
+
+
+class JointDecoding:
+    """Decodes Docs of a component together where joint features connect them: `pipe.joint`.
+
+    templates (Sequence[JointTemplate]): what should agree in Docs, or in groups of them.
+    decoder (DualDecomposition): how Docs are decoded together. It can be set.
+    group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded
+        together. It can be set.
+    trainer (Optional[JointTrainer]): how the joint weights are learnt; None leaves them as they are.
+    name (str): of the component. scheme (Callable[[], LabelScheme]): its labels, once there are any.
+    RAISES (ValueError): H096 to H101 for bad templates, decoder or group_by; H121 for a trainer that is
+        not one of joint weights.
+    """
+
+    def __init__(
+        self,
+        templates: Sequence[JointTemplate],
+        decoder: DualDecomposition,
+        group_by: str | None,
+        trainer: JointTrainer | None,
+        *,
+        name: str,
+        target: Target,
+        scheme: Callable[[], LabelScheme],
+    ) -> None:
+        self.templates = check_templates(templates)
+        for template in self.templates:
+            attribute = getattr(template, "attr", None)
+            if attribute in target.answers:
+                expected = "an attribute that the component itself does not predict"
+                raise ValueError(
+                    Errors.H099.format(name="attr", found=attribute, expected=expected)
+                )
+        if not isinstance(decoder, DualDecomposition):
+            raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
+        if group_by is not None and not Doc.has_extension(group_by):
+            if group_by != GROUP:
+                raise ValueError(Errors.H101.format(name=group_by, pipe=name))
+            register(GROUP)
+        register(*PROOFS)
+        self.decoder, self.group_by = decoder, group_by
+        self.trainer = None if decoder.ignores_patterns else trainer
+        if self.trainer is not None and (missing := missing_members(self.trainer, JointTrainer)):
+            found = {"found": type(trainer).__name__, "missing": ", ".join(missing)}
+            raise ValueError(Errors.H121.format(name=name, **found))
+        self._name, self._scheme = name, scheme
+        # by the names of the features; others have their template's weight
+        self._known: Mapping[str, float] = {}
+
+    # Joint features
+
+    @property
+    def features(self) -> JointFeatures:
+        """The templates' features for the labels. RAISES (ValueError): H042 before there are any
+        labels.
+        """
+        return JointFeatures(self.templates, self._scheme())
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Template of each joint feature, and its label or state: what each of `weights` is for."""
+        return self.features.names
+
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """Weights of the joint features, float64 [G], nats; can be set, but for those that are infinite
+        and remain so.
+
+        RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G
+            numbers of at most a million, but for those.
+        """
+        return self._weights_of(self.features)
+
+    @weights.setter
+    def weights(self, weights: ArrayLike) -> None:
+        features = self.features
+        names = features.names
+        values = np.asarray(weights, dtype=np.float64)
+        within = np.abs(values) <= HEAVIEST
+        if values.shape != (len(names),) or not (within | features.hard).all():
+            found = (
+                values.tolist()
+                if values.ndim == 1 and len(values) < 10
+                else f"an array of the extents {values.shape}"
+            )
+            raise ValueError(Errors.H102.format(found=found, expected=len(names), most=HEAVIEST))
+        self._known = dict(zip(names, values.tolist()))
+
+    def forget(self) -> None:
+        """Begin again with the weights of the templates."""
+        self._known = {}
+
+    def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:
+        initial = features.initial_weights
+        found = [self._known.get(*pair) for pair in zip(features.names, initial.tolist())]
+        return np.where(features.hard, initial, np.array(found, dtype=np.float64))
+
+    # Training
+
+    @property
+    def model(self) -> JointModel:
+        """What trainers of joint weights must know."""
+        return JointModel(self._name, self.templates, self.decoder, lambda: self.weights)
+
+    def check_beside(self, trainer: Trainer) -> None:
+        """RAISES (ValueError): H109 for a local trainer beside which the joint weights cannot be learnt."""
+        needs = None if self.trainer is None else self.trainer.lacks(trainer)
+        if needs is not None:
+            found = type(trainer).__name__
+            raise ValueError(Errors.H109.format(name=self._name, found=found, needs=needs))
+
+    def learner(
+        self, model: Model[list[Doc], Potentials], target: Target, trainer: Trainer
+    ) -> Learner | None:
+        """What learns the local model and remembers what joint features read; None if the joint weights are
+        not learnt.
+        """
+        if self.trainer is None:
+            return None
+        memory = JointMemory(self.templates, self.group_by)
+        begin = partial(_begin, self.trainer, self.model)
+        return Learner(model, target, trainer, memory=memory, begin_run=begin)
+
+    def learn(self, learner: Learner, run: Run) -> None:
+        """Learn the joint weights after a step of the local trainer, where they are due."""
+        learnt = None if self.trainer is None else self.trainer.learnt(run, learner, self.model)
+        if learnt is None:
+            return
+        self.weights = learnt.weights
+        if learnt.summary:
+            pairs = zip(self.feature_names, learnt.weights.tolist())
+            weights = "; ".join(f"{name}: {weight:.3g}" for name, weight in pairs)
+            message = "%s: joint weights after %d steps: %s (%s)"
+            logger.info(message, self._name, learner.steps, weights, learnt.summary)
+
+    # Prediction
+
+    def group_batches(
+        self, stream: Iterable[Doc], size: int
+    ) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
+        """Docs of a stream in batches that cut no group, and the numbers of their groups, int64 [D].
+
+        size (int): Docs of a batch; as many more as complete a group.
+        """
+        return group_batches(self._numbered(stream), size)
+
+    def batches(
+        self, docs: Sequence[Doc], groups: NDArray[np.int64] | None, predictor: Predictor
+    ) -> Iterator[tuple[TokenBatch, Revise]]:
+        """Docs in batches, each with what revises its best segmentations.
+
+        groups (Optional[int64 [D]]): numbers of the Docs' groups; None to find them.
+        """
+        if groups is None:
+            groups = np.array([number for number, _ in self._numbered(docs)], dtype=np.int64)
+        features, rules = self.features, predictor.rules
+        known = features, self._weights_of(features), self.decoder, rules, predictor.exact.pool
+        decoder = JointDecoder(*known)
+        for batch, first in token_batches(docs, groups=groups):
+            yield batch, partial(decoder.decode, groups[first : first + len(batch.docs)])
+
+    def set_proofs(self, docs: Iterable[Doc], predictions: Iterable[Prediction]) -> None:
+        """Write `doc._.hocrf_gap`, `doc._.hocrf_certificate` and `doc._.hocrf_trace` where Docs were decoded
+        together.
+        """
+        for doc, prediction in zip(docs, predictions):
+            if prediction.gap is not None:
+                set_proof(doc, prediction.gap, prediction.certificate, prediction.trace)
+
+    def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
+        most = self.decoder.max_group_tokens
+        return numbered(docs, self.group_by, most=most, name=self._name)
+
+    # Persistence
+
+    def keeper(self) -> JointWeightsKeeper:
+        """What saves the weights."""
+        return JointWeightsKeeper(
+            self.templates,
+            self._name,
+            lambda: self.features,
+            lambda: self.weights,
+            self._know,
+        )
+
+    def _know(self, weights: Mapping[str, float]) -> None:
+        self._known = dict(weights)
+
+
+def _begin(trainer: JointTrainer, joint: JointModel, learner: Learner) -> Run:
+    return trainer.begin(learner, joint)
