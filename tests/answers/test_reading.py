@@ -39,7 +39,6 @@ def close(found, expected):
     assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
 
 
-@pytest.mark.slow
 def test_the_log_partition_is_that_of_all_segmentations(problems):
     for problem in problems:
         close(problem.reading.log_partition, problem.log_z)
@@ -83,7 +82,6 @@ def test_whole_and_partial_readings_have_their_probabilities(problems):
         assert problem.reading.log_probability([], complete=False) == pytest.approx(0.0, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_readings_that_cannot_be_have_no_probability(problems):
     for problem in problems:
         possible = set(problem.shown())
@@ -94,7 +92,6 @@ def test_readings_that_cannot_be_have_no_probability(problems):
                     assert (found > -np.inf) == (frozenset({(start, end, label)}) in possible)
 
 
-@pytest.mark.slow
 def test_tokens_have_the_distribution_of_their_labels(problems):
     for problem in problems:
         labels = problem.scheme.labels
@@ -109,14 +106,12 @@ def test_tokens_have_the_distribution_of_their_labels(problems):
         assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
 
 
-@pytest.mark.slow
 def test_the_entropy_is_that_of_all_segmentations(problems):
     for problem in problems:
         some = problem.p[problem.p > 0]
         assert_allclose(problem.reading.entropy(), -(some * np.log(some)).sum(), atol=1e-8)
 
 
-@pytest.mark.slow
 def test_spans_are_counted_by_label(problems):
     for problem in problems:
         for label in problem.scheme.labels:
@@ -190,7 +185,6 @@ def test_a_reading_gives_the_probabilities_of_predictions_and_changes_no_doc(nlp
         assert_allclose(one.tokens(), reading.tokens(), atol=1e-10)
 
 
-@pytest.mark.slow
 def test_what_was_set_before_is_certain(nlp):
     text = next(text for text, spans in documents() if spans)
     doc = nlp.make_doc(text)
@@ -295,7 +289,6 @@ def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
     assert len(nlp(texts[0]).spans["sc"]) > len(loaded(texts[0]).spans["sc"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings, code",
     [

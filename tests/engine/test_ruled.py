@@ -15,8 +15,6 @@ from spacy_hocrf.engine.ruled import Ruled, RuleTables, best_ruled, broken_sets,
 from spacy_hocrf.engine.rules import Rule, joined, product_of
 from spacy_hocrf.types import Potentials
 
-pytestmark = pytest.mark.slow
-
 KINDS = ["tokens", "runs", "labelled"]
 PROBLEMS = 130  # of each kind; about two in three have rules
 EXACT = 1e-9
@@ -69,6 +67,7 @@ def problems(request):
     return [problem for problem in found if problem.rules]
 
 
+@pytest.mark.slow
 def test_all_spans_have_the_probability_that_they_have_under_the_rules(problems):
     assert len(problems) > 80
     for problem in problems:
@@ -109,6 +108,7 @@ def test_the_best_segmentation_is_worth_most_of_those_that_keep_the_rules(proble
         assert_allclose(worth(problem.named(found)), max(map(worth, readings)), atol=1e-7)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [0.02, 0.3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
@@ -239,6 +239,7 @@ def test_a_text_with_too_many_ways_is_left_to_others():
     assert ruled_spans(known, whole(30), FIRST, 0.1).log_partition == -np.inf
 
 
+@pytest.mark.slow
 def test_a_long_text_of_which_nothing_is_known_is_left_to_others():
     """All its paths together are worth more times the best one than a double can say."""
     potentials = random_texts(np.random.default_rng(9), [2000, 5], 3)

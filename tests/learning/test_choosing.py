@@ -33,8 +33,6 @@ from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer
 
-pytestmark = pytest.mark.slow
-
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1}
 MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "threads": 1}
 AUTO = {**LBFGS, "sigma": "auto"}
@@ -105,6 +103,7 @@ def test_the_loss_of_max_margin_is_cost_and_score_of_the_worst_reading():
     assert loss == pytest.approx(expected, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_choice_is_the_best_of_models_that_are_trained_one_by_one(three_sigmas, caplog):
     caplog.set_level(logging.INFO, logger="spacy")
     nlp, pipe = initialized(trainer=AUTO)
@@ -132,6 +131,7 @@ def test_the_choice_is_the_best_of_models_that_are_trained_one_by_one(three_sigm
     assert printed == pytest.approx(losses, rel=0.02)  # they were trained less far
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 4])
 def test_threads_change_no_bit(threads, monkeypatch):
     monkeypatch.setattr(shards, "SHARD_TOKENS", 9)
@@ -147,6 +147,7 @@ def test_threads_change_no_bit(threads, monkeypatch):
 # What is compared
 
 
+@pytest.mark.slow
 def test_a_higher_order_begins_where_the_lower_one_ended():
     _, pipe = initialized(trainer=AUTO)
     below, _ = fold_of(pipe)
@@ -219,6 +220,7 @@ def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypat
     assert asked[::5] == [(1, first), (2, first)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 def test_settings_of_every_kind_of_model_are_chosen(kind):
     factory, model = MODELS[kind]
@@ -227,6 +229,7 @@ def test_settings_of_every_kind_of_model_are_chosen(kind):
     assert pipe.structure.settings.order == pipe.choice.order
 
 
+@pytest.mark.slow
 def test_an_order_without_a_template_is_no_candidate():
     features = {"@misc": "spacy-hocrf.Window.v1", "order": 1}
     _, pipe = initialized(trainer=AUTO, model={**ORDER, "features": features})
@@ -267,6 +270,7 @@ def lengths_of(monkeypatch, texts, tokens):
     return asked
 
 
+@pytest.mark.slow
 def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigmas):
     """29 texts of 1,000 tokens, and the same tokens in texts of 25."""
     short, long = lengths_of(monkeypatch, 1_160, 25), lengths_of(monkeypatch, 29, 1_000)
@@ -275,11 +279,13 @@ def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigma
     assert all(held >= choosing.HELD_BACK * heldout.LONG for _, held in long)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("texts, tokens, taken", [(60, 2_000, 25), (24, 8_000, 10)])
 def test_what_decides_is_bounded_in_tokens(monkeypatch, three_sigmas, texts, tokens, taken):
     assert set(map(sum, lengths_of(monkeypatch, texts, tokens))) == {taken * tokens}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("logger, said", [("spacy-hocrf", True), ("spacy", False)])
 def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logger, said):
     nlp = untrained(**BOTH)
@@ -292,6 +298,7 @@ def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logg
     assert ("0/30" in printed) == ("chosen by 24 texts" in printed) == said
 
 
+@pytest.mark.slow
 def test_groups_are_not_divided():
     joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
     joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
@@ -308,6 +315,7 @@ def test_groups_are_not_divided():
         assert len(learnt) + len(held) == 72
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
 def test_the_order_of_a_trainer_without_a_loss_is_chosen_by_likelihood(trainer):
     settings = {"@misc": f"spacy-hocrf.{trainer}.v1"}
@@ -351,6 +359,7 @@ def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
 # What becomes of the choice
 
 
+@pytest.mark.slow
 def test_training_uses_what_was_chosen(three_sigmas):
     nlp, pipe = initialized(trainer=AUTO)
     data = examples(nlp, every_name())
@@ -373,6 +382,7 @@ def trained(three_sigmas, monkeypatch):
     return nlp
 
 
+@pytest.mark.slow
 def test_models_of_parts_of_the_corpus_have_the_same_settings(trained):
     learner = learner_of(trained.get_pipe("hocrf"))
     part = learner.without(learner.corpus.documents[:3])
@@ -380,6 +390,7 @@ def test_models_of_parts_of_the_corpus_have_the_same_settings(trained):
     assert part.structure.settings == learner.structure.settings
 
 
+@pytest.mark.slow
 def test_the_choice_is_saved_and_training_goes_on_with_it(trained, tmp_path):
     trained.to_disk(tmp_path)
     pipe = trained.get_pipe("hocrf")
@@ -394,6 +405,7 @@ def test_the_choice_is_saved_and_training_goes_on_with_it(trained, tmp_path):
     assert first == pytest.approx(objective_at_optimum(trained), rel=1e-4)
 
 
+@pytest.mark.slow
 def test_a_model_may_be_loaded_with_the_choice_as_settings(trained):
     model = {**ORDER, "order": 2, "features": FEATURES}
     fixed = untrained(trainer={**LBFGS, "sigma": 3.0}, model=model).from_bytes(trained.to_bytes())
@@ -402,6 +414,7 @@ def test_a_model_may_be_loaded_with_the_choice_as_settings(trained):
         untrained(trainer=AUTO, model={**model, "order": 1}).from_bytes(trained.to_bytes())
 
 
+@pytest.mark.slow
 def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
     nlp, _ = initialized(trainer={**LBFGS, "sigma": 3.0})
     loaded = untrained(trainer={**AUTO, "prior": "zero"}, model={"order": 1})
@@ -410,6 +423,7 @@ def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
     assert learner_of(other).trainer.precision(learner_of(other))[0] == 1.0
 
 
+@pytest.mark.slow
 def test_adapting_has_its_own_sigma(trained):
     trainer = {**AUTO, "prior": "loaded", "adapt_sigma": 0.5}
     other = untrained(trainer=trainer, model={**ORDER, "features": FEATURES})
@@ -417,6 +431,7 @@ def test_adapting_has_its_own_sigma(trained):
     assert set(learner.trainer.precision(learner)) == {4.0}
 
 
+@pytest.mark.slow
 def test_initializing_again_chooses_again(trained):
     pipe = trained.get_pipe("hocrf")
     few = examples(trained, every_name(18))
@@ -424,6 +439,7 @@ def test_initializing_again_chooses_again(trained):
     assert pipe.choice == Choice(1.0, 1, 0) and pipe.structure.settings.order == 1
 
 
+@pytest.mark.slow
 def test_another_trainer_that_is_auto_keeps_the_choice(trained):
     pipe = trained.get_pipe("hocrf")
     pipe.set_trainer(LBFGSTrainer(sigma="auto", iterations=2, threads=1))
@@ -432,6 +448,7 @@ def test_another_trainer_that_is_auto_keeps_the_choice(trained):
     assert learner_of(pipe).trainer.sigma == (0.5,) and pipe.choice.sigma == 3.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header, code",
     [

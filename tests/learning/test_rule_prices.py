@@ -10,8 +10,6 @@ from spacy.training import Example
 
 from spacy_hocrf.learning.prices import TextSets, _objective, least_cost
 
-pytestmark = pytest.mark.slow
-
 NAMES = ("Ada", "Max", "Emmy", "Joe", "Ann", "Bob", "Eve", "Tim")
 
 
@@ -48,6 +46,7 @@ def learnt_pipeline(model=None, **rules):
     return nlp
 
 
+@pytest.mark.slow
 def test_a_rule_of_infinite_price_is_a_constraint():
     """With the same spans, and the same scores."""
     nlp = trained(rows=documents(12))
@@ -78,6 +77,7 @@ def test_a_rule_of_infinite_price_is_a_constraint():
         )
 
 
+@pytest.mark.slow
 def test_learnt_prices_make_fewer_errors_and_are_saved(tmp_path):
     nlp = learnt_pipeline()
     pipe = nlp.get_pipe("hocrf")
@@ -96,6 +96,7 @@ def test_learnt_prices_make_fewer_errors_and_are_saved(tmp_path):
     assert set(pipe.rule_prices.values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_prices_are_learnt_for_models_of_single_tokens():
     nlp = learnt_pipeline(
         {"model": {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}}
@@ -103,12 +104,14 @@ def test_prices_are_learnt_for_models_of_single_tokens():
     assert min(nlp.get_pipe("hocrf").rule_prices.values()) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("learn", [False, True])
 def test_prices_are_learnt_beside_joint_features(learn):
     nlp = learnt_pipeline({"joint": joint(learn=learn)})
     assert max(nlp.get_pipe("hocrf").rule_prices.values()) > 0.1
 
 
+@pytest.mark.slow
 def test_what_is_broken_costs_the_log_odds_of_an_explanation():
     nlp = learnt_pipeline()
     pipe, compared = nlp.get_pipe("hocrf"), 0
@@ -126,6 +129,7 @@ def test_what_is_broken_costs_the_log_odds_of_an_explanation():
     assert compared > 2
 
 
+@pytest.mark.slow
 def test_rules_beside_patterns_of_several_places():
     phrases = joint(
         {"phrases": {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.0}}, learn=False
@@ -149,6 +153,7 @@ def random_sets(rng, rules):
     return TextSets(broken, rng.dirichlet(np.ones(len(broken))), rng.random(rules) < 0.6)
 
 
+@pytest.mark.slow
 def test_prices_are_those_of_the_largest_likelihood_that_are_not_below_0():
     rng = np.random.default_rng(0)
     at_zero = 0
@@ -170,6 +175,7 @@ def test_prices_are_those_of_the_largest_likelihood_that_are_not_below_0():
     assert at_zero
 
 
+@pytest.mark.slow
 def test_annotation_that_breaks_a_rule_that_must_be_kept_teaches_no_price():
     never = rule("AtMost", most=0, price="inf")
     with pytest.warns(UserWarning, match="W050.*60 of 60"):
@@ -188,6 +194,7 @@ def test_too_few_texts_teach_no_prices():
     assert set(nlp.get_pipe("hocrf").rule_prices.values()) == {0.0}
 
 
+@pytest.mark.slow
 def test_prices_that_cannot_be_set():
     pipe = learnt_pipeline(most=rule("AtMost"), never=rule("AtMost", most=9, price="inf")).get_pipe(
         "hocrf"

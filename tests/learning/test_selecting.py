@@ -22,8 +22,6 @@ from spacy_hocrf.training.gains import gains_of
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.patterns import longer_patterns, parts_of
 
-pytestmark = pytest.mark.slow
-
 LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "sigma": 1.0}
 SEMI = {}
 BIO = {"encoding": "bio"}
@@ -97,6 +95,7 @@ def fires(segments, pattern):
     return sum(tuple(labels[i : i + n]) == pattern for i in range(len(labels) - n + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model", [SEMI, {**SEMI, "outside": "run"}, BIO], ids=["semi", "run", "bio"]
 )
@@ -143,6 +142,7 @@ def agreements_by_enumeration(model, document, found):
     return totals
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "make, factory, model",
     [(partial(cycles, count=20), "hocrf_tagger", TAGS), (short_texts, "hocrf", SEMI)],
@@ -167,6 +167,7 @@ def test_random_segmentations_agree_as_often_as_all_of_them_do(make, factory, mo
 # When it ends
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("gain", [0.2, 1.0, 5.0])
 def test_what_is_left_promises_less(gain):
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(gain))
@@ -178,6 +179,7 @@ def test_what_is_left_promises_less(gain):
     assert all(promised < 1.05 * gain + 0.02 for promised in growth.gains(candidates).values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", [2, None])
 @pytest.mark.parametrize("share", [0.2, 0.5, 1.0])
 def test_a_share_of_the_patterns_is_kept_at_most(share, order):
@@ -210,6 +212,7 @@ def test_a_round_of_few_patterns_is_not_worth_a_training(monkeypatch, caplog):
     assert sum("held back" in each for each in caplog.messages) == 2
 
 
+@pytest.mark.slow
 def test_more_is_asked_for_less_is_kept():
     kept = [
         {*longer(initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(gain))[1])}
@@ -218,6 +221,7 @@ def test_more_is_asked_for_less_is_kept():
     assert kept[0] > kept[1] > kept[2] == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, model", [("hocrf", SEMI), ("hocrf", BIO), ("hocrf_tagger", TAGS)]
 )
@@ -241,6 +245,7 @@ def test_the_loss_of_texts_held_back_falls_and_the_patterns_are_closed(factory, 
     assert kept and all(len(part) == 1 or part in kept for z in kept for part in (z[1:], z[:-1]))
 
 
+@pytest.mark.slow
 def test_patterns_grow_as_long_as_they_pay():
     nlp, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=None, patterns="greedy")
     longest = max(map(len, longer(pipe)))
@@ -262,12 +267,14 @@ def test_few_texts_keep_the_patterns_that_are_seen():
     assert longer(pipe) == longer(initialized(examples, **SEMI, order=2, min_pattern_count=2)[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order, longest", [("auto", 3), (1, 2), (0, 1)])
 def test_the_order_limits_the_patterns(order, longest):
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=order, patterns=greedy(0.1))
     assert max(map(len, pipe.structure.patterns)) == longest
 
 
+@pytest.mark.slow
 def test_sigma_is_chosen_before():
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": "auto", "threads": 1}
     _, pipe = initialized(cycles, "hocrf_tagger", trainer, **TAGS, patterns=greedy(0.5))
@@ -277,6 +284,7 @@ def test_sigma_is_chosen_before():
     assert longer(pipe) == longer(same)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["MaxMargin", "AveragedPerceptron", "SGD", "OWLQN"])
 def test_every_trainer_takes_the_patterns(kind):
     trainer = {"@misc": f"spacy-hocrf.{kind}.v1"}
@@ -293,6 +301,7 @@ def test_pairs_that_are_there_anyway_are_kept():
     assert longer(pipe) == [*product(range(2), repeat=2)]
 
 
+@pytest.mark.slow
 def test_threads_change_nothing():
     kept = [
         longer(
@@ -305,6 +314,7 @@ def test_threads_change_nothing():
     assert kept[0] == kept[1] and kept[0]
 
 
+@pytest.mark.slow
 def test_the_learner_is_left_as_it_is():
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(0.5))
     weights, patterns = learner_of(pipe).weights, pipe.structure.patterns
@@ -316,6 +326,7 @@ def test_the_learner_is_left_as_it_is():
 # Kept
 
 
+@pytest.mark.slow
 def test_a_loaded_component_has_its_patterns_and_keeps_them(tmp_path):
     nlp, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=None, patterns=greedy(0.5))
     data = cycles(nlp)
@@ -331,6 +342,7 @@ def test_a_loaded_component_has_its_patterns_and_keeps_them(tmp_path):
     assert longer(loaded) == longer(pipe)
 
 
+@pytest.mark.slow
 def test_a_new_label_takes_its_place_before_the_patterns():
     _, pipe = initialized(cycles, "hocrf_tagger", **TAGS, order=2, patterns=greedy(0.5))
     before = longer(pipe)

@@ -8,8 +8,6 @@ from spacy.training import Example
 
 from spacy_hocrf.learning.temperature import HeldOut, scaled_weights
 
-pytestmark = pytest.mark.slow
-
 NEW = [
     ("Grace Turing was born in San York .", [(0, 12, "PERSON"), (25, 33, "PLACE")]),
     ("In Hopper , London slept .", [(3, 9, "PLACE"), (12, 18, "PERSON")]),
@@ -51,6 +49,7 @@ def test_the_best_temperatures_have_no_gradient_and_one_for_all_is_one():
     assert found.loss(scales)[0] <= found.loss(np.ones(len(scales)))[0]
 
 
+@pytest.mark.slow
 def test_a_model_that_is_too_sure_becomes_as_sure_as_it_was():
     nlp = trained()
     pipe = nlp.get_pipe("hocrf")
@@ -63,6 +62,7 @@ def test_a_model_that_is_too_sure_becomes_as_sure_as_it_was():
         assert temperature == pytest.approx(3 * first[label], rel=1e-2)
 
 
+@pytest.mark.slow
 def test_tempered_models_are_saved_and_keep_their_labels():
     nlp = trained()
     pipe = nlp.get_pipe("hocrf")
