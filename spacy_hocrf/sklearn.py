@@ -165,14 +165,14 @@ class HighOrderCRF(BaseEstimator):
         return [model.chain(read_items(xseq)).marginals() for xseq in X]
 
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
-        """The same as a dict for each item: label → probability."""
+        """P(label | sequence) of the items of each sequence, as a dict for each: label → probability."""
         names = self.classes_
         return [
             [dict(zip(names, row)) for row in found.tolist()] for found in self.predict_proba(X)
         ]
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
-        """The same for one sequence."""
+        """P(label | sequence) of the items of one sequence, as a dict for each."""
         return self.predict_marginals([xseq])[0]
 
     def score(self, X: Items, y: Sequence[Sequence[str]]) -> float:

@@ -76,7 +76,7 @@ class Segments(NamedTuple):
         return self.at(keep.nonzero()[0])
 
     def at(self, places: NDArray[np.int64]) -> "Segments":
-        """Those at some places, int64 [m], ascending."""
+        """Segments at some places, int64 [m], ascending."""
         return Segments(
             places.searchsorted(self.offsets),
             self.start[places],
@@ -166,7 +166,7 @@ class Potentials:
         )
 
     def only(self, sequence: int) -> "Potentials":
-        """Those of one sequence."""
+        """Potentials of one sequence."""
         first, last = self.offsets[sequence : sequence + 2].tolist()
         tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
         spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
@@ -219,7 +219,7 @@ class Potentials:
         )
 
     def unscored(self) -> "Potentials":
-        """The same sequences and allowed bits, and no score but 0."""
+        """A copy with all scores 0; sequences and allowed bits stay."""
         return Potentials.zero(self.offsets, self.allowed, len(self.const))
 
     def repeated(self, times: int) -> "Potentials":
@@ -288,7 +288,7 @@ class Scratch:
         return self._arrays[name][:size].reshape(extents)
 
     def zeros(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
-        """The same, filled with 0."""
+        """An array like that of `array`, filled with 0."""
         array = self.array(name, extents)
         array.fill(0.0)
         return array

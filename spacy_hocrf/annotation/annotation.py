@@ -102,7 +102,7 @@ class Annotation:
         return Annotation(tuple(spans), self.unknown, self.constraints)
 
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
-        """The same, but nothing is known of these spans."""
+        """A copy in which nothing is known of these spans."""
         unknown = self.unknown.copy()
         for start, end, _ in spans:
             unknown[start:end] = True

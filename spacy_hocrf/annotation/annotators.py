@@ -52,7 +52,7 @@ def _annotators(nlp: Language, name: str) -> list[str]:
 
 
 def _fixed(nlp: Language, name: str) -> list[Any]:
-    """Those of them that training does not change."""
+    """Annotating components before this one that training does not change."""
     frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
     pipes = [(other, nlp.get_pipe(other)) for other in _annotators(nlp, name)]
     return [

@@ -55,7 +55,7 @@ def without_blanks(
 
 
 def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
-    """What is shown of spans of D sequences: each once, by start and end, nothing empty.
+    """Spans of D sequences as they are shown: each once, by start and end, none empty.
 
     blank (bool [N]): is each token white space?
     offsets (int64 [D+1]): tokens of the sequences.
@@ -71,7 +71,7 @@ def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]
 
 
 def most_variants(blank: NDArray[np.bool_]) -> int:
-    """Of how many spans of a model one that is shown can be the sum, at most.
+    """The largest number of a model's spans that are shown as the same span.
 
     blank (bool [N]): is each token white space?
     """

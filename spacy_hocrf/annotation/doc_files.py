@@ -54,7 +54,7 @@ def read_docs(vocab: Vocab, paths: Iterable[Path]) -> Iterator[Doc]:
 
 
 class _Inflated:
-    """What a compressed file has from some place on. It is not kept open.
+    """The decompressed content of a file from some place on. The file is not kept open.
 
     place (int): of the first byte that is still to be read.
     inflater: what has read all before it; None at the beginning.
@@ -117,11 +117,11 @@ class _Field(NamedTuple):
         return self.begin.copy()
 
     def unpacker(self) -> Any:
-        """Of a value that is not bytes."""
+        """An unpacker of a value that is not bytes."""
         return msgpack.Unpacker(self.begin.copy(), raw=False)
 
     def items(self) -> Iterator[Any]:
-        """Of a list."""
+        """Items of a list, one after the other."""
         unpacker = self.unpacker()
         for _ in range(unpacker.read_array_header()):
             yield unpacker.unpack()

@@ -71,7 +71,7 @@ class Document:
 
     @property
     def source(self) -> Record | Doc:
-        """What features are extracted from."""
+        """The Doc, or the record of it, that features are extracted from."""
         if isinstance(self._source, int):
             assert self._store is not None
             found: Record = self._store.get(self._source)[0]
@@ -89,7 +89,7 @@ class Document:
 
     @property
     def annotation(self) -> Annotation:
-        """What is known of it."""
+        """Annotation of the document."""
         rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
         spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
         unknown = np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
@@ -118,5 +118,5 @@ class Document:
 
 @lru_cache(1_000)
 def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
-    """The same labels, as one object for many documents."""
+    """Return one tuple of labels for all documents that have the same."""
     return tuple(map(sys.intern, names))

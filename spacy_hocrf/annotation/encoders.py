@@ -28,7 +28,7 @@ def remember_encoders() -> None:
 
 
 class _Remembered:
-    """What `Registry.get_all` finds, looked for anew when as much as a function is registered anywhere."""
+    """Result of `Registry.get_all`, looked up anew whenever a function was registered anywhere."""
 
     def __init__(self, registry: catalogue.Registry) -> None:
         self._find, self._place = registry.get_all, tuple(registry.namespace)

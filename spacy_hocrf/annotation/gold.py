@@ -32,7 +32,7 @@ class Gold:
         return found if key is None else found + content(reference, key)
 
     def annotation(self, example: Example) -> Annotation:
-        """What the reference says, on the predicted Doc's tokens.
+        """Annotation of the reference, on the predicted Doc's tokens.
 
         RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label.
         """

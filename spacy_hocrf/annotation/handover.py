@@ -61,7 +61,7 @@ class EntsToSpans:
         self.spans_key = spans_key
 
     def __call__(self, doc: Doc) -> Doc:
-        """The same Doc, without entities."""
+        """Move the entities of a Doc, and return it."""
         hand_over(doc, self.spans_key, found_in(doc, None))
         if len(doc):  # `set_ents` leaves what knowledge bases say of tokens
             doc.from_array(ENTITY, cast(Ints2d, np.zeros((len(doc), len(ENTITY)), dtype=np.uint64)))

@@ -37,6 +37,6 @@ def id_of(doc: Doc) -> str | None:
 
 
 def meta_of(doc: Doc) -> dict[str, Any]:
-    """What else the file says about the text."""
+    """Further data that the file gives for the text."""
     register_identity()
     return dict(doc._.get(META) or {})

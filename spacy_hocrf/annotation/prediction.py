@@ -91,7 +91,7 @@ class PredictedDocs(list[Prediction]):
         """Has nobody had the Docs since? Then nothing need be read again."""
 
     def add(self, batch: "TokenBatch", predictions: Predictions) -> None:
-        """Those of the next batch."""
+        """Add the predictions of the next batch."""
         self.batches.append((batch, predictions))
         self += predictions
 

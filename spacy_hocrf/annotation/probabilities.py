@@ -118,7 +118,7 @@ def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
 
 
 def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
-    """What is known of a component's spans."""
+    """Spans of a component that have a score, with it."""
     for _, found, offset, table in _tables(doc):
         if found == key:
             start, end, label, names, score = table
@@ -127,8 +127,8 @@ def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
 
 
 def group_scores(doc: Doc, key: str) -> list[KnownScore]:
-    """What a span group knows; in Docs that were saved without `user_data`, as `DocBin` does, nothing
-    else does.
+    """Scores that a span group keeps: all that is left in Docs that were saved without
+    `user_data`, as `DocBin` does.
     """
     group = doc.spans.get(key)
     if group is None or not is_scored(group):

@@ -136,7 +136,9 @@ def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]
 
 
 def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
-    """As `named`, sorted and without white space at either end; spans of nothing else are left out."""
+    """Sorted spans as `named` gives them, without white space at either end, or left out if
+    nothing else is in them.
+    """
     within = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
     return tuple(sorted((start, end, label) for start, end, label in within if start < end))
 

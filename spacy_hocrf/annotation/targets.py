@@ -81,7 +81,7 @@ class Target(Protocol):
 
     @property
     def answers(self) -> frozenset[str]:
-        """What this target writes, in the words of `TokenBatch.reads`; no template may read it."""
+        """Names of what this target writes, as in `TokenBatch.reads`; no template may read it."""
         ...
 
     @property
@@ -113,9 +113,7 @@ class Target(Protocol):
         ...
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
-        """What earlier components have set, by the numbers of the Docs in which they have set
-        anything.
-        """
+        """Annotation that earlier components have set, by the numbers of the Docs that have some."""
         ...
 
     @property
@@ -237,7 +235,7 @@ class EntsTarget:
         doc.set_ents(sorted([*kept, *found], key=attrgetter("start")), blocked=none)
 
     def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
-        """What is known of entities that stay, stays."""
+        """Add scores of entities; existing ones of entities that stay take precedence."""
         ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
         rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
         if self.spans:

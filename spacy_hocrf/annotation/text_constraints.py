@@ -63,11 +63,11 @@ class TextConstraints(NamedTuple):
         return self if chosen.all() else TextConstraints(*(column[chosen] for column in self))
 
     def of_kind(self, kind: int) -> TextConstraints:
-        """Those of one kind."""
+        """Constraints of one kind."""
         return self.only(self.kind == kind)
 
     def of_texts(self, texts: NDArray[np.int64]) -> TextConstraints:
-        """Those on some of the texts, which are numbered anew.
+        """Constraints on some of the texts, which are numbered anew.
 
         texts (int64 [m]): their numbers, ascending.
         """
@@ -96,7 +96,7 @@ class TextConstraints(NamedTuple):
         return np.asarray(self.text[~within])
 
     def named(self, text: int, labels: Sequence[str]) -> list[TextConstraint]:
-        """Those on one text, with the names of labels and kinds.
+        """Constraints on one text, with the names of labels and kinds.
 
         labels (Sequence[str]): of the scheme.
         """
@@ -194,7 +194,7 @@ def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int
 def of_annotations(
     scheme: LabelScheme, annotations: Sequence[Annotation]
 ) -> TextConstraints | None:
-    """What is known of the texts of a batch besides spans and tokens; None for nothing."""
+    """Constraints on the texts of a batch, beside annotated spans and tokens; None without any."""
     rows = [
         (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
         for i, annotation in enumerate(annotations)

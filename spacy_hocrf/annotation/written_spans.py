@@ -90,17 +90,17 @@ class WrittenSpans(SpanGroup):
         return super().__iter__()
 
     def append(self, span: Span) -> None:
-        """As `SpanGroup.append`."""
+        """Append a span, see `SpanGroup.append`."""
         self._follow()
         super().append(span)
 
     def to_bytes(self) -> bytes:
-        """As `SpanGroup.to_bytes`."""
+        """Serialise the group, see `SpanGroup.to_bytes`."""
         self._follow()
         return super().to_bytes()
 
     def copy(self, doc: Doc | None = None) -> "WrittenSpans":
-        """As `SpanGroup.copy`; the copy follows its own Doc."""
+        """Copy the group, see `SpanGroup.copy`; the copy follows its own Doc."""
         self._follow()
         copied = super().copy(doc)
         return WrittenSpans(copied.doc, name=copied.name, spans=list(copied), attrs=copied.attrs)

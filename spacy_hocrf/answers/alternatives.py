@@ -45,7 +45,7 @@ MOST_TOGETHER = 100
 
 
 class HasAlternatives:
-    """What is known of one Doc: its part that is about other readings.
+    """Base of readings: the part of them that is about other segmentations of the Doc.
 
     doc (Doc): the text.
     alternatives (Alternatives): of the batch that the Doc is in.
@@ -219,7 +219,7 @@ Each = tuple[float, Segments]
 
 
 def _until_refused(readings: Iterator[Each]) -> list[Each]:
-    """Those before H201."""
+    """Readings up to the one that raises H201."""
     found = list[Each]()
     with suppress(ValueError):
         for reading in readings:
@@ -237,6 +237,6 @@ def _joined(readings: Sequence[Each]) -> Ranked:
 
 
 def _check_number(n: int) -> None:
-    """RAISES (ValueError): H210."""
+    """Check a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
     if not isinstance(n, int) or n < 1:
         raise ValueError(ReadingErrors.H210.format(found=n))

@@ -67,7 +67,7 @@ class WordShares:
         return found
 
     def of_text(self, text: CompiledBatch) -> "TextShares":
-        """Those of the words of one text."""
+        """Shares of the words of one text."""
         return TextShares(self, text)
 
 
@@ -79,7 +79,7 @@ class TextShares:
 
     @cached_property
     def _observed(self) -> list[tuple[Offsets, Potentials]]:
-        """What is observed by looking at some words, by offset."""
+        """Potentials of the features that look at certain words, with the offsets of these."""
         return [(offsets, self._text.potentials(placed)) for offsets, placed in self._shares.groups]
 
     def between(self, one: Expectations, other: Expectations) -> NDArray[np.float64]:
@@ -138,10 +138,10 @@ def _looks_at(template: Template) -> Offsets | None:
 
 
 def _dense_looks_at(score: DenseScore) -> Offsets | None:
-    """The same of a dense score, by default the token that it scores."""
+    """Offsets of the words that a dense score looks at, by default the token that it scores."""
     return (score.offset,) if isinstance(score, Vectors) else (0,)
 
 
 def _sorted(offsets: Sequence[int]) -> Offsets:
-    """Each once, ascending."""
+    """Offsets without duplicates, ascending."""
     return tuple(sorted(set(offsets)))

@@ -112,7 +112,7 @@ class Viterbi:
         return self._pool
 
     def serves(self, encoding: str) -> bool:
-        """Every model."""
+        """Can it decode a model of this encoding? It decodes every model."""
         return True
 
     def answer(
@@ -213,13 +213,13 @@ class ExpectedF(Viterbi):
         return self.cost == AUTO
 
     def at(self, cost: float) -> ExpectedF:
-        """The same with this cost; both share their memory."""
+        """A copy with this cost, which shares the memory."""
         other = replace(self, cost=cost)
         object.__setattr__(other, "_pool", self._pool)
         return other
 
     def serves(self, encoding: str) -> bool:
-        """Models of spans."""
+        """Can it decode a model of this encoding? It decodes models of spans."""
         return encoding != "tags"
 
     def answer(
@@ -301,7 +301,7 @@ class ExpectedAccuracy(Viterbi):
     """
 
     def serves(self, encoding: str) -> bool:
-        """Models of tags."""
+        """Can it decode a model of this encoding? It decodes models of tags."""
         return encoding == "tags"
 
     def answer(
@@ -336,7 +336,7 @@ class ExpectedAccuracy(Viterbi):
 
 
 def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
-    """What the component of this name uses; `Viterbi` for None.
+    """The decoder of the component of this name, checked; `Viterbi` for None.
 
     encoding (str): of its model.
     RAISES (ValueError): H118 for what lacks a member of `Decoder`, H152 for one that cannot read the
@@ -371,7 +371,7 @@ def _tag_probabilities(
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
-    """What makes a decoded span of a CRF exactly this span: its own labels, and neighbours that do
+    """Labels that make a decoded span of a CRF exactly this span: its own, and neighbours that do
     not prolong it.
     """
     from spacy_hocrf.engine.marginals import Window

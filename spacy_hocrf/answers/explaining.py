@@ -30,7 +30,7 @@ __all__ = ["Explainer", "Explanation", "Reason"]
 
 
 class Reason(NamedTuple):
-    """What a feature, a dense score or a rule contributes to the log-odds of a span."""
+    """The contribution of a feature, a dense score or a rule to the log-odds of a span."""
 
     contribution: float  # nats; above 0 it speaks for the span
     feature: str  # what is observed, in words; the name of a dense score, or of a rule
@@ -62,7 +62,7 @@ class Explanation:
 
     @cached_property
     def templates(self) -> dict[str, float]:
-        """What each template and each dense score contributes, the largest first."""
+        """Contribution of each template and each dense score, the largest first."""
         parts, found = self._parts, dict[str, float]()
         for feature, value in zip(parts.features.tolist(), parts.values.tolist()):
             name = parts.template(feature)
@@ -72,7 +72,7 @@ class Explanation:
         return dict(sorted(found.items(), key=lambda each: -abs(each[1])))
 
     def observations(self, top: int | None = None) -> list[tuple[str, float]]:
-        """What each observation contributes with all labels together, the largest first.
+        """Contribution of each observation with all labels together, the largest first.
 
         top (Optional[int]): so many of them.
         """
@@ -93,13 +93,14 @@ class Explanation:
 
     @cached_property
     def words(self) -> NDArray[np.float64]:
-        """What is seen of each word contributes, float64 [T]; where several are looked at together, each
-        the same share. The rest of `log_odds` is about no word: the order of labels, lengths, places.
+        """Contribution of each word, float64 [T]; where a feature looks at several words, each
+        gets the same share. The rest of `log_odds` is about no word: the order of labels, lengths,
+        places.
         """
         return self._parts.shares()
 
     def __str__(self) -> str:
-        """What speaks for the span, and what against it, line by line."""
+        """The reasons for and against the span, line by line."""
         lines = [f"log-odds {self.log_odds:+.3f}"]
         lines += [
             f"{reason.contribution:+8.3f}  {reason.feature}  {reason.labels}"
@@ -141,7 +142,7 @@ class Explainer:
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
-        """Of features, and of dense scores behind them, float64 [F]."""
+        """Weights of features, and of dense scores behind them, float64 [F]."""
         weights = self._predictor.weights
         if isinstance(weights, Placed):
             place = self._compiled.compiled.place
@@ -188,7 +189,7 @@ class Explainer:
         return Contrast(part.doc(0), part, self._predictor.exact.pool)
 
     def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
-        """What the features contribute."""
+        """Contributions of features and dense scores."""
         structure, compiled = self._predictor.structure, text.compiled
         counts = compiled.compiled.nothing()
         fired, instead = (

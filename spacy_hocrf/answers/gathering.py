@@ -16,7 +16,7 @@ Found = TypeVar("Found", Answer, Candidates)
 
 
 def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
-    """What was found, with something else for some of the sequences.
+    """Results of a batch, replaced for some of its sequences.
 
     others (tuple[int64 [n], Found]): numbers of sequences, ascending, and what is found for them.
     """

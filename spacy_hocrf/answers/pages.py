@@ -48,7 +48,7 @@ ScoredSpan = tuple[int, int, str, float]
 
 
 class Answers(Protocol):
-    """What a page needs of a `pipeline.reading.Reading`."""
+    """The members of `answers.reading.Reading` that a page needs."""
 
     doc: "Doc"
     labels: tuple[str, ...]
@@ -73,7 +73,7 @@ def text_on_page(
     gold: "NamedSpans | None" = None,
     unknown: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
-    """What the page knows of a text.
+    """Data of a text on the page.
 
     shown (Sequence[ScoredSpan]): what the model finds.
     labels (Sequence[str]): of the page, those of the reading among them.
@@ -239,7 +239,7 @@ def _reasons(
 
 
 def _words(found: "Explanation") -> dict[str, Any]:
-    """What the words of the text contribute, the largest ones first."""
+    """Contributions of the words of the text, the largest ones first."""
     shares = found.words
     order = np.argsort(-np.abs(shares), kind="stable")[:TOP]
     words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= SLIGHT]
@@ -252,7 +252,7 @@ def _words(found: "Explanation") -> dict[str, Any]:
 
 
 def _heat(chances: NDArray[np.float64], columns: Sequence[int]) -> list[list[int]]:
-    """Of every token its probable labels, each with its probability in thousandths.
+    """The probable labels of every token, each with its probability in thousandths.
 
     chances (float64 [T, L + 1]), columns (Sequence[int]): of the columns, which label each is.
     """

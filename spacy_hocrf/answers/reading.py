@@ -103,7 +103,8 @@ class _Together:
 
 
 class Reading(HasAlternatives):
-    """What the model knows about one Doc, as it was when the reading was made. All numbers are exact.
+    """The model's posterior distribution over one Doc, as it was when the reading was made. All
+    numbers are exact.
 
     doc (Doc): the text.
     labels (tuple[str, …]): the model's labels.
@@ -260,12 +261,12 @@ class Reading(HasAlternatives):
         return make_page([text], self.labels, title, lang=self.doc.lang_)
 
     def _repr_html_(self) -> str:
-        """What a notebook shows."""
+        """The page in a notebook."""
         return as_frame(self.to_html())
 
     @cached_property
     def _tokens(self) -> slice:
-        """Those of the Doc in its batch."""
+        """Tokens of the Doc in its batch."""
         first, last = self._together.part.potentials.offsets[
             self._number : self._number + 2
         ].tolist()
@@ -279,7 +280,7 @@ class Reading(HasAlternatives):
 
     @cached_property
     def _potentials(self) -> Potentials:
-        """Of this Doc alone."""
+        """Log potentials of this Doc alone."""
         return self._together.part.potentials.only(self._number)
 
     @cached_property
@@ -350,8 +351,8 @@ def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:
 
 
 def _with_rows(potentials: Potentials, pattern: int) -> tuple[Potentials, NDArray[np.int64]]:
-    """The same with a row of score 0 at the start of a segment with this pattern, at every token; and
-    where these rows are, int64 [T].
+    """Potentials with an added row of score 0 at the start of a segment with this pattern, at
+    every token; and where these rows are, int64 [T].
     """
     tokens = len(potentials.allowed)
     before = potentials.row_offsets[1:]

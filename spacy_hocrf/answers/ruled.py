@@ -83,7 +83,7 @@ def _known(found: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def _read(texts: NDArray[np.int64], found: Found) -> tuple[NDArray[np.int64], Found]:
-    """Those that something was found about."""
+    """Texts with a possible reading, and their results."""
     if found.possible.all():
         return texts, found
     good = np.flatnonzero(found.possible)

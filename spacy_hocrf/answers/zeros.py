@@ -87,7 +87,9 @@ class Masks:
     def _rows_of_only(
         self, found: TextConstraints, offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """As `_rows`, where labels of constraints on the same stretch are allowed together."""
+        """Tokens and masks as in `_rows`, where labels of constraints on the same stretch are
+        allowed together.
+        """
         start, end = offsets[found.text] + found.start, offsets[found.text] + found.end
         order = np.lexsort((end, start))
         start, end, label = start[order], end[order], found.label[order]
@@ -99,7 +101,8 @@ class Masks:
         return ranges(start[new], lengths), np.repeat(masks, lengths, axis=0)
 
     def _mask(self, kind: int, label: int) -> NDArray[np.uint8]:
-        """What a constraint leaves to the tokens of its stretch and beside it, uint8 [6, Y].
+        """Labels that a constraint leaves to the tokens of its stretch and beside it, uint8 [6,
+        Y].
 
         label (int): place in the scheme's labels, from 1 on.
         """
@@ -138,7 +141,7 @@ def unwanted(
     offsets: NDArray[np.int64],
     blank: NDArray[np.bool_] | None,
 ) -> Unwanted:
-    """What the constraints of the kind "not" mean.
+    """Segments and label patterns that constraints of the kind "not" forbid.
 
     found (TextConstraints): of all kinds. offsets (int64 [D + 1]): first token of each Doc.
     blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
@@ -175,7 +178,7 @@ def agreeing(
     offsets: NDArray[np.int64],
     annotations: Sequence[Annotation],
 ) -> Observed:
-    """What agrees with the annotation of each text of a batch.
+    """Segmentations that agree with the annotation of each text of a batch.
 
     patterns (Sequence[LabelPattern]): of the model. compiled (Callable): the automaton of others.
     bits (uint8 [N, Y]): what is allowed anyway; not changed.
@@ -210,7 +213,7 @@ def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.
 def _barred(
     scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
 ) -> Iterator[Barred]:
-    """What must not be so that a span of a text is not there, whatever else is.
+    """Label patterns that must be forbidden so that a span of a text cannot be shown.
 
     text (tuple[int, int]): the text's first token in the batch, and one past its last; places that
         are returned are in the batch, too.

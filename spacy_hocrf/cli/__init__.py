@@ -83,7 +83,7 @@ def _check(command: str, path: Path, name: str) -> None:
 
 
 class _Commands(Mapping[str, Any]):
-    """By name."""
+    """Commands by name, each imported when it is called."""
 
     def __init__(self) -> None:
         self._imported = dict[str, Any]()

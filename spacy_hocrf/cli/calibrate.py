@@ -102,11 +102,11 @@ class Calibration:
         ]
 
     def named_bins(self) -> list[dict[str, float]]:
-        """The same, by `from`, `to`, `spans`, `right` and `mean`."""
+        """Bins as dicts with `from`, `to`, `spans`, `right` and `mean`."""
         return [dict(zip(("from", "to", "spans", "right", "mean"), row)) for row in self.bins()]
 
     def reliability(self) -> Reliability:
-        """Of all these spans; zeros for none."""
+        """Reliability of all these spans; zeros for none."""
         n = len(self.probability)
         gaps = sum(count * abs(right - mean) for _, _, count, right, mean in self.bins())
         squares = ((self.probability - self.right) ** 2).sum()
@@ -200,7 +200,7 @@ def calibration_of(docs: Sequence[Doc], readings: Iterable[Reading], scorer: Sco
 
 
 def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
-    """Of documents of which the pipeline gets the tokens only."""
+    """Readings of documents of which the pipeline gets the tokens only."""
     name, pipe = component_of(nlp, component)
     return pipe.readings(ready_docs(nlp, docs, name))
 
@@ -261,7 +261,7 @@ def _design_effect(found: Calibration, threshold: float) -> float:
 
 
 def _tried(found: Calibration, asked: Threshold) -> Threshold:
-    """The same, with how often such a threshold keeps its promise."""
+    """A calibration with how often such a threshold keeps its promise added."""
     texts, random, held = np.unique(found.text), np.random.default_rng(0), 0
     for _ in range(HALVES):
         half = random.permutation(texts)[: len(texts) // 2]

@@ -173,7 +173,7 @@ def cut_docs(docs: Sequence[Doc]) -> int:
 
 
 def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | None:
-    """What a text has besides names and numbers.
+    """The words of a text besides names and numbers.
 
     words (Sequence[str]): its tokens.
     spans (Iterable[tuple[int, int]]): start and end of what is annotated.

@@ -211,7 +211,7 @@ def read_system(
 
 
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
-    """What a pipeline says about documents of which it gets the tokens only."""
+    """Predictions of a pipeline for documents of which it gets the tokens only."""
     nlp = load_model(pipeline)
     bare = (predicted_of(nlp, doc, gold_preproc=True) for doc in docs)
     return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))

@@ -48,7 +48,7 @@ class Scorer(Protocol):
 
 
 class EntsScorer:
-    """`doc.ents`."""
+    """Counts spans of `doc.ents`."""
 
     place = "doc.ents"
 

@@ -30,7 +30,7 @@ __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
 
 @dataclass(frozen=True)
 class CrossFit:
-    """What came out."""
+    """Results of `hocrf cross-fit`."""
 
     docs: tuple[Doc, ...]  # the training texts with the spans, in their order
     found: Counter[str]  # how many spans of each label

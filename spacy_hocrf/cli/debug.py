@@ -43,7 +43,7 @@ SAMPLE = 1_000
 
 @dataclass(frozen=True)
 class Cost:
-    """Of a component that begins to learn some texts."""
+    """Seconds and bytes that a component takes to learn some texts."""
 
     texts: int
     tokens: int
@@ -58,17 +58,17 @@ class Cost:
     warnings: tuple[str, ...]  # messages
 
     def seconds_for(self, tokens: int) -> float | None:
-        """Of an evaluation of a corpus of so many tokens."""
+        """Seconds of an evaluation of a corpus of so many tokens."""
         return None if self.seconds is None else self.seconds * tokens / self.tokens
 
     def bytes_for(self, tokens: int) -> float:
-        """Of a corpus of so many tokens: at most, since features repeat themselves."""
+        """Bytes for a corpus of so many tokens: an upper bound, since features repeat themselves."""
         return self.kept * tokens / self.tokens + self.passing
 
 
 @dataclass(frozen=True)
 class Checked:
-    """What a component makes of its corpora."""
+    """Findings about a component and its corpora."""
 
     name: str
     train: CorpusFacts
@@ -140,7 +140,7 @@ def _read_dev(nlp: Any) -> Sequence[Example]:
 
 
 def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
-    """What is lost of a corpus."""
+    """Lines on the texts and annotation of a corpus that training cannot use."""
     n = facts.texts
     if facts.unannotated:
         yield f"{facts.unannotated} of {n} {what} texts have no annotation for the component."
@@ -346,7 +346,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
 
 
 def _seconds(pipe: SegmentationPipe, times: int) -> float:
-    """Of an evaluation of the objective, at best."""
+    """Seconds of the fastest evaluation of the objective."""
     objective, weights = pipe.objective(), pipe.model.get_param("W").astype("float64")
     taken = []
     for _ in range(times):

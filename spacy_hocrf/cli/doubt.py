@@ -239,7 +239,7 @@ def _read_texts(
     held: Sequence[int],
     page: DoubtPage | None,
 ) -> list[ReadText]:
-    """Those that are held back, as the pipeline reads them."""
+    """The texts held back, as the pipeline reads them."""
     _, pipe = component_of(nlp, name)
     scorer = scorer_of(pipe.target)
     ready = ready_docs(nlp, [docs[i] for i in held], name)

@@ -148,7 +148,7 @@ def _nothing(outside: NDArray[np.float64], span: ScoredSpan) -> float:
 
 
 def _apart(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:
-    """Those where nothing is covered, the most probable first; then they cover their tokens."""
+    """Spans that overlap neither a covered token nor each other, the most probable first."""
     free = ~covered
     for span in sorted(spans, key=lambda span: -span.probability):
         if free[span.start : span.end].all():

@@ -75,7 +75,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Inspection:
-    """What a component has learnt."""
+    """A trained component's features and weights."""
 
     component: str
     lang: str  # of the pipeline, as spaCy calls it
@@ -125,7 +125,7 @@ def inspect_cli(
 def inspect(
     nlp: Language, component: str | None = None, labels: Sequence[str] = (), top: int = 10
 ) -> Inspection:
-    """What a trained component has learnt.
+    """Collect the features and weights of a trained component.
 
     component (Optional[str]): its name; None for the only one.
     labels (Sequence[str]): of segments, by default all.
@@ -157,7 +157,7 @@ def inspect(
 
 
 def lines_of(found: Inspection) -> Iterator[str]:
-    """What is printed."""
+    """Lines to print."""
     yield f"{found.component}: {found.features:,} features, order {found.order}"
     yield table(
         [

@@ -193,7 +193,7 @@ def begin(nlp: Language, config: Config, sample: Sequence[Example]) -> Optimizer
 
 
 def sourced(config: Config, names: Sequence[str]) -> list[str]:
-    """Those of the components that have been trained before."""
+    """Components that have been trained before, among those named."""
     frozen = config.interpolate().get("training", {}).get("frozen_components", [])
     return [name for name in names if name in frozen or "source" in config["components"][name]]
 

@@ -48,7 +48,7 @@ class _Text:
 
     @property
     def counted(self) -> set[Span]:
-        """What is found where the annotation says something."""
+        """Predicted spans where the annotation says something."""
         unknown = np.zeros(len(self.reading), dtype=bool) if self.unknown is None else self.unknown
         return {span[:3] for span in self.found if not unknown[span.start : span.end].any()}
 
@@ -159,7 +159,7 @@ def _text(doc: Doc, reading: Reading, prediction: Prediction, scorer: Scorer | N
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Of all labels together, then of each."""
+    """Scores of all labels together, then of each."""
     found, annotated, right = Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
         found.update(span.label for span in text.found)

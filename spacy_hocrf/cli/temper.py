@@ -26,7 +26,7 @@ __all__ = ["Tempered", "temper", "temper_cli"]
 
 @dataclass(frozen=True)
 class Tempered:
-    """What temperatures change."""
+    """Change that temperatures make."""
 
     temperatures: dict[str, float]  # by label
     # expected calibration error and Brier score of spans, in one half of the texts with the temperatures

@@ -50,7 +50,7 @@ class Trial:
 
     @property
     def mean(self) -> float:
-        """Mean score."""
+        """Mean of the scores."""
         return float(np.mean(self.scores))
 
     @property
@@ -61,7 +61,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What came out."""
+    """Results of `hocrf tune`."""
 
     component: str
     metric: str

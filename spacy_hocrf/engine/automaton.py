@@ -178,7 +178,7 @@ class _Trie:
 
 
 class _Bodies:
-    """What of the history an open segment remembers: its label, or a carried pattern.
+    """The part of the history that an open segment remembers: its label, or a carried pattern.
 
     histories (list[LabelPattern]): [K] the labels, then the carried patterns, shortest first.
     suffix (list[int]): [K] next shorter body whose observations it shares, -1 for a label.

@@ -11,11 +11,11 @@ __all__ = ["Layout", "Outline", "Shard"]
 
 
 class Outline(Protocol):
-    """What of a layout does not grow with the features."""
+    """The part of a layout that does not grow with the features."""
 
     @property
     def outline(self) -> "Outline":
-        """Nothing but this, which other processes get."""
+        """The outline alone, which other processes get."""
         ...
 
     @property
@@ -24,7 +24,7 @@ class Outline(Protocol):
         ...
 
     def zeros(self) -> Any:
-        """Placed zeros."""
+        """Counts of zero, placed like weights."""
         ...
 
     def view(self, numbers: NDArray[np.float64]) -> Any:
@@ -47,7 +47,7 @@ class Layout(Outline, Protocol):
         ...
 
     def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
-        """What `Shard.potentials` takes, of float64 weights [F].
+        """Arrange float64 weights [F] in the form that `Shard.potentials` takes.
 
         placed (Any): what was returned before, to be overwritten.
         """

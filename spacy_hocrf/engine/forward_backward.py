@@ -75,13 +75,13 @@ class Buffers(Scratch):
         return Graph(self.automaton)
 
     def once(self, given: T, check: Callable[[T, Automaton], T]) -> T:
-        """What `check` makes of an argument that is the same from call to call."""
+        """The result of `check`, kept from the last call if the argument is the same."""
         if self._given[0] is not given:
             self._given = given, check(given, self.automaton)
         return cast(T, self._given[1])
 
     def constants(self, potentials: Potentials) -> Constants:
-        """Those of the same read-only scores as before, or new ones."""
+        """Constants of some scores; those of the last call if the read-only scores are the same."""
         const, length, pattern = (
             potentials.const,
             potentials.length_score,
@@ -96,7 +96,7 @@ class Buffers(Scratch):
         return found
 
     def shape(self, potentials: Potentials) -> BatchShape:
-        """What was found out about the same batch before, or is now; forgotten with the batch."""
+        """Shape of a batch, computed once and forgotten with the batch."""
         batch = potentials.offsets
         known = self._shapes.get(id(batch))
         if known is not None and known.fits(potentials):

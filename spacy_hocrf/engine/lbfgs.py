@@ -241,7 +241,7 @@ class _Memory:
         self._renew_nothing()
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it, once a direction was asked for."""
+        """Arrays to save the memory with; complete once a direction was asked for."""
         return {
             "s": self._s,
             "y": self._y,

@@ -28,7 +28,7 @@ ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
 class Probe(NamedTuple):
-    """What is known of the function at x + step · direction."""
+    """Value and slope of the function at x + step · direction."""
 
     step: float
     f: float

@@ -191,7 +191,7 @@ class _Pairs:
         self._y: deque[NDArray[np.float32]] = deque(maxlen=self._capacity)
 
     def state(self) -> dict[str, NDArray[Any]]:
-        """All of it."""
+        """Arrays to save the pairs with."""
         return {
             "s": np.array(self._s, dtype=np.float32),
             "y": np.array(self._y, dtype=np.float32),
@@ -244,8 +244,8 @@ class _Pairs:
 
 
 def pseudo_gradient(x: Vector, g: Vector, absolute: float | Vector) -> Vector:
-    """Of f(x) + Σ c_i |x_i|: of all directions from x, minus this one descends most steeply (Andrew and Gao,
-    2007, §3.1, where it is ⋄f).
+    """Pseudo-gradient of f(x) + Σ c_i |x_i|: of all directions from x, its negative descends most
+    steeply (Andrew and Gao, 2007, §3.1, where it is ⋄f).
 
     x, g (float64 [F]): the point, and the gradient of f there. absolute: the c_i.
     """

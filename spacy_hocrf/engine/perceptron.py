@@ -111,7 +111,7 @@ class AveragedPerceptron:
     def _step(
         self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
     ) -> tuple[Vector, float]:
-        """What to add to the weights, and the loss.
+        """Change of the weights after one sequence, and its loss.
 
         features (int32 [n]): that fire more or less often in the annotation than in what was found.
         difference (float64 [n]): how much more often.
@@ -123,5 +123,5 @@ class AveragedPerceptron:
 
 
 def _equal(one: Segments, other: Segments) -> bool:
-    """The same segmentation of the same sequence?"""
+    """Are two segmentations of one sequence the same?"""
     return np.array_equal(one.start, other.start) and np.array_equal(one.label, other.label)

@@ -15,7 +15,7 @@ OTHERS = 4
 
 
 class BufferPool:
-    """As many buffers as calls have been under way at the same time, for the next calls.
+    """Buffers that are lent to calls and used again: as many as calls ran at the same time.
 
     Those of automata that have not been asked for lately are dropped. A copy starts without any.
     """
@@ -47,7 +47,7 @@ class BufferPool:
         return buffers
 
     def give(self, buffers: "Buffers") -> None:
-        """Have them back."""
+        """Take lent buffers back."""
         self._idle.append(buffers)
 
     def __reduce__(self) -> tuple[Callable[[], "BufferPool"], tuple[()]]:

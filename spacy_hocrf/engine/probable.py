@@ -102,7 +102,7 @@ def probabilities(
 
 
 class _Question(NamedTuple):
-    """What is looked for, and with what."""
+    """The rules that spans are looked for with, the least probability, and the buffers."""
 
     rules: NDArray[np.int32]
     least: float
@@ -176,7 +176,7 @@ def _search(
 def _together(
     found: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """What several searches have found, each in sequences of its own, by sequence."""
+    """Spans that several searches found, each in sequences of its own, ordered by sequence."""
     places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in found)])
     values = np.concatenate([np.zeros(0), *(value for _, value in found)])
     order = np.argsort(places[:, 0], kind="stable")
@@ -191,7 +191,7 @@ def _rows(problem: Problem) -> int:
 
 
 def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Of the spans that do not overlap, those with the largest sum.
+    """The set of spans with the largest sum of gains in which no two overlap.
 
     spans (Segments): of D sequences, by start and end.
     gains (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
@@ -214,7 +214,7 @@ def _check_starts(starts: Starts, potentials: Potentials) -> None:
 
 
 def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32]:
-    """RAISES (ValueError): H138."""
+    """The rules as a contiguous int32 array. RAISES (ValueError): H138 for rules that do not fit."""
     table = np.ascontiguousarray(rules, dtype=np.int32)
     n_labels = len(automaton.limits)
     one_token = bool((automaton.limits == 1).all())

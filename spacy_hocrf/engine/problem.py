@@ -58,8 +58,8 @@ Extents = tuple[tuple[int, ...], Any, bool] | None
 
 
 class BatchShape:
-    """What of some potentials does not depend on their scores: checked once, and kept for the next
-    scores of the same batch.
+    """The part of some potentials that does not depend on their scores: checked once, and kept for
+    the next scores of the same batch.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
@@ -161,7 +161,7 @@ class BatchShape:
 
 
 class Constants(NamedTuple):
-    """What the kernels derive from scores that no token has."""
+    """Values that the kernels derive from the scores that all tokens share."""
 
     arc: NDArray[np.float64]  # [C] Σ const over the patterns that end the arc
     body_length: NDArray[np.float64]  # [K, M] length score of a body, its suffixes included
@@ -169,8 +169,8 @@ class Constants(NamedTuple):
 
 
 def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
-    """Of potentials that fit the automaton. RAISES (ValueError): H006 for a score that is not
-    finite.
+    """Constants of potentials that fit the automaton. RAISES (ValueError): H006 for a score that
+    is not finite.
     """
     for name in ("const", "length_score"):
         _check_finite(potentials, name)
@@ -181,7 +181,7 @@ def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
 
 @dataclass
 class Problem:
-    """What is asked of a kernel.
+    """The input of a kernel, checked.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns, P states.

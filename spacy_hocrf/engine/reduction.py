@@ -47,7 +47,7 @@ Vector = NDArray[np.float64]
 
 
 class ShardLoss(Protocol):
-    """What is summed over shards; a function of a module, so that other processes find it."""
+    """The loss that is summed over shards; a function of a module, for other processes to find."""
 
     def __call__(
         self, shard: Shard, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
@@ -58,7 +58,7 @@ class ShardLoss(Protocol):
 
 @dataclass(frozen=True)
 class SumJob:
-    """What is to be summed, again and again at other weights.
+    """A sum over a data set, computed again and again at other weights.
 
     parts (Sequence[Sequence[Shard]]): the data set, see `parts_of`.
     loss (ShardLoss): what is summed.
@@ -122,7 +122,7 @@ def parts_of(
 
 
 class PartialSum(NamedTuple):
-    """What the parts below one node of the tree add up to."""
+    """The sum of the parts below one node of the tree."""
 
     first: int
     """The first of these parts."""
@@ -162,7 +162,9 @@ class ReductionTree:
 
     @property
     def sums(self) -> list[PartialSum]:
-        """Those that are left, in order: one if all parts are there; of a range of them at most 2k."""
+        """Sums at the remaining roots, in order: one if all parts are there; of a range of them at
+        most 2k.
+        """
         return [found for _, found in sorted(self._waiting.items())]
 
 

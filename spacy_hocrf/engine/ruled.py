@@ -49,7 +49,7 @@ class RuleTables(NamedTuple):
 
     @classmethod
     def of(cls, rules: Sequence[Rule], n_labels: int) -> "RuleTables":
-        """Of some rules over the Y labels of an automaton."""
+        """Tables of some rules over the Y labels of an automaton."""
         size = max(map(len, rules), default=1)
         after = np.full((len(rules), size, n_labels), DEAD, dtype=np.int32)
         broken = np.zeros((len(rules), size), dtype=np.uint8)
@@ -98,7 +98,7 @@ class RuledSpans(NamedTuple):
 
 
 class BrokenSets(NamedTuple):
-    """What one sequence may break."""
+    """Sets of rules that one sequence may break."""
 
     broken: NDArray[np.bool_]  # [m, R] which rules, each set once
     probability: NDArray[np.float64]  # [m] of a segmentation that breaks just these

@@ -39,11 +39,11 @@ class Tied:
         self._root = np.zeros(0) if group is None else np.sqrt(np.bincount(group))  # [G] √m
 
     def __len__(self) -> int:
-        """G."""
+        """Number of groups G."""
         return len(self._root)
 
     def sums(self, values: Vector) -> Vector:
-        """Of each group, float64 [G]."""
+        """Sum of the values of each group, float64 [G]."""
         assert self.group is not None
         sums = np.bincount(self.group, weights=values, minlength=len(self))
         return sums.astype(np.float64, copy=False)
@@ -84,7 +84,7 @@ class TiedObjective:
 
     @property
     def shards(self) -> Sequence[Shard]:
-        """The data."""
+        """Shards of the objective of the sums."""
         return self._sums.shards
 
     @property
@@ -94,7 +94,7 @@ class TiedObjective:
 
     @property
     def curvature(self) -> Vector:
-        """As of an `Objective`, float64 [G]."""
+        """Diagonal of the curvature in v, float64 [G]; see `Objective.curvature`."""
         return self._sums.curvature * self._root**2
 
     def __call__(self, v: Vector) -> tuple[float, Vector]:

@@ -41,7 +41,7 @@ class Unwanted(NamedTuple):
         return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
 
     def within(self, first: int, last: int) -> "Unwanted":
-        """Of some of the batch's tokens, which are counted anew."""
+        """The part for a range of tokens, which are counted anew."""
         tokens = self.tokens[(first <= self.tokens[:, 0]) & (self.tokens[:, 0] < last)]
         starts = self.segments[:, 0]
         segments = self.segments[(first <= starts) & (starts < last)]
@@ -70,7 +70,7 @@ class Observed:
     automaton: Automaton | None = None
 
     def only(self, first: int, last: int) -> "Observed":
-        """Of the sequence with these tokens of the batch."""
+        """The part for the sequence with these tokens of the batch."""
         zeros = None if self.zeros is None else self.zeros.within(first, last)
         return replace(self, allowed=self.allowed[first:last], zeros=zeros)
 

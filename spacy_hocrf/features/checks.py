@@ -77,7 +77,7 @@ def checked_events(template: Template, batch: TokenBatch) -> Events:
 
 
 def checked_found(template: Template, found: Found, n_tokens: int, n_observations: int) -> Found:
-    """What a template's own `find` returns, in the types of `Found`, contiguous.
+    """The result of a template's own `find`, in the types of `Found`, contiguous.
 
     n_tokens (int): N tokens of the batch.
     n_observations (int): M observations of the table; ids are -1..M-1.

@@ -44,7 +44,7 @@ class Clustering:
     numbers: NDArray[np.uint64]
 
     def clusters(self, hashes: NDArray[np.uint64], granularity: int) -> NDArray[np.uint64]:
-        """Those of some words, NONE for words in none, uint64 [n]."""
+        """Clusters of words, uint64 [n]; NONE for words without one."""
         place = np.minimum(np.searchsorted(self.words, hashes), len(self.words) - 1)
         none = self.numbers.shape[1] - 1
         leaf = np.where(self.words[place] == hashes, self.leaf[place], none)
@@ -138,7 +138,7 @@ def read_paths(path: str, sizes: Sequence[int], strings: StringStore) -> Cluster
 def _clustering_of(
     words: NDArray[np.uint64], row: NDArray[np.int64], numbers: NDArray[np.uint64]
 ) -> Clustering:
-    """Of words [V], each with a row of the clusters [R, G]."""
+    """Clustering of words [V], each with a row of the clusters [R, G]."""
     order = np.argsort(words)
     leaves, leaf = np.unique(numbers, axis=0, return_inverse=True)
     small = np.uint16 if len(leaves) <= 2**16 else np.uint64

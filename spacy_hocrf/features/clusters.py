@@ -66,7 +66,7 @@ class ClusterTemplate(Observing):
 
     @property
     def place(self) -> Place:
-        """What its clustering is made of."""
+        """Source and sizes that its clustering is made from."""
         return self.source, self.sizes
 
     @property
@@ -75,13 +75,13 @@ class ClusterTemplate(Observing):
         return getattr(self, "_clustering", None)
 
     def knowing(self, clustering: Clustering | None) -> ClusterTemplate:
-        """The same, with other clusters of words."""
+        """A copy of the template with another clustering."""
         bound = replace(self)
         object.__setattr__(bound, "_clustering", clustering)
         return bound
 
     def clusters(self, words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-        """Those of some words, NONE for words in none, uint64 [V]."""
+        """Clusters of words, uint64 [V]; NONE for words without one."""
         assert self.clustering is not None
         return self.clustering.clusters(words, self.granularity)
 
@@ -101,7 +101,7 @@ class ClusterTemplate(Observing):
         return str(value) if self.source == VECTORS else f"{int(value):b}"[1:]
 
     def __deepcopy__(self, memo: object) -> ClusterTemplate:
-        """The same: nobody changes it, or its clustering."""
+        """Return self: neither a template nor its clustering ever changes."""
         return self
 
     def __reduce__(self) -> tuple[type[ClusterTemplate], tuple[object, ...]]:
@@ -109,7 +109,7 @@ class ClusterTemplate(Observing):
 
 
 def with_clusterings(templates: Iterable[Template], vocab: Vocab) -> tuple[Template, ...]:
-    """The same templates, those of clusters with clusterings that are made now.
+    """Templates in which each template of clusters has a newly made clustering.
 
     RAISES (ValueError): as `make_clustering` and `read_paths`.
     """

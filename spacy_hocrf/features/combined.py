@@ -20,11 +20,11 @@ __all__ = ["Complete", "Named", "make_features", "make_label_patterns"]
 
 
 class Named(Protocol):
-    """What a block is made of: a template, or a dense score of ours."""
+    """An element of a block: a template, or a dense score of ours."""
 
     @property
     def name(self) -> str:
-        """Unlike that of any other."""
+        """Name that no other element has."""
         ...
 
 
@@ -32,7 +32,7 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 class Complete(list[AnyNamed]):
-    """What a block is made of that needs no basics beside it."""
+    """Elements of a block that needs no basic templates beside it."""
 
 
 def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[AnyNamed | Any]:

@@ -36,7 +36,7 @@ COMMAND = re.compile(
 
 
 class Toolkit(NamedTuple):
-    """What differs."""
+    """The points in which the template languages of CRF toolkits differ."""
 
     orders: dict[str, list[int]]  # earlier labels that features see, by first letter
     edge: str  # what is observed beyond the sequence, before a sign and a distance
@@ -46,7 +46,9 @@ class Toolkit(NamedTuple):
     comment: re.Pattern[str]
 
     def outside(self, distance: int) -> str:
-        """What is observed so many items beyond the sequence: before it, if the distance is negative."""
+        """Text that is observed so many items beyond the sequence, before it if the distance is
+        negative.
+        """
         sign, far = "-" if distance < 0 else "+", abs(distance)
         return f"{self.edge}{sign}{far if far <= self.farthest else self.beyond}"
 
@@ -61,7 +63,7 @@ TOOLKITS = {
 
 @dataclass(frozen=True)
 class Command:
-    """What is put into a template.
+    """A command in a template, which puts in the text of a column.
 
     offset (int): of the item that it looks at, from the item itself; with `absolute` from 1 for the
         first of the sequence, from -1 for the last. column (int): its number.
@@ -87,7 +89,7 @@ class Command:
         return self.kind == "x" and not self.absolute and not self.lower
 
     def changed(self, text: str) -> str:
-        """What it puts in where this is the text of its column."""
+        """Text that the command puts in for the text of its column."""
         if self.kind != "x":
             found = self.regexp.search(text)
             if self.kind == "t":
@@ -118,7 +120,7 @@ def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | 
 
 
 def joined(texts: Iterable[str]) -> str:
-    """What is observed where these are the texts of a template and what its commands put in."""
+    """Observation made of the texts of a template and of its commands."""
     return "".join(texts).partition("\0")[0]
 
 

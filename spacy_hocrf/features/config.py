@@ -325,6 +325,6 @@ def check_offsets(window: Iterable[int]) -> None:
 
 
 def check_order(order: int) -> None:
-    """RAISES (ValueError): H032."""
+    """Check an order. RAISES (ValueError): H032 for one that is out of range."""
     if type(order) is not int or not 0 <= order <= MOST_ORDER:
         raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MOST_ORDER))

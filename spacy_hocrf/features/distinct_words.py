@@ -38,7 +38,7 @@ class Growing(Generic[Number]):
 
     @property
     def values(self) -> NDArray[Number]:
-        """All of them; a view."""
+        """The numbers so far, as a view."""
         return self._room[: self._size]
 
     def extend(self, more: NDArray[Number]) -> None:
@@ -68,7 +68,7 @@ class DistinctWords:
         self._begin()
 
     def _begin(self) -> None:
-        """Know no word."""
+        """Begin without any known word."""
         self.letters, self._codes = 0, dict[str, int]()
         self._tokenizer = _reduced(self._full, self.attributes)
         self.characters, self.start = Growing(np.int64), Growing(np.int64)

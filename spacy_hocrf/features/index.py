@@ -294,7 +294,7 @@ class FeatureIndex:
     def _fired_by_segments(
         self, observer: Observer, gold: GoldSegments
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """The same of a template that looks at no Doc."""
+        """Keys of features, and how often they fire, for a template that looks at no Doc."""
         template, number = observer.template, observer.templates[0]
         if template.order < len(gold.pattern):
             patterns = gold.pattern[template.order]
@@ -330,7 +330,7 @@ class FeatureIndex:
 
 
 def _small(counts: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
-    """The same counts in the smallest type that holds them all."""
+    """Counts in the smallest type that holds them all."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
@@ -355,7 +355,7 @@ def _with_more(
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:
-    """What LENGTH and CONST templates observe at each gold segment."""
+    """Observations of a LENGTH or CONST template at each gold segment."""
     if isinstance(template, LengthTemplate):
         bins = np.searchsorted(template.bins, gold.end - gold.start, side="right") - 1
         return Events(gold.start, bins.astype(np.uint64).reshape(-1, 1))
@@ -374,7 +374,7 @@ NO_SPANS = Spans(NOTHING, NOTHING, NOTHING.astype(np.int32), None)
 
 
 def _spans(entries: list[Spans]) -> Spans:
-    """All of them by start and end."""
+    """All spans of several templates in one table, by start and end."""
     if not entries:
         return NO_SPANS
     columns = ((spans.start, spans.end, spans.ids, spans.values) for spans in entries)

@@ -58,7 +58,7 @@ class ItemTemplate(Observing):
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Of each command."""
+        """Token attribute that each command reads."""
         return tuple(self.columns[command.column] for command in self.commands)
 
     def events(self, batch: TokenBatch) -> Events:
@@ -70,7 +70,7 @@ class ItemTemplate(Observing):
         return Events(np.arange(len(batch)), np.stack(columns, axis=1))
 
     def _column(self, command: Command, attribute: str, batch: TokenBatch) -> NDArray[np.uint64]:
-        """What a command puts in at each token, uint64 [N]."""
+        """Text that a command puts in at each token, as hashes, uint64 [N]."""
         _, changed = batch.map_strings(attribute, lambda text: [command.changed(text)])
         first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
         place = np.arange(len(batch)) + command.offset

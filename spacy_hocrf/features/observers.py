@@ -100,7 +100,7 @@ def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
 
 
 def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
-    """What can be found in one pass, and the observers that are left."""
+    """A plan that finds in one pass all that it can, and the observers left over."""
     columns = list[str]()
     steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
     derived = dict[int, Callable[[NDArray[np.uint64]], NDArray[np.uint64]]]()
@@ -121,7 +121,7 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
 def _step(
     template: Template, columns: Sequence[str]
 ) -> tuple[str, Sequence[tuple[int, int]]] | None:
-    """What a plan does for a template, None if it cannot."""
+    """The step of a plan that serves a template, None if a plan cannot."""
     if not _is_ours(template) or template.width > MOST_COLUMNS:
         return None
     if isinstance(template, AttributeTemplate):
@@ -142,7 +142,7 @@ def _is_ours(template: Template) -> TypeGuard[Ours]:
 
 
 def _observed(template: Template) -> str:
-    """What a template observes, in words that no other template has."""
+    """Description of what a template observes, which no other template shares."""
     if _is_ours(template):
         return repr(replace(template, part=TOKEN, order=0))
     return f"'{template.name}'"

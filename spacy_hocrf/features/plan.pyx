@@ -123,8 +123,8 @@ cdef class Plan:
         return row_offsets, ids[: row_offsets[n_tokens]].copy()
 
     def _look_up(self, table, values, texts_of, edge):
-        """Of each column int32 [N] row of each value, int32 [V, width] what each step that looks at it
-        alone observes of it, and int32 [width] of the edge; and int32 [pairs] of each flag.
+        """For each column the row of each value, int32 [N], the observations of each step that looks at
+        it alone, int32 [V, width], and those of the edge, int32 [width]; for each flag int32 [pairs].
         """
         with self._lock:
             if self._known[0] is not table or self._known[1] != len(table):

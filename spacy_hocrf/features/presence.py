@@ -125,7 +125,7 @@ class Watch:
 
 
 def _sources_of(template: Template) -> Iterable[str]:
-    """What a template of ours reads that other components set."""
+    """Annotation of other components that a template of ours reads."""
     if isinstance(template, RealTemplate):
         return [f"real:{template.source}"]
     if isinstance(template, SpanTemplate):

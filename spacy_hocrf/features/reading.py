@@ -52,7 +52,7 @@ def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Va
 
 
 def _read_tokens(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Values]:
-    """Ask every token."""
+    """Read attributes from every token."""
     numbers = [IDS[name] for name in attributes]
     arrays = [doc.to_array(numbers) for doc in docs]
     table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)

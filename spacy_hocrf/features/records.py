@@ -74,7 +74,7 @@ class RecordedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was read of a Doc of T tokens, in the order of the sorted names."""
+    """Attributes read from a Doc of T tokens, in the order of their sorted names."""
 
     tokens: int  # T
     columns: bytes  # T values of each token attribute, one attribute after the other
@@ -124,7 +124,7 @@ class RecordedBatch(TokenBatch):
                 self._read(name)
 
     def span_groups(self, key: str) -> list[list[Span]]:
-        """What was recorded of the spans of `doc.spans[key]`."""
+        """Recorded spans of `doc.spans[key]`, for each Doc."""
         self.reads.add(f"spans:{key}")
         place = self._groups.index(key)
         return [cast(list[Span], list(record.spans[place] or ())) for record in self._records]
@@ -135,7 +135,7 @@ class RecordedBatch(TokenBatch):
         return any(record.spans[place] is not None for record in self._records)
 
     def span_scores(self, key: str) -> list[NDArray[np.float64]]:
-        """What was recorded of the scores of these spans, float64 [S] of every Doc."""
+        """Recorded scores of these spans, float64 [S] for each Doc."""
         self.reads.add(f"scores:{key}")
         place = self._scored.index(key)
         return [record.scores[place].astype(np.float64) for record in self._records]
@@ -203,7 +203,7 @@ def _by_kind(reads: Iterable[str]) -> tuple[list[str], ...]:
 
 
 def _type_of(attribute: str) -> np.dtype[np.unsignedinteger[Any]]:
-    """What the values of an attribute fit into."""
+    """Smallest type that the values of an attribute fit into."""
     if attribute.startswith(("IS_", "LIKE_")):
         return np.dtype(np.uint8)
     return np.dtype(np.uint16 if attribute == "FLAGS" else np.uint64)

@@ -54,7 +54,7 @@ class Regexp:
         return cls(tuple(units)[: len(found) - ends], begins, ends)
 
     def search(self, text: str) -> str | None:
-        """What Wapiti takes of a text, with \\0 at its end if it has counted beyond.
+        """Part of a text that Wapiti would take, with \\0 at its end if it has counted beyond.
 
         RETURNS (Optional[str]): None if nothing matches.
         """
@@ -121,7 +121,7 @@ _REPEATED = {"": _once, "?": _if_it_can, "*": _as_few_as_it_can}
 
 
 def _character(unit: str) -> str:
-    """What a character, or a class, matches."""
+    """Regular expression for a character or a class."""
     if unit == ".":
         return "(?s:.)"
     if unit[0] == "\\" and len(unit) > 1:

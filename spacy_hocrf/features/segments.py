@@ -95,6 +95,6 @@ class TransitionTemplate(Observing):
         return f"{name} and up" if self.every else name
 
     def up_to(self, order: int) -> "list[TransitionTemplate]":
-        """What it stands for in a model of an order."""
+        """Templates that it stands for in a model of an order."""
         last = order if self.every else self.order
         return [replace(self, order=k, every=False) for k in range(self.order, last + 1)]

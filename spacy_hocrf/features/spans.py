@@ -106,7 +106,7 @@ class SpanTemplate(Observing):
         return entities(batch.column("ENT_IOB"), batch.column("ENT_TYPE"))
 
     def _scores(self, batch: TokenBatch) -> NDArray[np.float64]:
-        """Of each span, float64 [S]; 0 for all of them if nobody asks."""
+        """Score of each span, float64 [S]; 0 if the template does not use scores."""
         if self.key is not None and (self.bins or self.weighted):
             return batch.laid_scores(self.key)
         return np.zeros(len(self._spans(batch).label))

@@ -68,8 +68,8 @@ class Found(NamedTuple):
 
 
 class Template(Protocol):
-    """What every template has. It may have the members of `Observing` besides, `attributes` and `describe`,
-    which are as there if it leaves them out, and `find`, as a `Finder`.
+    """Members that every template has. It may also have those of `Observing`, `attributes` and
+    `describe`, which default to what is there, and `find`, see `Finder`.
     """
 
     @property
@@ -103,7 +103,7 @@ class Finder(Template, Protocol):
     """
 
     def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        """What `events` and the table give together.
+        """Result of `events` and the table together.
 
         table (ObservationTable): holds the observations of this template under `number`.
         """
@@ -111,7 +111,7 @@ class Finder(Template, Protocol):
 
 
 class Observing:
-    """What our templates have in common. LENGTH and CONST are known without a Doc."""
+    """Base of our templates. LENGTH and CONST are known without a Doc."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
@@ -240,7 +240,7 @@ class NgramTemplate(Observing):
 
 @dataclass(frozen=True)
 class FlagTemplate(Observing):
-    """Those of some flags that are true of a token: an observation for each, and none for others."""
+    """Template with one observation for each of some flags that is true of a token."""
 
     flags: tuple[str, ...]  # of FLAGS
     offset: int = 0

@@ -311,7 +311,7 @@ class TokenBatch:
 
 @lru_cache
 def in_docs(attributes: tuple[str, ...]) -> KeysView[str]:
-    """Those that Docs have as numbers, and what others are made of."""
+    """Attributes that Docs have as numbers, and those that others are made of."""
     named = dict.fromkeys(attributes)
     if "FLAGS" in named:
         named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))

@@ -82,7 +82,7 @@ class Words:
         return np.where(self._empty[found], np.int32(none), found)
 
     def rows(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
-        """What words are scored by, float32 [n, K]; zeros for NOWHERE."""
+        """Rows that words are scored by, float32 [n, K]; zeros for NOWHERE."""
         rows = np.zeros((len(numbers), self._vectors.shape[1] + 1), dtype=np.float32)
         some = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
         for first in range(0, len(some), BLOCK):
@@ -109,12 +109,12 @@ class Vectors:
 
     @property
     def name(self) -> str:
-        """What it looks at, and where in a segment."""
+        """Name made of the array, the part of a segment and the offset."""
         place = "" if self.part == "token" else f"{self.part}:"
         return f"{place}{self.source}[{self.offset}]"
 
     def learning_from(self, doc: Doc) -> Vectors:
-        """The same, of the arrays that there are for the tokens of a training text.
+        """A copy for the width of the arrays in a training text.
 
         RAISES (ValueError): H025, H027 or H137 for bad arrays, H170 if there are no vectors.
         """
@@ -127,7 +127,7 @@ class Vectors:
         return self._of(doc.vocab, vectors.shape[1] + 1 if vectors.size else 0)
 
     def learnt(self, vocab: Vocab, width: int) -> Vectors:
-        """The same in a model that was saved.
+        """A copy for the vectors of a vocabulary, in a model that was saved.
 
         width (int): that it had, 0 for none.
         RAISES (ValueError): H171 if there are other vectors than then.
@@ -205,7 +205,7 @@ class Vectors:
         return counts
 
     def _arrays(self, batch: TokenBatch) -> Matrix:
-        """Of all tokens, as they are, float64 [N, K - 1]."""
+        """Arrays of all tokens, as they are, float64 [N, K - 1]."""
         if self.source == "vector":
             values, codes = batch.distinct("ORTH")
             strings, vectors = batch.strings, self._vocab.vectors  # type: ignore[attr-defined]
@@ -225,7 +225,7 @@ class Vectors:
         )
 
     def _shifted(self, batch: TokenBatch, values: NDArray[Any], beyond: float) -> NDArray[Any]:
-        """What lies `offset` tokens to the right, in the same Doc."""
+        """Values `offset` tokens to the right in the same Doc."""
         if not self.offset:
             return values
         there = np.arange(len(batch)) + self.offset
@@ -236,7 +236,7 @@ class Vectors:
         return shifted
 
     def __deepcopy__(self, memo: Any) -> Vectors:
-        """The same: the vectors are nobody's to change."""
+        """Return self: the vectors never change."""
         return self
 
     def __reduce__(self) -> tuple[Any, tuple[Any, ...]]:

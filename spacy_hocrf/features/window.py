@@ -102,7 +102,9 @@ def _sides(attrs: Sequence[str], window: int | Mapping[str, int] | None) -> dict
 
 
 def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
-    """Those of OBSERVED that are meant. RAISES (ValueError): H037."""
+    """The observations beyond the Doc that are meant, of OBSERVED. RAISES (ValueError): H037 for
+    others.
+    """
     if isinstance(boundaries, bool):
         return [*OBSERVED] if boundaries else []
     for name in boundaries:

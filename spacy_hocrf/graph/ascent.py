@@ -79,7 +79,7 @@ def _climb(
 
 
 def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
-    """What every cell is worth while all other vertices are as they are, float64 [E]."""
+    """Score that each cell would add while all other vertices stay as they are, float64 [E]."""
     linear: NDArray[np.float64] = instance.unary.copy()
     if len(instance.weights):
         on = assignment[instance.vertices] == instance.states

@@ -145,7 +145,7 @@ class _Master:
         return bool(self.bound - self.primal <= self._settings.tolerance)
 
     def decoding(self) -> Decoding:
-        """What has come of it."""
+        """The best assignment so far, with its bound and the course of both."""
         least = self.primal - ROUNDING * (1.0 + abs(self.primal))
         assert self.bound >= least, (self.bound, self.primal)
         return Decoding(
@@ -194,7 +194,7 @@ class _Master:
         return bound, assignment
 
     def _score(self, value: float, assignment: NDArray[np.int32]) -> float:
-        """Of an assignment that has this value in the first subproblem under the rewards."""
+        """Score of an assignment that has this value in the first subproblem under the rewards."""
         instance, rewards = self._instance, self._multipliers.rewards
         on = instance.offsets[:-1] + assignment
         rewarded = float((rewards[on] - instance.unary[on]).sum())
@@ -231,7 +231,7 @@ class _Master:
 
 
 def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32]) -> Decoding:
-    """What elimination has found, as if it were the first iteration."""
+    """Decoding found by elimination, presented as if it were the first iteration."""
     primal = instance.score(assignment)
     assert abs(value - primal) <= ROUNDING * (1.0 + abs(primal)), (value, primal)
     bound = max(value, primal)

@@ -122,7 +122,7 @@ class FrankWolfe:
 
     @property
     def current(self) -> Vector:
-        """Those of the dual as it is now, float64 [F]."""
+        """Weights of the current dual point, float64 [F]."""
         return self._current
 
     @property
@@ -219,13 +219,17 @@ class FrankWolfe:
         return max(0.0, gap)
 
     def _weights_of(self, total: Vector, places: NDArray[np.int32] | slice = slice(None)) -> Vector:
-        """w of s."""
+        """Weights w of the sum s: those of the prior, moved by the variance, and cut at the least
+        allowed.
+        """
         free = self._mean[places] + self._variance[places] * total[places]
         weights: Vector = np.maximum(free, self._least[places])
         return weights
 
     def _lifted(self, total: Vector) -> Vector:
-        """s + b."""
+        """The sum s + b for which the formula of the weights holds without the cut at the least
+        allowed.
+        """
         learnt = self._variance > 0
         lift: Vector = total.copy()
         lift[learnt] = (self._current[learnt] - self._mean[learnt]) / self._variance[learnt]

@@ -47,8 +47,8 @@ ROUNDING = 1e-6  # what a slack may be wrong by, as a part of the score
 
 
 class Known(NamedTuple):
-    """What dual decomposition has found out: what cannot be in an assignment that is better need
-    not be in the program.
+    """Results of dual decomposition: cells that are in no better assignment are left out of the
+    program.
     """
 
     # the score of some assignment; the first subproblem has kept what belongs to it
@@ -61,7 +61,7 @@ class Known(NamedTuple):
 
     @property
     def slack(self) -> float:
-        """What costs more than this is in no better assignment."""
+        """Loss in nats above which a cell is in no better assignment."""
         return self.bound - self.primal + ROUNDING * (1.0 + abs(self.primal))
 
 
@@ -158,7 +158,9 @@ def _without_patterns(
 def _assignment(
     instance: GraphInstance, first: FirstSubproblem | None, variables: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.int32]]:
-    """What a solution means: of a first subproblem's variables, or else of the cells."""
+    """Score and assignment of a solution, whose variables are those of a first subproblem or the
+    cells.
+    """
     own = 0.0
     if isinstance(first, HasPolytope):
         own, assignment = first.take(variables)
@@ -252,8 +254,8 @@ class _Program:
     def _add_equal_tables(
         self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]
     ) -> None:
-        """Those of factors whose vertices, int32 [n, K], have the same numbers of states, int64
-        [K].
+        """Add tables of factors whose vertices, int32 [n, K], have the same numbers of states,
+        int64 [K].
         """
         instance, n_choices, n_marginals = self._instance, int(width.prod()), int(width.sum())
         patterns, owner = pattern_rows(instance, factors)

@@ -95,7 +95,7 @@ class GraphInstance:
 
     @property
     def n_vertices(self) -> int:
-        """V."""
+        """Number of vertices V."""
         return len(self.offsets) - 1
 
     @cached_property
@@ -141,7 +141,7 @@ class Factors:
 
     @classmethod
     def of(cls, instance: GraphInstance) -> "Factors":
-        """Those of an instance: a factor begins where a pattern's vertices are not those of the one
+        """Factors of an instance; a new one begins where a pattern has other vertices than the one
         before.
         """
         bounds, vertices = instance.pattern_offsets, instance.vertices

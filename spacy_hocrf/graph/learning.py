@@ -31,7 +31,7 @@ class Task(Protocol):
 
     @property
     def gold(self) -> Any:
-        """The right output."""
+        """The annotated output."""
         ...
 
     def decode(self, weights: Vector, loss_weight: float = 0.0) -> tuple[Any, float, float]:

@@ -86,7 +86,7 @@ class Steps:
         self._gamma = 1.0
 
     def length(self, bound: float, primal: float, disagreements: int) -> float:
-        """Of the next step; to be asked for once in every iteration.
+        """Length of the next step; to be asked for once in every iteration.
 
         bound (float): at the multipliers as they are.
         primal (float): the highest score so far.

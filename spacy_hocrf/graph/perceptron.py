@@ -32,7 +32,7 @@ MISSED = 1e-9  # a score higher by less than this is the same
 
 
 class Epoch(NamedTuple):
-    """What happened to the tasks of one epoch."""
+    """Statistics of one epoch over all tasks."""
 
     errors: int  # outputs with a loss
     updates: int

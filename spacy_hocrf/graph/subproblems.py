@@ -45,8 +45,8 @@ class FirstSubproblem(Protocol):
 
     @property
     def slack(self) -> float:
-        """What was last returned for the highest score is above that of the assignment by so much, since
-        it is an upper bound; 0 where the assignment has it.
+        """How far the last returned score lies above that of the assignment, of which it is an
+        upper bound; 0 where they are equal.
         """
         ...
 
@@ -113,7 +113,7 @@ class HasPolytope(FirstSubproblem, Protocol):
 
 
 class Maximiser(Protocol):
-    """What finds the best of some cells, on or off, for scores that change."""
+    """A solver for the best choice of some cells, on or off, under scores that change."""
 
     def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:
         """The highest score.

@@ -95,7 +95,9 @@ class SegmentationSubproblem:
 
     @property
     def slack(self) -> float:
-        """As `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known."""
+        """How far the last bound lies above the score of its segmentation, see
+        `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known.
+        """
         last = self._last
         return float((last.bounds - last.scores).sum()) if isinstance(last, BoundedBest) else 0.0
 
@@ -196,8 +198,8 @@ class SegmentationSubproblem:
         return np.concatenate([plain.ravel(), first[n_plain:]])
 
     def _worth(self, rewards: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
-        """What linked cells are worth, float64 as `cells`: their reward less that of the vertex's
-        cell that has no link.
+        """Gain of linked cells, float64 as `cells`: their reward less that of the vertex's cell
+        that has no link.
         """
         worth = rewards[cells]
         n_segments = len(self._absent) * self._n_labels
@@ -289,7 +291,7 @@ class SegmentationSubproblem:
 
 
 def _negated(potentials: Potentials) -> Potentials:
-    """The same with all scores of the other sign."""
+    """Potentials with all scores negated."""
 
     def other(array: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
         return None if array is None else -array

@@ -27,7 +27,7 @@ __all__ = ["JointMemory", "Together", "documents_together"]
 
 @dataclass(frozen=True)
 class JointMemory:
-    """What joint templates look at: a `pipeline.corpus.Memory`."""
+    """Attributes that joint templates look at, see `learning.corpus.Memory`."""
 
     templates: tuple[JointTemplate, ...]
     # extension attribute of Docs; those with an equal value are a group
@@ -44,7 +44,7 @@ class JointMemory:
         return are_recordable(self.templates)
 
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
-        """What the templates read of a Doc, by their names."""
+        """Attributes that the templates read of a Doc, by their names."""
         found: dict[str, set[str]] = {}
         for template in self.templates:
             batch = TokenBatch([doc])
@@ -70,8 +70,8 @@ class Together(NamedTuple):
 def documents_together(
     corpus: Corpus, features: JointFeatures, *, most: int
 ) -> tuple[list[list[Together]], list[Document]]:
-    """What must be decoded together of the completely annotated documents, group by group, and the
-    documents that need not be.
+    """Groups of completely annotated documents that must be decoded together, and the documents
+    that need not be.
 
     features (JointFeatures): what connects them.
     most (int): tokens of a group; larger ones are split.

@@ -146,7 +146,7 @@ class JointDecoder:
 def _replaced(
     best: Best | BoundedBest, found: Sequence[tuple[NDArray[np.int64], Best | BoundedBest]]
 ) -> Best:
-    """The same segmentations with those of some sequences exchanged.
+    """Best segmentations, exchanged for some of the sequences.
 
     found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
         sequence at most once.

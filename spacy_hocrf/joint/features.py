@@ -81,7 +81,7 @@ class JointFeatures:
 
     @cached_property
     def initial_weights(self) -> NDArray[np.float64]:
-        """What the templates' settings say, float64 [G]."""
+        """Weights from the templates' settings, float64 [G]."""
         return np.array([self.templates[k].weight for k, _ in self._features], dtype=np.float64)
 
     def problems(
@@ -90,7 +90,7 @@ class JointFeatures:
         groups: NDArray[np.int64],
         chosen: NDArray[np.bool_] | None = None,
     ) -> Iterator[JointProblem]:
-        """What of a batch must be decoded together, as small as can be; Docs that no pattern
+        """Parts of a batch that must be decoded together, as small as can be; Docs that no pattern
         connects to anything are in none.
 
         groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one

@@ -162,7 +162,7 @@ def _join(lattices: Sequence[Lattice]) -> Lattice:
 
 
 class _Scores:
-    """What a segment that starts, and one that is open, costs."""
+    """Scores of segments that start, and of open ones."""
 
     def __init__(self, problem: Problem) -> None:
         self._potentials = potentials = problem.potentials

@@ -37,7 +37,7 @@ FIRST, FACTOR = 16, 4
 
 
 class LearntWeights(NamedTuple):
-    """What was learnt, and how."""
+    """Learnt weights, and how they were learnt."""
 
     weights: NDArray[np.float64]  # [G]
     summary: str = ""  # for the log
@@ -45,7 +45,7 @@ class LearntWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class JointModel:
-    """What a trainer of joint weights must know of a component."""
+    """The view of a component that a trainer of joint weights has."""
 
     name: str
     templates: tuple[JointTemplate, ...]
@@ -61,9 +61,7 @@ class JointTrainer(Protocol):
     """How joint weights are learnt."""
 
     def lacks(self, trainer: Trainer) -> str | None:
-        """What keeps it from learning beside a local trainer, in words for H109; None for
-        nothing.
-        """
+        """Reason why it cannot learn beside a local trainer, in words for H109; None if it can."""
         ...
 
     def begin(self, learner: Learner, joint: JointModel) -> Run:
@@ -92,7 +90,7 @@ def is_due(steps: int, running: bool) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class CrossFittedTrainer(ABC):
-    """What trainers of joint weights on top of local scores have in common.
+    """Base of the trainers that learn joint weights on top of local scores.
 
     folds (int): the local scores of each group come from a model that was trained without its part,
         one of so many, of the corpus.

@@ -136,7 +136,7 @@ def entity_patterns(
 def _entities(
     places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch
 ) -> PlacePatterns:
-    """The same, also where it cannot be."""
+    """Patterns of entities at places, also of ones that cannot be there."""
     if scheme.encoding == "segments":
         return _exact(places, scheme, label)
     spelled = _spelled(

@@ -64,7 +64,9 @@ class FullPerceptron:
     bounded: bool = True
 
     def lacks(self, trainer: Trainer) -> str | None:
-        """It is the local trainer's perceptron, with more weights."""
+        """Reason why it cannot learn beside a local trainer: it is the local trainer's perceptron,
+        with more weights.
+        """
         return "spacy-hocrf.AveragedPerceptron.v1" if epochs_of(trainer) is None else None
 
     def begin(self, learner: Learner, joint: JointModel) -> "FullPerceptronRun":
@@ -79,7 +81,7 @@ class FullPerceptron:
 
 
 class PerceptronOfAll:
-    """What a `PerceptronRun` goes through, with documents that are decoded together.
+    """The data of a `PerceptronRun` over documents that are decoded together.
 
     settings (FullPerceptron): how updates are made.
     learner (Learner): the local model; its completely annotated documents are learnt from.

@@ -44,7 +44,7 @@ class JointWeightsKeeper:
         self._adopt = adopt
 
     def saved(self) -> Section | None:
-        """None without templates."""
+        """Section with the weights; None without templates."""
         if not self._templates:
             return None
         header = {"templates": self._described(), "names": list(self._features().names)}
@@ -81,7 +81,7 @@ class JointWeightsKeeper:
         self._adopt(value or {})
 
     def _described(self) -> dict[str, Any]:
-        """What the features mean; not the weight that they begin with."""
+        """Names of the features; not the weight that they begin with."""
         meaning = {
             template.name: described(
                 template, entities=template.entities, outside=template.outside, weight=None

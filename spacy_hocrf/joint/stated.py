@@ -83,7 +83,7 @@ class Pattern:
         return f"Pattern[{self.places.name}: {' & '.join(self.states)}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places."""
+        """Sets of places that a pattern finds."""
         found: PlaceSets = self.places.find(batch, groups)
         return found
 
@@ -113,7 +113,7 @@ class MatchedPlaces:
 
     @property
     def name(self) -> str:
-        """The pattern."""
+        """Name of the template in messages."""
         return f"MatchedPlaces{list(self.pattern)}"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:

@@ -75,7 +75,7 @@ class JointTemplate(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Agreement:
-    """What our templates have in common.
+    """Base of our templates of agreement.
 
     attr (str): phrases are identical if this token attribute is, token by token.
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
@@ -280,7 +280,7 @@ def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
 
 
 def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-    """What a template finds in a batch, checked.
+    """Sets of places that a template finds in a batch, checked.
 
     groups (int64 [D]): number of each Doc's group, ascending.
     RAISES (ValueError): H120 for sets that are none: places outside the batch, in two Docs, in two
@@ -303,7 +303,7 @@ def states_of(template: JointTemplate) -> tuple[str, ...] | None:
 
 
 def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
-    """What is wrong with some sets of places."""
+    """Fault of some sets of places, for a message; None without any."""
     offsets, start, end = found.offsets, found.start, found.end
     sizes = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != len(start) or len(start) != len(end) or (sizes < 2).any():

@@ -41,7 +41,7 @@ class Vertices:
 
     @cached_property
     def first_token(self) -> NDArray[np.int64]:
-        """Of each segment vertex, counted over all sequences, int64 [V_s]."""
+        """First token of each segment vertex, counted over all sequences, int64 [V_s]."""
         return self.tokens_of[self.segments[:, 0]] + self.segments[:, 1]
 
     @cached_property

@@ -112,7 +112,7 @@ class LinkPipe(StoredPipe, Pipe):
 
     @property
     def is_trainable(self) -> bool:
-        """Yes."""
+        """Return True: `spacy train` trains it."""
         return True
 
     # Training

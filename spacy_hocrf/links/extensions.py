@@ -31,7 +31,7 @@ def register_links(attribute: str) -> None:
 
 
 def links_of(doc: Doc, attribute: str) -> Any:
-    """What the attribute says; anything may be in it, and None is unknown."""
+    """Value of the attribute; anything may be in it, and None is unknown."""
     return doc._.get(attribute)
 
 

@@ -51,7 +51,7 @@ class Grid:
 
     @property
     def n_vertices(self) -> int:
-        """V."""
+        """Number of vertices V."""
         return len(self.source)
 
     @cached_property

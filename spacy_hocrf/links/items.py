@@ -72,7 +72,7 @@ class SpanItems:
 
     @property
     def place(self) -> str:
-        """The span group."""
+        """Name of the place that items are read from: the span group."""
         return f"doc.spans['{self.spans_key}']"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
@@ -83,11 +83,11 @@ class SpanItems:
 
 @dataclass(frozen=True)
 class EntItems:
-    """`spacy-hocrf.EntItems.v1`: the entities."""
+    """Registered as `spacy-hocrf.EntItems.v1`: items are the entities."""
 
     @property
     def place(self) -> str:
-        """The entities."""
+        """Name of the place that items are read from: the entities."""
         return "doc.ents"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
@@ -101,7 +101,7 @@ class SentenceItems:
 
     @property
     def place(self) -> str:
-        """The sentences."""
+        """Name of the place that items are read from: the sentences."""
         return "doc.sents"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
@@ -116,11 +116,11 @@ class DocItems:
 
     @property
     def place(self) -> str:
-        """Whole Docs."""
+        """Name of the place that items are read from: whole Docs."""
         return "the Docs"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
-        """The Doc itself."""
+        """One item, the whole Doc."""
         return [(0, len(doc), "")]
 
 
@@ -147,8 +147,8 @@ class Thread:
 
     @cached_property
     def ends(self) -> list[tuple[int, int, int]]:
-        """Of each item the number of its Doc, its first character and one past its last: what tells
-        items of equal texts apart.
+        """For each item the number of its Doc, its first character and one past its last, which
+        tell items of equal texts apart.
         """
         return [(item.doc, *_characters(self.docs[item.doc], item)) for item in self.items]
 
@@ -255,7 +255,7 @@ class Thread:
 
 
 def code_of(attribute: str, value: str) -> int:
-    """What `Thread.codes` has for a value of an attribute, which is written as text."""
+    """Code in `Thread.codes` for a value of an attribute, which is written as text."""
     term = TERM.fullmatch(attribute)
     is_number = term is not None and term["place"] is not None and term["name"] in NUMBERS
     return int(value) + 1 if is_number else _code(value)
@@ -285,5 +285,5 @@ def _characters(doc: Doc, item: Item) -> tuple[int, int]:
 
 
 def _code(value: Any) -> int:
-    """Of any value but None; a number and its digits are the same."""
+    """Code of any value but None; a number and its digits have the same."""
     return 0 if value is None else int(get_string_id(str(value)))

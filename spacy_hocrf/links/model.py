@@ -30,8 +30,8 @@ Rows = NDArray[np.int64]
 
 
 class Observed(NamedTuple):
-    """What a model knows of a thread: its grid, and of the factors of each section the rows of the
-    numbers that its templates gave, -1 for those that are not known; int64 [n, templates] each.
+    """Features of a thread: its grid, and for the factors of each section the rows of the numbers
+    that its templates gave, -1 for unknown ones; int64 [n, templates] each.
     """
 
     grid: Grid

@@ -72,7 +72,7 @@ def read_links(payload: Payload, features: LinkFeatures, order: int, name: str) 
 
 
 def _described(features: LinkFeatures, order: int) -> dict[str, Any]:
-    """What the numbers and the weights mean."""
+    """Description of what the numbers and the weights mean."""
     names = ("vertices", "edges", "triples")[:order]
     found: dict[str, Any] = {
         f"values.{name}": _value(value) for name, value in features.values.items()
@@ -98,5 +98,5 @@ def _check_settings(saved: dict[str, Any], now: dict[str, Any], name: str) -> No
 
 
 def _name(section: int) -> str:
-    """Of the array with the numbers of a section."""
+    """Name of the array with the numbers of a section."""
     return ("vertices", "edges", "triples")[section]

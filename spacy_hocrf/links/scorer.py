@@ -14,7 +14,7 @@ __all__ = ["make_links_scorer", "score_links", "threads_of"]
 
 
 def make_links_scorer() -> Callable[..., dict[str, Any]]:
-    """`spacy-hocrf.links_scorer.v1`."""
+    """Make the scorer that is registered as `spacy-hocrf.links_scorer.v1`."""
     return score_links
 
 

@@ -16,7 +16,7 @@ States = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class LinkTask:
-    """What a model sees of a thread, and its annotation."""
+    """A thread as a model sees it, and its annotation."""
 
     model: LinkModel
     observed: Observed

@@ -124,7 +124,7 @@ def parsed(template: str) -> tuple[Term, ...]:
 def observe(
     features: LinkFeatures, thread: Thread, grid: Grid, order: int
 ) -> tuple[tuple[Keys, ...], tuple[Section, ...]]:
-    """What the templates see: of the factors of each section, uint64 [n, templates].
+    """Observations of the templates: for the factors of each section, uint64 [n, templates].
 
     order (int): 1 for vertices alone, 2 for the 2D grid, 3 for the 3-wise one.
     RETURNS: the numbers, and the sections of the grid that they are of.

@@ -83,7 +83,7 @@ class _Reading:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The attributes."""
+        """Attributes of items that the value is computed from."""
         return (self.attr,)
 
 
@@ -114,7 +114,7 @@ class Equals(_Reading):
     value: str
 
     def of_items(self, thread: Thread) -> NDArray[np.bool_]:
-        """True or false."""
+        """True for each item whose attribute has the value."""
         wanted = code_of(self.attr, with_dollars(self.value))
         found: NDArray[np.bool_] = thread.codes(self.attr) == wanted
         return found
@@ -155,7 +155,7 @@ class Addressed(_Reading):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Both."""
+        """Attributes of items that the value is computed from: both."""
         return self.names, self.attr
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
@@ -246,7 +246,7 @@ class Names(_Reading):
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """Both."""
+        """Attributes of items that the value is computed from: both."""
         return self.names, self.attr
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:

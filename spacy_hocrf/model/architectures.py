@@ -218,13 +218,13 @@ def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
 
 
 def _of_tokens(vectors: Sequence[Vectors]) -> tuple[Vectors, ...]:
-    """The same of dense scores: all are the token's, each once."""
+    """Dense scores moved to the token part, each once."""
     tokens = (replace(each, part="token") for each in vectors if each.part != "inner")
     return tuple({each.name: each for each in tokens}.values())
 
 
 def _moved(template: Template, part: int) -> Template:
-    """The same template at another part of the segment; itself if it cannot be had there."""
+    """A template moved to another part of the segment; unchanged if it has no parts."""
     return (
         replace(template, part=part)
         if is_dataclass(template) and not isinstance(template, type)

@@ -226,7 +226,7 @@ class CompiledBatch:
         )
 
     def _row_scores(self, placed: Placed, scratch: Scratch | None) -> NDArray[np.float64]:
-        """float64 [R]"""
+        """Scores of the rows, float64 [R]."""
         if not len(self.row_place):
             return NO_SCORES
         extents = self.row_place.shape
@@ -234,13 +234,13 @@ class CompiledBatch:
         return gather(placed.values, self.row_place, self.row_value, result)
 
     def _span_scores(self, placed: Placed) -> NDArray[np.float64]:
-        """float64 [S]"""
+        """Scores of the spans, float64 [S]."""
         if not len(self.span_place):
             return NO_SCORES
         return gather(placed.values, self.span_place, self.span_value)
 
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
-        """Of each part, float64 [N, Y], None for no score but 0."""
+        """Scores of each part, float64 [N, Y], None where all are 0."""
         extents = self.allowed.shape
         scores: list[NDArray[np.float64] | None] = [None for _ in ON_TOKENS]
         first = self._kinds[0][1] if self._kinds else ()  # written there, not added
@@ -301,7 +301,7 @@ class CompiledBatch:
 
 
 class ScoreKernels(Protocol):
-    """What every build of the sums over observations offers."""
+    """Functions that every build of the sums over observations offers."""
 
     def add_cell_scores_into(
         self,
@@ -322,7 +322,9 @@ class ScoreKernels(Protocol):
         placed: NDArray[np.float64],
         anew: bool,
     ) -> None:
-        """As `add_cell_scores_into`, bit by bit, of observations of one kind that are not sorted."""
+        """Add the scores of unsorted observations of one kind, bit for bit as
+        `add_cell_scores_into` does.
+        """
         ...
 
     def add_cell_counts_into(
@@ -343,7 +345,7 @@ def _kernels() -> ScoreKernels:
 
 
 def _cells_of(cells: Cells, first: int, last: int) -> Cells:
-    """Those of some tokens."""
+    """Cells of a range of tokens."""
     rows, compact = (
         slice(*offsets[[first, last]].tolist())
         for offsets in (cells.row_offsets, cells.cell_offsets)
@@ -360,7 +362,7 @@ def _cells_of(cells: Cells, first: int, last: int) -> Cells:
 
 
 def _plain(rows: AnyRows) -> AnyRows:
-    """The same observations, without values if all of them are 1."""
+    """Rows without values if all values are 1."""
     return rows if rows.values is None or (rows.values != 1).any() else rows._replace(values=None)
 
 

@@ -39,11 +39,11 @@ class CompiledShard:
 
     @property
     def compiled(self) -> "CompiledShard":
-        """Itself."""
+        """The shard itself, which is compiled already."""
         return self
 
     def rest(self) -> None:
-        """It has nothing that can be made again."""
+        """Do nothing: the shard holds nothing that could be made again."""
 
     def only(self, sequence: int) -> "CompiledShard":
         """One sequence as a shard of its own."""
@@ -81,5 +81,5 @@ class CompiledShard:
         self.batch.add_counts_into(expected, scale, counts)
 
     def describe(self, sequence: int) -> str:
-        """What a sequence is called."""
+        """Text of a sequence, for messages."""
         return repr(self._texts[sequence])

@@ -53,17 +53,19 @@ class DenseScore(Protocol):
         ...
 
     def inputs(self, batch: TokenBatch) -> NDArray[Any]:
-        """What scores are computed from: an array of N rows, one for each token, that holds no
-        reference to a Doc.
+        """Inputs of the scores: an array of N rows, one for each token, that holds no reference to
+        a Doc.
         """
         ...
 
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
-        """Of weights [K, Y], float64 [N, Y]; linear in them."""
+        """Scores of tokens, float64 [N, Y], linear in the weights [K, Y]."""
         ...
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
-        """Of expectations [N, Y], float64 [K, Y]: the transpose of `scores`."""
+        """Expected counts of the weights, float64 [K, Y], from expectations [N, Y]: the transpose
+        of `scores`.
+        """
         ...
 
 
@@ -117,7 +119,7 @@ class Dense(NamedTuple):
         mine += scale * checked_array(self.score, "counts", found, mine.shape)
 
     def only(self, tokens: slice) -> "Dense":
-        """Of some neighbouring tokens."""
+        """Dense score of a slice of tokens."""
         return self._replace(inputs=self.inputs[tokens])
 
 
@@ -149,7 +151,7 @@ def n_dense(scores: Sequence[tuple[str, DenseScore]], n_labels: int) -> int:
 
 
 class DenseWeights(NamedTuple):
-    """What dense scores have besides the features of a model."""
+    """Weights of dense scores, which a model has besides those of features."""
 
     size: int  # number of weights H
     known: KnownWords | None  # the words that there are tables of
@@ -160,7 +162,7 @@ class DenseWeights(NamedTuple):
 def dense_weights(
     scores: Scores, n_labels: int, words: NDArray[np.int32] | None
 ) -> DenseWeights | None:
-    """Of all scores; None without any.
+    """Layout of the weights of all dense scores; None without any.
 
     words (Optional[int32 [U]]): numbers of the words of the training texts, ascending; None if they
         are not known.
@@ -185,7 +187,9 @@ def moved_weights(
 
 
 def checked_array(score: DenseScore, what: str, found: Any, shape: tuple[int, ...]) -> Matrix:
-    """What a dense score has found. RAISES (ValueError): H117 unless it has this shape."""
+    """Check the shape of an array that a dense score returned. RAISES (ValueError): H117 for
+    another.
+    """
     array: Matrix = np.asarray(found)
     if array.shape != shape:
         raise ValueError(

@@ -49,7 +49,7 @@ class Histories:
         return self.locate(as_segments(segmentations), offsets)
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
-        """The same for segments that are arrays already."""
+        """Known segments with their label patterns; a gap between two of them ends the history."""
         sequence = np.repeat(np.arange(len(segments.offsets) - 1), np.diff(segments.offsets))
         start, end, label = (part.astype(np.int64) for part in segments[1:])
         touches = np.zeros(len(start), dtype=bool)  # the segment before it?

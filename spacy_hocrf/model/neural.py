@@ -105,7 +105,7 @@ def _nothing(d_rows: Matrix) -> Any:
 
 
 def _array(doc: Doc, given: Any) -> NDArray[Any]:
-    """What the encoder says of one Doc, [T, K - 1]."""
+    """Output of the encoder for one Doc, [T, K - 1]."""
     array: NDArray[Any] = np.zeros(0) if given is None else FETCH(given)
     if array.ndim != 2 or len(array) != len(doc):
         found, expected = " x ".join(map(str, array.shape)), f"{len(doc)} x its width"

@@ -31,7 +31,7 @@ class Placed:
 
 
 class Outline:
-    """What of an arrangement its batches read."""
+    """The part of an arrangement that batches read."""
 
     n_labels: int
     n_patterns: int
@@ -52,7 +52,7 @@ class Outline:
 
     @property
     def outline(self) -> "Outline":
-        """Nothing but this."""
+        """The outline alone."""
         outline = Outline()
         for name in Outline.__annotations__.keys() - {"shared"}:
             setattr(outline, name, getattr(self, name))

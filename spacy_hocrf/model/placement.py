@@ -306,7 +306,7 @@ class CompiledIndex(Outline):
             scores[:-1] += table.score.of_rows(table.vectors, table.weights(dense, self.n_labels))
 
     def _dense_counts(self, counts: Placed) -> NDArray[np.float64]:
-        """Of all dense weights, float64 [H]."""
+        """Expected counts of all dense weights, float64 [H]."""
         dense: NDArray[np.float64] = counts.dense.copy()
         for table, expected in zip(self.tables, counts.words):
             mine = table.weights(dense, self.n_labels)

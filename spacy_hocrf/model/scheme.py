@@ -158,9 +158,9 @@ class LabelScheme:
 
     @cached_property
     def rules(self) -> NDArray[np.int32]:
-        """What makes a span of each of the users' labels, int32 [n, 5]: the engine's labels of its
-        first token, of further ones, of its last one, of a span of one segment, and of what must
-        not stand before it; -1 for none. See `engine.probable.probable_spans`.
+        """Labels that a span of each of the users' labels is made of, int32 [n, 5]: the engine's
+        labels of its first token, of further ones, of its last one, of a span of one segment, and
+        the label that must not stand before it; -1 for none. See `engine.probable.probable_spans`.
         """
         width = len(PREFIXES.get(self.encoding, ("",)))
         shape = {"io": (0, 0, -1, -1, 0), "bio": (0, 1, -1, -1, -1), "bieso": (0, 1, 2, 3, -1)}

@@ -89,7 +89,7 @@ def _scrambled(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
 
 
 def _sums(values: NDArray[np.uint64], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Of consecutive values, modulo 2^64, uint64 [len(offsets) - 1]."""
+    """Sums of consecutive values, modulo 2^64, uint64 [len(offsets) - 1]."""
     before = np.concatenate([[np.uint64(0)], np.cumsum(values)])
     sums: NDArray[np.uint64] = before[offsets[1:]] - before[offsets[:-1]]
     return sums

@@ -57,7 +57,7 @@ class KnownWords:
 
 
 class Table(NamedTuple):
-    """What the table of a dense score is made of."""
+    """Table of the scores that a dense score gives to known words."""
 
     score: Vectors
     first: int  # of its weights among the dense ones
@@ -100,7 +100,7 @@ class WordScore(NamedTuple):
             mine += scale * self.table.score.counts(self.inputs[self.unknown], some)
 
     def only(self, tokens: slice) -> "WordScore":
-        """Of some neighbouring tokens."""
+        """Word score of a slice of tokens."""
         inside = (self.unknown >= tokens.start) & (self.unknown < tokens.stop)
         return self._replace(
             inputs=self.inputs[tokens],
@@ -150,5 +150,5 @@ def tables_of(
 
 
 def _as_multiplied(vectors: NDArray[np.float32]) -> Rows:
-    """The same, in float64 if they are few: converting them takes as long as multiplying."""
+    """Vectors in float64 if they are few: converting them takes as long as multiplying."""
     return vectors.astype(np.float64) if vectors.size <= SMALL else vectors

@@ -26,7 +26,7 @@ Value = float | int | bool | str
 
 
 class Parameter(NamedTuple):
-    """Of an algorithm."""
+    """Parameter of an algorithm."""
 
     default: Value
     help: str

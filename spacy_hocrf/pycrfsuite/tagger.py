@@ -23,7 +23,7 @@ __all__ = ["ParsedDump", "Tagger"]
 
 @dataclass(frozen=True)
 class ParsedDump:
-    """What a model has learnt.
+    """Labels, attributes and weights that a model has learnt.
 
     header (dict[str, str]): of its file.
     labels, attributes (dict[str, str]): number of each.
@@ -103,7 +103,7 @@ class Tagger:
         return chain.marginal(pos, *self._numbers([y]))
 
     def info(self) -> ParsedDump:
-        """What the model has learnt. RAISES (RuntimeError): H275 without a model."""
+        """Content of the model. RAISES (RuntimeError): H275 without a model."""
         model = self._opened(RuntimeError)
         names = list(model.attributes)
         return ParsedDump(

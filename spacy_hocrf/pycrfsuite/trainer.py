@@ -83,7 +83,7 @@ class BaseTrainer:
         return list(ALGORITHMS[self._algorithm])
 
     def help(self, name: str) -> str:
-        """What a parameter means. RAISES (ValueError): H277 if the algorithm does not have it."""
+        """Meaning of a parameter. RAISES (ValueError): H277 if the algorithm does not have it."""
         return parameter(self._algorithm, name).help
 
     def get(self, name: str) -> Value:
@@ -115,7 +115,7 @@ class BaseTrainer:
         self._data.append(attributes_in(xseq), yseq, group)
 
     def clear(self) -> None:
-        """Forget all sequences."""
+        """Drop the sequences added so far."""
         self._data = Dataset()
 
     def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
@@ -190,7 +190,7 @@ class BaseTrainer:
         return model_of(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":
-        """Those of L-BFGS: where the algorithm has no such parameter, the default of lbfgs."""
+        """Settings of L-BFGS: where the algorithm has no such parameter, the default of lbfgs."""
         from spacy_hocrf.sequences.learning import LearningSettings
 
         known = {**defaults("lbfgs"), **self._parameters}
@@ -207,7 +207,7 @@ class BaseTrainer:
         )
 
     def _online_settings(self) -> "OnlineSettings":
-        """Of an algorithm that learns from one sequence after the other."""
+        """Settings of an algorithm that learns from one sequence after the other."""
         from spacy_hocrf.sequences.learning import OnlineSettings
         from spacy_hocrf.sequences.online import Arow, ItemPerceptron, PassiveAggressive
 
@@ -270,7 +270,7 @@ class Trainer(BaseTrainer):
         super().__init__(algorithm, params)
 
     def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
-        """As `BaseTrainer.train`."""
+        """Train a model, see `BaseTrainer.train`."""
         self.logparser = TrainLogParser()
         super().train(model, holdout)
 
@@ -289,7 +289,7 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(parser.last_log)
 
     def on_start(self, log: str) -> None:
-        """Training begins."""
+        """Called as training begins."""
         self._print(log)
 
     def on_featgen_progress(self, log: str, percent: int) -> None:

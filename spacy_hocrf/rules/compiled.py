@@ -50,7 +50,7 @@ Sets = list[tuple[Numbers, NDArray[np.int64]]]
 
 
 class CompiledRules:
-    """What constraints mean for one model.
+    """Constraints, translated for one model.
 
     constraints (Constraints): the settings. carried (Collection[LabelPattern]): of the model.
     learnt (Optional[Mapping[str, float]]): prices that were learnt, by the names of the rules; others cost
@@ -151,8 +151,8 @@ class CompiledRules:
         return np.flatnonzero(~(risk <= tolerance * (1.0 - risk))), risks
 
     def to_remember(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
-        """What each of D texts could break: numbers of rules, and the texts that are to remember just
-        these, ascending.
+        """Sets of rules that texts could break, and with each the texts that are to remember just
+        these rules, ascending.
 
         exactly (bool): as many others as `with_more` adds.
         most (Optional[int]): no more states together; None is MOST_STATES.
@@ -255,7 +255,8 @@ class CompiledRules:
         return sum(each.copies for each in self._products.values())
 
     def _shared(self, wanted: NDArray[np.bool_]) -> Sets:
-        """The same rules or a few more, so that many texts have the same, and known ones.
+        """Nearly the wanted rules: a few more where that lets many texts share a set, or use a
+        known one.
 
         wanted (bool [D, n]): rules of each text.
         """
@@ -290,8 +291,8 @@ class CompiledRules:
         return chances
 
     def _riskiest(self, risks: NDArray[np.float64], most: int | None) -> NDArray[np.bool_]:
-        """Of each text all rules but those that are together broken with a probability up to the
-        tolerance, and no more than may be remembered; bool [D, n].
+        """Rules to be remembered for each text, bool [D, n]: all but those that are together
+        broken with a probability up to the tolerance, and no more than may be remembered.
 
         risks (float64 [D, n]): of each text and rule.
         """

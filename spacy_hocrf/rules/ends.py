@@ -20,16 +20,16 @@ class Ends(NamedTuple):
     scheme: LabelScheme
 
     def place(self, label: str) -> int:
-        """Of a label in the table of what may follow what."""
+        """Place of a label in the table of what may follow what."""
         labels = self.scheme.labels
         return labels.index(label) if label in labels else len(labels) + (label == EDGE)
 
     def firsts(self, label: str) -> list[int]:
-        """Of a span's first segment."""
+        """Labels that the first segment of a span may have."""
         return self._each(label, 0)
 
     def lasts(self, label: str) -> list[int]:
-        """Of a span's last segment."""
+        """Labels that the last segment of a span may have."""
         return self._each(label, -1)
 
     def one(self, before: int, behind: int) -> bool:

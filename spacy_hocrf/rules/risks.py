@@ -25,20 +25,22 @@ READ_STATES = 64
 
 
 def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
-    """What a search for probable spans fills in for a survey: of all labels that rules are about."""
+    """Table that a search for probable spans fills in for a survey, of all labels that rules are
+    about.
+    """
     told = np.flatnonzero(np.any([rule.told_by for rule in rules], axis=0))
     extents = n_tokens, len(told)
     return Starts(told.astype(np.int32), np.zeros(extents), np.zeros(extents))
 
 
 class Survey(NamedTuple):
-    """What a search for probable spans tells of D texts besides."""
+    """Probabilities about D texts that a search for probable spans finds besides."""
 
     starts: Starts  # of the labels that rules are about
     log_partition: NDArray[np.float64]  # [D] log Z
 
     def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "Survey":
-        """Of some texts.
+        """Survey of some texts.
 
         texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
         """

@@ -120,7 +120,7 @@ class RuledSearch:
         return best
 
     def _fitting(self, wanted: set[int]) -> Numbers:
-        """All of some rules, or of too many those that cost most."""
+        """The wanted rules, or if they are too many those that cost most."""
         everything = tuple(sorted(wanted))
         if self.rules.fits(everything):
             return everything
@@ -156,7 +156,7 @@ class RuledSearch:
         return best
 
     def _read(self, best: Best, rules: Numbers) -> Iterator[_Found]:
-        """What has been found while no other rules than these counted."""
+        """Results of a search under some rules, while no others counted."""
         broken = self.rules.broken_segments(best.segments)
         costs = np.where(broken, self.rules.prices, 0.0)
         left_out = np.ones(len(self.rules.rules), dtype=bool)
@@ -168,7 +168,7 @@ class RuledSearch:
 
 
 def _part(segments: Segments, i: int) -> Segments:
-    """Those of one sequence."""
+    """Segments of one sequence."""
     own = slice(*segments.offsets[i : i + 2].tolist())
     columns = (column[own] for column in segments[1:])
     return Segments(np.array([0, own.stop - own.start]), *columns)

@@ -51,8 +51,8 @@ class RuleTemplate(Protocol):
 
     @property
     def price(self) -> float | str:
-        """What it costs to break one of the rules, nats, at least 0; "inf" if none may be broken, "learnt"
-        for a price of its own for each, learnt from the training corpus.
+        """Price of a broken rule, nats, at least 0; "inf" if none may be broken, "learnt" for a
+        price of its own for each, learnt from the training corpus.
         """
         ...
 
@@ -65,7 +65,7 @@ class RuleTemplate(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Priced:
-    """What our templates have in common.
+    """Base of our templates.
 
     price (Union[float, str]): what it costs to break one of the rules, nats; "inf" for rules that no reading
         breaks, "learnt" for what the training corpus says.

@@ -14,7 +14,7 @@ __all__ = ["FeatureSettings", "Features", "features_of"]
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """What becomes a feature.
+    """Settings that decide what becomes a feature.
 
     order (int): earlier labels that label patterns see.
     min_freq (float): features are left out that are seen less often; an attribute counts as much as
@@ -32,7 +32,7 @@ class FeatureSettings:
     attribute_orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def orders_of(self, name: str) -> Sequence[int]:
-        """Those of an attribute."""
+        """Numbers of earlier labels that features of an attribute see."""
         for length in range(len(name), -1, -1):
             if name[:length] in self.attribute_orders:
                 return self.attribute_orders[name[:length]]

@@ -95,7 +95,7 @@ class LearningSettings:
 
 @dataclass(frozen=True)
 class OnlineSettings:
-    """Of an algorithm that learns from one sequence after the other.
+    """Settings of an algorithm that learns from one sequence after the other.
 
     learner (Callable): makes it from shards, their layout, the automaton and the weights to start from.
     epochs (int): times that it goes through all sequences.
@@ -208,7 +208,9 @@ def laid_out(
 
 
 def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
-    """As `laid_out`, with one weight for features that the data do not tell apart."""
+    """Shards and automaton, see `laid_out`, where features that the data do not tell apart share a
+    weight.
+    """
     index, items = _index_of(features), data.items
     found = inseparable(index, [Rows(items.row_offsets, items.attribute, _values(items))])
     arranged, group = tie(index, found)

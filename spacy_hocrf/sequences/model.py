@@ -61,7 +61,7 @@ class SequenceModel:
         return {label: y for y, label in enumerate(self.labels)}
 
     def without_zeros(self) -> "SequenceModel":
-        """The same model without features whose weight is 0, and attributes without features."""
+        """A copy without features whose weight is 0, and attributes without features."""
         n_labels = len(self.labels)
         kept = np.flatnonzero(self.feature_weight)
         attribute = np.repeat(np.arange(len(self.attributes)), np.diff(self.feature_offsets))[kept]
@@ -82,7 +82,7 @@ class SequenceModel:
         )
 
     def chain(self, sequence: Sequence[Attributes]) -> Chain:
-        """What answers questions about a sequence.
+        """Inference on one sequence, ready to be asked.
 
         RAISES (ValueError): H273 for items without any label that they could have, H420 for values that
             make a score that is not finite.
@@ -128,12 +128,14 @@ class SequenceModel:
 
     @cached_property
     def _structure(self) -> Structure:
-        """What a chain needs of the model, but the weights."""
+        """The part of the model that a chain needs besides the weights."""
         singles = [(y,) for y in range(len(self.labels))]
         automaton = compile_automaton([*singles, *self.patterns], [1] * len(singles))
         return Structure(self.feature_offsets, self.feature_pattern, automaton)
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
-        """Of the features of attributes, and of the longer patterns: float64 [F + len(patterns)]."""
+        """Weights of the features of attributes, and of the longer patterns: float64 [F +
+        len(patterns)].
+        """
         return np.concatenate([self.feature_weight, self.pattern_weight])

@@ -118,7 +118,7 @@ def _hash_tables(hashed: Words, offsets: Words, first: int) -> tuple[bytes, byte
 
 
 def _hash(words: Words, length: int) -> Words:
-    """Of keys of one length, uint32 [n, ·] padded with 0 to whole blocks: [n].
+    """Hashes [n] of keys of one length, uint32 [n, ·] padded with 0 to whole blocks.
 
     In every step the three parts of the state take one another's places.
     """

@@ -29,7 +29,7 @@ cdef inline double zero(semiring* ring) noexcept nogil:
 
 
 cdef inline double lift(semiring* ring, double score) noexcept nogil:
-    """Of a score in nats."""
+    """The number of the semiring that stands for a score in nats."""
     if semiring is Scaled:
         return exp(score)
     else:

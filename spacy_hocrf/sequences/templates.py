@@ -39,7 +39,7 @@ class ItemTemplates:
 
     @property
     def attribute_orders(self) -> Mapping[str, Sequence[int]]:
-        """What `HighOrderCRF` takes under this name."""
+        """Argument `attribute_orders` of `HighOrderCRF`."""
         return TOOLKITS[self.toolkit].orders
 
     def blocks(self, columns: Sequence[str]) -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ class ItemTemplates:
         ]
 
     def _value(self, part: str | Command, rows: Rows, at: int) -> str:
-        """Of a part of a template at an item."""
+        """Text of a part of a template at an item."""
         if isinstance(part, str):
             return part
         place = part.place(at, len(rows))

@@ -46,7 +46,7 @@ class WorkingFolder:
             raise
 
     def close(self) -> None:
-        """Delete it."""
+        """Delete the folder."""
         shutil.rmtree(self.path, ignore_errors=True)
         self._dismiss()
 

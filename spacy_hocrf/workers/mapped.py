@@ -68,7 +68,7 @@ def read_mapped(path: Path, known: Mapping[Any, Any]) -> Any:
 
 
 def mapped_objects(file: IO[bytes], known: Mapping[Any, Any], path: str) -> Any:
-    """As `read_mapped`, of a file that is open, and may be closed then."""
+    """Objects of an open file, see `read_mapped`; it may be closed afterwards."""
     try:
         data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
     except (OSError, ValueError) as error:
@@ -108,7 +108,7 @@ class _Pickler(pickle.Pickler):
         self._known = known
 
     def persistent_id(self, value: Any) -> Any:
-        """What the reader calls it, None if it has no such object."""
+        """Name under which the reader has the object, None if it has no such object."""
         return self._known.get(id(value))
 
 

@@ -19,7 +19,7 @@ DEATHS = 3
 
 
 class Failed(NamedTuple):
-    """What a worker says that has met an error."""
+    """Answer of a worker that has met an error."""
 
     error: Exception
     traceback: str
@@ -36,7 +36,8 @@ class Pool(ABC):
         self._begun = set[int]()
 
     def map(self, tasks: Iterable[Any], fatal: Callable[[Any], str]) -> Iterator[Any]:
-        """What workers say of all tasks, in any order. The first n tasks go to one worker each, in order.
+        """Answers of workers to all tasks, in any order. The first n tasks go to one worker each,
+        in order.
 
         fatal (Callable[[Any], str]): what to say if workers die of a task again and again.
         RAISES (ValueError): that. RAISES (Exception): what a worker has met. The pool has to be ended then.
@@ -99,7 +100,7 @@ class Pool(ABC):
 
 
 def answered(answer: Callable[[Any], Any], task: Any) -> Any:
-    """What a worker says of a task: the answer, or what it has met."""
+    """Answer of a worker to a task: the result, or the error it has met."""
     try:
         return answer(task)
     except Exception as error:

@@ -135,7 +135,7 @@ def _read_ahead(stream: IO[bytes], messages: "SimpleQueue[bytes]", folder: str) 
 
 
 def command(function: Callable[..., Any], *arguments: str) -> list[str]:
-    """What starts a process that calls a function of a module with some arguments."""
+    """Command line of a process that calls a function of a module with some arguments."""
     call = [function.__module__, function.__name__, *arguments]
     return [sys.executable, "-c", CALL, str(len(call)), *call, *sys.path]
 

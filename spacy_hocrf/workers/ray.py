@@ -117,7 +117,7 @@ class RayPool(Pool):
         return first[ready], said
 
     def _said(self, reference: Any) -> Any:
-        """What an actor says, as soon as it does; None if it has died."""
+        """Wait for an actor's answer; None if it has died."""
         errors = self.ray.exceptions
         try:
             return self.ray.get(reference)
@@ -142,7 +142,7 @@ class _Actor:
         self._answer: Callable[[Any], Any] | None = None
 
     def answer(self, task: Any) -> Any:
-        """What the pool's `map` yields of a task, or what was met."""
+        """Answer to a task that the pool's `map` yields, or the error met."""
         return answered(self._answered, task)
 
     def _answered(self, task: Any) -> Any:

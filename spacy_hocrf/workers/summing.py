@@ -358,7 +358,7 @@ class _PartSums(ABC):
 
     @abstractmethod
     def shards(self, number: int) -> Sequence[Any]:
-        """Those of a part."""
+        """Shards of a part."""
 
     @abstractmethod
     def zeros(self, first: int, place: int) -> Any:
@@ -369,7 +369,7 @@ class _PartSums(ABC):
 
 
 class _FileSums(_PartSums):
-    """What a process has of a data set: files of a folder, mapped when they are needed.
+    """Part of a data set that a process has: files of a folder, mapped when they are needed.
 
     RAISES (ValueError): H252 if the file that all parts need is damaged.
     """
@@ -388,7 +388,7 @@ class _FileSums(_PartSums):
         return [each._replace(counts=name) for each, name in zip(sums, names, strict=True)]
 
     def shards(self, number: int) -> Sequence[Any]:
-        """Those of a part. RAISES (_DamagedPart): if its file cannot be read."""
+        """Shards of a part. RAISES (_DamagedPart): if its file cannot be read."""
         if number not in self._parts:
             try:
                 path = self._folder / PART.format(number)
@@ -413,12 +413,12 @@ class _DamagedPart(ValueError):
 
     @property
     def number(self) -> int:
-        """Of the part."""
+        """Number of the damaged part."""
         return int(self.args[1])
 
 
 class _KeptSums(_PartSums):
-    """What an actor has of a data set.
+    """Part of a data set that an actor has.
 
     common (uint8 [n]): what all parts need.
     folder (Optional[str]): for files; None for the system's folder of temporary files.
@@ -450,17 +450,17 @@ class _KeptSums(_PartSums):
         return [each._replace(counts=each.counts.numbers) for each in sums]
 
     def shards(self, number: int) -> Sequence[Any]:
-        """Those of a part that was sent."""
+        """Shards of a part that was sent."""
         shards: Sequence[Any] = self._parts[number]
         return shards
 
     def zeros(self, first: int, place: int) -> Any:
-        """Counts in memory."""
+        """Counts of zero, in memory."""
         return self.outline.zeros()
 
 
 def _names(automaton: Any, layout: Any, shared: Sequence[Any]) -> dict[int, str]:
-    """What objects are called in the data of parts, by their `id`."""
+    """Names of objects in the data of parts, by their `id`."""
     named = {id(each): f"shared {i}" for i, each in enumerate(shared)}
     return {**named, id(automaton): "automaton", id(layout): "layout"}
 
@@ -480,7 +480,7 @@ def _numbers(path: Path, size: int) -> Vector:
 
 
 def _fatal(task: Any) -> str:
-    """What to say of a range of which workers die."""
+    """Message for a range of parts on which workers die."""
     parts = task if isinstance(task, range) else task.parts
     return Errors.H253.format(times=DEATHS, first=parts[0], last=parts[-1])
 

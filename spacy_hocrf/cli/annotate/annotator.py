@@ -44,7 +44,7 @@ SHOWN = 200
 
 
 class Part(NamedTuple):
-    """What is to be written of a chunk."""
+    """Annotation of a chunk, ready to be written."""
 
     number: int
     size: int  # texts
@@ -53,7 +53,7 @@ class Part(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What was done with a chunk."""
+    """Statistics of a written chunk."""
 
     number: int
     size: int  # texts
@@ -217,7 +217,7 @@ class PlainReader:
         )
 
     def _chances(self, found: Sequence[BatchPrediction]) -> NDArray[np.float64] | None:
-        """Of all spans, as Docs keep them."""
+        """Probabilities of all spans, in the precision that Docs keep."""
         kept = not isinstance(self._pipe.target, EntsTarget) or self._pipe.target.scores_key
         scores = [each.scores for each in found if each.scores is not None]
         if not kept or len(scores) < len(found):

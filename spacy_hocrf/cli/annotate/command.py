@@ -141,7 +141,7 @@ def _check_fields(job: Job) -> None:
 
 
 def _workers_of(name: str) -> Workers:
-    """Who "2", "processes:2", "ray" or "ray:2" are.
+    """Workers that a setting such as "2", "processes:2", "ray" or "ray:2" names.
 
     RAISES (ValueError): H074 for another name, H352 for Ray where it is not installed.
     """

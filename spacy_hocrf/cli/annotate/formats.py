@@ -63,7 +63,7 @@ class JSONLines:
             return "".join(f"{json.dumps(row, default=str)}\n" for row in rows).encode()
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """Line after line."""
+        """Join parts line after line."""
         with output.open("wb") as file:
             for path in paths:
                 with path.open("rb") as part:
@@ -106,7 +106,7 @@ class Docs:
     """Files of spaCy's, with everything that a pipeline has written to a Doc."""
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
-        """A file."""
+        """Bytes of a `DocBin` with these texts."""
         return DocBin(
             docs=[text.doc for text in texts if text.doc], store_user_data=True
         ).to_bytes()

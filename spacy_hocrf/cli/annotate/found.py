@@ -51,7 +51,7 @@ class FoundSpans(NamedTuple):
 
 
 def spans_in(doc: Doc, target: Target) -> Rows:
-    """What a component has annotated: entities, spans or tags, each with its probability, or None."""
+    """Entities, spans or tags that a component has annotated, each with its probability, or None."""
     rows: Iterable[tuple[int, int, str]]
     if isinstance(target, TagsTarget):
         key: str | None = TAGS

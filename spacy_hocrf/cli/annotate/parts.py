@@ -30,7 +30,7 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """What is done with every text.
+    """The work to be done with every text.
 
     model (str): a folder, or the name of a package. code (Optional[str]): Python file that it needs.
     component (Optional[str]): whose spans are written; None for the only one of ours.
@@ -120,7 +120,7 @@ class Parts:
         write_whole(self._path(number), content)
 
     def rejected(self) -> bytes:
-        """What could not be read, a JSON object a line."""
+        """Records that could not be read, a JSON object a line."""
         paths = sorted(self.folder.glob(f"{REJECTS}-*.jsonl"))
         return b"".join(path.read_bytes() for path in paths)
 
@@ -169,7 +169,7 @@ class Parts:
 
 
 def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
-    """What parts are of, as JSON has it.
+    """Settings that parts depend on, as JSON has them.
 
     digest (str): of the model, see `digest_of`.
     """

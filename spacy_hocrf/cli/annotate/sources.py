@@ -42,7 +42,7 @@ class Record(NamedTuple):
 
 
 class Rejected(NamedTuple):
-    """What is no text."""
+    """A record that holds no text to annotate."""
 
     number: int  # from 1 on, over all files
     reason: str
@@ -77,7 +77,7 @@ class Source(Protocol):
         ...
 
     def schema(self, chunk: Chunk) -> Any:
-        """Of the columns that are handed through (`pyarrow.Schema`), if the format has one."""
+        """Schema of the columns that are handed through (`pyarrow.Schema`), if the format has one."""
         ...
 
 
@@ -105,7 +105,9 @@ class Lines:
                 yield Rejected(number, str(error), line.decode("utf8", "replace"))
 
     def record(self, number: int, line: str, text: str) -> Record:
-        """What a line says. RAISES (ValueError): if it says nothing that could be annotated."""
+        """Record in a line. RAISES (ValueError): if there is nothing in it that could be
+        annotated.
+        """
         return Record(number, line, {text: line})
 
     def schema(self, chunk: Chunk) -> Any:
@@ -116,7 +118,7 @@ class JSONLines(Lines):
     """Every line is a JSON object, of which one field is a text."""
 
     def record(self, number: int, line: str, text: str) -> Record:
-        """What a line says."""
+        """Record in a line of JSON."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
             found = "an empty line" if row is None else f"a {type(row).__name__}"
@@ -164,7 +166,7 @@ class Docs:
             yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
-        """The Docs."""
+        """Records of the Docs in a chunk."""
         docs = DocBin(store_user_data=True).from_bytes(chunk.content).get_docs(vocab)
         for number, doc in enumerate(docs, start=chunk.first):
             yield Record(number, doc, {})
@@ -193,7 +195,7 @@ def _text_of(row: Mapping[str, Any], text: str) -> str:
 
 
 def _parsed(line: str) -> Any:
-    """What is in a line of JSON. RAISES (ValueError): if it is none."""
+    """Value in a line of JSON. RAISES (ValueError): if it is not JSON."""
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError:

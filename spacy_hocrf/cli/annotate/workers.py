@@ -27,7 +27,7 @@ __all__ = ["Actors", "Here", "Processes", "Workers"]
 
 
 class Workers(Protocol):
-    """Who annotates chunks."""
+    """Processes that annotate chunks."""
 
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
         """Annotate all chunks, and say of each that it is done, in any order.
@@ -38,7 +38,7 @@ class Workers(Protocol):
 
 
 class Here:
-    """This process."""
+    """Annotation in this process alone."""
 
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
         """One chunk after the other."""
@@ -86,7 +86,7 @@ class Actors:
 
 
 def _shared_out(pool: Pool, chunks: Iterator[Chunk]) -> Iterator[Any]:
-    """What the workers of a pool say of all chunks."""
+    """Results of all chunks from the workers of a pool."""
     try:
         yield from pool.map(chunks, _fatal)
     finally:
@@ -94,13 +94,13 @@ def _shared_out(pool: Pool, chunks: Iterator[Chunk]) -> Iterator[Any]:
 
 
 def _fatal(chunk: Chunk) -> str:
-    """What to say of a chunk of which workers die."""
+    """Message for a chunk on which workers die."""
     last = chunk.first + chunk.size - 1
     return CommandErrors.H349.format(times=DEATHS, first=chunk.first, last=last)
 
 
 class _Payload(NamedTuple):
-    """What an actor needs to make an annotator."""
+    """Data from which an actor makes an annotator."""
 
     job: Job
     source: str
@@ -111,7 +111,7 @@ class _Payload(NamedTuple):
 
 
 def _payload(annotator: Annotator) -> _Payload:
-    """What another machine needs for the same annotator."""
+    """Data from which another machine makes the same annotator."""
     job, folder = annotator.job, annotator.folder
     files = (each for each in folder.rglob("*") if each.is_file())
     return _Payload(
@@ -125,7 +125,7 @@ def _payload(annotator: Annotator) -> _Payload:
 
 
 def _unpacked(payload: _Payload) -> Callable[[Chunk], Part]:
-    """What makes the parts of chunks as the same annotator does."""
+    """Function that makes the parts of chunks as the original annotator does."""
     job = payload.job
     if payload.package:
         import_module(job.model)  # has what its components are made by

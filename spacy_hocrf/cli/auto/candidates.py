@@ -63,7 +63,7 @@ def _merged(block: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, A
 
 
 def _spell(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
-    """What is different, for people."""
+    """Difference between two models, for people."""
     words = []
     if other["order"] != model["order"]:
         words.append(f"order {other['order']}")

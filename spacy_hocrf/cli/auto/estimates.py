@@ -43,14 +43,14 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Counts:
-    """What was found in D texts, by label."""
+    """Numbers of spans in D texts, by label."""
 
     right: Numbers  # [D, L]
     found: Numbers  # [D, L]
     gold: Numbers  # [D, L] annotated
 
     def only(self, held: NDArray[np.bool_]) -> "Counts":
-        """Of some texts, bool [D]."""
+        """Counts of some texts, bool [D]."""
         return Counts(self.right[held], self.found[held], self.gold[held])
 
     @property
@@ -72,7 +72,9 @@ class Interval:
 
 @dataclass(frozen=True)
 class Lead:
-    """What chosen settings are ahead of the default in F1. The best of many owes a part of it to luck."""
+    """Difference in F1 between chosen settings and the default. The best of many owes a part of it
+    to luck.
+    """
 
     measured: float
     expected: float  # on new texts
@@ -86,7 +88,7 @@ class Lead:
 
 @dataclass(frozen=True)
 class Score:
-    """What was measured, and an estimate for NEW new texts; each number is from 0 to 1."""
+    """A measured score, and an estimate for NEW new texts; each number is from 0 to 1."""
 
     f: float  # of new texts
     interval: Interval
@@ -127,7 +129,7 @@ def paired_error(one: Counts, other: Counts) -> float:
 
 # prior N(0, TYPICAL²), measured with an error e: the expectation is measured · TYPICAL² / (TYPICAL² + e²)
 def lead(chosen: Counts, default: Counts) -> Lead:
-    """Of chosen settings over the default on the same texts."""
+    """Lead of chosen settings over the default on the same texts."""
     measured, error = chosen.f - default.f, paired_error(chosen, default)
     share = TYPICAL**2 / (TYPICAL**2 + error**2)
     return Lead(measured, share * measured, float(np.sqrt(share)) * error)

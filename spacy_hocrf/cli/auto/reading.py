@@ -56,7 +56,7 @@ class Spans:
 
 @dataclass(frozen=True)
 class Reading:
-    """What models make of texts that they have not seen."""
+    """Predictions of models for texts that they have not seen."""
 
     held: NDArray[np.bool_]  # [D] texts that were read
     probable: Spans  # all spans of some probability
@@ -81,7 +81,7 @@ class Reading:
         return best_cost(self.evidence, 1.0)
 
     def shown(self, cost: float | None) -> Spans:
-        """What `ExpectedF` shows at this cost; for None, what `Viterbi` shows."""
+        """Spans that `ExpectedF` shows at this cost; for None, those of `Viterbi`."""
         if cost is None:
             return self.best
         evidence = self.evidence
@@ -89,7 +89,7 @@ class Reading:
         return self.probable.those(chosen)
 
     def counts(self, cost: float | None) -> Counts:
-        """Of the texts that were read; those of others are 0."""
+        """Counts of the texts that were read; those of others are 0."""
         spans = self.shown(cost)
         gold = np.where(self.held[:, None], self.gold, 0)
         found, right = np.zeros_like(gold), np.zeros_like(gold)
@@ -127,7 +127,7 @@ class Subject:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Those of the candidate, with the sigma and the order that have been chosen."""
+        """Settings of the candidate, with the sigma and the order that have been chosen."""
         settings = self.candidate.settings
         return {
             **settings,
@@ -155,12 +155,12 @@ class Subject:
         return Fold(self._learner, seen, unseen, order=self._order)
 
     def trainer(self, sigma: float) -> FullBatchTrainer:
-        """What trains models that are compared, or only read."""
+        """Trainer of models that are compared, or only read."""
         trainer: FullBatchTrainer = replace(self._trainer, sigma=sigma)
         return trainer
 
     def read(self, fold: Fold, held: Numbers) -> Reading:
-        """What the fold's model, as it is trained now, makes of the texts that are held back.
+        """Reading of the texts held back, by the fold's model as it is trained now.
 
         held (int64 [n]): their numbers.
         """
@@ -203,7 +203,7 @@ class Subject:
 
 
 def joined(parts: Sequence[Reading]) -> Reading:
-    """All of them together; no text is in two."""
+    """Readings put together; no text is in two of them."""
     return Reading(
         np.logical_or.reduce([part.held for part in parts]),
         _joined(*(part.probable for part in parts)),
@@ -245,7 +245,7 @@ def _by_text(spans: Spans, texts: Texts) -> dict[int, list[ScoredSpan]]:
 
 
 def _joined(*parts: Spans) -> Spans:
-    """All of them, text by text; no text is in two parts."""
+    """Spans put together text by text; no text is in two parts."""
     columns = zip(*(vars(part).values() for part in parts))
     everything = Spans(*(np.concatenate(column) for column in columns))
     return everything.those(np.argsort(everything.text, kind="stable"))

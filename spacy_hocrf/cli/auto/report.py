@@ -39,7 +39,7 @@ WIDTH = 100
 
 @dataclass(frozen=True)
 class AutoResults:
-    """What came out."""
+    """Results of a run of `hocrf auto`."""
 
     setup: AutoSetup
     texts: Texts
@@ -65,7 +65,7 @@ class Tried:
 
 
 def report(results: AutoResults) -> str:
-    """All of it, for a terminal."""
+    """The whole report, for a terminal."""
     score = results.scores[0]
     headline = (
         f"F1 on new texts: {percent(score.f)}, between {within(score.interval)} in 90 of 100 cases"
@@ -92,7 +92,7 @@ def report(results: AutoResults) -> str:
 
 
 def explain(results: AutoResults) -> list[str]:
-    """What the estimate is about, and what it rests on."""
+    """Lines on what the estimate is about, and what it rests on."""
     score, held = results.scores[0], int(results.found.chosen.known.held.sum())
     ahead = results.lead
     lucky = (
@@ -203,7 +203,7 @@ def _trials(results: AutoResults) -> str:
 
 
 def notes_of(results: AutoResults) -> list[str]:
-    """What the user should know besides."""
+    """Further notes for the user."""
     found, notes = results.found, list(results.texts.notes)
     late = [name for names in found.unfinished for name in names if name != DEFAULT]
     if late:

@@ -95,12 +95,12 @@ class Trial:
 
     @property
     def counts(self) -> Counts:
-        """Of the texts that were held back, where there is a reading."""
+        """Counts of the texts that were held back, where there is a reading."""
         return self.known.counts(self.cost).only(self.known.held)
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Of the component, all of them."""
+        """All settings of the component."""
         expected = {"@misc": "spacy-hocrf.ExpectedF.v1", "beta": 1.0, "cost": self.cost}
         viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
         settings = self.candidate.settings
@@ -137,7 +137,7 @@ class Division:
     folds: int
 
     def __iter__(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """Of each fold, what is learnt from and what is held back."""
+        """For each fold, the texts to learn from and those held back."""
         _, first, number = np.unique(self.groups, return_index=True, return_inverse=True)
         part = np.argsort(np.argsort(first))[number] % FOLDS  # groups as they appear
         for k in range(self.folds):
@@ -146,7 +146,7 @@ class Division:
 
 @dataclass(frozen=True)
 class Found:
-    """What came out."""
+    """Results of a search."""
 
     rungs: tuple[tuple[Rung, tuple[Trial, ...]], ...]  # lowest loss first
     unfinished: tuple[tuple[str, ...], ...]  # of each rung: candidates for which there was no time
@@ -311,7 +311,7 @@ class Search:
 
 
 def _near(sigma: float) -> list[float]:
-    """It and its neighbours among those that "auto" chooses from, STRONG and above."""
+    """A sigma and its neighbours among those that "auto" chooses from, STRONG and above."""
     known = {other for other in FullBatchTrainer.candidates if other >= STRONG}
     places = sorted({*known, sigma})
     i = places.index(sigma)

@@ -33,7 +33,7 @@ LOST = 0.01
 
 @dataclass(frozen=True)
 class AutoSetup:
-    """What the user decides."""
+    """Decisions of the user."""
 
     train: Path  # .spacy, or a folder of such files
     lang: str = "en"
@@ -42,22 +42,22 @@ class AutoSetup:
 
     @property
     def factory(self) -> str:
-        """Of the component, and its name."""
+        """Factory of the component, which is also its name."""
         return "hocrf" if self.spans_key is None else "hocrf_spans"
 
     @property
     def settings(self) -> dict[str, str]:
-        """Of the component, besides those that are chosen."""
+        """Settings of the component besides those that are chosen."""
         return {} if self.spans_key is None else {"spans_key": self.spans_key}
 
     @property
     def target(self) -> Target:
-        """What is predicted."""
+        """Target that the component writes to."""
         return EntsTarget(None, False) if self.spans_key is None else SpansTarget(self.spans_key)
 
     @property
     def gold(self) -> Gold:
-        """What is known of texts, as the components read it that `create_pipe` makes."""
+        """Reader of annotation, as the components have it that `create_pipe` makes."""
         return Gold(self.target, Constraints().spans_key)
 
     @property
@@ -86,7 +86,7 @@ class Texts:
     notes: tuple[str, ...]  # what the user should know
 
     def __len__(self) -> int:
-        """D."""
+        """Number of texts D."""
         return len(self.distinct)
 
     @property
@@ -185,7 +185,7 @@ def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[E
 
 
 def _items(scorer: Scorer, example: Example, found: Annotation) -> frozenset[Item]:
-    """What is annotated, on the tokens of the model."""
+    """Annotated items, on the tokens of the model."""
     items = frozenset((label, start, end) for start, end, label in found.spans)
     return items.union(scorer.items(example.reference)) if same_tokens(example) else items
 

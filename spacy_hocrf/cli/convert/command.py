@@ -162,7 +162,7 @@ def _attributes(options: list[str] | None) -> dict[str, int]:
 
 
 def _write(docs: list[Doc], output: Path) -> None:
-    """All of them or nothing."""
+    """Write all Docs, or none if something fails."""
     output.parent.mkdir(parents=True, exist_ok=True)
     part = output.with_name(f"{output.name}.part")
     try:

@@ -54,7 +54,7 @@ def named_id(entry: Mapping[str, Any]) -> str:
 
 
 def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """What an entry has besides the members that were used, those of its "meta" like all others."""
+    """Members of an entry that were not used otherwise, those of its "meta" like all others."""
     found = {name: value for name, value in entry.items() if name not in used}
     if "id" in found and named_id(entry):
         del found["id"]
@@ -112,7 +112,7 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _whole(value: Any) -> Any:
-    """The same without halves of characters."""
+    """A value without unpaired surrogates in its texts."""
     if isinstance(value, str):
         return HALF.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
@@ -123,7 +123,9 @@ def _whole(value: Any) -> Any:
 
 
 def _saved(value: Any, depth: int = 0) -> Any:
-    """What a file of Docs can hold: numbers of 64 bits, others as text, an ellipsis for what is too deep."""
+    """Value that a file of Docs can hold: numbers of 64 bits, others as text, an ellipsis for
+    anything nested too deep.
+    """
     if type(value) is int and not -WHOLE <= value < WHOLE:
         return f"{value:.6g}"
     if depth == DEEP and isinstance(value, (list, dict)):

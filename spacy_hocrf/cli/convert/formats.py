@@ -81,7 +81,7 @@ def _read_entries(path: Path, settings: Settings, report: Report) -> Iterator[Re
 
 
 def _shape_of(entry: Any) -> Shape | None:
-    """What reads such an entry; None for a text with spans, or anything else."""
+    """Reader of such an entry; None for a text with spans, or anything else."""
     if isinstance(entry, list):
         is_pair = len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], Mapping)
         return read_pairs if is_pair else None

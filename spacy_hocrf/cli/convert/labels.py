@@ -61,7 +61,7 @@ class LabelledTokens(NamedTuple):
         return cls([int(number)] * len(labels), labels, unit)
 
     def place(self, token: int) -> str:
-        """Of a token, for people."""
+        """Place of a token, for people."""
         return f"{self.unit} {self.lines[token]}"
 
 

@@ -45,7 +45,7 @@ def read_pairs(
 
 
 def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
-    """What Doc.to_json says: entities, span groups, tokens and their tags."""
+    """Read what Doc.to_json wrote: entities, span groups, tokens and their tags."""
     for place, entry in entries:
         text, tokens = entry["text"], entry.get("tokens") or []
         at = 0
@@ -137,7 +137,7 @@ def read_paragraphs(
 
 
 def _tokens_of(path: Path, place: str, paragraph: Any) -> list[Mapping[str, Any]]:
-    """Those of all its sentences. RAISES (ValueError): H290 for what has another form."""
+    """Tokens of all sentences of a paragraph. RAISES (ValueError): H290 for what has another form."""
     expected = '{"sentences": [{"tokens": [{"orth": "Ada", "ner": "U-PER"}]}]}'
     sentences = paragraph.get("sentences") if isinstance(paragraph, Mapping) else None
     tokens = list[Mapping[str, Any]]()

@@ -123,7 +123,7 @@ def _flat(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 def _of_label_studio(
     path: Path, place: str, annotations: Sequence[Any], text: str, report: Report
 ) -> list[CharSpan] | None:
-    """Those of the first annotation that nobody has cancelled; None if there is none."""
+    """Spans of the first annotation that was not cancelled; None if there is none."""
     for each in annotations:
         if not isinstance(each, Mapping):
             refuse(path, place, f"the annotation {each!r}"[:100], "an object with a 'result'")
@@ -171,7 +171,7 @@ def _by_characters(
 
 
 def _alike(said: str, found: str) -> bool:
-    """The same but for white space? Label Studio writes the two characters \\n for the end of a line."""
+    r"""Are two texts the same but for white space? The two characters \n may end a line."""
     return said.replace("\\n", " ").split() == found.replace("\\n", " ").split()
 
 

@@ -95,7 +95,7 @@ def _content(path: Path) -> bytes | str:
 
 
 def _name(element: Element) -> str:
-    """Of an element, without its namespace."""
+    """Name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 

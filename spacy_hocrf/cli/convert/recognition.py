@@ -94,7 +94,7 @@ CODE = (
 
 
 def kind_of_bytes(content: bytes) -> str:
-    """What a file is that is no text; "" for a text."""
+    """Kind of a file that is not text; "" for a text."""
     for begin, name in BYTES:
         if content.startswith(begin):
             return name
@@ -112,7 +112,7 @@ def kind_of_bytes(content: bytes) -> str:
 
 
 def kind_of(text: str) -> str:
-    """What a text is that is in another format; "" if that is not known."""
+    """Format of a text that is in another format; "" if it is not known."""
     damaged = sum(sign == "\ufffd" or (sign < " " and not sign.isspace()) for sign in text[:LINES])
     if "\0" in text or damaged > LABELLED / 2 * min(len(text), LINES):
         return "no text, or one in UTF-16: see --encoding"
@@ -136,7 +136,7 @@ def kind_of(text: str) -> str:
 
 
 def looks_of(text: str) -> str:
-    """What the lines of a text look like, for people."""
+    """Description of the lines of a text, for people."""
     widths = [len(line.split()) for line in _lines(text)]
     least, most = min(widths, default=0), max(widths, default=0)
     if most == 1:

@@ -116,7 +116,7 @@ class Loss(NamedTuple):
 
 @dataclass
 class Report:
-    """What was read, and what was not as it should be.
+    """Counts of what was read, and of what was not as it should be.
 
     bare (int): texts that are said to have no span.
     inside (str): the file of a folder that is being read, "" for a file alone.
@@ -146,7 +146,7 @@ class Report:
 
 
 def bytes_of(path: Path) -> bytes:
-    """What is in a file; of one that ends with .gz, what was compressed.
+    """Content of a file, decompressed if its name ends with .gz.
 
     RAISES (ValueError): H290 for one that is damaged, H360 for one that is small and becomes huge.
     """

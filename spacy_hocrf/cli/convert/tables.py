@@ -60,7 +60,7 @@ class _Row(NamedTuple):
 
     @property
     def place(self) -> str:
-        """For people."""
+        """Place of the row, for people."""
         return f"line {self.line}"
 
 
@@ -93,7 +93,7 @@ def _header(text: str, delimiter: str | None = None) -> tuple[list[str], str]:
 
 
 def _kind(names: Sequence[str]) -> Any:
-    """What reads a table with such columns; None for others."""
+    """Reader of a table with such columns; None for others."""
     if len(set(names)) != len(names) or not names:
         return None
     if _has(names, "token", "tag"):
@@ -263,7 +263,7 @@ def _of_cells(
 
 
 def _value(cell: str) -> Any:
-    """What a cell says in JSON or in Python; None for anything else."""
+    """Value of a cell in JSON or in Python; None for anything else."""
     if cell[:1] not in ("[", "{", "("):
         return None
     for read in (srsly.json_loads, ast.literal_eval):

@@ -186,7 +186,7 @@ def _spans(
     seen: set[tuple[int, str]],
     report: Report,
 ) -> Iterator[CharSpan]:
-    """Those of one layer, in the text's characters."""
+    """Spans of one layer, in the text's characters."""
     known: dict[str, tuple[int, int, str]] = {}
     for unit in units:
         place = f"line {unit.line}"
@@ -253,7 +253,7 @@ def _value(column: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Without backslashes."""
+    """Text with backslashes taken out."""
     signs = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
     return re.sub(r"\\(.)", lambda found: signs.get(found[1], found[1]), text)
 

@@ -68,7 +68,7 @@ class Edges(NamedTuple):
 
 
 class SpanSearch(Protocol):
-    """What spans are looked for, and those that were found so far."""
+    """A search for probable spans: the question, and the spans found so far."""
 
     def found(self) -> tuple[Numbers, Floats]:
         """Sequence, start, end and rule, int64 [n, 4], in that order, and probability, float64 [n]."""

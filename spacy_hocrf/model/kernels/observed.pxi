@@ -29,9 +29,9 @@ cdef struct Found:  # observations of AHEAD + 1 tokens, at most `most` of each
 def add_observed_scores_into(
     parts, rows, int kind, index, const double[::1] placed not None, bint anew=False
 ):
-    """As `add_cell_scores_into`, bit by bit, of observations that are not sorted.
+    """Add scores of unsorted observations, bit for bit as `add_cell_scores_into` does.
 
-    parts (Sequence[Optional[float64 [N, Y]]]), anew (bool): as there.
+    parts (Sequence[Optional[float64 [N, Y]]]), anew (bool): as for `add_cell_scores_into`.
     rows (Rows): observations of N tokens, of which those of one kind count.
     index (CompiledIndex): where their features lie.
     """

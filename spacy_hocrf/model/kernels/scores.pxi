@@ -241,7 +241,7 @@ cdef inline void _add_cells_into(
 cdef inline void _write_scores(
     Scores* scores, own sums, Py_ssize_t t, Py_ssize_t Y, Py_ssize_t K
 ) noexcept nogil:
-    """Those of token t."""
+    """Write the scores of token t."""
     cdef Py_ssize_t k, y
     cdef own into
     for k in range(K):
