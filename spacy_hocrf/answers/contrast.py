@@ -26,7 +26,7 @@ from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
 
-__all__ = ["Asked", "Best", "Contrast", "NamedSpan", "departures"]
+__all__ = ["Asked", "Contrast", "NamedSpan", "ScoredSegmentation", "departures"]
 
 MOST_TOKENS = 20_000
 """Tokens that are decoded together."""
@@ -37,7 +37,7 @@ Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
 Bits = NDArray[np.uint8]
 
 
-class Best(NamedTuple):
+class ScoredSegmentation(NamedTuple):
     """A segmentation and its score."""
 
     segments: Segments
@@ -60,7 +60,9 @@ class Contrast:
             self._refuse((start, end, label))
         return start, end, label
 
-    def compare(self, span: NamedSpan, instead: Asked | None) -> tuple[Best, Best]:
+    def compare(
+        self, span: NamedSpan, instead: Asked | None
+    ) -> tuple[ScoredSegmentation, ScoredSegmentation]:
         """The best segmentations with a span, and with what there is instead.
 
         RAISES (ValueError): H224 to H227 as `explaining.Explainer.explain`.
@@ -91,12 +93,12 @@ class Contrast:
         return tuple((i, j, label) for i, j, label in rows if i < j)
 
     @cached_property
-    def _free(self) -> tuple[Best, frozenset[NamedSpan]]:
+    def _free(self) -> tuple[ScoredSegmentation, frozenset[NamedSpan]]:
         """The best segmentation of all, and its spans."""
         best = self._best([self.part.potentials.allowed])
         return best, frozenset(self.shown(best.segments))
 
-    def _instead(self, span: NamedSpan, asked: Asked) -> Best:
+    def _instead(self, span: NamedSpan, asked: Asked) -> ScoredSegmentation:
         """The best segmentation with what there should be instead."""
         one = _one_span(asked)
         if one is not None:
@@ -144,7 +146,7 @@ class Contrast:
             first, last = longest[0][0], longest[-1][1]
         return departures(self.part.scheme, allowed, (first, start, end, last), label)
 
-    def _best(self, cases: Iterable[Bits]) -> Best:
+    def _best(self, cases: Iterable[Bits]) -> ScoredSegmentation:
         """The best segmentation of all cases that keeps to the rules of the text."""
         every, part = list(cases), self.part
         while True:
@@ -155,7 +157,7 @@ class Contrast:
                 return best
             part = stricter
 
-    def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> Best:
+    def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> ScoredSegmentation:
         """The best segmentation of all cases that an automaton has."""
         together = max(1, MOST_TOKENS // max(1, len(self.doc)))
         found = [
@@ -163,10 +165,10 @@ class Contrast:
             for i in range(0, len(cases), together)
         ]
         nothing = np.zeros(0, dtype=np.int32)
-        none = Best(Segments(np.zeros(2, dtype=np.int64), *[nothing] * 3), -np.inf)
+        none = ScoredSegmentation(Segments(np.zeros(2, dtype=np.int64), *[nothing] * 3), -np.inf)
         return max(found, key=lambda best: best.score, default=none)
 
-    def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> Best:
+    def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> ScoredSegmentation:
         """The best segmentation of some cases, uint8 [n, T, Y]."""
         asked = self.part.potentials.repeated(len(bits))
         asked = replace(asked, allowed=np.ascontiguousarray(bits.reshape(-1, bits.shape[-1])))
@@ -176,7 +178,7 @@ class Contrast:
         mine = slice(*best.segments.offsets[case : case + 2].tolist())
         columns = (column[mine] for column in best.segments[1:])
         offsets = np.array([0, mine.stop - mine.start])
-        return Best(Segments(offsets, *columns), float(best.scores[case]))
+        return ScoredSegmentation(Segments(offsets, *columns), float(best.scores[case]))
 
     def _words(self, span: NamedSpan) -> str:
         start, end, label = span

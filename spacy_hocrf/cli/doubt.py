@@ -49,7 +49,7 @@ from spacy_hocrf.cli.options import (
     overridden,
 )
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
-from spacy_hocrf.cli.tasks import DIGITS, Task, check_format, write_tasks
+from spacy_hocrf.cli.tasks import DIGITS, AnnotationTask, check_format, write_tasks
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
@@ -257,8 +257,8 @@ def _read_texts(
     return read
 
 
-def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[Task]:
-    """Print the largest doubts. RETURNS (list[Task]): the texts with some, the worst first."""
+def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:
+    """Print the largest doubts. RETURNS (list[AnnotationTask]): the texts with some, the worst first."""
     worth = sorted(
         (text for text in read if text.doubts and text.worst() >= least),
         key=lambda text: -text.worst(),
@@ -267,8 +267,8 @@ def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[Task]:
     return [_task(text, least) for text in worth]
 
 
-def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
-    """Print the first texts. RETURNS (list[Task]): all of them."""
+def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
+    """Print the first texts. RETURNS (list[AnnotationTask]): all of them."""
     rows = [
         (
             str(place),
@@ -282,7 +282,7 @@ def _asked(texts: Sequence[NextText], most: int) -> list[Task]:
     print(table(rows, header=header, aligns=(*"rrrl",), divider=True, max_col=2 * WIDTH))
     print(f"{len(texts)} texts, those to annotate first at the top")
     return [
-        Task(
+        AnnotationTask(
             text.words,
             None,
             text.found,
@@ -297,7 +297,7 @@ def _place(text: ReadText | NextText) -> dict[str, Any]:
     return {"number": text.number} | ({} if text.id is None else {"id": text.id})
 
 
-def _task(text: ReadText, least: float) -> Task:
+def _task(text: ReadText, least: float) -> AnnotationTask:
     """The text with all doubts of at least this degree, the largest first."""
     doubts = [doubt for doubt in text.doubts if doubt.degree >= least]
     meta = {
@@ -315,7 +315,7 @@ def _task(text: ReadText, least: float) -> Task:
             for doubt in doubts
         ],
     }
-    return Task(text.words, text.annotated, text.found, meta)
+    return AnnotationTask(text.words, text.annotated, text.found, meta)
 
 
 def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> None:

@@ -28,8 +28,8 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.types import CONST
 
 __all__ = [
-    "Block",
     "Inspection",
+    "TemplateWeights",
     "Weighted",
     "inspect",
     "inspect_cli",
@@ -64,7 +64,7 @@ class Weighted:
 
 
 @dataclass(frozen=True)
-class Block:
+class TemplateWeights:
     """The features of one template, or the weights of one dense score."""
 
     name: str
@@ -82,7 +82,7 @@ class Inspection:
     features: int
     order: int
     labels: tuple[str, ...]  # of the model's segments
-    blocks: list[Block]  # the heaviest first
+    blocks: list[TemplateWeights]  # the heaviest first
     # the heaviest features of each label, by weight; those for it and those against it
     by_label: dict[str, list[Weighted]]
     # weights of label patterns alone, the heaviest first
@@ -246,18 +246,22 @@ class _Words:
 
 def _blocks(
     pipe: SegmentationPipe, index: FeatureIndex, weights: NDArray[np.float64]
-) -> list[Block]:
+) -> list[TemplateWeights]:
     """Templates with features and dense scores, the heaviest first."""
-    found, size = list[Block](), np.abs(weights)
+    found, size = list[TemplateWeights](), np.abs(weights)
     for number, template in enumerate(index.templates):
         mine = size[: len(index)][index.feature_template == number]
         if len(mine):
-            found.append(Block(template.name, len(mine), float(mine.sum()), float(mine.max())))
+            found.append(
+                TemplateWeights(template.name, len(mine), float(mine.sum()), float(mine.max()))
+            )
     first = len(index)
     for name, score in pipe.structure.settings.dense:
         mine = size[first : first + score.width * index.n_labels]
         first += len(mine)
-        found.append(Block(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0))))
+        found.append(
+            TemplateWeights(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0)))
+        )
     return sorted(found, key=lambda block: -block.total)
 
 

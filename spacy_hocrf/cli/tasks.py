@@ -17,14 +17,14 @@ from srsly import write_json, write_jsonl
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["FORMATS", "Task", "check_format", "write_tasks"]
+__all__ = ["FORMATS", "AnnotationTask", "check_format", "write_tasks"]
 
 DIGITS = 4
 Places = Sequence[tuple[int, int]]
 """First character of each token and one past its last one."""
 
 
-class Task(NamedTuple):
+class AnnotationTask(NamedTuple):
     """A text to look at."""
 
     words: Sequence[str]  # tokens, each with the white space behind it
@@ -33,7 +33,7 @@ class Task(NamedTuple):
     meta: Mapping[str, Any]  # what is known about it
 
 
-def write_tasks(path: Path, tasks: Sequence[Task], tool: str) -> None:
+def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
     """Write texts for a tool of FORMATS: a list for Label Studio, else an object a line.
 
     RAISES (ValueError): H074 for another tool.
@@ -61,7 +61,7 @@ def _places(words: Sequence[str]) -> Places:
     ]
 
 
-def _prodigy(task: Task, places: Places) -> dict[str, Any]:
+def _prodigy(task: AnnotationTask, places: Places) -> dict[str, Any]:
     tokens = [
         {
             "text": word[: end - start],
@@ -95,7 +95,7 @@ def _prodigy(task: Task, places: Places) -> dict[str, Any]:
     return {**row, **lists, "meta": shown}  # its card shows `meta`
 
 
-def _doccano(task: Task, places: Places) -> dict[str, Any]:
+def _doccano(task: AnnotationTask, places: Places) -> dict[str, Any]:
     def spans(of: Sequence[ScoredSpan]) -> list[list[Any]]:
         return [[places[s.start][0], places[s.end - 1][1], s.label] for s in of]
 
@@ -106,7 +106,7 @@ def _doccano(task: Task, places: Places) -> dict[str, Any]:
     return {**row, **task.meta}
 
 
-def _label_studio(task: Task, places: Places) -> dict[str, Any]:
+def _label_studio(task: AnnotationTask, places: Places) -> dict[str, Any]:
     text = "".join(task.words)
 
     def result(of: Sequence[ScoredSpan]) -> list[dict[str, Any]]:
@@ -139,7 +139,7 @@ def _label_studio(task: Task, places: Places) -> dict[str, Any]:
     return row
 
 
-FORMATS: Mapping[str, Callable[[Task, Places], dict[str, Any]]] = {
+FORMATS: Mapping[str, Callable[[AnnotationTask, Places], dict[str, Any]]] = {
     "prodigy": _prodigy,
     "doccano": _doccano,
     "label-studio": _label_studio,

@@ -36,11 +36,11 @@ from spacy_hocrf.cli.options import (
 from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
 from spacy_hocrf.learning.choosing import ORDERS
 
-__all__ = ["Trial", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
+__all__ = ["TunedCandidate", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
 
 
 @dataclass(frozen=True)
-class Trial:
+class TunedCandidate:
     """One candidate in all folds."""
 
     order: int | None  # None for that of the longest label pattern
@@ -66,8 +66,8 @@ class Tuning:
     component: str
     metric: str
     documents: int
-    trials: tuple[Trial, ...]  # by order and sigma, the simplest model first
-    chosen: Trial
+    trials: tuple[TunedCandidate, ...]  # by order and sigma, the simplest model first
+    chosen: TunedCandidate
     settings: dict[str, dict[str, Any]]  # that were chosen, of the component's model and trainer
 
 
@@ -162,7 +162,7 @@ def tune(
     own = None if settings.endless else settings.order
     docs = [example.reference for example in read_corpus(nlp)]
     parts = folds_of(docs, folds, seed, getattr(pipe, "group_by", None))
-    config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[Trial]()
+    config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[TunedCandidate]()
     among: list[int | None] = [*sorted(orders)] or [own]
     with tqdm(
         total=len(among) * folds * len(path), desc="Cross-validation", disable=None, leave=False
@@ -172,7 +172,7 @@ def tune(
             # one fold after the other is in memory
             found = [[*_path(config, name, metric, {*part}, path, bar)] for part in parts]
             for sigma, (scores, steps) in zip(path, (zip(*results) for results in zip(*found))):
-                trials.append(Trial(order, sigma, scores, sum(steps)))
+                trials.append(TunedCandidate(order, sigma, scores, sum(steps)))
     chosen = choose(trials, one_standard_error=one_standard_error)
     changed: dict[str, dict[str, Any]] = {"model": {"order": chosen.order}} if orders else {}
     changed["trainer"] = {"sigma": chosen.sigma}
@@ -225,10 +225,10 @@ def _path(
         bar.update()
 
 
-def choose(trials: Sequence[Trial], *, one_standard_error: bool = False) -> Trial:
+def choose(trials: Sequence[TunedCandidate], *, one_standard_error: bool = False) -> TunedCandidate:
     """The candidate with the best mean, the simplest of several.
 
-    trials (Sequence[Trial]): the simplest model first: lower orders first, and a strong prior
+    trials (Sequence[TunedCandidate]): the simplest model first: lower orders first, and a strong prior
         before a weak one.
     one_standard_error (bool): take the simplest whose mean is no more than one standard error (of
         the best) below the best.

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Layout", "Outline", "Shard"]
+__all__ = ["Layout", "LayoutOutline", "Shard"]
 
 
-class Outline(Protocol):
+class LayoutOutline(Protocol):
     """The part of a layout that does not grow with the features."""
 
     @property
-    def outline(self) -> "Outline":
+    def outline(self) -> "LayoutOutline":
         """The outline alone, which other processes get."""
         ...
 
@@ -36,7 +36,7 @@ class Outline(Protocol):
         ...
 
 
-class Layout(Outline, Protocol):
+class Layout(LayoutOutline, Protocol):
     """How the shards of a data set want the weights, and give the counts: an arrangement made once
     for all of them.
     """

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Layout, Outline, Shard
+from spacy_hocrf.engine.data_set import Layout, LayoutOutline, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import Threads
 
@@ -137,11 +137,11 @@ class PartialSum(NamedTuple):
 class ReductionTree:
     """Partial sums that wait for their neighbours. Any thread may bring one.
 
-    layout (Outline): of the counts.
+    layout (LayoutOutline): of the counts.
     free (Callable[[Any], None]): takes counts that have been added to others, and are zero again.
     """
 
-    def __init__(self, layout: Outline, free: Callable[[Any], None]) -> None:
+    def __init__(self, layout: LayoutOutline, free: Callable[[Any], None]) -> None:
         self._layout, self._free = layout, free
         self._waiting: dict[tuple[int, int], PartialSum] = {}  # by first and size
         self._lock = Lock()

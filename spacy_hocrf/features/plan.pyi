@@ -5,7 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.features.table import ObservationTable
-from spacy_hocrf.features.tokens import Texts
+from spacy_hocrf.features.tokens import JoinedStrings
 
 __all__ = ["MOST_COLUMNS", "Plan"]
 
@@ -27,7 +27,7 @@ class Plan:
         self,
         table: ObservationTable,
         values: Sequence[NDArray[np.uint64]],
-        texts_of: Callable[[NDArray[np.uint64]], Texts],
+        texts_of: Callable[[NDArray[np.uint64]], JoinedStrings],
         offsets: NDArray[np.int64],
         edge: int,
     ) -> tuple[NDArray[np.int64], NDArray[np.int32]]: ...

@@ -29,7 +29,7 @@ __all__ = [
     "ATTRIBUTES",
     "EDGE",
     "NUMBERS",
-    "Texts",
+    "JoinedStrings",
     "TokenBatch",
     "beginning",
     "check_attribute",
@@ -72,7 +72,7 @@ LEGIBLE = 12
 """Tokens that name a Doc in a message."""
 
 
-class Texts(NamedTuple):
+class JoinedStrings(NamedTuple):
     """Strings end to end; V of them."""
 
     text: NDArray[np.uint8]  # [B] UTF-8 bytes
@@ -98,7 +98,7 @@ class TokenBatch:
         self.offsets: NDArray[np.int64] = np.array([0, *accumulate(sizes)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
-        self._texts: dict[str, Texts] = {}
+        self._texts: dict[str, JoinedStrings] = {}
         self._laid: dict[str, LaidSpans] = {}
         self._scores: dict[str, NDArray[np.float64]] = {}
         self._said: dict[int, str] = {}  # by tokens' own attributes; a store may not have it
@@ -169,15 +169,15 @@ class TokenBatch:
             self._distinct[attribute] = distinct(column)
         return self._distinct[attribute]
 
-    def texts(self, attribute: str) -> Texts:
+    def texts(self, attribute: str) -> JoinedStrings:
         """The strings of the distinct values of an attribute."""
         if attribute not in self._texts:
             self._texts[attribute] = self.texts_of(self.distinct(attribute)[0])
         return self._texts[attribute]
 
-    def texts_of(self, values: Values) -> Texts:
+    def texts_of(self, values: Values) -> JoinedStrings:
         """The strings of some values."""
-        return Texts(*end_to_end(self._spelt(values)))
+        return JoinedStrings(*end_to_end(self._spelt(values)))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
         """The attribute `offset` tokens to the right (left if negative), inside the same Doc.

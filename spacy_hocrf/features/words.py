@@ -22,7 +22,7 @@ from spacy_hocrf.features.columns import spread_lists
 from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
 from spacy_hocrf.features.tokens import TokenBatch, Values, in_docs
 
-__all__ = ["NeedsDocs", "PlainTexts", "TextBatch", "Words"]
+__all__ = ["NeedsDocs", "PlainTexts", "TextBatch", "WordTokenizer"]
 
 LETTERS = 2**20
 """Of words that stay tokenised."""
@@ -55,7 +55,7 @@ class PlainTexts(NamedTuple):
         return self.start + self.words.column("LENGTH").astype(np.int64)[self.rows]
 
 
-class Words:
+class WordTokenizer:
     """Tokenises words, which stay tokenised.
 
     nlp (Language): its tokenizer is one of spaCy's `Tokenizer`, see `can_read`, and what it and the lexemes

@@ -22,7 +22,7 @@ from spacy_hocrf.joint.templates import JointTemplate
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.model.structure import BATCH_TOKENS
 
-__all__ = ["JointMemory", "Together", "documents_together"]
+__all__ = ["JointDocuments", "JointMemory", "documents_together"]
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class JointMemory:
         return get_group(example.reference, self.group_by) if group is None else group
 
 
-class Together(NamedTuple):
+class JointDocuments(NamedTuple):
     """Documents of one group that must be decoded together."""
 
     documents: list[Document]
@@ -69,14 +69,14 @@ class Together(NamedTuple):
 
 def documents_together(
     corpus: Corpus, features: JointFeatures, *, most: int
-) -> tuple[list[list[Together]], list[Document]]:
+) -> tuple[list[list[JointDocuments]], list[Document]]:
     """Groups of completely annotated documents that must be decoded together, and the documents
     that need not be.
 
     features (JointFeatures): what connects them.
     most (int): tokens of a group; larger ones are split.
     """
-    groups: list[list[Together]] = []
+    groups: list[list[JointDocuments]] = []
     alone: list[Document] = []
     everything = corpus.groups(most=most)
     sizes = [sum(map(len, group)) for group in everything]
@@ -85,11 +85,11 @@ def documents_together(
         documents = [document for group in part for document in group]
         numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
         single = np.ones(len(documents), dtype=bool)
-        parts: dict[int, list[Together]] = defaultdict(list)
+        parts: dict[int, list[JointDocuments]] = defaultdict(list)
         for problem in features.problems(corpus.batch(documents), numbers, ~features.hard):
             number = int(numbers[problem.sequences[0]])
             parts[number].append(
-                Together([documents[i] for i in problem.sequences.tolist()], problem)
+                JointDocuments([documents[i] for i in problem.sequences.tolist()], problem)
             )
             single[problem.sequences] = False
         groups += parts.values()

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.learning import Task
-from spacy_hocrf.joint.corpus import Together, documents_together
+from spacy_hocrf.joint.corpus import JointDocuments, documents_together
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.tasks import JointTask
@@ -174,7 +174,7 @@ class CrossFittedTrainer(ABC):
 def _task(
     model: Learner,
     corpus: Corpus,
-    part: Together,
+    part: JointDocuments,
     decoder: DualDecomposition,
     features: JointFeatures,
 ) -> JointTask:

@@ -28,8 +28,8 @@ from spacy_hocrf.links.annotation import gold_states, linked
 from spacy_hocrf.links.decoding import FoundLinks, LinkDecoder, links_by_doc
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import register_links, set_links, set_proof
-from spacy_hocrf.links.items import Finder, Thread, registered
-from spacy_hocrf.links.model import LinkModel, Observed, known_keys
+from spacy_hocrf.links.items import ItemFinder, Thread, registered
+from spacy_hocrf.links.model import LinkModel, ObservedThread, known_keys
 from spacy_hocrf.links.one_each import thinned
 from spacy_hocrf.links.pairs import LinkPairs
 from spacy_hocrf.links.saving import read_links, to_payload
@@ -58,7 +58,7 @@ class LinkPipe(StoredPipe, Pipe):
         vocab: Vocab,
         name: str,
         *,
-        items: Finder,
+        items: ItemFinder,
         pairs: LinkPairs,
         features: LinkFeatures,
         decoder: LinkDecoder,
@@ -69,7 +69,7 @@ class LinkPipe(StoredPipe, Pipe):
         scorer: Callable[..., Any] | None = None,
     ) -> None:
         for setting, value, kind, known in (
-            ("items", items, Finder, "spacy-hocrf.SpanItems.v1"),
+            ("items", items, ItemFinder, "spacy-hocrf.SpanItems.v1"),
             ("pairs", pairs, LinkPairs, "spacy-hocrf.LinkPairs.v1"),
             ("features", features, LinkFeatures, "spacy-hocrf.LinkFeatures.v1"),
             ("decoder", decoder, LinkDecoder, "spacy-hocrf.LinkDecoder.v1"),
@@ -256,7 +256,7 @@ class LinkPipe(StoredPipe, Pipe):
             )
         return found
 
-    def _observed(self, model: LinkModel, thread: Thread) -> Observed:
+    def _observed(self, model: LinkModel, thread: Thread) -> ObservedThread:
         grid = self.pairs.grid(thread)
         seen, sections = observe(self.features, thread, grid, self.order)
         return model.observed(grid, sections, seen)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.graph.instance import GraphInstance
 
-__all__ = ["Grid", "Section", "make_grid", "pattern_of"]
+__all__ = ["Grid", "GridSection", "make_grid", "pattern_of"]
 
 Places = NDArray[np.int64]
 
@@ -30,7 +30,7 @@ SHAPES = tuple(combinations(range(len(STEPS)), 2))
 """Three vertices: the middle one, and the steps from it to the other two."""
 
 
-class Section(NamedTuple):
+class GridSection(NamedTuple):
     """The factors of one size, n of them with m vertices each."""
 
     vertices: Places  # [n, m]
@@ -55,7 +55,7 @@ class Grid:
         return len(self.source)
 
     @cached_property
-    def edges(self) -> Section:
+    def edges(self) -> GridSection:
         """Vertices and those to the right of them, then vertices and those below."""
         here = np.arange(self.n_vertices)
         right, below = (self.neighbours[:, STEPS.index(step)] for step in (RIGHT, DOWN))
@@ -68,10 +68,10 @@ class Grid:
             np.where(shape == ROW, self.target[v], self.source[v]) for v in (one, other)
         )
         common = np.where(shape == ROW, self.source[one], self.target[one])
-        return Section(pairs, shape, first, second, common)
+        return GridSection(pairs, shape, first, second, common)
 
     @cached_property
-    def triples(self) -> Section:
+    def triples(self) -> GridSection:
         """A vertex, and two of those beside it."""
         none = np.zeros(0, dtype=np.int64)
         here = np.arange(self.n_vertices)
@@ -81,16 +81,16 @@ class Grid:
             there = (ends >= 0).all(axis=1)
             found.append(np.column_stack([here[there], ends[there]]))
             shapes.append(np.full(int(there.sum()), number))
-        return Section(np.concatenate(found), np.concatenate(shapes), none, none, none)
+        return GridSection(np.concatenate(found), np.concatenate(shapes), none, none, none)
 
     @cached_property
-    def single(self) -> Section:
+    def single(self) -> GridSection:
         """The vertices by themselves."""
         none = np.zeros(0, dtype=np.int64)
         every = np.arange(self.n_vertices)
-        return Section(every[:, None], np.zeros_like(every), none, none, none)
+        return GridSection(every[:, None], np.zeros_like(every), none, none, none)
 
-    def sections(self, order: int) -> tuple[Section, ...]:
+    def sections(self, order: int) -> tuple[GridSection, ...]:
         """Factors of up to so many vertices: 1, 2 or 3."""
         found = [self.single]
         if order > 1:

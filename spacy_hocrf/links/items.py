@@ -22,8 +22,8 @@ from spacy_hocrf.links.errors import LinkErrors
 __all__ = [
     "DocItems",
     "EntItems",
-    "Finder",
     "Item",
+    "ItemFinder",
     "SentenceItems",
     "SpanItems",
     "Thread",
@@ -49,7 +49,7 @@ class Item(NamedTuple):
 
 
 @runtime_checkable
-class Finder(Protocol):
+class ItemFinder(Protocol):
     """Finds the items of a Doc: `[components.*.items]`."""
 
     def find(self, doc: Doc) -> Sequence[tuple[int, int, str]]:
@@ -128,10 +128,10 @@ class Thread:
     """The N items of some Docs, and columns of what they say, each read once.
 
     docs (Sequence[Doc]): of one group, in order; at least one.
-    finder (Finder): what their items are.
+    finder (ItemFinder): what their items are.
     """
 
-    def __init__(self, docs: Sequence[Doc], finder: Finder) -> None:
+    def __init__(self, docs: Sequence[Doc], finder: ItemFinder) -> None:
         self.docs = docs
         found = [finder.find(doc) for doc in docs]
         self.items = [Item(d, *item) for d, items in enumerate(found) for item in items]

@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.links.grid import Grid, Section, pattern_of
+from spacy_hocrf.links.grid import Grid, GridSection, pattern_of
 
-__all__ = ["PATTERNS", "LinkModel", "Observed", "known_keys"]
+__all__ = ["PATTERNS", "LinkModel", "ObservedThread", "known_keys"]
 
 PATTERNS = (1, 4, 8)
 """Patterns of a vertex, which has a score in state 1 alone, an edge and a triple."""
@@ -29,13 +29,13 @@ Keys = NDArray[np.uint64]
 Rows = NDArray[np.int64]
 
 
-class Observed(NamedTuple):
+class ObservedThread(NamedTuple):
     """Features of a thread: its grid, and for the factors of each section the rows of the numbers
     that its templates gave, -1 for unknown ones; int64 [n, templates] each.
     """
 
     grid: Grid
-    sections: tuple[Section, ...]
+    sections: tuple[GridSection, ...]
     rows: tuple[Rows, ...]
 
 
@@ -58,12 +58,14 @@ class LinkModel:
         sizes = [len(keys) * n for keys, n in zip(self.keys, PATTERNS)]
         return np.cumsum(sizes, dtype=np.int64)
 
-    def observed(self, grid: Grid, sections: tuple[Section, ...], seen: Sequence[Keys]) -> Observed:
+    def observed(
+        self, grid: Grid, sections: tuple[GridSection, ...], seen: Sequence[Keys]
+    ) -> ObservedThread:
         """The rows of what templates have seen."""
-        return Observed(grid, sections, tuple(map(_rows, self.keys, seen)))
+        return ObservedThread(grid, sections, tuple(map(_rows, self.keys, seen)))
 
     def tables(
-        self, observed: Observed, weights: Vector, extra: Vector | float = 0.0
+        self, observed: ObservedThread, weights: Vector, extra: Vector | float = 0.0
     ) -> tuple[Vector, ...]:
         """Scores of the patterns of all factors at some weights, as `Grid.instance` has them.
 
@@ -80,7 +82,7 @@ class LinkModel:
         return tuple(tables)
 
     def counts(
-        self, observed: Observed, assignment: NDArray[np.int32]
+        self, observed: ObservedThread, assignment: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], Vector]:
         """The features that fire in an assignment, ascending, and how often, times their value."""
         features, counts = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]

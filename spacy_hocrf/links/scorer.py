@@ -8,7 +8,7 @@ from spacy.training import Example
 
 from spacy_hocrf.joint.extensions import get_group
 from spacy_hocrf.links.annotation import Link, linked
-from spacy_hocrf.links.items import Finder, Thread
+from spacy_hocrf.links.items import ItemFinder, Thread
 
 __all__ = ["make_links_scorer", "score_links", "threads_of"]
 
@@ -22,14 +22,14 @@ def score_links(
     examples: Iterable[Example],
     *,
     attribute: str,
-    items: Finder,
+    items: ItemFinder,
     group_by: str | None = None,
     **cfg: Any,
 ) -> dict[str, float | None]:
     """How many of the links are right.
 
     attribute (str): extension attribute with the links; also the beginning of the scores' names.
-    items (Finder): what is linked. A link is right if both ends have the characters of annotated
+    items (ItemFinder): what is linked. A link is right if both ends have the characters of annotated
         ones.
     group_by (Optional[str]): as the component's.
     RETURNS (Dict[str, Optional[float]]): `_p`, `_r` and `_f` of all links; `_replies_p` and so on

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.links.decoding import LinkDecoder
-from spacy_hocrf.links.model import LinkModel, Observed
+from spacy_hocrf.links.model import LinkModel, ObservedThread
 
 __all__ = ["LinkTask"]
 
@@ -19,7 +19,7 @@ class LinkTask:
     """A thread as a model sees it, and its annotation."""
 
     model: LinkModel
-    observed: Observed
+    observed: ObservedThread
     gold: States  # [V]
     decoder: LinkDecoder
     one_each: bool  # has each source one link at most?

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
 from spacy_hocrf.links.errors import LinkErrors
-from spacy_hocrf.links.grid import Grid, Section
+from spacy_hocrf.links.grid import Grid, GridSection
 from spacy_hocrf.links.items import Thread
 from spacy_hocrf.links.values import ItemValue, PairValue
 
@@ -123,7 +123,7 @@ def parsed(template: str) -> tuple[Term, ...]:
 
 def observe(
     features: LinkFeatures, thread: Thread, grid: Grid, order: int
-) -> tuple[tuple[Keys, ...], tuple[Section, ...]]:
+) -> tuple[tuple[Keys, ...], tuple[GridSection, ...]]:
     """Observations of the templates: for the factors of each section, uint64 [n, templates].
 
     order (int): 1 for vertices alone, 2 for the 2D grid, 3 for the 3-wise one.
@@ -143,7 +143,7 @@ class _View:
     """The values at the factors of one section; each term is looked at once."""
 
     def __init__(
-        self, values: Mapping[str, Value], thread: Thread, grid: Grid, section: Section
+        self, values: Mapping[str, Value], thread: Thread, grid: Grid, section: GridSection
     ) -> None:
         self._values = values
         self._thread = thread

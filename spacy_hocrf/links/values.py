@@ -24,11 +24,11 @@ from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, code_
 __all__ = [
     "Addressed",
     "Attribute",
-    "Difference",
     "Distance",
     "Equals",
     "ItemValue",
     "Latest",
+    "LinkDifference",
     "Names",
     "Number",
     "PairValue",
@@ -261,7 +261,7 @@ class Names(_Reading):
 
 
 @dataclass(frozen=True)
-class Difference(_Reading):
+class LinkDifference(_Reading):
     """`spacy-hocrf.LinkDifference.v1`: a number of a less that of b, by bins.
 
     attr (str): "LENGTH", or "_.name".

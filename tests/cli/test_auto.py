@@ -24,7 +24,7 @@ from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto import candidates, search
 from spacy_hocrf.cli.auto.command import MODEL, auto
 from spacy_hocrf.cli.auto.page import page
-from spacy_hocrf.cli.auto.reading import Reading, Spans
+from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import rungs_for
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
@@ -295,11 +295,11 @@ def trial(loss, right, name="default"):
     """One that is right in so many of fifty texts with a span each."""
     text, none = np.arange(50), np.zeros(0, dtype=np.int64)
     hit, zero = text < right, np.zeros(50, dtype=np.int32)
-    best = Spans(text, zero, zero + 1, zero, np.ones(50), hit)
-    nothing = Spans(none, none, none, none, none.astype(float), none.astype(bool))
+    best = SpanTable(text, zero, zero + 1, zero, np.ones(50), hit)
+    nothing = SpanTable(none, none, none, none, none.astype(float), none.astype(bool))
     ones = np.ones(50, dtype=np.int64)
-    reading = Reading(ones.astype(bool), nothing, best, {}, ones[:, None], ones)
-    return search.Trial(candidates.Candidate(name, {}), 1.0, loss, reading)
+    reading = HeldOutPredictions(ones.astype(bool), nothing, best, {}, ones[:, None], ones)
+    return search.CandidateTrial(candidates.Candidate(name, {}), 1.0, loss, reading)
 
 
 def test_a_division_holds_every_text_back_once():

@@ -9,8 +9,8 @@ from spacy_hocrf.cli.auto.estimates import (
     NEW,
     QUANTILE,
     TYPICAL,
-    Counts,
     Lead,
+    SpanCounts,
     lead,
     learning_curve,
     paired_error,
@@ -24,7 +24,7 @@ def counts(rng, texts, labels=2, skill=0.7):
     """Of texts with a few spans each, found with some probability."""
     gold = rng.integers(0, 4, (texts, labels))
     right = rng.binomial(gold, skill)
-    return Counts(right, right + rng.binomial(2, 0.2, (texts, labels)), gold)
+    return SpanCounts(right, right + rng.binomial(2, 0.2, (texts, labels)), gold)
 
 
 def f1(some, texts):
@@ -69,11 +69,11 @@ def test_an_interval_is_as_wide_as_that_of_a_proportion():
     nothing = np.zeros((30, 1), dtype=int)
     gold = nothing.copy()
     gold[:10] = 1
-    missed = scores(Counts(nothing, gold, gold), 0.0, EQUAL, seed=0)[1]
+    missed = scores(SpanCounts(nothing, gold, gold), 0.0, EQUAL, seed=0)[1]
     square = QUANTILE**2
     assert missed.f == 0.0 and missed.interval.low == 0.0
     assert missed.interval.high == approx(square / (10 + square))
-    everything = scores(Counts(gold, gold, gold), 0.0, EQUAL, seed=0)[1]
+    everything = scores(SpanCounts(gold, gold, gold), 0.0, EQUAL, seed=0)[1]
     assert everything.interval.low == approx(1 - square / (10 + square))
     assert everything.interval.high == 1.0
 
@@ -92,7 +92,7 @@ def test_a_power_law_is_found_again(a, b, c):
     some = []
     for n in texts:
         right = np.round(1000 * (a - b * n**-c)).astype(int) * np.ones((1000, 1), dtype=int)
-        some.append(Counts(right, gold, gold))
+        some.append(SpanCounts(right, gold, gold))
     curve = learning_curve(texts, some, 1000, seed=0)
     assert curve.at(1000) == approx(a - b * 1000**-c, abs=2e-3)  # counts are whole numbers
     assert curve.at(2000) == approx(a - b * 2000**-c, abs=4e-3)
@@ -117,7 +117,7 @@ def test_a_curve_neither_falls_nor_exceeds_one():
 def test_a_lead_is_shrunk_by_how_uncertain_it_is():
     rng = np.random.default_rng(5)
     default = counts(rng, 200)
-    chosen = Counts(default.right + (rng.random((200, 2)) < 0.1), default.found, default.gold)
+    chosen = SpanCounts(default.right + (rng.random((200, 2)) < 0.1), default.found, default.gold)
     ahead, error = lead(chosen, default), paired_error(chosen, default)
     assert ahead.measured == approx(chosen.f - default.f) and ahead.luck > 0
     # product of the normal densities of the lead and of its measurement, on a grid

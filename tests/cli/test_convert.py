@@ -21,7 +21,7 @@ from spacy_hocrf.annotation.handover import AttributesCorpus
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
-from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
 DEFAULTS = Path(__file__).parents[2] / "project" / "defaults" / "scripts"
@@ -444,7 +444,7 @@ def test_tweets_have_as_many_spans(name):
 
 
 def test_sentences_that_comments_part(readers):
-    columns = Settings(word=1, label=2, comment="#")
+    columns = ConvertSettings(word=1, label=2, comment="#")
     docs = list(
         convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), settings=columns)
     )
@@ -488,7 +488,9 @@ def test_conllu_has_as_many_tags(tmp_path):
 def test_a_round_trip_through_columns(tmp_path, name):
     if not DATA.is_dir():
         pytest.skip("needs the corpora in HOCRF_DATA")
-    columns = Settings(word=1, label=2, comment="#") if "conll04" in name else Settings()
+    columns = (
+        ConvertSettings(word=1, label=2, comment="#") if "conll04" in name else ConvertSettings()
+    )
     docs = list(convert(DATA / name, spacy.blank("xx"), Report(), settings=columns))
     texts = [
         "".join(f"{t.text}\t{t.ent_iob_}{'-' if t.ent_type_ else ''}{t.ent_type_}\n" for t in doc)

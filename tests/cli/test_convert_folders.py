@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 
 def files(folder, contents):
@@ -95,9 +95,9 @@ def test_a_folder_without_files(tmp_path):
 )
 def test_the_format_of_a_file(tmp_path, name, text, expected):
     (tmp_path / name).write_text(text, encoding="utf8")
-    assert format_of(tmp_path / name, Settings()) == expected and expected in FORMATS
+    assert format_of(tmp_path / name, ConvertSettings()) == expected and expected in FORMATS
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
-    assert format_of(tmp_path / f"{name}.gz", Settings()) == expected
+    assert format_of(tmp_path / f"{name}.gz", ConvertSettings()) == expected
 
 
 def test_all_losses_go_to_a_file(tmp_path):

@@ -13,7 +13,7 @@ import spacy
 import srsly
 
 from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
 
@@ -96,7 +96,7 @@ def test_tags_in_a_round_trip_through_columns(tmp_path, data, name):
 
 def test_annotated_tweets_of_a_tool_in_columns(data):
     path = data / "msm2013" / "msm2013.ner"
-    docs, lost = read(path, settings=Settings(delimiter=" "), into="tags")
+    docs, lost = read(path, settings=ConvertSettings(delimiter=" "), into="tags")
     lines = [
         line.split(" ") for line in path.read_text(encoding="utf8").split("\n") if line.strip()
     ]

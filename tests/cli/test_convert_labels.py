@@ -5,7 +5,7 @@ import spacy
 
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 MISPLACED = "labels inside a span that does not begin: taken as its beginning"
 BAD = "labels that are no part of a span: unknown"
@@ -16,7 +16,7 @@ def read(tmp_path, lines, name="a.conll", into="ents", **settings):
     (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf8")
     report = Report()
     nlp = spacy.blank("xx")
-    docs = convert(tmp_path / name, nlp, report, settings=Settings(**settings), into=into)
+    docs = convert(tmp_path / name, nlp, report, settings=ConvertSettings(**settings), into=into)
     return list(docs), report.losses
 
 

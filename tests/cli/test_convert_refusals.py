@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import format_of
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 PROSE = """The harbour was quiet that morning. A few boats had come in before dawn, and the men
 who had been out all night sat on the wall with their coffee, saying little.
@@ -227,7 +227,7 @@ COLUMNS = [
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.iob2", "a.tsv"])
 def test_columns_are_known_by_their_labels(tmp_path, text, name):
     (tmp_path / name).write_text(text, encoding="utf8")
-    assert format_of(tmp_path / name, Settings()) == "columns"
+    assert format_of(tmp_path / name, ConvertSettings()) == "columns"
     assert list(convert(tmp_path / name, spacy.blank("xx"), Report()))
 
 
@@ -238,8 +238,8 @@ def test_columns_are_known_by_their_labels(tmp_path, text, name):
 def test_who_says_which_columns_there_are_gets_columns(tmp_path, settings):
     (tmp_path / "a.txt").write_text("one Ada x1\ntwo ran x2\n", encoding="utf8")
     with pytest.raises(ValueError, match="H380"):
-        format_of(tmp_path / "a.txt", Settings())
-    assert format_of(tmp_path / "a.txt", Settings(**settings)) == "columns"
+        format_of(tmp_path / "a.txt", ConvertSettings())
+    assert format_of(tmp_path / "a.txt", ConvertSettings(**settings)) == "columns"
 
 
 def test_a_format_that_is_named_is_taken(tmp_path):

@@ -9,7 +9,7 @@ from documentation import page
 
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 SAMPLE = re.compile(r"<!-- sample: (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAMPLES = dict(SAMPLE.findall(page("docs/data.md")))
@@ -35,7 +35,7 @@ def test_every_sample_says_the_same(folder, name):
 
 
 def test_every_format_has_a_sample(folder):
-    found = {format_of(folder / name, Settings()) for name in SAMPLES if name != "one.txt"}
+    found = {format_of(folder / name, ConvertSettings()) for name in SAMPLES if name != "one.txt"}
     assert {*FORMATS} == found
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 
 def read(tmp_path, name, content, others=(), settings=None, **options):
@@ -67,7 +67,7 @@ def test_further_lists_are_attributes_of_tokens(tmp_path):
 def test_numbers_of_tags_need_names(tmp_path):
     content = lines({"tokens": ["Ada", "ran"], "ner_tags": [1, 0]})
     fails(tmp_path, "a.jsonl", content, "line 1", "number 1", "--names O,B-PER,I-PER")
-    (doc,), _ = read(tmp_path, "a.jsonl", content, settings=Settings(names=["O", "B-PER"]))
+    (doc,), _ = read(tmp_path, "a.jsonl", content, settings=ConvertSettings(names=["O", "B-PER"]))
     assert named(doc.ents) == [("Ada", "PER")]
     done = CliRunner().invoke(
         hocrf_cli,
@@ -458,9 +458,9 @@ def test_inline_xml_is_read_where_words_stand_beside_elements(tmp_path):
 def test_the_element_that_is_a_text_can_be_named(tmp_path):
     content = "<c>\n<boat>\n<name>Anna</name>\n<length>12</length>\n</boat>\n</c>"
     fails(tmp_path, "a.xml", content, "--record")
-    (doc,), _ = read(tmp_path, "a.xml", content, settings=Settings(record="boat"))
+    (doc,), _ = read(tmp_path, "a.xml", content, settings=ConvertSettings(record="boat"))
     assert doc.text == "Anna 12" and named(doc.ents) == [("Anna", "name"), ("12", "length")]
-    fails(tmp_path, "a.xml", content, "ship", settings=Settings(record="ship"))
+    fails(tmp_path, "a.xml", content, "ship", settings=ConvertSettings(record="ship"))
     done = CliRunner().invoke(
         hocrf_cli,
         ["convert", str(tmp_path / "a.xml"), str(tmp_path / "o.spacy"), "--record", "boat"],

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli import tune as module
-from spacy_hocrf.cli.tune import Trial, choose, tune
+from spacy_hocrf.cli.tune import TunedCandidate, choose, tune
 from spacy_hocrf.learning import choosing
 
 TRAINING = """
@@ -159,14 +159,14 @@ def test_the_seed_divides_the_documents(corpus):
 
 def test_mean_and_standard_error():
     scores = (0.5, 0.75, 0.7)
-    trial = Trial(1, 1.0, scores, 10)
+    trial = TunedCandidate(1, 1.0, scores, 10)
     assert trial.mean == approx(mean(scores))
     assert trial.error == approx(stdev(scores) / 3**0.5)
 
 
 def test_the_best_is_chosen_and_the_simplest_of_equals():
     trials = [
-        Trial(1, sigma, (score - 0.02, score + 0.02), 1)
+        TunedCandidate(1, sigma, (score - 0.02, score + 0.02), 1)
         for sigma, score in ((0.1, 0.8), (1, 0.885), (3, 0.9), (10, 0.9))
     ]
     assert trials[2].error == approx(0.02)

@@ -14,7 +14,7 @@ from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget
 from spacy_hocrf.features.distinct_words import OF_WORDS, DistinctWords
 from spacy_hocrf.features.spelling import HYPHENS
 from spacy_hocrf.features.tokens import ATTRIBUTES, TokenBatch
-from spacy_hocrf.features.words import OF_TEXTS, NeedsDocs, TextBatch, Words
+from spacy_hocrf.features.words import OF_TEXTS, NeedsDocs, TextBatch, WordTokenizer
 
 LANGUAGES = {lang: spacy.blank(lang) for lang in ("en", "de", "fr", "xx")}
 PIECES = (
@@ -27,7 +27,7 @@ TEXTS = st.lists(
 )
 
 
-WORDS = {lang: Words(nlp, letters=5_000) for lang, nlp in LANGUAGES.items()}
+WORDS = {lang: WordTokenizer(nlp, letters=5_000) for lang, nlp in LANGUAGES.items()}
 """They keep words from one example to the next."""
 
 
@@ -53,7 +53,7 @@ def test_tokens_are_those_of_the_tokenizer_in_every_attribute(lang, texts):
 def test_a_part_of_the_texts_is_a_batch():
     nlp = LANGUAGES["en"]
     texts = ["a b", "It's c.", "d", "e, f"]
-    plain = Words(nlp).read(texts)
+    plain = WordTokenizer(nlp).read(texts)
     want = TokenBatch([nlp.make_doc(text) for text in texts[1:3]])
     for name in sorted(OF_WORDS):
         batch = TextBatch(plain, 1, 3)  # which has been asked for nothing else
@@ -81,7 +81,7 @@ def test_every_attribute_is_answered_without_a_doc():
     ],
 )
 def test_what_only_docs_have_is_refused(ask):
-    batch = TextBatch(Words(LANGUAGES["en"]).read(["a b"]), 0, 1)
+    batch = TextBatch(WordTokenizer(LANGUAGES["en"]).read(["a b"]), 0, 1)
     with pytest.raises(NeedsDocs):
         ask(batch)
 
@@ -91,7 +91,7 @@ def test_words_stay_tokenised_until_they_have_too_many_letters(monkeypatch):
     monkeypatch.setattr(
         DistinctWords, "_add", lambda self, new: (tokenised.extend(new), add(self, new))
     )
-    words = Words(LANGUAGES["en"], letters=5)
+    words = WordTokenizer(LANGUAGES["en"], letters=5)
     first = words.read(["a b", "b c"])
     assert tokenised == ["a", "b", "c"]
     assert words.read(["c a", "It's"]).words is first.words
@@ -105,7 +105,7 @@ def test_words_stay_tokenised_until_they_have_too_many_letters(monkeypatch):
 
 
 def test_a_word_that_is_longer_than_what_is_kept_is_read():
-    words = Words(LANGUAGES["en"], letters=5)
+    words = WordTokenizer(LANGUAGES["en"], letters=5)
     for text in ("x" * 300, "y" * 300, "x" * 300):
         assert words.read([text]).end.tolist() == [300]
 
@@ -117,7 +117,7 @@ def test_lexemes_that_were_told_something_else_keep_it():
     nlp.vocab["Ada"].is_stop = True
     nlp.vocab["one"].set_attrs(LIKE_NUM=False, SHAPE="odd")
     text = "Ada has one."
-    batch = TextBatch(Words(nlp, ["NORM", "FLAGS"]).read([text]), 0, 1)
+    batch = TextBatch(WordTokenizer(nlp, ["NORM", "FLAGS"]).read([text]), 0, 1)
     want = TokenBatch([nlp.make_doc(text)])
     for name in OF_TEXTS:
         batch.prefetch([name])
@@ -133,18 +133,18 @@ def test_lexemes_that_were_told_something_else_keep_it():
 def test_other_white_space_special_cases_across_words_and_long_texts_are_not_plain(text):
     nlp = spacy.blank("en")
     nlp.max_length = 10
-    assert Words(nlp).read(["a b", text, "c"]).numbers == [0, 2]
+    assert WordTokenizer(nlp).read(["a b", text, "c"]).numbers == [0, 2]
 
 
 def test_who_tokenises_otherwise_is_not_asked():
-    assert all(map(Words.can_read, LANGUAGES.values()))
+    assert all(map(WordTokenizer.can_read, LANGUAGES.values()))
     nlp = spacy.blank("en")
     nlp.tokenizer.add_special_case("New York", [{ORTH: "New York"}])
-    assert not Words.can_read(nlp)
+    assert not WordTokenizer.can_read(nlp)
     nlp = spacy.blank("en")
     make = nlp.tokenizer
     nlp.tokenizer = lambda text: make(text.lower())
-    assert not Words.can_read(nlp)
+    assert not WordTokenizer.can_read(nlp)
 
 
 @pytest.mark.slow

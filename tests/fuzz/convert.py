@@ -23,7 +23,7 @@ from spacy.tokens import DocBin
 
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS
-from spacy_hocrf.cli.convert.records import Report, Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report
 
 CODED = re.compile(r"^\[(H\d{3})\]")
 SLOWEST = 5.0  # seconds of CPU for one file
@@ -223,7 +223,7 @@ class Fuzzer:
             "format_": formats[int(rng.integers(len(formats)))],
             "into": ("ents", "ents", "tags", "sc")[int(rng.integers(4))],
             "align": ("strict", "contract", "expand")[int(rng.integers(3))],
-            "settings": Settings(
+            "settings": ConvertSettings(
                 names=("O", "B-X") if rng.integers(2) else (),
                 scheme=("auto", "auto", "bio", "io")[int(rng.integers(4))],
                 record=("", "", "", "s", "b", "a")[int(rng.integers(6))],

@@ -6,7 +6,7 @@ import pytest
 from fuzz.convert import FILES, Fuzzer
 
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 pytestmark = pytest.mark.slow
 
@@ -25,8 +25,8 @@ def test_damaged_files_end_in_a_coded_error_or_in_docs(fuzzer):
 def test_sound_files_of_every_format_are_read(fuzzer):
     formats = set()
     for name, text in FILES.items():
-        how = {"settings": Settings(names=("O", "B-X"))}
+        how = {"settings": ConvertSettings(names=("O", "B-X"))}
         fuzzer.mutate = lambda _, name=name, text=text, how=how: (name, text.encode("utf8"), how)
         assert fuzzer.outcome(0) == "read", name
-        formats.add(format_of(fuzzer.folder / name, Settings()))
+        formats.add(format_of(fuzzer.folder / name, ConvertSettings()))
     assert formats == FORMATS.keys()

@@ -30,6 +30,7 @@ from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
 from spacy_hocrf.graph.learning import decode
+from spacy_hocrf.joint.extensions import set_group
 from spacy_hocrf.links.annotation import gold_states
 from spacy_hocrf.links.component import LinkPipe
 from spacy_hocrf.links.corpus import LinksCorpus
@@ -389,7 +390,7 @@ def test_trains_by_a_config_file_and_is_loaded(tmp_path):
 def test_the_reader_hands_over_spans_and_attributes(tmp_path):
     path = tmp_path / "corpus.spacy"
     doc = document(*conversation(1))
-    doc._.hocrf_group = "one"
+    set_group(doc, "one")
     DocBin(store_user_data=True, docs=[doc]).to_disk(path)
     read = LinksCorpus(path, ["sc", "none"], ["author", "hocrf_group"], gold_preproc=True)
     (found,) = read(NLP)

@@ -9,10 +9,10 @@ from spacy_hocrf.links.items import DocItems, EntItems, SentenceItems, SpanItems
 from spacy_hocrf.links.values import (
     Addressed,
     Attribute,
-    Difference,
     Distance,
     Equals,
     Latest,
+    LinkDifference,
     Names,
     Number,
     Same,
@@ -45,11 +45,11 @@ PAIRS = {
     "listed": (Shared("_.named", [1]), lambda s, a, b: bool({*s[a][3]} & {*s[b][3]}) * (a != b)),
     "names": (Names("_.named", "_.author"), lambda s, a, b: s[b][1] in s[a][3]),
     "minutes": (
-        Difference("_.minute", [0, 10]),
+        LinkDifference("_.minute", [0, 10]),
         lambda s, a, b: (s[a][2] - s[b][2] >= 0) + (s[a][2] - s[b][2] >= 10),
     ),
     "modulo": (
-        Difference("_.minute", [10, 50], modulus=100),
+        LinkDifference("_.minute", [10, 50], modulus=100),
         lambda s, a, b: ((s[a][2] - s[b][2]) % 100 >= 10) + ((s[a][2] - s[b][2]) % 100 >= 50),
     ),
     "latest": (Latest("_.author"), latest),
@@ -166,8 +166,8 @@ def test_attributes_of_a_doc_are_those_of_its_items_where_spans_have_none():
         (lambda: Distance([]), "H298", "bins of LinkDistance"),
         (lambda: Number("LOWER[0]", [1]), "H298", "LOWER[0]"),
         (lambda: Number("LENGTH", [1, 1]), "H298", "ascending"),
-        (lambda: Difference("_.minute", [1], modulus=0), "H298", "modulus"),
-        (lambda: Difference("LABEL", [1]), "H298", "LABEL"),
+        (lambda: LinkDifference("_.minute", [1], modulus=0), "H298", "modulus"),
+        (lambda: LinkDifference("LABEL", [1]), "H298", "LABEL"),
     ],
 )
 def test_bad_settings_are_named(make, code, told):

@@ -30,20 +30,20 @@ from spacy_hocrf.cli.annotate.found import (
     text_row,
 )
 from spacy_hocrf.cli.annotate.parts import Job, Parts
-from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, Record, Rejected
+from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, InputText, Rejected
 from spacy_hocrf.cli.convert.entries import about_text, named_id
 from spacy_hocrf.cli.pipelines import component_of
-from spacy_hocrf.features.words import PlainTexts, TextBatch, Words
+from spacy_hocrf.features.words import PlainTexts, TextBatch, WordTokenizer
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["Annotator", "Done", "Part", "PlainReader"]
+__all__ = ["AnnotatedChunk", "Annotator", "Done", "PlainReader"]
 
 SHOWN = 200
 """So many characters of what is rejected are written."""
 
 
-class Part(NamedTuple):
+class AnnotatedChunk(NamedTuple):
     """Annotation of a chunk, ready to be written."""
 
     number: int
@@ -79,7 +79,7 @@ class Annotator:
         """Write a chunk's part."""
         return self.write(self.part(chunk))
 
-    def part(self, chunk: Chunk) -> Part:
+    def part(self, chunk: Chunk) -> AnnotatedChunk:
         """The part of a chunk. Nothing of its texts is kept: new words are forgotten."""
         with self.nlp.memory_zone():
             records, rejected = self._records(chunk)
@@ -87,15 +87,15 @@ class Annotator:
             schema = SOURCES[self.source].schema(chunk)
             content = FORMATS[self.parts.suffix].part(texts, schema)
         shown = [each._replace(found=each.found[:SHOWN]) for each in sorted(rejected)]
-        return Part(chunk.number, chunk.size, content, shown)
+        return AnnotatedChunk(chunk.number, chunk.size, content, shown)
 
-    def write(self, part: Part) -> Done:
+    def write(self, part: AnnotatedChunk) -> Done:
         """Write a part."""
         self.parts.write(part.number, part.content, part.rejected)
         return Done(part.number, part.size)
 
-    def _records(self, chunk: Chunk) -> tuple[list[Record], list[Rejected]]:
-        records, rejected = list[Record](), list[Rejected]()
+    def _records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
+        records, rejected = list[InputText](), list[Rejected]()
         fields = [name for name, _ in self.job.fields]
         for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
             if isinstance(found, Rejected):
@@ -107,7 +107,7 @@ class Annotator:
                 rejected.append(Rejected(found.number, reason, str(found.row)))
         return records, rejected
 
-    def _annotated(self, records: Sequence[Record], rejected: list[Rejected]) -> list[Annotated]:
+    def _annotated(self, records: Sequence[InputText], rejected: list[Rejected]) -> list[Annotated]:
         """Texts without Docs where that can be; the others all together; where that fails, one by one,
         without those that cannot be read.
         """
@@ -119,7 +119,7 @@ class Annotator:
         done.update(self._with_docs(others, rejected))
         return [done[number] for number in sorted(done)]
 
-    def _without_docs(self, records: Sequence[Record]) -> dict[int, Rows]:
+    def _without_docs(self, records: Sequence[InputText]) -> dict[int, Rows]:
         """The spans of some texts, by their places."""
         texts = [record.text for record in records if isinstance(record.text, str)]
         if self._plain is None or len(texts) < len(records):
@@ -134,7 +134,7 @@ class Annotator:
         return dict(zip(numbers, spans.rows()))
 
     def _with_docs(
-        self, records: Sequence[Record], rejected: list[Rejected]
+        self, records: Sequence[InputText], rejected: list[Rejected]
     ) -> list[tuple[int, Annotated]]:
         """Each with its number."""
         try:
@@ -148,7 +148,9 @@ class Annotator:
                 return []
         return [each for record in records for each in self._with_docs([record], rejected)]
 
-    def _rows(self, records: Sequence[Record], docs: Sequence[Doc]) -> list[tuple[int, Annotated]]:
+    def _rows(
+        self, records: Sequence[InputText], docs: Sequence[Doc]
+    ) -> list[tuple[int, Annotated]]:
         pipe, job = self._pipe, self.job
         if self.parts.suffix == ".spacy":
             for record, doc in zip(records, docs, strict=True):
@@ -176,7 +178,7 @@ class PlainReader:
     """Reads texts with the only component of a pipeline, see `can_read`."""
 
     def __init__(self, nlp: Language, pipe: SegmentationPipe) -> None:
-        self._pipe, self._words = pipe, Words(nlp, _reads(pipe))
+        self._pipe, self._words = pipe, WordTokenizer(nlp, _reads(pipe))
 
     @staticmethod
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
@@ -185,7 +187,7 @@ class PlainReader:
         by_itself = type(pipe).predict is SegmentationPipe.predict
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
         known = TextBatch.can_read(_reads(pipe))
-        return alone and by_itself and spans and known and Words.can_read(nlp)
+        return alone and by_itself and spans and known and WordTokenizer.can_read(nlp)
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[int], FoundSpans] | None:
         """Numbers of those texts that are plain, and their spans; None if there are none.

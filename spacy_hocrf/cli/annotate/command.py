@@ -24,7 +24,7 @@ from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import FORMATS
 from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import Actors, Here, Processes, Workers
+from spacy_hocrf.cli.annotate.workers import Actors, ChunkWorkers, Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.warnings import Warnings
@@ -93,7 +93,7 @@ def annotate_cli(
         _annotate(annotator, annotating, files, output)
 
 
-def _annotate(annotator: Annotator, workers: Workers, files: list[Path], output: Path) -> None:
+def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], output: Path) -> None:
     """Annotate what is left, and gather it.
 
     RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
@@ -140,7 +140,7 @@ def _check_fields(job: Job) -> None:
         fields[name] = what
 
 
-def _workers_of(name: str) -> Workers:
+def _workers_of(name: str) -> ChunkWorkers:
     """Workers that a setting such as "2", "processes:2", "ray" or "ray:2" names.
 
     RAISES (ValueError): H074 for another name, H352 for Ray where it is not installed.

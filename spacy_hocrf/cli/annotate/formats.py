@@ -17,8 +17,8 @@ __all__ = [
     "READINGS",
     "Annotated",
     "Docs",
-    "Format",
     "JSONLines",
+    "OutputFormat",
     "Parquet",
 ]
 
@@ -36,7 +36,7 @@ class Annotated(NamedTuple):
     doc: Doc | None  # None where nobody will ask for it
 
 
-class Format(Protocol):
+class OutputFormat(Protocol):
     """A format of files with annotated texts."""
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
@@ -119,7 +119,11 @@ class Docs:
         joined.to_disk(output)
 
 
-FORMATS: Mapping[str, Format] = {".jsonl": JSONLines(), ".parquet": Parquet(), ".spacy": Docs()}
+FORMATS: Mapping[str, OutputFormat] = {
+    ".jsonl": JSONLines(),
+    ".parquet": Parquet(),
+    ".spacy": Docs(),
+}
 """By suffix."""
 
 

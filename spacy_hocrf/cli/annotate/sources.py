@@ -18,11 +18,11 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = [
     "SOURCES",
     "Chunk",
-    "Docs",
-    "JSONLines",
+    "DocSource",
+    "InputText",
+    "JSONLinesSource",
     "Lines",
-    "Parquet",
-    "Record",
+    "ParquetSource",
     "Rejected",
     "Source",
     "chunks_of",
@@ -33,7 +33,7 @@ __all__ = [
 BOM = b"\xef\xbb\xbf"
 
 
-class Record(NamedTuple):
+class InputText(NamedTuple):
     """A text to annotate."""
 
     number: int  # from 1 on, over all files
@@ -69,7 +69,7 @@ class Source(Protocol):
         """So many texts at a time, each time with their number, as something that can be pickled."""
         ...
 
-    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """The texts of a chunk.
 
         text (str): name of the field, or column, with the text.
@@ -96,7 +96,7 @@ class Lines:
             while lines := list(islice(file, size)):
                 yield len(lines), lines
 
-    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """The lines without their ends; those that are not UTF-8 are rejected."""
         for number, line in enumerate(chunk.content, start=chunk.first):
             try:
@@ -104,29 +104,29 @@ class Lines:
             except ValueError as error:
                 yield Rejected(number, str(error), line.decode("utf8", "replace"))
 
-    def record(self, number: int, line: str, text: str) -> Record:
+    def record(self, number: int, line: str, text: str) -> InputText:
         """Record in a line. RAISES (ValueError): if there is nothing in it that could be
         annotated.
         """
-        return Record(number, line, {text: line})
+        return InputText(number, line, {text: line})
 
     def schema(self, chunk: Chunk) -> Any:
         """None: lines have no types."""
 
 
-class JSONLines(Lines):
+class JSONLinesSource(Lines):
     """Every line is a JSON object, of which one field is a text."""
 
-    def record(self, number: int, line: str, text: str) -> Record:
+    def record(self, number: int, line: str, text: str) -> InputText:
         """Record in a line of JSON."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
             found = "an empty line" if row is None else f"a {type(row).__name__}"
             raise ValueError(f"found {found}, expected a JSON object")
-        return Record(number, _text_of(row, text), row)
+        return InputText(number, _text_of(row, text), row)
 
 
-class Parquet:
+class ParquetSource:
     """Tables of Parquet, of which one column has texts (`pip install pyarrow`)."""
 
     def count(self, path: Path) -> int:
@@ -139,11 +139,11 @@ class Parquet:
         for batch in parquet_files().ParquetFile(path).iter_batches(batch_size=size):
             yield batch.num_rows, batch
 
-    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """The rows; those without a text are rejected."""
         for number, row in enumerate(chunk.content.to_pylist(), start=chunk.first):
             try:
-                yield Record(number, _text_of(row, text), row)
+                yield InputText(number, _text_of(row, text), row)
             except ValueError as error:
                 yield Rejected(number, str(error), str(row))
 
@@ -152,7 +152,7 @@ class Parquet:
         return chunk.content.schema
 
 
-class Docs:
+class DocSource:
     """A file of spaCy's, whose tokens stay as they are."""
 
     def count(self, path: Path) -> int:
@@ -165,11 +165,11 @@ class Docs:
         while some := list(islice(docs, size)):
             yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
 
-    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[Record | Rejected]:
+    def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """Records of the Docs in a chunk."""
         docs = DocBin(store_user_data=True).from_bytes(chunk.content).get_docs(vocab)
         for number, doc in enumerate(docs, start=chunk.first):
-            yield Record(number, doc, {})
+            yield InputText(number, doc, {})
 
     def schema(self, chunk: Chunk) -> Any:
         """None: what there is beside a Doc is in it."""
@@ -177,9 +177,9 @@ class Docs:
 
 SOURCES: Mapping[str, Source] = {
     ".txt": Lines(),
-    ".jsonl": JSONLines(),
-    ".parquet": Parquet(),
-    ".spacy": Docs(),
+    ".jsonl": JSONLinesSource(),
+    ".parquet": ParquetSource(),
+    ".spacy": DocSource(),
 }
 """By suffix."""
 

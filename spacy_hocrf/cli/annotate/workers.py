@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from spacy_hocrf.cli.annotate.annotator import Annotator, Done, Part
+from spacy_hocrf.cli.annotate.annotator import AnnotatedChunk, Annotator, Done
 from spacy_hocrf.cli.annotate.parts import Job, Parts
 from spacy_hocrf.cli.annotate.sources import Chunk
 from spacy_hocrf.cli.errors import CommandErrors
@@ -23,10 +23,10 @@ from spacy_hocrf.workers.pool import DEATHS, Pool
 from spacy_hocrf.workers.processes import ProcessPool
 from spacy_hocrf.workers.ray import RayPool, check_ray, connected
 
-__all__ = ["Actors", "Here", "Processes", "Workers"]
+__all__ = ["Actors", "ChunkWorkers", "Here", "Processes"]
 
 
-class Workers(Protocol):
+class ChunkWorkers(Protocol):
     """Processes that annotate chunks."""
 
     def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
@@ -124,7 +124,7 @@ def _payload(annotator: Annotator) -> _Payload:
     )
 
 
-def _unpacked(payload: _Payload) -> Callable[[Chunk], Part]:
+def _unpacked(payload: _Payload) -> Callable[[Chunk], AnnotatedChunk]:
     """Function that makes the parts of chunks as the original annotator does."""
     job = payload.job
     if payload.package:

@@ -25,8 +25,8 @@ from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import curve_numbers, page
 from spacy_hocrf.cli.auto.reading import doubted_texts, joined
 from spacy_hocrf.cli.auto.report import AutoResults, report
-from spacy_hocrf.cli.auto.search import Clock, Found, Search
-from spacy_hocrf.cli.auto.texts import AutoSetup, Texts, read_texts
+from spacy_hocrf.cli.auto.search import Clock, Search, SearchResults
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, read_texts
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
@@ -154,7 +154,7 @@ def choose(setup: AutoSetup, *, minutes: float, seed: int) -> AutoResults:
     )
 
 
-def _curve(found: Found, texts: Texts, seed: int) -> Curve:
+def _curve(found: SearchResults, texts: AnnotatedTexts, seed: int) -> Curve:
     """That of the chosen settings, on the folds of the last rung."""
     chosen, learnt, counts = found.chosen, [], []
     for fraction in FRACTIONS:

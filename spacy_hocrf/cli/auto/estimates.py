@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "Counts",
     "Curve",
     "Interval",
     "Lead",
     "Score",
+    "SpanCounts",
     "lead",
     "learning_curve",
     "paired_error",
@@ -42,16 +42,16 @@ Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Counts:
+class SpanCounts:
     """Numbers of spans in D texts, by label."""
 
     right: Numbers  # [D, L]
     found: Numbers  # [D, L]
     gold: Numbers  # [D, L] annotated
 
-    def only(self, held: NDArray[np.bool_]) -> "Counts":
+    def only(self, held: NDArray[np.bool_]) -> "SpanCounts":
         """Counts of some texts, bool [D]."""
-        return Counts(self.right[held], self.found[held], self.gold[held])
+        return SpanCounts(self.right[held], self.found[held], self.gold[held])
 
     @property
     def f(self) -> float:
@@ -122,23 +122,23 @@ class Curve:
         return self.at(self.now) - self.at(self.texts[-1])
 
 
-def paired_error(one: Counts, other: Counts) -> float:
+def paired_error(one: SpanCounts, other: SpanCounts) -> float:
     """Standard error of the difference in F1 of two systems on the same texts, all labels together."""
     return float(np.sqrt(np.square(_influence(one) - _influence(other)).sum()))
 
 
 # prior N(0, TYPICAL²), measured with an error e: the expectation is measured · TYPICAL² / (TYPICAL² + e²)
-def lead(chosen: Counts, default: Counts) -> Lead:
+def lead(chosen: SpanCounts, default: SpanCounts) -> Lead:
     """Lead of chosen settings over the default on the same texts."""
     measured, error = chosen.f - default.f, paired_error(chosen, default)
     share = TYPICAL**2 / (TYPICAL**2 + error**2)
     return Lead(measured, share * measured, float(np.sqrt(share)) * error)
 
 
-def scores(counts: Counts, gain: float, ahead: Lead, seed: int) -> list[Score]:
+def scores(counts: SpanCounts, gain: float, ahead: Lead, seed: int) -> list[Score]:
     """F1 of all labels together, then of each.
 
-    counts (Counts): of the texts that were held back.
+    counts (SpanCounts): of the texts that were held back.
     gain (float): in F1 of all labels together, of a model of all texts over those that these were
         held back from; that of a label grows by the same share.
     ahead (Lead): of the settings over the default.
@@ -163,11 +163,13 @@ def scores(counts: Counts, gain: float, ahead: Lead, seed: int) -> list[Score]:
     return results
 
 
-def learning_curve(texts: Sequence[int], counts: Sequence[Counts], now: int, seed: int) -> Curve:
+def learning_curve(
+    texts: Sequence[int], counts: Sequence[SpanCounts], now: int, seed: int
+) -> Curve:
     """Fit and extrapolate.
 
     texts (Sequence[int]): numbers of texts that models have learnt from, ascending.
-    counts (Sequence[Counts]): what these models have found in the same texts, held back from all.
+    counts (Sequence[SpanCounts]): what these models have found in the same texts, held back from all.
     now (int): texts there are.
     seed (int): of the bootstrap.
     """
@@ -231,7 +233,7 @@ def _drawn(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[
     return f
 
 
-def _influence(counts: Counts) -> Vector:
+def _influence(counts: SpanCounts) -> Vector:
     """By how much each text moves F1, float64 [D]."""
     right, both = counts.right.sum(axis=1), (counts.found + counts.gold).sum(axis=1)
     moved: Vector = (2 * right - counts.f * both) / max(1, int(both.sum()))

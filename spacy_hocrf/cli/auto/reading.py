@@ -17,8 +17,8 @@ from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.cli.auto.candidates import Candidate
-from spacy_hocrf.cli.auto.estimates import Counts, Numbers
-from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
+from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.probable import best_subset
@@ -32,14 +32,14 @@ from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.training.base import FullBatchTrainer
 from spacy_hocrf.types import Segments
 
-__all__ = ["Reading", "Spans", "Subject", "doubted_texts", "joined"]
+__all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined"]
 
 MOST_DOUBTED = 25
 """Texts."""
 
 
 @dataclass(frozen=True)
-class Spans:
+class SpanTable:
     """Spans of texts, by text, start and end; n of them."""
 
     text: Numbers  # [n]
@@ -49,18 +49,18 @@ class Spans:
     chance: NDArray[np.float64]  # [n] probability
     right: NDArray[np.bool_]  # [n] annotated?
 
-    def those(self, chosen: NDArray[Any]) -> "Spans":
+    def those(self, chosen: NDArray[Any]) -> "SpanTable":
         """Some of them, bool [n] or int [m]."""
-        return Spans(*(column[chosen] for column in vars(self).values()))
+        return SpanTable(*(column[chosen] for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
-class Reading:
+class HeldOutPredictions:
     """Predictions of models for texts that they have not seen."""
 
     held: NDArray[np.bool_]  # [D] texts that were read
-    probable: Spans  # all spans of some probability
-    best: Spans  # the most probable segmentations
+    probable: SpanTable  # all spans of some probability
+    best: SpanTable  # the most probable segmentations
     # of each text that was read, by its number: P(the token is in no span) [T]
     outside: Mapping[int, NDArray[np.float64]]
     gold: Numbers  # [D, L] annotated spans, of all texts
@@ -80,7 +80,7 @@ class Reading:
         """That of `ExpectedF`, as it is learnt from these texts."""
         return best_cost(self.evidence, 1.0)
 
-    def shown(self, cost: float | None) -> Spans:
+    def shown(self, cost: float | None) -> SpanTable:
         """Spans that `ExpectedF` shows at this cost; for None, those of `Viterbi`."""
         if cost is None:
             return self.best
@@ -88,14 +88,14 @@ class Reading:
         chosen = best_subset(evidence.spans, evidence.probability - cost)
         return self.probable.those(chosen)
 
-    def counts(self, cost: float | None) -> Counts:
+    def counts(self, cost: float | None) -> SpanCounts:
         """Counts of the texts that were read; those of others are 0."""
         spans = self.shown(cost)
         gold = np.where(self.held[:, None], self.gold, 0)
         found, right = np.zeros_like(gold), np.zeros_like(gold)
         np.add.at(found, (spans.text, spans.label), 1)
         np.add.at(right, (spans.text, spans.label), spans.right)
-        return Counts(right, found, gold)
+        return SpanCounts(right, found, gold)
 
 
 class Subject:
@@ -103,13 +103,15 @@ class Subject:
 
     candidate (Candidate): its settings.
     setup (AutoSetup): what the user decides.
-    texts (Texts): the corpus.
+    texts (AnnotatedTexts): the corpus.
     nlp (Language): makes components.
 
     sigma (float): that of its settings, or what has been chosen for "auto".
     """
 
-    def __init__(self, candidate: Candidate, setup: AutoSetup, texts: Texts, nlp: Language) -> None:
+    def __init__(
+        self, candidate: Candidate, setup: AutoSetup, texts: AnnotatedTexts, nlp: Language
+    ) -> None:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(candidate.settings))
         known = pipe.target, pipe.trainer
         learner = Learner(model_of(pipe.structure.settings), *known, constraints=Constraints())
@@ -159,7 +161,7 @@ class Subject:
         trainer: FullBatchTrainer = replace(self._trainer, sigma=sigma)
         return trainer
 
-    def read(self, fold: Fold, held: Numbers) -> Reading:
+    def read(self, fold: Fold, held: Numbers) -> HeldOutPredictions:
         """Reading of the texts held back, by the fold's model as it is trained now.
 
         held (int64 [n]): their numbers.
@@ -188,23 +190,25 @@ class Subject:
         shown = _with_chances(_joined(*best), everything)
         which = np.zeros(len(self._texts), dtype=bool)
         which[held] = True
-        return Reading(which, everything, shown, outside, self._gold, self._texts.lengths)
+        return HeldOutPredictions(
+            which, everything, shown, outside, self._gold, self._texts.lengths
+        )
 
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
-    ) -> Spans:
+    ) -> SpanTable:
         """Spans of a batch, with the numbers of its texts."""
         text = np.repeat(numbers, np.diff(spans.offsets))
         place = {name: i for i, name in enumerate(self._texts.labels)}
         label = np.array([place[name] for name in names], dtype=np.int32)[spans.label]
         columns = (text.tolist(), spans.start.tolist(), spans.end.tolist(), spans.label.tolist())
         right = [(names[y], u, v) in self._texts.gold[i] for i, u, v, y in zip(*columns)]
-        return Spans(text, spans.start, spans.end, label, chance, np.array(right, dtype=bool))
+        return SpanTable(text, spans.start, spans.end, label, chance, np.array(right, dtype=bool))
 
 
-def joined(parts: Sequence[Reading]) -> Reading:
+def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
     """Readings put together; no text is in two of them."""
-    return Reading(
+    return HeldOutPredictions(
         np.logical_or.reduce([part.held for part in parts]),
         _joined(*(part.probable for part in parts)),
         _joined(*(part.best for part in parts)),
@@ -214,7 +218,9 @@ def joined(parts: Sequence[Reading]) -> Reading:
     )
 
 
-def doubted_texts(texts: Texts, reading: Reading, cost: float | None) -> list[ReadText]:
+def doubted_texts(
+    texts: AnnotatedTexts, reading: HeldOutPredictions, cost: float | None
+) -> list[ReadText]:
     """The texts with the largest doubts, those first, as `hocrf doubt` has them.
 
     cost (Optional[float]): of `ExpectedF`; None for `Viterbi`.
@@ -236,7 +242,7 @@ def doubted_texts(texts: Texts, reading: Reading, cost: float | None) -> list[Re
     return sorted(worth, key=lambda text: (-text.worst(), text.number))[:MOST_DOUBTED]
 
 
-def _by_text(spans: Spans, texts: Texts) -> dict[int, list[ScoredSpan]]:
+def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSpan]]:
     found = defaultdict[int, list[ScoredSpan]](list)
     columns = (spans.text, spans.start, spans.end, spans.label, spans.chance)
     for text, start, end, label, chance in zip(*(column.tolist() for column in columns)):
@@ -244,20 +250,20 @@ def _by_text(spans: Spans, texts: Texts) -> dict[int, list[ScoredSpan]]:
     return found
 
 
-def _joined(*parts: Spans) -> Spans:
+def _joined(*parts: SpanTable) -> SpanTable:
     """Spans put together text by text; no text is in two parts."""
     columns = zip(*(vars(part).values() for part in parts))
-    everything = Spans(*(np.concatenate(column) for column in columns))
+    everything = SpanTable(*(np.concatenate(column) for column in columns))
     return everything.those(np.argsort(everything.text, kind="stable"))
 
 
-def _with_chances(spans: Spans, probable: Spans) -> Spans:
+def _with_chances(spans: SpanTable, probable: SpanTable) -> SpanTable:
     """The spans with their probabilities, 0 for one that is not among the probable ones."""
     known = dict(zip(_keys(probable), probable.chance.tolist()))
     chance = [known.get(key, 0.0) for key in _keys(spans)]
     return replace(spans, chance=np.array(chance, dtype=np.float64))
 
 
-def _keys(spans: Spans) -> Iterator[tuple[int, ...]]:
+def _keys(spans: SpanTable) -> Iterator[tuple[int, ...]]:
     columns = (spans.text, spans.start, spans.end, spans.label)
     return zip(*(column.tolist() for column in columns))

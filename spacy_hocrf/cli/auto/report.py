@@ -10,8 +10,8 @@ from wasabi.tables import table
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
-from spacy_hocrf.cli.auto.search import GAIN, Found
-from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
+from spacy_hocrf.cli.auto.search import GAIN, SearchResults
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText
 
 __all__ = [
@@ -42,8 +42,8 @@ class AutoResults:
     """Results of a run of `hocrf auto`."""
 
     setup: AutoSetup
-    texts: Texts
-    found: Found
+    texts: AnnotatedTexts
+    found: SearchResults
     config: Config
     curve: Curve
     lead: Lead  # of the chosen settings

@@ -18,14 +18,23 @@ from spacy.language import Language
 from tqdm import tqdm
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
-from spacy_hocrf.cli.auto.estimates import Counts, Numbers, paired_error
-from spacy_hocrf.cli.auto.reading import Reading, Subject, joined
-from spacy_hocrf.cli.auto.texts import AutoSetup, Texts
+from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts, paired_error
+from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.learning.choosing import TOLERANCE
 from spacy_hocrf.learning.heldout import FOLDS, MOST, Fold
 from spacy_hocrf.training.base import AUTO, FullBatchTrainer
 
-__all__ = ["GAIN", "Clock", "Division", "Found", "Rung", "Search", "Trial", "rungs_for"]
+__all__ = [
+    "GAIN",
+    "CandidateTrial",
+    "Clock",
+    "Division",
+    "Rung",
+    "Search",
+    "SearchResults",
+    "rungs_for",
+]
 
 STEPS = ((400, 120, 0.5), (1_000, 400, 0.8), (MOST, 1_000, 1.0))
 """Of each rung: texts, at most; held back, at least; share of the time that may be spent at its end."""
@@ -70,13 +79,13 @@ class Rung:
 
 
 @dataclass(frozen=True)
-class Trial:
+class CandidateTrial:
     """A candidate on a rung."""
 
     candidate: Candidate
     sigma: float
     loss: float  # of the texts held back, the lowest of all sigmas
-    reading: Reading | None = None  # of these texts
+    reading: HeldOutPredictions | None = None  # of these texts
     cost: float | None = None  # of ExpectedF; None for Viterbi
 
     def __str__(self) -> str:
@@ -88,13 +97,13 @@ class Trial:
         return f"{name}, sigma {self.sigma:g}, decoder {how}"
 
     @property
-    def known(self) -> Reading:
+    def known(self) -> HeldOutPredictions:
         """The reading, where there is one."""
         assert self.reading is not None
         return self.reading
 
     @property
-    def counts(self) -> Counts:
+    def counts(self) -> SpanCounts:
         """Counts of the texts that were held back, where there is a reading."""
         return self.known.counts(self.cost).only(self.known.held)
 
@@ -145,13 +154,13 @@ class Division:
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchResults:
     """Results of a search."""
 
-    rungs: tuple[tuple[Rung, tuple[Trial, ...]], ...]  # lowest loss first
+    rungs: tuple[tuple[Rung, tuple[CandidateTrial, ...]], ...]  # lowest loss first
     unfinished: tuple[tuple[str, ...], ...]  # of each rung: candidates for which there was no time
-    default: Trial
-    chosen: Trial
+    default: CandidateTrial
+    chosen: CandidateTrial
     subject: Subject  # of the chosen candidate
     division: Division  # of the last rung
 
@@ -170,12 +179,19 @@ def rungs_for(texts: int) -> list[Rung]:
 class Search:
     """Chooses settings.
 
-    setup (AutoSetup): what the user decides. texts (Texts): the corpus. nlp (Language): makes components.
+    setup (AutoSetup): what the user decides. texts (AnnotatedTexts): the corpus.
+    nlp (Language): makes components.
     clock (Clock): when to end. seed (int): of the division into folds. bar (tqdm): shows trials.
     """
 
     def __init__(
-        self, setup: AutoSetup, texts: Texts, nlp: Language, clock: Clock, seed: int, bar: tqdm
+        self,
+        setup: AutoSetup,
+        texts: AnnotatedTexts,
+        nlp: Language,
+        clock: Clock,
+        seed: int,
+        bar: tqdm,
     ) -> None:
         self._setup, self._texts, self._nlp = setup, texts, nlp
         self._clock, self._bar = clock, bar
@@ -184,7 +200,7 @@ class Search:
         self._others = np.flatnonzero(~texts.complete)
         self._subjects: dict[str, Subject] = {}
 
-    def run(self, default: Candidate) -> Found:
+    def run(self, default: Candidate) -> SearchResults:
         """Choose.
 
         default (Candidate): the default settings.
@@ -208,18 +224,18 @@ class Search:
             chosen = replace(chosen, cost=subject.learnt_cost())
         taken = self._subject(chosen.candidate)
         division = self._division(rungs[-1])
-        return Found(tuple(found), tuple(unfinished), own, chosen, taken, division)
+        return SearchResults(tuple(found), tuple(unfinished), own, chosen, taken, division)
 
     def _halve(
         self, rungs: Sequence[Rung], default: Candidate, sigmas: Sequence[float], budget: float
-    ) -> tuple[list[tuple[Rung, tuple[Trial, ...]]], list[tuple[str, ...]]]:
+    ) -> tuple[list[tuple[Rung, tuple[CandidateTrial, ...]]], list[tuple[str, ...]]]:
         """All candidates on the first rung, the better half on the next, LAST on the last.
 
         budget (float): seconds from the beginning to the end of it.
         RETURNS (tuple[list, list]): of each rung the trials, and the names for which there was no time.
         """
         contenders = [each for each in candidates(default.settings) if self._fits(each)]
-        found, unfinished = list[tuple[Rung, tuple[Trial, ...]]](), list[tuple[str, ...]]()
+        found, unfinished = list[tuple[Rung, tuple[CandidateTrial, ...]]](), list[tuple[str, ...]]()
         for rung in rungs:
             self._bar.reset(total=len(contenders))
             trials = self._trials(contenders, rung, sigmas, budget)
@@ -249,11 +265,11 @@ class Search:
 
     def _trials(
         self, contenders: Sequence[Candidate], rung: Rung, sigmas: Sequence[float], budget: float
-    ) -> list[Trial]:
+    ) -> list[CandidateTrial]:
         """Candidates by their loss, without those for which there was no time. One besides the default
         may take what there is for all rungs.
         """
-        trials = list[Trial]()
+        trials = list[CandidateTrial]()
         for candidate in contenders:
             self._bar.set_postfix_str(f"{candidate.name}, {rung.texts} texts")
             others = any(trial.candidate.name != DEFAULT for trial in trials)
@@ -265,7 +281,7 @@ class Search:
 
     def _trial(
         self, candidate: Candidate, rung: Rung, sigmas: Sequence[float], limit: float
-    ) -> Trial | None:
+    ) -> CandidateTrial | None:
         """The lowest loss of all sigmas; of those near it the weakest prior or, on the last rung, the
         one with the highest F1. None if there was no time for any.
         """
@@ -274,7 +290,7 @@ class Search:
             return None
         lowest = min(loss for _, loss, _ in path)
         good = [(sigma, parts) for sigma, loss, parts in path if loss <= (1 + TOLERANCE) * lowest]
-        trial = Trial(candidate, good[-1][0], lowest)
+        trial = CandidateTrial(candidate, good[-1][0], lowest)
         if not rung.last:
             return trial
         readings = [(sigma, joined(parts)) for sigma, parts in good]
@@ -283,13 +299,13 @@ class Search:
 
     def _path(
         self, subject: Subject, rung: Rung, sigmas: Sequence[float], limit: float
-    ) -> Iterator[tuple[float, float, list[Reading]]]:
+    ) -> Iterator[tuple[float, float, list[HeldOutPredictions]]]:
         """From strong to weak priors, as long as the loss is near the lowest; training for each begins
         at the weights of the one before.
 
         limit (float): nothing begins after so many seconds.
-        YIELDS (tuple[float, float, list[Reading]]): sigma, the loss of all folds, and on the last rung
-            what they make of the texts held back.
+        YIELDS (tuple[float, float, list[HeldOutPredictions]]): sigma, the loss of all folds, and on
+            the last rung predictions for the texts held back.
         """
         folds, lowest = list[Fold](), math.inf
         for sigma in sigmas:
@@ -318,12 +334,14 @@ def _near(sigma: float) -> list[float]:
     return places[max(0, i - 1) : i + 2]
 
 
-def _chosen(trials: Sequence[Trial], measure: Trial, default: Trial) -> Trial:
+def _chosen(
+    trials: Sequence[CandidateTrial], measure: CandidateTrial, default: CandidateTrial
+) -> CandidateTrial:
     """The lowest loss, if it is low enough.
 
-    trials (Sequence[Trial]): lowest loss first.
-    measure (Trial): the default among them.
-    default (Trial): what is taken if no other candidate is.
+    trials (Sequence[CandidateTrial]): lowest loss first.
+    measure (CandidateTrial): the default among them.
+    default (CandidateTrial): what is taken if no other candidate is.
     """
     for trial in trials:
         low = trial.loss <= (1 - GAIN) * measure.loss
@@ -332,7 +350,7 @@ def _chosen(trials: Sequence[Trial], measure: Trial, default: Trial) -> Trial:
     return default
 
 
-def _decoded(trial: Trial) -> Trial:
+def _decoded(trial: CandidateTrial) -> CandidateTrial:
     """With the other decoder, if that is better by more than chance."""
     other = replace(trial, cost=trial.known.cost if trial.cost is None else None)
     error = paired_error(other.counts, trial.counts)

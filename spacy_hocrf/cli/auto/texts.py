@@ -23,7 +23,7 @@ from spacy_hocrf.cli.pipelines import blank
 from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.rules.constraints import Constraints
 
-__all__ = ["AutoSetup", "Texts", "read_texts"]
+__all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
 
 LARGEST = 0.2
 """Of the texts: near copies of one text that are more cannot be held back together."""
@@ -71,7 +71,7 @@ class AutoSetup:
 
 
 @dataclass(frozen=True)
-class Texts:
+class AnnotatedTexts:
     """D distinct texts with annotation of L labels."""
 
     examples: tuple[Example, ...]  # all of them, copies included
@@ -104,7 +104,7 @@ class Texts:
         return [token.text_with_ws for token in self.distinct[text].predicted]
 
 
-def read_texts(setup: AutoSetup, nlp: Language) -> Texts:
+def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
@@ -135,7 +135,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> Texts:
         raise ValueError(CommandErrors.H156.format(found=int(complete.sum()), least=LEAST))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
-    return Texts(
+    return AnnotatedTexts(
         tuple(examples),
         tuple(example for example, _ in pairs),
         tuple(sorted(labels.union(*(found.labels for _, found in pairs)))),

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
-    Record,
+    ConvertedText,
+    ConvertSettings,
     Report,
-    Settings,
     lines_of,
     refuse,
     text_of,
@@ -35,7 +35,7 @@ OTHERS = {
 """What a line is about by its first letter, besides spans."""
 
 
-def read_brat(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The text of a file of annotation. One without a line says nothing: brat makes such files before anybody
     has looked at a text.
 
@@ -77,4 +77,6 @@ def read_brat(path: Path, settings: Settings, report: Report) -> Iterator[Record
         spans.append((start, end, found[1]))
     if is_empty:
         report.lose("files of annotation without a line: their texts are unknown", "it")
-    yield Record("it", text=text, spans=None if is_empty else spans, unknown=unknown, id=name)
+    yield ConvertedText(
+        "it", text=text, spans=None if is_empty else spans, unknown=unknown, id=name
+    )

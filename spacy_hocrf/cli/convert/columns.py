@@ -8,9 +8,9 @@ from pathlib import Path
 
 from spacy_hocrf.cli.convert.labels import TokenRow, records_of
 from spacy_hocrf.cli.convert.records import (
-    Record,
+    ConvertedText,
+    ConvertSettings,
     Report,
-    Settings,
     lines_of,
     named_attribute,
     refuse,
@@ -23,7 +23,7 @@ SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
 """Of a value behind an attribute: a colon that no backslash escapes."""
 
 
-def read_columns(path: Path, columns: Settings, report: Report) -> Iterator[Record]:
+def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The texts of a file.
 
     RAISES (ValueError): H290 for a line with other columns than the first one, H291 for bytes that the
@@ -50,7 +50,7 @@ def read_columns(path: Path, columns: Settings, report: Report) -> Iterator[Reco
 
 
 def _texts(
-    path: Path, lines: Sequence[str], columns: Settings, report: Report
+    path: Path, lines: Sequence[str], columns: ConvertSettings, report: Report
 ) -> Iterator[list[tuple[int, list[str]]]]:
     """Number and columns of each line, text by text. A line that begins as a comment does is a token if it
     has as many columns as others, and one of their labels.
@@ -94,7 +94,7 @@ def _parted(line: str, delimiter: str | None) -> list[str]:
     return re.split(r"[ \t]+", line.strip(" \t")) if delimiter is None else line.split(delimiter)
 
 
-def _names(path: Path, place: str, columns: Settings, width: int) -> dict[str, int]:
+def _names(path: Path, place: str, columns: ConvertSettings, width: int) -> dict[str, int]:
     """The further columns by name. RAISES (ValueError): H290 for one that is not there."""
     for option, i in {"word": columns.word, "label": columns.label, **columns.attributes}.items():
         if not -width <= i < width:
@@ -106,7 +106,9 @@ def _names(path: Path, place: str, columns: Settings, width: int) -> dict[str, i
     return {f"c{i}": i for i in range(width) if i not in known}
 
 
-def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_attributes(
+    path: Path, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """The texts of a file: of "name=value" the value is that of the attribute "name", of what has no "="
     it is "1".
 
@@ -117,7 +119,7 @@ def read_attributes(path: Path, settings: Settings, report: Report) -> Iterator[
     yield from records_of(texts, names, settings.scheme, report)
 
 
-def _items(path: Path, settings: Settings, report: Report) -> Iterator[list[TokenRow]]:
+def _items(path: Path, settings: ConvertSettings, report: Report) -> Iterator[list[TokenRow]]:
     """The items of each text."""
     rows = list[TokenRow]()
     word = settings.word_prefix

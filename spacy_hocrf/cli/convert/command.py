@@ -14,7 +14,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
-from spacy_hocrf.cli.convert.records import Report, Settings, named_attribute
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import blank
 
@@ -87,7 +87,7 @@ def convert_cli(
 
     DOCS: docs/data.md, "Texts of other tools"
     """
-    settings = Settings(
+    settings = ConvertSettings(
         word,
         label,
         _attributes(attribute),
@@ -125,7 +125,7 @@ def convert(
     nlp: Language,
     report: Report,
     format_: str = "auto",
-    settings: Settings | None = None,
+    settings: ConvertSettings | None = None,
     *,
     into: str = "ents",
     align: str = "strict",
@@ -134,13 +134,13 @@ def convert(
 
     nlp (Language): whose tokenizer is used where the file has no tokens.
     format_ (str): a name of FORMATS, or "auto".
-    settings (Optional[Settings]): how files are read.
+    settings (Optional[ConvertSettings]): how files are read.
     into (str): where labels go: "ents", "tags", or a key of doc.spans.
     align (str): as in `Doc.char_span`.
     RAISES (ValueError): H290 or H291 for what the format does not have, H380 for a file that is in no known
         format.
     """
-    settings = settings or Settings()
+    settings = settings or ConvertSettings()
     files = files_of(path, format_, settings, report) if path.is_dir() else [path]
     for file in files:
         report.inside = file.relative_to(path).as_posix() if path.is_dir() else ""

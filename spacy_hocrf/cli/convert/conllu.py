@@ -7,7 +7,7 @@ from pathlib import Path
 from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
-from spacy_hocrf.cli.convert.records import Record, Report, Settings, lines_of, refuse
+from spacy_hocrf.cli.convert.records import ConvertedText, ConvertSettings, Report, lines_of, refuse
 
 __all__ = ["read_conllu"]
 
@@ -18,7 +18,7 @@ ENTITY = re.compile(r"(?:^|\|)(?:(?:name|NE)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
 APART = "SpaceAfter=No"
 
 
-def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The sentences of a file. A token that is several words is one token, such as the French "du" (de le),
     or these words, if it is what they make up, such as "don't" (do n't).
 
@@ -43,11 +43,11 @@ def read_conllu(path: Path, settings: Settings, report: Report) -> Iterator[Reco
         tags = [token.tag_ for token in doc]
         if text and text.split() != doc.text.split():
             report.lose("texts that differ from their '# text ='", place)
-        yield Record(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
+        yield ConvertedText(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
 
 def _sentences(
-    path: Path, settings: Settings, report: Report
+    path: Path, settings: ConvertSettings, report: Report
 ) -> Iterator[tuple[str, str, list[int], list[list[str]]]]:
     """Id, text, and the line and the columns of each word."""
     rows, lines, inside = list[list[str]](), list[int](), 0

@@ -8,7 +8,7 @@ from spacy.util import filter_spans
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, trim
 from spacy_hocrf.annotation.identity import set_identity
-from spacy_hocrf.cli.convert.records import Record, Report
+from spacy_hocrf.cli.convert.records import ConvertedText, Report
 
 __all__ = ["docs_of"]
 
@@ -20,7 +20,7 @@ OVERLAPPING = "spans that overlap longer ones, without which their tokens are un
 
 
 def docs_of(
-    records: Iterator[Record], nlp: Language, report: Report, *, into: str, align: str
+    records: Iterator[ConvertedText], nlp: Language, report: Report, *, into: str, align: str
 ) -> Iterator[Doc]:
     """The texts as Docs. Of what a file does not say nothing is known: such tokens have no `ent_iob`, no
     tag, or are among the `unknown` of the span group's attrs; or the text has no such group.
@@ -51,7 +51,7 @@ def docs_of(
         yield doc
 
 
-def _tokenized(record: Record, nlp: Language) -> Doc:
+def _tokenized(record: ConvertedText, nlp: Language) -> Doc:
     if record.doc is not None:
         return Doc(nlp.vocab).from_bytes(record.doc.to_bytes())
     if record.words is None:
@@ -60,14 +60,14 @@ def _tokenized(record: Record, nlp: Language) -> Doc:
     return Doc(nlp.vocab, words=list(record.words), spaces=spaces)
 
 
-def _set_tags(doc: Doc, record: Record, report: Report) -> None:
+def _set_tags(doc: Doc, record: ConvertedText, report: Report) -> None:
     if record.tags is None:
         report.lose("texts without a label for each token: no tags", record.place)
     for token, tag in zip(doc, record.tags or [""] * len(doc)):
         token.tag_ = tag
 
 
-def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) -> None:
+def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align: str) -> None:
     if record.spans is None:
         doc.set_ents([], default="missing")
         return
@@ -88,7 +88,7 @@ def _set_spans(doc: Doc, record: Record, report: Report, into: str, align: str) 
 
 
 def _spans(
-    doc: Doc, record: Record, report: Report, align: str, unknown: list[tuple[int, int]]
+    doc: Doc, record: ConvertedText, report: Report, align: str, unknown: list[tuple[int, int]]
 ) -> list[Span]:
     """The spans that fit tokens, without white space at their ends. unknown: gets the tokens of others."""
     found = list[Span]()
@@ -114,13 +114,13 @@ def _spans(
     return found
 
 
-def _parts(doc: Doc, record: Record) -> Iterator[tuple[int, int]]:
+def _parts(doc: Doc, record: ConvertedText) -> Iterator[tuple[int, int]]:
     """Tokens of which the record says that they are unknown."""
     for start, end in record.unknown:
         yield from _tokens(doc, record, start, end)
 
 
-def _tokens(doc: Doc, record: Record, start: int, end: int) -> Places:
+def _tokens(doc: Doc, record: ConvertedText, start: int, end: int) -> Places:
     """The tokens that have a part of a stretch, which is counted as the spans of a record are."""
     if not record.text:
         return [(start, end)]

@@ -36,14 +36,14 @@ from spacy_hocrf.cli.convert.recognition import (
     kind_of_bytes,
     looks_of,
 )
-from spacy_hocrf.cli.convert.records import Record, Report, Settings, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import ConvertedText, ConvertSettings, Report, bytes_of, refuse
 from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["FORMATS", "Format", "doc_files", "files_of", "format_of", "recognized"]
 
-Reader = Callable[[Path, Settings, Report], Iterator[Record]]
+Reader = Callable[[Path, ConvertSettings, Report], Iterator[ConvertedText]]
 """The texts of a file. Raises H290 for what the format does not have, and reports what it leaves out."""
 
 
@@ -54,22 +54,22 @@ class Format:
     what (str): whose they are, for people.
     suffixes (tuple[str, ...]): how their names end, without .gz; a longer one goes before a shorter one.
     beside (str): how the name of a second file ends that the reader takes with each, or "".
-    fits (Optional[Callable[[str, Settings], bool]]): is a text in this format? Rows of the table are asked in
-        their order, whatever the name of the file; None leaves it to the name.
+    fits (Optional[Callable[[str, ConvertSettings], bool]]): is a text in this format? Rows of the table
+        are asked in their order, whatever the name of the file; None leaves it to the name.
     """
 
     read: Reader
     what: str
     suffixes: tuple[str, ...] = ()
     beside: str = ""
-    fits: Callable[[str, Settings], bool] | None = None
+    fits: Callable[[str, ConvertSettings], bool] | None = None
 
 
-Shape = Callable[[Path, Entries, Settings, Report], Iterator[Record]]
+Shape = Callable[[Path, Entries, ConvertSettings, Report], Iterator[ConvertedText]]
 """Reads entries that look alike. Raises H290 for what does not look so in every part."""
 
 
-def _read_entries(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The texts of a file of JSON: entries that look alike and follow each other are read together.
 
     RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for what is not
@@ -197,7 +197,7 @@ FORMATS: Mapping[str, Format] = {
 }
 
 
-def format_of(path: Path, settings: Settings) -> str:
+def format_of(path: Path, settings: ConvertSettings) -> str:
     """The name of the format that a file is in.
 
     RAISES (ValueError): H380 for a file that is in none, H290 or H360 for a .gz, H291 for an encoding that
@@ -210,7 +210,7 @@ def format_of(path: Path, settings: Settings) -> str:
     return name
 
 
-def files_of(folder: Path, format_: str, settings: Settings, report: Report) -> list[Path]:
+def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Report) -> list[Path]:
     """The files of a folder and of those in it that are read, sorted; others are reported.
 
     format_ (str): a name of FORMATS, or "auto" for any. If no file is in that format, all are taken for it.
@@ -236,7 +236,7 @@ def files_of(folder: Path, format_: str, settings: Settings, report: Report) -> 
     return chosen
 
 
-def recognized(path: Path, settings: Settings) -> tuple[str | None, str]:
+def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
     """The format of a file by its content, or by a name that only one format has; or None, and what it is."""
     claiming = _claiming(path)
     content = bytes_of(path)
@@ -283,7 +283,7 @@ def doc_files(path: str | Path) -> list[Path]:
     """
     path = Path(path)
     if path.is_file() and path.suffix != SUFFIX:
-        name, kind = recognized(path, Settings())
+        name, kind = recognized(path, ConvertSettings())
         _name_convert(path, kind if name is None else f"a file of {FORMATS[name].what}")
     if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
         others = sum(each.is_file() for each in path.rglob("*"))

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import NamedTuple
 
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, Report
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
@@ -76,7 +76,7 @@ class TokenRow(NamedTuple):
 
 def records_of(
     texts: Iterable[Sequence[TokenRow]], names: Iterable[str], scheme: str, report: Report
-) -> Iterator[Record]:
+) -> Iterator[ConvertedText]:
     """Texts whose tokens have a label each.
 
     names (Iterable[str]): of the attributes that all tokens get, "" where a row has none.
@@ -85,7 +85,7 @@ def records_of(
     texts = list(texts)
     labels = [LabelledTokens([r.line for r in rows], [r.label for r in rows]) for rows in texts]
     for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme, report)):
-        yield Record(
+        yield ConvertedText(
             text.place(0),
             [row.word for row in rows],
             spans=spans,

@@ -18,7 +18,14 @@ from spacy_hocrf.cli.convert.entries import (
     spans_inside,
 )
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse, tokens_at
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    ConvertedText,
+    ConvertSettings,
+    Report,
+    refuse,
+    tokens_at,
+)
 
 __all__ = ["read_doc", "read_extractions", "read_pairs", "read_paragraphs"]
 
@@ -27,8 +34,8 @@ MISSING = "-"
 
 
 def read_pairs(
-    path: Path, entries: Entries, settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """A text, and an object with its entities."""
     for place, (text, about) in entries:
         spans = about.get("entities")
@@ -36,15 +43,17 @@ def read_pairs(
         report.lose("what is said about a text besides its entities: left out", place, len(others))
         if spans is None:
             report.lose("texts without spans: these are unknown", place)
-            yield Record(place, text=text, spans=None)
+            yield ConvertedText(place, text=text, spans=None)
             continue
         found = [
             span_of(path, place, each) for each in (spans if isinstance(spans, list) else [spans])
         ]
-        yield Record(place, text=text, spans=spans_inside(path, place, text, found))
+        yield ConvertedText(place, text=text, spans=spans_inside(path, place, text, found))
 
 
-def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
+def read_doc(
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """Read what Doc.to_json wrote: entities, span groups, tokens and their tags."""
     for place, entry in entries:
         text, tokens = entry["text"], entry.get("tokens") or []
@@ -73,7 +82,7 @@ def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -
             report.lose("spans without a label: left out", place, len(found) - len(named))
             placed_spans = [span_of(path, place, each) for each in named]
             spans[str(name)] = spans_inside(path, place, text, placed_spans)
-        yield Record(
+        yield ConvertedText(
             place,
             placed.words if tokens else None,
             placed.spaces if tokens else None,
@@ -87,8 +96,8 @@ def read_doc(path: Path, entries: Entries, settings: Settings, report: Report) -
 
 
 def read_paragraphs(
-    path: Path, entries: Entries, settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """spaCy 2's files for training: documents of paragraphs of sentences of tokens. A paragraph is a text."""
     for place, entry in entries:
         for number, paragraph in enumerate(entry["paragraphs"], start=1):
@@ -126,7 +135,7 @@ def read_paragraphs(
             ((spans, others),) = spans_by_text(
                 [LabelledTokens.of_entry(here, found)], settings.scheme, report
             )
-            yield Record(
+            yield ConvertedText(
                 here,
                 placed.words if placed else words,
                 placed.spaces if placed else None,
@@ -162,8 +171,8 @@ def _is_unlabelled(span: Any) -> bool:
 
 
 def read_extractions(
-    path: Path, entries: Entries, settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """LangExtract's output. What it has not found is somewhere: all other words are unknown."""
     for place, entry in entries:
         text, found = entry["text"], entry["extractions"]
@@ -171,7 +180,7 @@ def read_extractions(
         meta = about_text(entry, {"text", "extractions", "document_id"})
         if found is None:
             report.lose("texts without extractions: these are unknown", place)
-            yield Record(place, text=text, spans=None, id=id_, meta=meta)
+            yield ConvertedText(place, text=text, spans=None, id=id_, meta=meta)
             continue
         spans, lost = list[CharSpan](), 0
         for each in found if isinstance(found, list) else [found]:
@@ -191,6 +200,6 @@ def read_extractions(
         what = "extractions without a place: left out, and what is in no other is unknown"
         report.lose(what, place, lost)
         spans = spans_inside(path, place, text, spans)
-        yield Record(
+        yield ConvertedText(
             place, text=text, spans=spans, unknown=[(0, len(text))] if lost and text else [], id=id_
         )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spacy_hocrf.cli.convert.entries import about_text, named_id, spans_inside
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, refuse
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, ConvertSettings, Report, refuse
 
 __all__ = ["read_texts"]
 
@@ -29,8 +29,8 @@ LEFT_OUT = {
 
 
 def read_texts(
-    path: Path, entries: Sequence[tuple[str, Any]], settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path, entries: Sequence[tuple[str, Any]], settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """Texts with spans.
 
     entries (Sequence[tuple[str, Any]]): JSON values, each with its place.
@@ -84,7 +84,7 @@ def read_texts(
         is_binary = entry.get("_view_id") == BINARY
         report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
         unknown += [(0, len(text))] * is_binary
-        yield Record(
+        yield ConvertedText(
             place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta
         )
 

@@ -19,9 +19,9 @@ from spacy_hocrf.cli.convert.entries import (
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
-    Record,
+    ConvertedText,
+    ConvertSettings,
     Report,
-    Settings,
     named_attribute,
     refuse,
 )
@@ -35,11 +35,13 @@ NOTHING = (None, -100)
 """Labels that say nothing of a token; the second is of Hugging Face's libraries."""
 
 
-def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) -> Iterator[Record]:
+def read_tags(
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """Tokens and a label for each. Labels that are numbers are places in the list of `--names`; further
     lists as long as the tokens are their attributes.
     """
-    records, tagged = list[Record](), list[LabelledTokens]()
+    records, tagged = list[ConvertedText](), list[LabelledTokens]()
     for place, entry in entries:
         words_key, key = (first_key(entry, keys, list) for keys in (WORDS, TAGS))
         words = entry[words_key]
@@ -65,7 +67,7 @@ def read_tags(path: Path, entries: Entries, settings: Settings, report: Report) 
             words = [word for word in words if word]
         unknown = [(i, i + 1) for i, each in enumerate(labels) if each is None]
         report.lose("tokens without a label: these are unknown", place, len(unknown))
-        record = Record(
+        record = ConvertedText(
             place,
             words,
             spans=None,
@@ -106,8 +108,8 @@ def _named(path: Path, place: str, key: str, label: Any, names: Sequence[str]) -
 
 
 def read_gliner(
-    path: Path, entries: Entries, settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path, entries: Entries, settings: ConvertSettings, report: Report
+) -> Iterator[ConvertedText]:
     """Tokens and spans of tokens, whose last one is in it."""
     for place, entry in entries:
         words, spans = entry["tokenized_text"], entry.get("ner")
@@ -120,7 +122,7 @@ def read_gliner(
             )
         if spans is None:
             report.lose("texts without spans: these are unknown", place)
-            yield Record(place, words, spans=None, id=named_id(entry))
+            yield ConvertedText(place, words, spans=None, id=named_id(entry))
             continue
         found = list[CharSpan]()
         for each in spans if isinstance(spans, list) else [spans]:
@@ -130,4 +132,4 @@ def read_gliner(
                 refuse(path, place, f"a span of the tokens {start} to {end}", expected)
             found.append((start, end + 1, label))
         meta = about_text(entry, {"tokenized_text", "ner"})
-        yield Record(place, words, spans=found, id=named_id(entry), meta=meta)
+        yield ConvertedText(place, words, spans=found, id=named_id(entry), meta=meta)

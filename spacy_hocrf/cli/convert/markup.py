@@ -15,7 +15,14 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import CharSpan, Record, Report, Settings, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    ConvertedText,
+    ConvertSettings,
+    Report,
+    bytes_of,
+    refuse,
+)
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_markup"]
@@ -37,7 +44,7 @@ EXPECTED = (
 )
 
 
-def read_markup(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_markup(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The texts of a file.
 
     RAISES (ValueError): H290 for what is no XML, or has no element that is a text; H291 for bytes that its
@@ -142,7 +149,7 @@ def _outermost(root: Element, names: set[str]) -> list[Element]:
     return found
 
 
-def _fields(element: Element, place: str, report: Report) -> Record:
+def _fields(element: Element, place: str, report: Report) -> ConvertedText:
     """AnyStyle: each element is a span, with a space between two."""
     text, spans = "", []
     inside = sum(len(child) for child in element)
@@ -156,10 +163,10 @@ def _fields(element: Element, place: str, report: Report) -> Record:
             text += " " if text else ""
             spans.append((len(text), len(text) + len(content), _name(child)))
             text += content
-    return Record(place, text=text, spans=spans)
+    return ConvertedText(place, text=text, spans=spans)
 
 
-def _tokens(element: Element, place: str) -> Record:
+def _tokens(element: Element, place: str) -> ConvertedText:
     """parserator: each element is a token, neighbours of one name are one span; other text is in none."""
     words, spaces, labels = list[str](), list[bool](), list[str]()
     parts = [(element.text, "O")]
@@ -174,10 +181,10 @@ def _tokens(element: Element, place: str) -> Record:
         words += found
         spaces += [i + 1 < len(found) or text[-1].isspace() for i in range(len(found))]
         labels += [label] * len(found)
-    return Record(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)
+    return ConvertedText(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)
 
 
-def _inline(element: Element, place: str, report: Report) -> Record:
+def _inline(element: Element, place: str, report: Report) -> ConvertedText:
     """Each element inside is a span; one with an attribute `type` has that in its label, too: name.person."""
     pieces, length, ends_blank = list[str](), 0, True
     spans = list[CharSpan]()
@@ -215,7 +222,7 @@ def _inline(element: Element, place: str, report: Report) -> Record:
             kept.append((start, end, label))
         else:
             report.lose("elements without a text: left out", place)
-    return Record(place, text=text.rstrip(" "), spans=kept)
+    return ConvertedText(place, text=text.rstrip(" "), spans=kept)
 
 
 def _label(element: Element, place: str, report: Report) -> str:

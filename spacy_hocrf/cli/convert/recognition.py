@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import srsly
 
 from spacy_hocrf.cli.convert.labels import OUTSIDE, scheme_of
-from spacy_hocrf.cli.convert.records import Settings
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 __all__ = [
     "is_attributes",
@@ -178,13 +178,13 @@ def is_conllu(text: str) -> bool:
     return bool(lines) and all(map(OF_CONLLU.fullmatch, lines))
 
 
-def is_attributes(text: str, settings: Settings) -> bool:
+def is_attributes(text: str, settings: ConvertSettings) -> bool:
     """Has each line an attribute with its token?"""
     lines = [line for line in _lines(text) if not line.startswith("#")]
     return bool(lines) and all(f"\t{settings.word_prefix}" in line for line in lines)
 
 
-def is_columns(text: str, settings: Settings) -> bool:
+def is_columns(text: str, settings: ConvertSettings) -> bool:
     """Are the lines tokens with labels?
 
     They are if enough labels are O, or if labels say which part of a span a token is. If not, all lines

@@ -14,11 +14,11 @@ from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
     "CharSpan",
-    "Loss",
+    "ConversionLoss",
+    "ConvertSettings",
+    "ConvertedText",
     "PlacedTokens",
-    "Record",
     "Report",
-    "Settings",
     "bytes_of",
     "lines_of",
     "named_attribute",
@@ -33,7 +33,7 @@ PACKED, RATIO = 1 << 26, 100
 """Bytes that any compressed file may have, and how many times its own size a larger one may have."""
 
 
-class Record(NamedTuple):
+class ConvertedText(NamedTuple):
     """One text.
 
     What is not said of it is unknown, never "no span": the learner sums over all that it could be.
@@ -72,7 +72,7 @@ class Record(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class ConvertSettings:
     """How files are read. Columns are counted from 0; the last is -1.
 
     word, label (int): columns of the token, and of its label.
@@ -102,11 +102,11 @@ class Settings:
     def has_columns(self) -> bool:
         """Does any setting say how columns are read?"""
         names = ("word", "label", "attributes", "delimiter", "comment", "scheme")
-        default = Settings()
+        default = ConvertSettings()
         return any(getattr(self, name) != getattr(default, name) for name in names)
 
 
-class Loss(NamedTuple):
+class ConversionLoss(NamedTuple):
     """Something that is not in the Docs as it is in the file."""
 
     what: str  # and why
@@ -127,7 +127,7 @@ class Report:
     labels: Counter[str] = field(default_factory=Counter)
     """Spans, or tags, that were written, by label."""
     bare: int = 0
-    losses: list[Loss] = field(default_factory=list)
+    losses: list[ConversionLoss] = field(default_factory=list)
     inside: str = ""
 
     @property
@@ -142,7 +142,7 @@ class Report:
         """Note something that is not in the Docs as it is in the file."""
         if times:
             place = f"{self.inside}, {place}" if self.inside else place
-            self.losses.append(Loss(what, place, int(times)))
+            self.losses.append(ConversionLoss(what, place, int(times)))
 
 
 def bytes_of(path: Path) -> bytes:

@@ -20,9 +20,9 @@ from spacy_hocrf.cli.convert.entries import span_of, spans_inside
 from spacy_hocrf.cli.convert.labels import LabelledTokens, TokenRow, records_of, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
-    Record,
+    ConvertedText,
+    ConvertSettings,
     Report,
-    Settings,
     named_attribute,
     refuse,
     text_of,
@@ -69,7 +69,7 @@ def is_table(text: str) -> bool:
     return _kind(_header(text)[0]) is not None
 
 
-def read_table(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The texts of a table.
 
     RAISES (ValueError): H290 for other columns than are expected, for a row that does not have them, or a
@@ -135,8 +135,12 @@ def _rows(path: Path, text: str, names: Sequence[str], delimiter: str) -> Iterat
 
 
 def _of_spans(
-    path: Path, names: Sequence[str], rows: Sequence[_Row], settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path,
+    names: Sequence[str],
+    rows: Sequence[_Row],
+    settings: ConvertSettings,
+    report: Report,
+) -> Iterator[ConvertedText]:
     """Rows of one id, or of one text where there is none, are the spans of a text."""
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
     id_ = next((name for name in NAMES["id"] if name in names and name not in (text, label)), None)
@@ -176,12 +180,16 @@ def _of_spans(
         place = found[0].place
         if not spans:
             report.lose("texts without spans: these are unknown", place)
-        yield Record(place, text=content, spans=spans or None, id="" if id_ is None else key)
+        yield ConvertedText(place, text=content, spans=spans or None, id="" if id_ is None else key)
 
 
 def _of_tokens(
-    path: Path, names: Sequence[str], rows: Sequence[_Row], settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path,
+    names: Sequence[str],
+    rows: Sequence[_Row],
+    settings: ConvertSettings,
+    report: Report,
+) -> Iterator[ConvertedText]:
     """A text ends at an empty line, or where its number changes; a row without one has the one before."""
     token, tag = _column(names, "token"), _column(names, "tag")
     number = next(
@@ -208,8 +216,12 @@ def _of_tokens(
 
 
 def _of_cells(
-    path: Path, names: Sequence[str], rows: Sequence[_Row], settings: Settings, report: Report
-) -> Iterator[Record]:
+    path: Path,
+    names: Sequence[str],
+    rows: Sequence[_Row],
+    settings: ConvertSettings,
+    report: Report,
+) -> Iterator[ConvertedText]:
     """A text in a cell; in another its spans as JSON or as Python writes them, or a label for each word."""
     text = _column(names, "text")
     spans = next(name for name in NAMES["spans"] if name in names and name != text)
@@ -249,7 +261,7 @@ def _of_cells(
         name = "" if id_ is None else row.cells[id_]
         if its is None:
             (_, tags, _), (places, unknown) = next(of_tokens)
-            yield Record(
+            yield ConvertedText(
                 row.place,
                 row.cells[text].split(),
                 spans=places,
@@ -259,7 +271,7 @@ def _of_cells(
             )
         else:
             known = its if row.cells[spans].strip() else None
-            yield Record(row.place, text=row.cells[text], spans=known, id=name)
+            yield ConvertedText(row.place, text=row.cells[text], spans=known, id=name)
 
 
 def _value(cell: str) -> Any:

@@ -19,9 +19,9 @@ from typing import NamedTuple
 
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
-    Record,
+    ConvertedText,
+    ConvertSettings,
     Report,
-    Settings,
     lines_of,
     named_attribute,
     refuse,
@@ -65,7 +65,7 @@ class _Unit(NamedTuple):
     columns: Sequence[str]
 
 
-def read_webanno(path: Path, settings: Settings, report: Report) -> Iterator[Record]:
+def read_webanno(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The sentences of a file, each a text. A span has the value of the first feature that has one as its
     label, else the name of its layer; features of POS, Lemma and the like are attributes of tokens.
 
@@ -138,7 +138,7 @@ def _sentence(
     said: str,
     seen: set[tuple[int, str]],
     report: Report,
-) -> Record:
+) -> ConvertedText:
     """A text: its tokens at their places, and what the file says is between them, else blanks.
 
     said (str): the sentence, as the file has it. seen (set[tuple[int, str]]): layers and numbers of spans
@@ -175,7 +175,7 @@ def _sentence(
         for k, feature in enumerate(layer.features)
     }
     place = f"line {units[0].line}"
-    return Record(place, placed.words, placed.spaces, text, spans, attributes=attributes)
+    return ConvertedText(place, placed.words, placed.spaces, text, spans, attributes=attributes)
 
 
 def _spans(
