@@ -12,7 +12,7 @@ from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.types import Potentials
 
-__all__ = ["Survey", "Texts", "risks_of", "starts_for", "with_more"]
+__all__ = ["RuleSurvey", "Texts", "risks_of", "starts_for", "with_more"]
 
 NEGLIGIBLE = 1e-10
 """A break of a rule that is less probable changes no number that is shown."""
@@ -33,20 +33,20 @@ def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
     return Starts(told.astype(np.int32), np.zeros(extents), np.zeros(extents))
 
 
-class Survey(NamedTuple):
+class RuleSurvey(NamedTuple):
     """Probabilities about D texts that a search for probable spans finds besides."""
 
     starts: Starts  # of the labels that rules are about
     log_partition: NDArray[np.float64]  # [D] log Z
 
-    def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "Survey":
+    def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "RuleSurvey":
         """Survey of some texts.
 
         texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
         """
         tokens = ranges(offsets[texts], np.diff(offsets)[texts])
         labels, chance, cover = self.starts
-        return Survey(Starts(labels, chance[tokens], cover[tokens]), self.log_partition[texts])
+        return RuleSurvey(Starts(labels, chance[tokens], cover[tokens]), self.log_partition[texts])
 
 
 class Texts(NamedTuple):
@@ -54,7 +54,7 @@ class Texts(NamedTuple):
 
     potentials: Potentials
     automaton: Automaton  # without rules
-    survey: Survey
+    survey: RuleSurvey
     runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
 
 

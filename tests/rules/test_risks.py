@@ -13,7 +13,7 @@ from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.rules.risks import Survey, Texts, risks_of, starts_for
+from spacy_hocrf.rules.risks import RuleSurvey, Texts, risks_of, starts_for
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
 from spacy_hocrf.types import Potentials
 
@@ -41,7 +41,7 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
         found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
         if found.log_partition == -np.inf:
             continue
-        survey, runs = Survey(starts, found.log_partition), scheme.encoding == "io"
+        survey, runs = RuleSurvey(starts, found.log_partition), scheme.encoding == "io"
         texts = Texts(potentials, automaton, survey, runs)
         risks = risks_of(rules, texts)[0]
         scores = [oracle.score(potentials, problem.patterns, each) for each in problem.every]
@@ -78,7 +78,7 @@ def test_spans_that_overlap_are_not_two():
     rules = CompiledRules(Constraints(at_most={"A": 1}), scheme, automaton, frozenset()).rules
     starts = starts_for(rules, 2)
     found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
-    survey = Survey(starts, found.log_partition)
+    survey = RuleSurvey(starts, found.log_partition)
     texts = Texts(potentials, automaton, survey, runs=False)
     assert starts.chance.sum() > 0.6
     assert risks_of(rules, texts)[0] < 1e-6
