@@ -42,7 +42,7 @@ from spacy_hocrf.cli.randomization import (
     holm as holm,
     randomization_test as randomization_test,
 )
-from spacy_hocrf.annotation.handover import (
+from spacy_hocrf.annotation.readers import (
     AttributesCorpus as AttributesCorpus,
     ShardedCorpus as ShardedCorpus,
     SpansCorpus as SpansCorpus,

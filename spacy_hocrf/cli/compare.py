@@ -18,8 +18,8 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.annotation.handover import predicted_of
 from spacy_hocrf.annotation.identity import id_of
+from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors

@@ -9,7 +9,7 @@ from thinc.api import Config
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.annotation.handover import ShardedCorpus
+from spacy_hocrf.annotation.readers import ShardedCorpus
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors

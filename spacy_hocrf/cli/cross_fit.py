@@ -19,7 +19,7 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
-from spacy_hocrf.annotation.handover import found_in, groups_of, hand_over, predicted_of
+from spacy_hocrf.annotation.readers import groups_of, predicted_of, read_group, write_group
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, overridden
@@ -104,8 +104,8 @@ def cross_fit(
         held = [docs[i] for i in part]
         bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held]
         for doc, predicted in zip(held, nlp.pipe(bare)):
-            spans = found_in(predicted, wanted)
-            hand_over(doc, key, spans)
+            spans = read_group(predicted, wanted)
+            write_group(doc, key, spans)
             found.update(label for _, _, label in spans.spans)
             scored |= bool(spans.scores)
             groups.update(groups_of(predicted))

@@ -16,7 +16,7 @@ from spacy.training.loop import train
 from spacy.util import load_model
 from thinc.api import Config, Optimizer
 
-from spacy_hocrf.annotation.handover import predicted_of
+from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer

@@ -24,7 +24,7 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 
-from spacy_hocrf.annotation.handover import checked_path, predicted_of
+from spacy_hocrf.annotation.readers import checked_path, predicted_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.extensions import GROUP, get_group, register, set_group
 from spacy_hocrf.warnings import Warnings

@@ -9,7 +9,7 @@ from spacy.language import Language
 from spacy.tokens import Doc, SpanGroup
 from spacy.training import Example
 
-from spacy_hocrf.annotation.handover import checked_path, read_examples
+from spacy_hocrf.annotation.readers import checked_path, read_examples
 
 __all__ = ["LinksCorpus"]
 

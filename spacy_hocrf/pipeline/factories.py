@@ -14,7 +14,7 @@ from spacy.tokens import Doc
 from thinc.api import Config, Model
 
 if TYPE_CHECKING:
-    from spacy_hocrf.annotation.handover import EntsToSpans
+    from spacy_hocrf.annotation.readers import EntsToSpans
     from spacy_hocrf.pipeline.component import SegmentationPipe
     from spacy_hocrf.pipeline.console import Logger
 
@@ -254,7 +254,7 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
     spans_key (str): key of the span group.
     RAISES (ValueError): H267 for a key with a dollar sign.
     """
-    from spacy_hocrf.annotation.handover import EntsToSpans
+    from spacy_hocrf.annotation.readers import EntsToSpans
     from spacy_hocrf.pipeline.saved_settings import check_key
 
     check_key("spans_key", spans_key, f"components.{name}")

@@ -10,7 +10,7 @@ from spacy.util import registry
 
 from spacy_hocrf.annotation import doc_files
 from spacy_hocrf.annotation.doc_files import read_docs
-from spacy_hocrf.annotation.handover import ShardedCorpus
+from spacy_hocrf.annotation.readers import ShardedCorpus
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*W090")]
 

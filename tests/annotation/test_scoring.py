@@ -8,7 +8,7 @@ from small_corpus import fit, untrained
 from spacy.tokens import Span
 from spacy.training import Example
 
-from spacy_hocrf.annotation.handover import predicted_of
+from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.scoring import comparable
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items

@@ -11,7 +11,7 @@ from small_corpus import examples, fit
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
-from spacy_hocrf.annotation.handover import predicted_of
+from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, threshold_for

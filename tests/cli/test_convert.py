@@ -17,7 +17,7 @@ from spacy.tokens import Doc, DocBin, Token
 from spacy.util import registry
 from typer.testing import CliRunner
 
-from spacy_hocrf.annotation.handover import AttributesCorpus
+from spacy_hocrf.annotation.readers import AttributesCorpus
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of

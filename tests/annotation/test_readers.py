@@ -7,7 +7,7 @@ from small_corpus import found, with_entities
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.util import load_model, registry
 
-from spacy_hocrf.annotation.handover import SpansCorpus, found_in, hand_over
+from spacy_hocrf.annotation.readers import SpansCorpus, read_group, write_group
 
 PATTERNS = [{"label": "WHO", "pattern": "Ada Lovelace"}, {"label": "WHERE", "pattern": "Paris"}]
 
@@ -61,10 +61,10 @@ def test_groups_are_handed_over_with_their_scores(scores):
     spans = [Span(one, 1, 3, label="X"), Span(one, 0, 2, label="Y")]
     attrs = {} if scores is None else {"scores": scores}
     one.spans["a"] = SpanGroup(one, name="a", spans=spans, attrs=attrs)
-    hand_over(other, "b", found_in(one, "a"))
+    write_group(other, "b", read_group(one, "a"))
     assert triples(other.spans["b"]) == [(1, 3, "X"), (0, 2, "Y")]
     assert other.spans["b"].attrs == ({} if scores is None else {"scores": [0.5, 0.25]})
-    assert found_in(one, "missing") == ((), None)
+    assert read_group(one, "missing") == ((), None)
 
 
 def annotated(nlp, text, rows, scores=None, words=None):

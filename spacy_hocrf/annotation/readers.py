@@ -1,5 +1,5 @@
-"""What others have found in a text, handed to a component: spans, out of its way at prediction, and in the
-training corpus, where they must come from a model that has not seen the text; attributes of tokens.
+"""Readers of corpora that pass on spans and attributes of tokens from the reference to the predicted Doc,
+where they must come from a model that has not seen the text; and a component that moves entities away.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -25,31 +25,31 @@ from spacy_hocrf.features.tokens import beginning
 __all__ = [
     "AttributesCorpus",
     "EntsToSpans",
-    "Handed",
+    "GroupSpans",
     "ShardedCorpus",
     "SpansCorpus",
     "checked_path",
-    "found_in",
     "groups_of",
-    "hand_over",
     "predicted_of",
     "read_examples",
+    "read_group",
+    "write_group",
 ]
 
 ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 """Attributes of tokens that make entities."""
 
 
-class Handed(NamedTuple):
+class GroupSpans(NamedTuple):
     """Spans of a Doc, S of them."""
 
     spans: tuple[tuple[int, int, str], ...]  # [S] first token, one past the last, label
     scores: tuple[float, ...] | None  # [S] None where there are none
 
-    def only(self, kept: Sequence[tuple[int, Span]]) -> "Handed":
+    def only(self, kept: Sequence[tuple[int, Span]]) -> "GroupSpans":
         """Some of them at another place, by their numbers."""
         scores = None if self.scores is None else tuple(self.scores[i] for i, _ in kept)
-        return Handed(named([span for _, span in kept]), scores)
+        return GroupSpans(named([span for _, span in kept]), scores)
 
 
 class EntsToSpans:
@@ -62,7 +62,7 @@ class EntsToSpans:
 
     def __call__(self, doc: Doc) -> Doc:
         """Move the entities of a Doc, and return it."""
-        hand_over(doc, self.spans_key, found_in(doc, None))
+        write_group(doc, self.spans_key, read_group(doc, None))
         if len(doc):  # `set_ents` leaves what knowledge bases say of tokens
             doc.from_array(ENTITY, cast(Ints2d, np.zeros((len(doc), len(ENTITY)), dtype=np.uint64)))
         return doc
@@ -101,7 +101,7 @@ class SpansCorpus:
         for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
             for key in self._keys:
                 if key in example.reference.spans:
-                    hand_over(example.predicted, key, _aligned(example, key))
+                    write_group(example.predicted, key, _aligned(example, key))
             yield example
 
 
@@ -203,19 +203,19 @@ def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
     return nlp.make_doc(reference.text)
 
 
-def found_in(doc: Doc, key: str | None) -> Handed:
+def read_group(doc: Doc, key: str | None) -> GroupSpans:
     """The spans of doc.spans[key] with their scores, or the entities.
 
     key (Optional[str]): None for doc.ents.
     RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
     """
     if key is None:
-        return Handed(named(doc.ents), None)
+        return GroupSpans(named(doc.ents), None)
     if key not in doc.spans:
-        return Handed((), None)
+        return GroupSpans((), None)
     group = doc.spans[key]
     scores = tuple(scores_of(doc, key, beginning).tolist()) if "scores" in group.attrs else None
-    return Handed(named(group), scores)
+    return GroupSpans(named(group), scores)
 
 
 def groups_of(doc: Doc) -> list[str]:
@@ -223,16 +223,16 @@ def groups_of(doc: Doc) -> list[str]:
     return list(doc.spans)
 
 
-def hand_over(doc: Doc, key: str, found: Handed) -> None:
+def write_group(doc: Doc, key: str, found: GroupSpans) -> None:
     """Write spans of a Doc of the same tokens to doc.spans[key]."""
     spans = [Span(doc, start, end, label=label) for start, end, label in found.spans]
     attrs = {} if found.scores is None else {"scores": list(found.scores)}
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs=attrs)
 
 
-def _aligned(example: Example, key: str) -> Handed:
+def _aligned(example: Example, key: str) -> GroupSpans:
     """The reference's spans of a group on the predicted Doc's tokens, without those that do not fit."""
-    found = found_in(example.reference, key)
+    found = read_group(example.reference, key)
     if same_tokens(example):
         return found
     group = example.reference.spans[key]
