@@ -31,11 +31,11 @@ def _comparable(example: Example, target: Target) -> Example:
         return example
     key: str | None = getattr(target, "spans_key", None)
     x, y = example.x, example.y
-    docs = _without_blanks(x, key), _without_blanks(y, key)
+    docs = _without_whitespace(x, key), _without_whitespace(y, key)
     return example if docs[0] is x and docs[1] is y else Example(*docs)
 
 
-def _without_blanks(doc: Doc, key: str | None) -> Doc:
+def _without_whitespace(doc: Doc, key: str | None) -> Doc:
     """The Doc, or where a span has white space at an end, a copy without it.
 
     key (Optional[str]): of the spans in `doc.spans`; None for `doc.ents`.

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint, trim
-from spacy_hocrf.annotation.blanks import with_blanks, without_blanks
+from spacy_hocrf.annotation.whitespace import with_whitespace, without_whitespace
 from spacy_hocrf.rules.errors import ConstraintErrors
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
     )
     if batch.has_blank:
         first = batch.offsets[text]
-        start, end = without_blanks(batch.blank, first + start, first + end)
+        start, end = without_whitespace(batch.blank, first + start, first + end)
         found = found._replace(start=start - first, end=end - first)
     found = found.only(found.start < found.end).once()
     if _doubtful(found, scheme):
@@ -186,7 +186,7 @@ def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int
     start, end = trim(doc, start, end)
     if start < end and kind == "not":
         blank = np.array([token.is_space for token in doc], dtype=bool)
-        yield from (each[:2] for each in with_blanks(blank, start, end, ""))
+        yield from (each[:2] for each in with_whitespace(blank, start, end, ""))
     elif start < end:
         yield start, end
 

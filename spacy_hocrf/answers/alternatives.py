@@ -21,7 +21,6 @@ from spacy_hocrf.annotation.best_readings import (
     ScoredReading,
     ShownSpans,
 )
-from spacy_hocrf.annotation.blanks import cases, ways_to_show, without_blanks
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
@@ -210,7 +209,7 @@ class Alternatives:
         if blank is None:
             return spans
         places = spans.start.astype(np.int64), spans.end.astype(np.int64)
-        start, end = without_blanks(blank, *places)
+        start, end = without_whitespace(blank, *places)
         trimmed = spans._replace(start=start.astype(np.int32), end=end.astype(np.int32))
         return trimmed.only(start < end)
 

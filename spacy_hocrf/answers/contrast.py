@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
-from spacy_hocrf.annotation.blanks import variants_of, with_blanks, without_blanks
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
 from spacy_hocrf.answers.part import Part
@@ -87,7 +86,7 @@ class Contrast:
         if self.part.blank is None:
             return tuple(found)
         start, end = (np.array([span[i] for span in found], dtype=np.int64) for i in (0, 1))
-        start, end = without_blanks(self.part.blank, start, end)
+        start, end = without_whitespace(self.part.blank, start, end)
         labels = [label for _, _, label in found]
         rows = zip(start.tolist(), end.tolist(), labels)
         return tuple((i, j, label) for i, j, label in rows if i < j)
@@ -142,7 +141,7 @@ class Contrast:
         start, end, label = span
         first, last = start, end
         if self.part.blank is not None:
-            longest = with_blanks(self.part.blank, start, end, label)
+            longest = with_whitespace(self.part.blank, start, end, label)
             first, last = longest[0][0], longest[-1][1]
         return departures(self.part.scheme, allowed, (first, start, end, last), label)
 

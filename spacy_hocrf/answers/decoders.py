@@ -261,7 +261,7 @@ class ExpectedF(Viterbi):
 
         share = least
         if blank is not None:
-            from spacy_hocrf.annotation.blanks import merged, most_variants, scores_of_shown
+            from spacy_hocrf.annotation.whitespace import merged, most_variants, scores_of_shown
 
             # of the variants of a span one has at least an equal share of its probability
             share = least / most_variants(blank)

@@ -374,7 +374,7 @@ class Predictor:
         base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
         start, end = base + decoded.start, base + decoded.end
         if trims:
-            start, end = without_blanks(batch.blank, start, end)
+            start, end = without_whitespace(batch.blank, start, end)
         keep = start < end
         if presets:
             taken = np.zeros(len(batch) + 1, dtype=np.int64)  # known tokens up to each token

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
-from spacy_hocrf.annotation.blanks import scores_of_shown, variants_of
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
 from spacy_hocrf.answers.alternatives import Alternatives, HasAlternatives

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.blanks import without_blanks
+from spacy_hocrf.annotation.whitespace import without_whitespace
 from spacy_hocrf.answers.decoders import Answer, Candidates
 from spacy_hocrf.answers.gathering import Found, of_sequences
 from spacy_hocrf.arrays import offsets_of
@@ -66,7 +66,9 @@ class RuledTexts(NamedTuple):
         assert self.blank is not None
         spans, base = found.spans, self.ruled.potentials.offsets[texts]
         text = np.repeat(np.arange(len(texts)), np.diff(spans.offsets))
-        start, end = without_blanks(self.blank, base[text] + spans.start, base[text] + spans.end)
+        start, end = without_whitespace(
+            self.blank, base[text] + spans.start, base[text] + spans.end
+        )
         some = start < end
         rows = np.stack([text, start - base[text], end - base[text], spans.label])[:, some]
         shown, number = np.unique(rows, axis=1, return_inverse=True)

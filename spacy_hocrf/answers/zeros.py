@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.annotation import Annotation, constrain_batch
-from spacy_hocrf.annotation.blanks import with_blanks
 from spacy_hocrf.annotation.text_constraints import (
     INSIDE,
     NOT,
@@ -22,6 +21,7 @@ from spacy_hocrf.annotation.text_constraints import (
     TextConstraints,
     of_annotations,
 )
+from spacy_hocrf.annotation.whitespace import with_whitespace
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.zeros import Barred, Observed, Unwanted
@@ -159,7 +159,7 @@ def unwanted(
     for low, high, a, b, y in rows:
         spans = [(a, b, scheme.labels[y])]
         if blank is not None:
-            spans = with_blanks(blank[low:high], *spans[0])
+            spans = with_whitespace(blank[low:high], *spans[0])
         for span in spans:
             zeros += _barred(scheme, (low, high), span)
     alone = [zero for zero in sorted(zeros) if len(zero.pattern) == 1]

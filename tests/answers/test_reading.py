@@ -15,7 +15,7 @@ from random_readings import KINDS, PROBLEMS, Enumerated
 from small_corpus import documents, entity_scores, examples, fit
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation import blanks
+from spacy_hocrf.annotation import whitespace
 from spacy_hocrf.types import Potentials
 
 
@@ -326,7 +326,7 @@ def test_questions_that_have_no_answer_are_errors(nlp, ask, code):
 
 def test_too_much_white_space_to_sum_over_is_an_error(monkeypatch):
     problem = next(each for each in enumerated("bio") if each.blank.any() and each.length == 4)
-    monkeypatch.setattr(blanks, "MOST_VARIANTS", 0)
+    monkeypatch.setattr(whitespace, "MOST_VARIANTS", 0)
     with pytest.raises(ValueError, match="H201"):
         problem.reading.log_probability([], complete=False)
 

@@ -18,7 +18,7 @@ engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marg
 engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved
 model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
-saving.archive saving.persistence saving.schema annotation.blanks answers.predictor answers.reading
+saving.archive saving.persistence saving.schema annotation.whitespace answers.predictor answers.reading
 learning.choice learning.choosing learning.corpus learning.cost learning.encoder learning.growing
 learning.heldout learning.learning learning.likelihood learning.prices learning.scores learning.shards
 learning.survey rules.compiled rules.risks workers

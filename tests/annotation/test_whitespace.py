@@ -8,11 +8,11 @@ from small_corpus import untrained
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import trim
-from spacy_hocrf.annotation.blanks import (
+from spacy_hocrf.annotation.whitespace import (
     merged,
     most_variants,
     scores_of_shown,
-    without_blanks,
+    without_whitespace,
 )
 from spacy_hocrf.types import Segments
 
@@ -28,7 +28,7 @@ def test_spans_lose_their_white_space_as_one_by_one(seed):
     spans = [sorted(rng.choice(13, 2, replace=False).tolist()) for _ in range(30)]
     start, end = np.array(spans).T
     blank = np.array([token.is_space for token in doc])
-    first, last = without_blanks(blank, start, end)
+    first, last = without_whitespace(blank, start, end)
     expected = [trim(doc, *span) for span in spans]
     assert [span for span in zip(first.tolist(), last.tolist()) if span[0] < span[1]] == [
         s for s in expected if s[0] < s[1]

@@ -29,8 +29,8 @@ __all__ = [
     "scores_of_shown",
     "variants_of",
     "ways_to_show",
-    "with_blanks",
-    "without_blanks",
+    "with_whitespace",
+    "without_whitespace",
 ]
 
 NamedSpan = tuple[int, int, str]
@@ -40,7 +40,7 @@ MOST_VARIANTS = 4096
 """Ways to give white space to the spans next to it."""
 
 
-def without_blanks(
+def without_whitespace(
     blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Spans without white space at either end; empty if there is nothing else.
@@ -62,7 +62,7 @@ def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]
     """
     sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(spans.offsets))
     base = offsets[sequence]
-    start, end = without_blanks(blank, base + spans.start, base + spans.end)
+    start, end = without_whitespace(blank, base + spans.start, base + spans.end)
     rows = np.unique(np.stack([sequence, start, end, spans.label])[:, start < end], axis=1)
     sequence, start, end, label = rows
     counts = np.bincount(sequence, minlength=len(offsets) - 1)
@@ -92,8 +92,8 @@ def scores_of_shown(
     blank (bool [N]): is each token white space?
     offsets (int64 [D+1]): tokens of the sequences.
     """
-    blanks = np.split(blank, offsets[1:-1])
-    variants = [[with_blanks(at, *span) for span in found] for at, found in zip(blanks, shown)]
+    masks = np.split(blank, offsets[1:-1])
+    variants = [[with_whitespace(at, *span) for span in found] for at, found in zip(masks, shown)]
     flat = score([[span for each in found for span in each] for found in variants])
     counts = [len(each) for found in variants for each in found]
     total = np.zeros(len(counts))
@@ -101,7 +101,7 @@ def scores_of_shown(
     return total
 
 
-def with_blanks(
+def with_whitespace(
     blank: NDArray[np.bool_], start: int, end: int, label: str
 ) -> list[tuple[int, int, str]]:
     """All spans of one sequence that are this one without the white space at their ends.
@@ -128,7 +128,7 @@ def variants_of(
     if blank is None:
         yield spans
         return
-    variants = [with_blanks(blank, *span) for span in spans]
+    variants = [with_whitespace(blank, *span) for span in spans]
     if prod(map(len, variants)) > MOST_VARIANTS:
         raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
     for chosen in product(*variants):
