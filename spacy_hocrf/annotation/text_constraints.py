@@ -1,7 +1,7 @@
 """Constraints on single texts, in a span group: "this is a title", "no name here".
 
 Each span of the group is a constraint on its tokens; its id says of which kind, and an empty one is
-"span". What they mean for a model is in zeros.py.
+"span". What they mean for a model is in answers/forbidden.py.
 """
 
 from __future__ import annotations

@@ -101,9 +101,9 @@ def compile_automaton(
     RETURNS (Automaton): states, arcs and sum program.
     RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
     """
-    barred = {tuple(pair) for pair in forbidden}
-    _check(patterns, limits, barred)
-    trie = _Trie(patterns, len(limits), barred)
+    forbidden_pairs = {tuple(pair) for pair in forbidden}
+    _check(patterns, limits, forbidden_pairs)
+    trie = _Trie(patterns, len(limits), forbidden_pairs)
     registers, additions = _sum_program(trie)
     bodies = _Bodies(trie, limits, carried)
     opens = _OpenStates(trie, bodies)
@@ -146,7 +146,7 @@ class _Trie:
     follows.
 
     patterns (Sequence[LabelPattern]): Z patterns.
-    barred (set[tuple[int, int]]): the pairs of labels that never follow one another.
+    forbidden_pairs (set[tuple[int, int]]): the pairs of labels that never follow one another.
 
     states (list[LabelPattern]): [P], shortest first.
     arcs (list[LabelPattern]): [C], shortest first.
@@ -157,12 +157,12 @@ class _Trie:
     """
 
     def __init__(
-        self, patterns: Sequence[LabelPattern], n_labels: int, barred: set[LabelPattern]
+        self, patterns: Sequence[LabelPattern], n_labels: int, forbidden_pairs: set[LabelPattern]
     ) -> None:
         prefixes = {z[:i] for z in patterns for i in range(1, len(z))}
         self.states = _sorted({(), *((y,) for y in range(n_labels)), *prefixes})
         self.tails = tails = _Tails(self.states)
-        self.arcs = _sorted(_closure({*self.states[1:], *patterns, *barred}, tails))
+        self.arcs = _sorted(_closure({*self.states[1:], *patterns, *forbidden_pairs}, tails))
         self.number = {arc: i for i, arc in enumerate(self.arcs)}
         self.state = [tails.number[arc[:-1]] for arc in self.arcs]
         self.suffix = [tails.next(arc, self.number) for arc in self.arcs]
@@ -173,7 +173,7 @@ class _Trie:
         self.alive = [
             i
             for i, arc in enumerate(self.arcs)
-            if not any(pair in barred for pair in pairwise(arc))
+            if not any(pair in forbidden_pairs for pair in pairwise(arc))
         ]
 
 

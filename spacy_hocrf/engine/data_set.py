@@ -113,7 +113,7 @@ class Shard(Protocol):
 
     @property
     def observed(self) -> Any:
-        """The segmentations that agree with incomplete annotation, as `engine.zeros.Observed`; None if
+        """The segmentations that agree with incomplete annotation, as `engine.forbidden.Observed`; None if
         all is known.
         """
         ...

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from spacy_hocrf.annotation.annotation import constrain_batch
-from spacy_hocrf.answers.zeros import agreeing
+from spacy_hocrf.answers.forbidden import agreeing
 from spacy_hocrf.arrays import offsets_of, stretches
-from spacy_hocrf.engine.zeros import Observed
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.learning.growing import GrowingModel, automaton_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import MOST_STATES, CompiledRules

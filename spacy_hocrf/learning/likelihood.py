@@ -18,8 +18,8 @@ from thinc.api import Model, set_dropout_rate
 
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.forward_backward import expectations
-from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.learning.constrained_learning import check_constraints, observed_in

@@ -130,7 +130,7 @@ class CorpusShard:
 
     @property
     def observed(self) -> Any:
-        """What agrees with incomplete annotation, see `engine.zeros`; None if all is complete."""
+        """What agrees with incomplete annotation, see `engine.forbidden`; None if all is complete."""
         return self.compiled.observed
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:

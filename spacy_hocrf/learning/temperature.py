@@ -21,9 +21,9 @@ from spacy.training import Example
 from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.annotation.errors import TemperatureErrors
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.selection import select_sequences
-from spacy_hocrf.engine.zeros import Observed
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.learning.likelihood import negative_log_likelihood

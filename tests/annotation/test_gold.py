@@ -232,7 +232,7 @@ def test_the_objective_is_that_of_the_segmentations_that_agree(name):
     both = [shard.only(0), shard.only(1)]
     for shards in ([shard], both):
         assert Objective(shards, *known)(weights)[0] == pytest.approx(expected, rel=1e-9)
-    sizes = [sum(map(len, each.observed.zeros)) for each in (shard, *both)]
+    sizes = [sum(map(len, each.observed.forbidden)) for each in (shard, *both)]
     assert sizes[0] == sizes[1] + sizes[2] > sizes[1]
     _, gradient = pipe.objective()(weights)
     gradient = gradient.copy()

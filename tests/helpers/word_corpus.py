@@ -4,7 +4,7 @@ import numpy as np
 import oracle
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.engine.zeros import Observed
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.types import START, Expectations, Segment, Segments
 
 PATTERNS = ((0,), (1,), (2,), (0, 1), (1, 0, 2))

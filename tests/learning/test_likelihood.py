@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.engine.zeros import Observed
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
 
 pytestmark = pytest.mark.slow

@@ -1,5 +1,5 @@
-"""Structural zeros beyond the bits of `allowed`: segments, and label patterns at their places, that must
-not be. Their score is -inf; and sums over what agrees with annotation that says so.
+"""Structural zeros beyond the bits of `allowed`: segments, and label patterns at their places, that
+are forbidden. Their score is -inf; and sums over what agrees with annotation that says so.
 
     log Z(w; segmentations that agree),   and how often every entry of the potentials then fires
 """
@@ -15,42 +15,42 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers, expectations, log_partition
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
-__all__ = ["Barred", "Observed", "Unwanted", "without"]
+__all__ = ["Forbidden", "ForbiddenPattern", "Observed", "without"]
 
 
-class Barred(NamedTuple):
-    """Labels of consecutive segments that must not be, the last of which is [start, end)."""
+class ForbiddenPattern(NamedTuple):
+    """Forbidden labels of consecutive segments, the last of which is [start, end)."""
 
     start: int
     end: int
     pattern: LabelPattern
 
 
-class Unwanted(NamedTuple):
-    """What must not be so that no text of a batch has a span that it must not have; tokens are counted
-    over the batch.
+class Forbidden(NamedTuple):
+    """Labels, segments and label patterns that a batch may not have, so that no text has a span that
+    is forbidden; tokens are counted over the batch.
     """
 
     tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
     segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
-    patterns: tuple[Barred, ...]  # of two labels and more, by end
+    patterns: tuple[ForbiddenPattern, ...]  # of two labels and more, by end
 
     def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
         """A model's label patterns, and behind them those that it lacks."""
-        new = {zero.pattern for zero in self.patterns}.difference(patterns)
+        new = {each.pattern for each in self.patterns}.difference(patterns)
         return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
 
-    def within(self, first: int, last: int) -> "Unwanted":
+    def within(self, first: int, last: int) -> "Forbidden":
         """The part for a range of tokens, which are counted anew."""
         tokens = self.tokens[(first <= self.tokens[:, 0]) & (self.tokens[:, 0] < last)]
         starts = self.segments[:, 0]
         segments = self.segments[(first <= starts) & (starts < last)]
         patterns = (
-            Barred(zero.start - first, zero.end - first, zero.pattern)
-            for zero in self.patterns
-            if first <= zero.start < last
+            ForbiddenPattern(each.start - first, each.end - first, each.pattern)
+            for each in self.patterns
+            if first <= each.start < last
         )
-        return Unwanted(
+        return Forbidden(
             tokens - np.array([first, 0]), segments - np.array([first, first, 0]), tuple(patterns)
         )
 
@@ -60,19 +60,19 @@ class Observed:
     """The segmentations of a batch that agree with what is known of it.
 
     allowed (uint8 [N, Y]): their bits.
-    zeros (Optional[Unwanted]): what none of them has besides; None for nothing.
+    forbidden (Optional[Forbidden]): what none of them has beyond these bits; None for nothing.
     automaton (Optional[Automaton]): with the label patterns of these zeros at the end of its own; None if
         they are among those of the model.
     """
 
     allowed: NDArray[np.uint8]
-    zeros: Unwanted | None = None
+    forbidden: Forbidden | None = None
     automaton: Automaton | None = None
 
     def only(self, first: int, last: int) -> "Observed":
         """The part for the sequence with these tokens of the batch."""
-        zeros = None if self.zeros is None else self.zeros.within(first, last)
-        return replace(self, allowed=self.allowed[first:last], zeros=zeros)
+        forbidden = None if self.forbidden is None else self.forbidden.within(first, last)
+        return replace(self, allowed=self.allowed[first:last], forbidden=forbidden)
 
     def log_partition(self, potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
         """Log of their total score, float64 [D]; -inf where none agrees.
@@ -93,9 +93,9 @@ class Observed:
         own = self.automaton or automaton
         left = self._left(potentials, own)
         found = expectations(left, own, buffers=buffers if own is automaton else None)
-        if self.zeros is None:
+        if self.forbidden is None:
             return found
-        spans, rows = _places(potentials, self.zeros)
+        spans, rows = _places(potentials, self.forbidden)
         return replace(
             found,
             const=found.const[: len(potentials.const)],
@@ -104,24 +104,24 @@ class Observed:
         )
 
     def _left(self, potentials: Potentials, automaton: Automaton) -> Potentials:
-        """Log potentials of all but these segmentations are zero."""
+        """The potentials, with log 0 for all other segmentations."""
         left = replace(potentials, allowed=self.allowed)
-        if self.zeros is None:
+        if self.forbidden is None:
             return left
         # another batch to whoever keeps what it has found out about one
         left = replace(left, offsets=left.offsets.copy())
-        return without(left, self.zeros, automaton.patterns)
+        return without(left, self.forbidden, automaton.patterns)
 
 
 def without(
-    potentials: Potentials, zeros: Unwanted, patterns: Sequence[LabelPattern]
+    potentials: Potentials, forbidden: Forbidden, patterns: Sequence[LabelPattern]
 ) -> Potentials:
     """The potentials of a batch with structural zeros, but for those of single tokens.
 
-    patterns (Sequence[LabelPattern]): of the potentials, with those that are barred at their end.
+    patterns (Sequence[LabelPattern]): of the potentials, with the forbidden ones at their end.
     """
-    starts, ends, labels = zeros.segments.T
-    spans, rows = _places(potentials, zeros)
+    starts, ends, labels = forbidden.segments.T
+    spans, rows = _places(potentials, forbidden)
     potentials = replace(
         potentials,
         span_start=np.insert(potentials.span_start, spans, starts),
@@ -129,11 +129,11 @@ def without(
         span_pattern=np.insert(potentials.span_pattern, spans, labels.astype(np.int32)),
         span_score=np.insert(potentials.span_score, spans, -np.inf),
     )
-    if not zeros.patterns:
+    if not forbidden.patterns:
         return potentials
     number = {pattern: z for z, pattern in enumerate(patterns)}
-    chosen = np.array([number[zero.pattern] for zero in zeros.patterns], dtype=np.int32)
-    tokens = np.array([zero.start for zero in zeros.patterns])
+    chosen = np.array([number[each.pattern] for each in forbidden.patterns], dtype=np.int32)
+    tokens = np.array([each.start for each in forbidden.patterns])
     more = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
     return replace(
         potentials,
@@ -145,8 +145,10 @@ def without(
     )
 
 
-def _places(potentials: Potentials, zeros: Unwanted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where zeros go among the scores of whole segments, and among rows, int64 [n] each, ascending."""
-    spans = np.searchsorted(potentials.span_start, zeros.segments[:, 0], side="right")
-    tokens = np.array([zero.start for zero in zeros.patterns], dtype=np.int64)
+def _places(
+    potentials: Potentials, forbidden: Forbidden
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where -inf is inserted among the scores of whole segments, and among rows, int64 [n], ascending."""
+    spans = np.searchsorted(potentials.span_start, forbidden.segments[:, 0], side="right")
+    tokens = np.array([each.start for each in forbidden.patterns], dtype=np.int64)
     return spans.astype(np.int64), potentials.row_offsets[tokens + 1]

@@ -24,11 +24,11 @@ from spacy_hocrf.annotation.text_constraints import (
 from spacy_hocrf.annotation.whitespace import with_whitespace
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.zeros import Barred, Observed, Unwanted
+from spacy_hocrf.engine.forbidden import Forbidden, ForbiddenPattern, Observed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LabelPattern
 
-__all__ = ["Masks", "agreeing", "unwanted"]
+__all__ = ["Masks", "agreeing", "forbidden_by"]
 
 HEAD, INNER, TAIL, SINGLE, BEFORE, BEHIND = range(6)
 """Places of a token in a stretch, or beside it."""
@@ -135,12 +135,12 @@ class Masks:
         return mask
 
 
-def unwanted(
+def forbidden_by(
     scheme: LabelScheme,
     found: TextConstraints,
     offsets: NDArray[np.int64],
     blank: NDArray[np.bool_] | None,
-) -> Unwanted:
+) -> Forbidden:
     """Segments and label patterns that constraints of the kind "not" forbid.
 
     found (TextConstraints): of all kinds. offsets (int64 [D + 1]): first token of each Doc.
@@ -151,8 +151,8 @@ def unwanted(
     if scheme.encoding == "segments" and blank is None:
         segments = np.stack([first + start, first + end, scheme.rules[label, 3]], axis=1)
         order = np.lexsort((segments[:, 1], segments[:, 0]))
-        return Unwanted(np.zeros((0, 2), dtype=np.int64), segments[order], ())
-    zeros = list[Barred]()
+        return Forbidden(np.zeros((0, 2), dtype=np.int64), segments[order], ())
+    forbidden = list[ForbiddenPattern]()
     rows = zip(
         first.tolist(), offsets[text + 1].tolist(), *(x.tolist() for x in (start, end, label))
     )
@@ -161,13 +161,13 @@ def unwanted(
         if blank is not None:
             spans = with_whitespace(blank[low:high], *spans[0])
         for span in spans:
-            zeros += _barred(scheme, (low, high), span)
-    alone = [zero for zero in sorted(zeros) if len(zero.pattern) == 1]
+            forbidden += _forbidden_patterns(scheme, (low, high), span)
+    alone = [each for each in sorted(forbidden) if len(each.pattern) == 1]
     segments = np.array([(i, j, y) for i, j, (y,) in alone], dtype=np.int64).reshape(-1, 3)
-    patterns = tuple(zero for zero in sorted(zeros) if len(zero.pattern) > 1)
+    patterns = tuple(each for each in sorted(forbidden) if len(each.pattern) > 1)
     if scheme.encoding == "segments":
-        return Unwanted(np.zeros((0, 2), dtype=np.int64), segments, patterns)
-    return Unwanted(segments[:, [0, 2]], segments[:0], patterns)
+        return Forbidden(np.zeros((0, 2), dtype=np.int64), segments, patterns)
+    return Forbidden(segments[:, [0, 2]], segments[:0], patterns)
 
 
 def agreeing(
@@ -189,12 +189,12 @@ def agreeing(
     if found is None:
         return Observed(allowed)
     Masks(scheme).take_from(allowed, found, offsets)
-    zeros = unwanted(scheme, found, offsets, None)
-    allowed[tuple(zeros.tokens.T)] = 0
-    if not len(zeros.segments) and not zeros.patterns:
+    forbidden = forbidden_by(scheme, found, offsets, None)
+    allowed[tuple(forbidden.tokens.T)] = 0
+    if not len(forbidden.segments) and not forbidden.patterns:
         return Observed(allowed)
-    more = zeros.added_to(patterns)
-    return Observed(allowed, zeros, None if more is patterns else compiled(more))
+    more = forbidden.added_to(patterns)
+    return Observed(allowed, forbidden, None if more is patterns else compiled(more))
 
 
 def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:
@@ -210,9 +210,9 @@ def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.
     bits[tokens] &= masks
 
 
-def _barred(
+def _forbidden_patterns(
     scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
-) -> Iterator[Barred]:
+) -> Iterator[ForbiddenPattern]:
     """Label patterns that must be forbidden so that a span of a text cannot be shown.
 
     text (tuple[int, int]): the text's first token in the batch, and one past its last; places that
@@ -224,7 +224,7 @@ def _barred(
     path = tuple(segment.label for segment in scheme.encode_span(start, end, label))
     start, end = text[0] + start, text[0] + end
     if scheme.encoding == "segments":
-        yield Barred(start, end, path)
+        yield ForbiddenPattern(start, end, path)
         return
     on = scheme.continuing(label) if scheme.encoding in ("io", "bio") else []
     others = [(y,) for y in range(scheme.n_labels) if y not in on]
@@ -232,7 +232,7 @@ def _barred(
     behind = others if on and end < text[1] else [()]
     for first, last in product(before, behind):
         at = end if last else end - 1
-        yield Barred(at, at + 1, (*first, *path, *last))
+        yield ForbiddenPattern(at, at + 1, (*first, *path, *last))
 
 
 def _labels(scheme: LabelScheme, label: str) -> list[int]:
