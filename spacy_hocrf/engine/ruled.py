@@ -34,7 +34,7 @@ __all__ = [
 
 
 LEFT_OUT = 0.02
-"""Of the tolerance: risks of rules that a sequence is not read under."""
+"""Share of the tolerance for violations of rules that a sequence is not read under."""
 
 
 class RuleTables(NamedTuple):
@@ -82,7 +82,7 @@ class Ruled(NamedTuple):
     log_partition: NDArray[np.float64]  # [D] without rules
     # [D, R] at most by how much probabilities are wrong where a rule is left out; those that are
     # improbable enough are
-    risks: NDArray[np.float64]
+    violations: NDArray[np.float64]
     tolerances: tuple[float, ...]  # ascending, above 0
 
 
@@ -186,7 +186,7 @@ def _find(
     problem.check_tokens()
     total = ruled.log_partition[sequences]
     labels, chances, _ = ruled.starts
-    matter, left_out = _that_matter(ruled.risks[sequences], LEFT_OUT * ruled.tolerances[0])
+    matter, left_out = _that_matter(ruled.violations[sequences], LEFT_OUT * ruled.tolerances[0])
     ruling, scores = _ruling(ruled, rows, buffers), Scores(problem, buffers.graph)
     found, tolerance = np.full((2, len(sequences)), -np.inf)
     parts, rest = list[tuple[NDArray[np.int64], NDArray[np.float64]]](), np.arange(len(sequences))
@@ -207,16 +207,16 @@ def _find(
 
 
 def _that_matter(
-    risks: NDArray[np.float64], most: float
+    violations: NDArray[np.float64], most: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Which rules each of n sequences is read under, uint8 [n, R], and the sum of the risks of the others,
-    which is no more than `most`, float64 [n].
+    """Which rules each of n sequences is read under, uint8 [n, R], and the sum of the violations of the
+    others, which is no more than `most`, float64 [n].
     """
-    order = np.argsort(risks, axis=1, kind="stable")
-    sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
-    matter = np.zeros(risks.shape, dtype=np.uint8)
+    order = np.argsort(violations, axis=1, kind="stable")
+    sums = np.cumsum(np.take_along_axis(violations, order, axis=1), axis=1)
+    matter = np.zeros(violations.shape, dtype=np.uint8)
     np.put_along_axis(matter, order, (sums > most).astype(np.uint8), axis=1)
-    return matter, np.where(matter, 0.0, risks).sum(axis=1)
+    return matter, np.where(matter, 0.0, violations).sum(axis=1)
 
 
 def _ruling(ruled: Ruled, rows: NDArray[np.int32], buffers: Buffers) -> Ruling:

@@ -31,8 +31,8 @@ from spacy_hocrf.learning.encoder import known_rows
 from spacy_hocrf.learning.heldout import HELD_BACK, held_back
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import CompiledRules
-from spacy_hocrf.rules.risks import starts_for
 from spacy_hocrf.rules.templates import DEAREST
+from spacy_hocrf.rules.violations import starts_for
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import listing, record, text
 from spacy_hocrf.warnings import Warnings
@@ -174,8 +174,8 @@ def _sets_of(
         starts = starts_for(rules.rules, len(tokens))
         known = potentials, rules.automaton
         found = exact.candidates(*known, rules.scheme, 1.0, starts=starts)
-        risks = np.ones((len(batch), len(rules.rules)))
-        ruled = Ruled(*known, rules.tables, starts, found.log_partition, risks, TOLERANCES)
+        violations = np.ones((len(batch), len(rules.rules)))
+        ruled = Ruled(*known, rules.tables, starts, found.log_partition, violations, TOLERANCES)
         with exact.pool.lend(rules.automaton) as buffers:
             for i, document in enumerate(batch):
                 spans = sorted(model.as_modelled(document.annotation).spans)

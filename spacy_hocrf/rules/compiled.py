@@ -2,8 +2,8 @@
 segments.
 
 Forbidden successions are structural zeros of the automaton, and of the first and last token. Rules about
-all spans are followed where a text could break them (risks.py): on its probable paths (engine/ruled.py), or
-with an automaton that remembers their states (engine/rules.py).
+all spans are followed where a text could break them (violations.py): on its probable paths
+(engine/ruled.py), or with an automaton that remembers their states (engine/rules.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,7 +24,6 @@ from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import EDGE, Ends, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
-from spacy_hocrf.rules.risks import Texts, risks_of, with_more
 from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
 from spacy_hocrf.types import LabelPattern, Segments
 
@@ -142,13 +141,13 @@ class CompiledRules:
         """Is there anything that must not be first or last?"""
         return not (self.first.all() and self.last.all())
 
-    def doubtful(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Numbers of those of D texts that could break rules, and the risks of all, float64 [D, n]."""
+    def may_break(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Texts of D that could break rules, and the bounds of all violations, float64 [D, n]."""
         tolerance = self.constraints.tolerance
-        risks = risks_of(self.rules, texts)
-        risk = risks.sum(axis=1)
+        violations = violation_bounds(self.rules, texts)
+        some = violations.sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
-        return np.flatnonzero(~(risk <= tolerance * (1.0 - risk))), risks
+        return np.flatnonzero(~(some <= tolerance * (1.0 - some))), violations
 
     def to_remember(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
         """Sets of rules that texts could break, and with each the texts that are to remember just
@@ -158,15 +157,15 @@ class CompiledRules:
         most (Optional[int]): no more states together; None is MOST_STATES.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
-        risks = risks_of(self.rules, texts)
+        violations = violation_bounds(self.rules, texts)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
-        kept, found = np.ones(sequences), np.zeros(risks.shape, dtype=bool)
+        kept, found = np.ones(sequences), np.zeros(violations.shape, dtype=bool)
         while True:
             with np.errstate(divide="ignore", invalid="ignore"):
-                relative = np.where(risks > 0, risks / kept[:, None], 0.0)
-            known, found = found, self._riskiest(relative, most)
-            # P(the remembered ones are kept) is 1 - their risks at least
-            remembered, others = ((risks * own).sum(axis=1) for own in (found, ~found))
+                relative = np.where(violations > 0, violations / kept[:, None], 0.0)
+            known, found = found, self._probably_broken(relative, most)
+            # P(the remembered ones are kept) is 1 - their violations at least
+            remembered, others = ((violations * own).sum(axis=1) for own in (found, ~found))
             unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
             new = np.flatnonzero(unclear & (found != known).any(axis=1))
             if not len(new):
@@ -290,15 +289,17 @@ class CompiledRules:
             chances[here] = np.exp(left)
         return chances
 
-    def _riskiest(self, risks: NDArray[np.float64], most: int | None) -> NDArray[np.bool_]:
+    def _probably_broken(
+        self, violations: NDArray[np.float64], most: int | None
+    ) -> NDArray[np.bool_]:
         """Rules to be remembered for each text, bool [D, n]: all but those that are together
         broken with a probability up to the tolerance, and no more than may be remembered.
 
-        risks (float64 [D, n]): of each text and rule.
+        violations (float64 [D, n]): of each text and rule.
         """
-        order = np.argsort(risks, axis=1, kind="stable")
-        sums = np.cumsum(np.take_along_axis(risks, order, axis=1), axis=1)
-        found = np.zeros(risks.shape, dtype=bool)
+        order = np.argsort(violations, axis=1, kind="stable")
+        sums = np.cumsum(np.take_along_axis(violations, order, axis=1), axis=1)
+        found = np.zeros(violations.shape, dtype=bool)
         np.put_along_axis(found, order, sums > self.constraints.tolerance, axis=1)
         for i in np.flatnonzero(found.any(axis=1)).tolist():
             rules = [rule for rule in order[i].tolist() if found[i, rule]]

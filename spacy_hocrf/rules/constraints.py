@@ -29,7 +29,7 @@ class Constraints:
         config's blocks, each with its price.
     tolerance (float): scores of predictions are wrong by no more, and 0 makes them exact: a text that breaks
         rules less probably is read without them. Predictions never break one whose price is "inf".
-        Readings look at more, see `risks.with_more`.
+        Readings look at more, see `violations.with_more`.
     spans_key (str): key of `doc.spans` for the constraints of single texts.
     training (str): what training keeps: "none", "successions" (forbidden and required) or "all", which has
         the rules of the price "inf", too.

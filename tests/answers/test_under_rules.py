@@ -16,10 +16,10 @@ from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
-from spacy_hocrf.rules import risks as all_risks
+from spacy_hocrf.rules import violations as module
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.rules.risks import with_more
+from spacy_hocrf.rules.violations import with_more
 
 pytestmark = pytest.mark.slow
 
@@ -285,21 +285,19 @@ def test_readings_are_exact_whatever_the_tolerance(kind):
 
 
 def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
-    """The riskiest rules, and all that the tolerance asks for."""
+    """The rules that are probably broken, and all that the tolerance asks for."""
     for problem in (Constrained("labelled", seed, "numbers") for seed in range(PROBLEMS)):
         if len(problem.rules.rules) < 2:
             continue
         rules = tolerant(problem, 0.4).rules
-        wanted, risks = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 9), 1e-12)
-        risks = risks[:, : len(rules.rules)]
-        assert not with_more(wanted, risks, rules.fits).any()
-        risks[0, :2] = 1e-6, 1e-3
-        assert with_more(wanted, risks, rules.fits)[0].tolist()[:2] == [True, True]
-        monkeypatch.setattr(
-            all_risks, "READ_STATES", len(rules.remembering(rules.automaton, (1,))[0])
-        )
-        few = with_more(wanted, risks, rules.fits)[0].tolist()
-        assert few[1] and few[0] == rules.fits([0, 1], all_risks.READ_STATES)
+        wanted, violations = np.zeros((1, len(rules.rules)), dtype=bool), np.full((1, 9), 1e-12)
+        violations = violations[:, : len(rules.rules)]
+        assert not with_more(wanted, violations, rules.fits).any()
+        violations[0, :2] = 1e-6, 1e-3
+        assert with_more(wanted, violations, rules.fits)[0].tolist()[:2] == [True, True]
+        monkeypatch.setattr(module, "READ_STATES", len(rules.remembering(rules.automaton, (1,))[0]))
+        few = with_more(wanted, violations, rules.fits)[0].tolist()
+        assert few[1] and few[0] == rules.fits([0, 1], module.READ_STATES)
         monkeypatch.undo()
 
 

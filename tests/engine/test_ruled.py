@@ -28,8 +28,8 @@ def ruled(potentials, automaton, rows, rules, tolerance):
     starts = Starts(labels, np.zeros(extents), np.zeros(extents))
     log_z = probable_spans(potentials, automaton, rows, 1.0, starts=starts).log_partition
     tables = RuleTables.of(rules, len(automaton.limits))
-    risks = np.ones((len(log_z), len(rules)))
-    return Ruled(potentials, automaton, tables, starts, log_z, risks, (tolerance, 0.1, 0.4))
+    violations = np.ones((len(log_z), len(rules)))
+    return Ruled(potentials, automaton, tables, starts, log_z, violations, (tolerance, 0.1, 0.4))
 
 
 def counting(label, least, most, n_labels, price=np.inf):
@@ -212,11 +212,14 @@ def test_rules_that_are_left_out_take_their_part_of_the_tolerance(share, problem
         if not given.kept or len(problem.rules) < 2:
             continue
         kept = np.exp(given.log_z - problem.ruled.log_partition[0])
-        risks = np.ones((1, len(problem.rules)))
+        violations = np.ones((1, len(problem.rules)))
         # the last one is left out, as if it were broken so improbably
-        risks[0, -1] = min(share * tolerance * kept, 0.02 * tolerance)
+        violations[0, -1] = min(share * tolerance * kept, 0.02 * tolerance)
         ruled_spans(
-            problem.ruled._replace(risks=risks, tolerances=(tolerance,)), problem.rows, FIRST, 0.0
+            problem.ruled._replace(violations=violations, tolerances=(tolerance,)),
+            problem.rows,
+            FIRST,
+            0.0,
         )
 
 

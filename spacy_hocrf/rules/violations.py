@@ -12,13 +12,13 @@ from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.types import Potentials
 
-__all__ = ["RuleSurvey", "Texts", "risks_of", "starts_for", "with_more"]
+__all__ = ["RuleSurvey", "Texts", "starts_for", "violation_bounds", "with_more"]
 
 NEGLIGIBLE = 1e-10
 """A break of a rule that is less probable changes no number that is shown."""
 
 ROUNDING = 1e-14
-"""By so much a risk may be found too small, since it is a difference."""
+"""The largest rounding error of a bound, which is a difference."""
 
 READ_STATES = 64
 """States of what readings remember besides what a text could break more probably than the tolerance."""
@@ -58,35 +58,35 @@ class Texts(NamedTuple):
     runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
 
 
-def risks_of(rules: Sequence[Rule], texts: Texts) -> NDArray[np.float64]:
-    """By how much probabilities of D texts are wrong, at most, if one of n rules is left out, float64 [D, n]:
-    by 1 - exp(-price) times the probability that it is broken, of which this has an upper bound.
+def violation_bounds(rules: Sequence[Rule], texts: Texts) -> NDArray[np.float64]:
+    """Upper bounds of how much probabilities of D texts are wrong if one of n rules is left out, float64
+    [D, n]: by 1 - exp(-price) times the probability that it is broken.
     """
-    risks = np.ones((len(texts.survey.log_partition), len(rules)))
+    violations = np.ones((len(texts.survey.log_partition), len(rules)))
     for i, rule in enumerate(rules):
         weight = -np.expm1(-rule.price)
         if not weight or texts.runs:
-            risks[:, i] = weight
+            violations[:, i] = weight
         else:
-            risks[:, i] = weight * _bound(rule, texts) + ROUNDING
-    return risks
+            violations[:, i] = weight * _bound(rule, texts) + ROUNDING
+    return violations
 
 
 def with_more(
     wanted: NDArray[np.bool_],
-    risks: NDArray[np.float64],
+    violations: NDArray[np.float64],
     fits: Callable[[Iterable[int], int], bool],
 ) -> NDArray[np.bool_]:
-    """Rules that texts are to remember, and others that they break at all, the riskiest first, as long as
-    all of them have no more than READ_STATES.
+    """Rules that texts are to remember, and others that they break at all, the most probable ones first, as
+    long as all of them have no more than READ_STATES.
 
-    wanted (bool [D, n]), risks (float64 [D, n]): of each text and rule.
+    wanted (bool [D, n]), violations (float64 [D, n]): of each text and rule.
     fits (Callable): have some rules no more than so many states together?
     """
     found: NDArray[np.bool_] = wanted.copy()
-    others = (risks > NEGLIGIBLE) & ~wanted
+    others = (violations > NEGLIGIBLE) & ~wanted
     for i in np.flatnonzero(others.any(axis=1)).tolist():
-        for rule in np.argsort(-risks[i], kind="stable").tolist():
+        for rule in np.argsort(-violations[i], kind="stable").tolist():
             known = np.flatnonzero(found[i]).tolist()
             if others[i, rule] and fits([*known, rule], READ_STATES):
                 found[i, rule] = True
@@ -128,14 +128,14 @@ def _bound(rule: Rule, texts: Texts) -> NDArray[np.float64]:
         ended = _before(begun, offsets) - (cover[:, leading].sum(axis=1) - begun)
         before[state] = np.minimum(_before(enters, offsets), np.maximum(ended, 0.0))
         entered[state] = _by_text(np.add, enters, offsets)
-    risk = np.zeros(len(offsets) - 1)
+    violation = np.zeros(len(offsets) - 1)
     for state in np.flatnonzero(~rule.kept).tolist():
         if state not in entered:
             continue
         apart = ~reach[after[list(entered)], state].any(axis=0)  # [n] labels behind which it is not
         shown = _by_text(np.maximum, cover[:, apart].sum(axis=1), offsets)
-        risk += np.minimum(entered[state], 1.0 - shown)
-    return np.clip(risk, 0.0, 1.0)
+        violation += np.minimum(entered[state], 1.0 - shown)
+    return np.clip(violation, 0.0, 1.0)
 
 
 def _before(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:

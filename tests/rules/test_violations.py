@@ -13,8 +13,8 @@ from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.rules.risks import RuleSurvey, Texts, risks_of, starts_for
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
+from spacy_hocrf.rules.violations import RuleSurvey, Texts, starts_for, violation_bounds
 from spacy_hocrf.types import Potentials
 
 pytestmark = pytest.mark.slow
@@ -43,14 +43,14 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
             continue
         survey, runs = RuleSurvey(starts, found.log_partition), scheme.encoding == "io"
         texts = Texts(potentials, automaton, survey, runs)
-        risks = risks_of(rules, texts)[0]
+        violations = violation_bounds(rules, texts)[0]
         scores = [oracle.score(potentials, problem.patterns, each) for each in problem.every]
         p = np.exp(np.array(scores) - found.log_partition[0])
         for i, rule in enumerate(rules):
             broken = [not rule.keeps([y for *_, y in each]) for each in problem.every]
             weight = -np.expm1(-rule.price)
-            assert p[broken].sum() * weight <= risks[i] + 1e-8
-            told += risks[i] < 0.99 * weight
+            assert p[broken].sum() * weight <= violations[i] + 1e-8
+            told += violations[i] < 0.99 * weight
     assert told > 100 or runs
 
 
@@ -81,4 +81,4 @@ def test_spans_that_overlap_are_not_two():
     survey = RuleSurvey(starts, found.log_partition)
     texts = Texts(potentials, automaton, survey, runs=False)
     assert starts.chance.sum() > 0.6
-    assert risks_of(rules, texts)[0] < 1e-6
+    assert violation_bounds(rules, texts)[0] < 1e-6
