@@ -52,7 +52,7 @@ class RuledTexts(NamedTuple):
         """The reading of some texts that is worth most, of those that keep the rules that must be kept.
 
         texts (int64 [n]): their numbers, ascending; there is no white space.
-        cost (float): of a span, which is worth its probability.
+        cost (float): of a span, whose gain is its probability.
         RETURNS (tuple[int64 [m], Answer]): the texts that were read, and their spans.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:

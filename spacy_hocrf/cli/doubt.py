@@ -259,12 +259,12 @@ def _read_texts(
 
 def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:
     """Print the largest doubts. RETURNS (list[AnnotationTask]): the texts with some, the worst first."""
-    worth = sorted(
+    doubted = sorted(
         (text for text in read if text.doubts and text.worst() >= least),
         key=lambda text: -text.worst(),
     )
-    _print(worth, least, most, len(read))
-    return [_task(text, least) for text in worth]
+    _print(doubted, least, most, len(read))
+    return [_task(text, least) for text in doubted]
 
 
 def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
@@ -318,9 +318,9 @@ def _task(text: ReadText, least: float) -> AnnotationTask:
     return AnnotationTask(text.words, text.annotated, text.found, meta)
 
 
-def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> None:
+def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> None:
     found = sorted(
-        ((doubt, text) for text in worth for doubt in text.doubts if doubt.degree >= least),
+        ((doubt, text) for text in doubted for doubt in text.doubts if doubt.degree >= least),
         key=lambda pair: -pair[0].degree,
     )
     rows = [
@@ -337,7 +337,7 @@ def _print(worth: Sequence[ReadText], least: float, most: int, texts: int) -> No
     ]
     header = ("", "doubt", "text", "annotated", "P", "model", "P")
     print(table(rows, header=header, aligns=(*"rrrlrlr",), divider=True, max_col=2 * WIDTH))
-    print(f"{len(found)} doubts of {least:g} and more, in {len(worth)} of {texts} texts")
+    print(f"{len(found)} doubts of {least:g} and more, in {len(doubted)} of {texts} texts")
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:

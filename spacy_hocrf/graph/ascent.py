@@ -85,6 +85,6 @@ def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[n
         on = assignment[instance.vertices] == instance.states
         sizes, begins = np.diff(instance.pattern_offsets), instance.pattern_offsets[:-1]
         missing = np.repeat(np.add.reduceat(~on, begins, dtype=np.int64), sizes)
-        worth = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
-        linear += np.bincount(instance.cells, weights=worth, minlength=len(linear))
+        gains = np.where(missing == ~on, np.repeat(instance.weights, sizes), 0.0)
+        linear += np.bincount(instance.cells, weights=gains, minlength=len(linear))
     return linear

@@ -150,12 +150,12 @@ class SegmentationSubproblem:
         cells = self._linked_cells()
         wanted: Callable[[Lattice], NDArray[np.int64]] | None = None
         if rewards is not None and slack < np.inf:
-            worth = self._worth(rewards, cells)
+            gains = self._gains(rewards, cells)
 
             def wanted(lattice: Lattice) -> NDArray[np.int64]:
                 links, linked = self._links(lattice)
                 scores = lattice.scores + np.bincount(
-                    linked, weights=worth[links], minlength=len(lattice.scores)
+                    linked, weights=gains[links], minlength=len(lattice.scores)
                 )
                 return np.flatnonzero(lattice.good_enough(scores, slack))
 
@@ -197,15 +197,15 @@ class SegmentationSubproblem:
         plain = first[:n_plain, None] + np.arange(self._n_labels)
         return np.concatenate([plain.ravel(), first[n_plain:]])
 
-    def _worth(self, rewards: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
+    def _gains(self, rewards: NDArray[np.float64], cells: NDArray[np.int64]) -> NDArray[np.float64]:
         """Gain of linked cells, float64 as `cells`: their reward less that of the vertex's cell
         that has no link.
         """
-        worth = rewards[cells]
+        gains = rewards[cells]
         n_segments = len(self._absent) * self._n_labels
-        worth[:n_segments] -= np.repeat(rewards[self._absent], self._n_labels)
-        worth[len(worth) - len(self._without) :] -= rewards[self._without]
-        return worth
+        gains[:n_segments] -= np.repeat(rewards[self._absent], self._n_labels)
+        gains[len(gains) - len(self._without) :] -= rewards[self._without]
+        return gains
 
     def _links(self, lattice: Lattice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Which of the linked cells, by their place, are sums of which edges."""

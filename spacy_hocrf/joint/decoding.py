@@ -136,8 +136,8 @@ class JointDecoder:
             return weights
         others = np.abs(weights[problem.feature][~endless[problem.feature]]).sum()
         others += self.rules.prices[~self.rules.hard].sum() * len(problem.sequences)
-        worth = 1.0 + others + subproblem.spread()
-        return np.where(endless, np.copysign(worth, weights), weights)
+        large = 1.0 + others + subproblem.spread()
+        return np.where(endless, np.copysign(large, weights), weights)
 
     def _search(self, n: int) -> RuledSearch | None:
         return RuledSearch(self.rules, n, self.pool) if self.rules.prices.any() else None

@@ -25,7 +25,7 @@ from spacy.util import raise_error
 
 from spacy_hocrf.annotation.spans import named
 from spacy_hocrf.annotation.text_constraints import KINDS
-from spacy_hocrf.rules import compiled, ends, risks
+from spacy_hocrf.rules import compiled, ends, violations
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.types import Segments
 
@@ -99,7 +99,7 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
 
 @pytest.mark.slow
 def test_the_best_readings_of_texts_that_remember_different_rules(nlp, monkeypatch):
-    monkeypatch.setattr(risks, "READ_STATES", 1)  # just those of the tolerance
+    monkeypatch.setattr(violations, "READ_STATES", 1)  # just those of the tolerance
     other = untrained(n_best=3, constraints=constraints(at_most={"PERSON": 1, "PLACE": 1}))
     other.from_bytes(nlp.to_bytes())
     pipe = other.get_pipe("hocrf")

@@ -238,8 +238,8 @@ def doubted_texts(
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         words = tuple(texts.words(text))
         found.append(ReadText(text, words, tuple(annotated), tuple(shown[text]), ordered))
-    worth = [text for text in found if text.worst() >= WORTH]
-    return sorted(worth, key=lambda text: (-text.worst(), text.number))[:MOST_DOUBTED]
+    doubted = [text for text in found if text.worst() >= WORTH]
+    return sorted(doubted, key=lambda text: (-text.worst(), text.number))[:MOST_DOUBTED]
 
 
 def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSpan]]:

@@ -1,4 +1,4 @@
-"""What readings are worth: the spans of one by their probabilities, less what each costs."""
+"""The gain of a reading: the sum over its spans of their probabilities, less the cost of each."""
 
 from dataclasses import replace
 
@@ -9,14 +9,14 @@ from spacy_hocrf.answers.decoders import Candidates
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["chances_of", "worth"]
+__all__ = ["chances_of", "span_gains"]
 
 
-def worth(
+def span_gains(
     potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
 ) -> Potentials:
-    """Log potentials by which a segmentation scores the sum of P(span) - cost; what must not be is
-    still impossible.
+    """Log potentials by which a segmentation scores the sum of P(span) - cost; what is forbidden stays
+    so.
     """
     spans = found.spans
     at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))

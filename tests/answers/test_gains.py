@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from spacy_hocrf.answers.decoders import Candidates
-from spacy_hocrf.answers.worth import chances_of
+from spacy_hocrf.answers.gains import chances_of
 from spacy_hocrf.types import Segments
 
 OFFSETS = np.array([0, 4, 4, 9])  # tokens of three texts
