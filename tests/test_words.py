@@ -1,4 +1,4 @@
-"""Words: docstrings that can be read alone, and names that mean one thing.
+"""Words: docstrings that can be read alone, names that mean one thing, files that exist.
 
 What an editor shows of a function is its docstring, without the class or the function before it.
 """
@@ -28,6 +28,13 @@ SHARED_NAMES = {
 }
 """Names of public classes that are defined more than once, and why."""
 
+OF_OTHERS = {
+    "code.py": "written for an actor of Ray",
+    "setup.py": "beside the package",
+    "strings.pyx": "spaCy's",
+}
+"""Names of files in sources that are no files of the package."""
+
 SOURCES = {
     name: path.read_text(encoding="utf8")
     for path in sorted(SOURCE.rglob("*.py*"))
@@ -56,6 +63,22 @@ def test_a_public_class_shares_its_name_with_no_other():
     shared = {name: files for name, files in defined.items() if len(files) > 1}
     assert {name: shared[name] for name in shared.keys() - SHARED_NAMES.keys()} == {}
     assert shared.keys() >= SHARED_NAMES.keys()
+
+
+def test_files_that_a_source_names_exist():
+    known = [f"/{path.relative_to(SOURCE).as_posix()}" for path in SOURCE.rglob("*.*")]
+    named = [
+        (path.relative_to(SOURCE).as_posix(), name)
+        for path in sorted(SOURCE.rglob("*.p*"))
+        if path.suffix in {".py", ".pyi", ".pyx", ".pxi"}
+        for name in re.findall(r"[\w/]+\.(?:pyx|pxi|py)\b", path.read_text(encoding="utf8"))
+    ]
+    assert len(named) > 100
+    assert not [
+        (source, name)
+        for source, name in named
+        if name not in OF_OTHERS and not any(path.endswith(f"/{name}") for path in known)
+    ]
 
 
 def docstrings(tree: ast.AST) -> Iterator[str]:

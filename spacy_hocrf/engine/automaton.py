@@ -1,19 +1,17 @@
-"""Label patterns → the automaton that reads a segmentation: forward states, explicit arcs, sum
-program.
+"""Label patterns → the automaton that reads a segmentation: states, explicit arcs, sum program.
 
 P holds the labels, the empty history and the proper prefixes of all patterns; C is the trie of P
 and Z. The arc (p, y) has the weight and the target of the longest suffix of p·y in C, so an arc
 *is* a node of C and only |C| of the |P||Y| arcs are distinct. Nguyen et al., JMLR 15 (2014) §2.2
-    for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
+for P and Z; the sharing as in Takhanov and Kolmogorov, ICML 2013.
 
 The mass that enters arc c is the sum of alpha over all states p with c(p, y) = c. That 0/1 map is
 compiled to a straight list of additions (sums.py; no subtraction, hence valid in every semiring and
 exact near zero); its adjoint, the same list read backwards, takes the arcs' values back to beta.
 
 While a segment is open its future depends on the state that it will enter and on the longest
-*carried* pattern that ends its
-history: one with observations after the segment's start. The pairs (body, target) are the open
-    states.
+*carried* pattern that ends its history: one with observations after the segment's start. The pairs
+(body, target) are the open states.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -71,7 +69,7 @@ class Automaton:
     open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
     tree_offsets: IntArray  # [K + 1] into tree
     tree: IntArray  # [m] the bodies that end in each body, itself included
-    # copies of all states and arcs, one after the other, each for something remembered: see memory.py
+    # copies of all states and arcs, one after the other, each for something remembered: see rules.py
     copies: int = 1
     # [P] 0 in the states in which a sequence may end, -inf in others; None if it may in all
     final: NDArray[np.float64] | None = None

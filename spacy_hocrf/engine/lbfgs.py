@@ -16,18 +16,20 @@ cube root, and H0 is the mean of both inverses, of which the second has a share 
 hundredth with every pair. (The curvature itself is good at first, but too much later: of features
 that fire together one is enough to learn what they have in common, and along weights that have
 learnt it the loss is flat. Exponents of 0.3 to 0.5 are much alike.) Then f is within a hundredth of
-the optimum after 0.6 to 0.9 of the evaluations, and the last digits take as many, give or take 6 %; where
-features have scales of their own, fewer.
+the optimum after 0.6 to 0.9 of the evaluations, and the last digits take as many, give or take 6 %;
+where features have scales of their own, fewer.
 
 The step satisfies the strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59).
 Step 1 is tried first and nearly always taken: one evaluation per iteration.
 
 With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of
-Algorithm 7.4 are two triangular
-systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63, 1994, write H as one product of
-    matrices):
+Algorithm 7.4 are two triangular systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63,
+1994, write H as one product of matrices):
 
-    R a = -S'g,   r = E⁻¹ (-g - Y a),   R'b = D a - Y'r,   direction = r + S b
+    R a = -S'g
+    r = E⁻¹ (-g - Y a)
+    R'b = D a - Y'r
+    direction = r + S b
 
 so that three passes over the vectors do what takes 2m in turn: one for the new pair and all
 products with it and with g, one for r and Y'r, one for the direction.

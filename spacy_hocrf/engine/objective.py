@@ -1,12 +1,11 @@
-"""Loss and gradient of a data set: the penalised negative log-likelihood and what L-BFGS needs of
-it.
+"""Loss and gradient of a data set: the penalised negative log-likelihood, as L-BFGS needs it.
 
-    loss(w) = Σ_docs [log Z(w) - log Z(w; segmentations that agree with the annotation)] + Σ_f (w_f
-    - mean_f)² / 2 sigma_f²
+    loss(w) = Σ_docs [log Z(w) - log Z(w; segmentations that agree with the annotation)]
+            + Σ_f (w_f - mean_f)² / 2 sigma_f²
 
-Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear, w ·
-empirical counts; where it is not, its gradient is an expectation as well, and the loss is no longer
-convex.
+Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear,
+w · empirical counts; where it is not, its gradient is an expectation as well, and the loss is no
+longer convex.
 
 The shards are fixed, and so are the parts that are summed by themselves and the order in which their
 sums are added (`reduction.py`): the result does not depend, bit for bit, on who works and how many.

@@ -4,9 +4,9 @@ sequence.
     w ← w + counts(annotation) - counts(best segmentation)    where the two differ
 
 The result is the average of w over all sequences that were gone through, of every epoch, the last
-one's w included. It is kept
-lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n, the average of w_1 … w_n is w_n -
-    u / n.
+one's w included. It is kept lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n,
+
+    average of w_1 … w_n = w_n - u / n
 
 A segmentation that scores as much as the annotation is a mistake, too, if Viterbi prefers it: among
 equals, always the same one.

@@ -95,9 +95,11 @@ class BatchShape:
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
 
     def _aim_rows(self, potentials: Potentials) -> None:
+        # [N + 1] rows of arcs before each token: a token has some if the number grows
         self.row_target = _row_target(potentials, self.automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
         self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
+        # [N] first row of a body at or after the token's first row; none lies beyond its last row
         bodies = np.append(np.flatnonzero(self.row_target < 0), len(self.row_target))
         first = bodies[np.searchsorted(bodies, potentials.row_offsets[:-1])]
         self.body_rows = np.minimum(first, potentials.row_offsets[1:]).astype(np.int64)
@@ -136,6 +138,7 @@ class BatchShape:
             _check_bounds("row_pattern", potentials.row_pattern, n_labels, n_patterns - 1)
         if len(potentials.span_score):
             _check_bounds("span_pattern", potentials.span_pattern, 0, n_patterns - 1)
+            # a span begins and ends in one sequence, and spans are sorted by start
             starts, ends = potentials.span_start, potentials.span_end
             first = np.searchsorted(potentials.offsets, starts, side="right")
             inside = first == np.searchsorted(potentials.offsets, ends, side="left")

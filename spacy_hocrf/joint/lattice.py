@@ -6,13 +6,13 @@ state o, which costs what is known when a segment starts, and on into the state 
 to, which costs the rest of the segment [u, v):
 
     (u, p) → (u, o)            const and start scores of the arc
-    (u, o) → (v, target o)     body(u, v, k), as in engine/kernels/recursion.pxi
+    (u, o) → (v, target o)     body(u, v, k), as in engine/kernels/forward.pxi
 
 The flows of one unit through it have these paths as their vertices, so that a linear program can
 contain a semi-CRF. Only what the left can reach is there.
 
-Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states, n
-    edges, m nodes.
+Extents: N tokens, D sequences, Y labels, P forward states, C arcs, K bodies, O open states,
+n edges, m nodes.
 """
 
 from collections.abc import Callable, Sequence
@@ -38,11 +38,9 @@ class Lattice:
     """Edges between the nodes of all sequences; a node on the right has a higher number."""
 
     offsets: NDArray[np.int64]  # [D + 1] first node of each sequence, where its paths begin
-    levels: NDArray[
-        np.int64
-        # [levels + 1] nodes between which there are no edges: those of states, or of open states,
-        # at a boundary
-    ]
+    # [levels + 1] nodes between which there are no edges: those of states, or of open states, at a
+    # boundary
+    levels: NDArray[np.int64]
     is_last: NDArray[np.bool_]  # [m] do paths end here?
     tail: NDArray[np.int64]  # [n]
     head: NDArray[np.int64]  # [n]

@@ -110,6 +110,7 @@ class CompiledBatch:
             self.span_start = self.span_end = NOTHING
             self.span_pattern = self.span_place = NO_NUMBERS
             return
+        # every observed span once for each feature of its observation
         compiled = self.compiled
         position, feature = expand(spans.ids, compiled.feature_offsets)
         self.span_start, self.span_end = spans.start[position], spans.end[position]
@@ -119,6 +120,7 @@ class CompiledBatch:
 
     def only(self, sequence: int) -> "CompiledBatch":
         """One sequence as a batch of its own."""
+        # tokens, rows and spans of the sequence, counted from its own first one
         first, last = self.offsets[sequence : sequence + 2].tolist()
         tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
         spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
@@ -192,6 +194,7 @@ class CompiledBatch:
 
         gold (GoldSegments): segments that cover every token of the batch.
         """
+        # [t, y] of START, END, TOKEN and INNER: 1 where the segment of label y begins, ends, is, goes on
         n_tokens, n_labels = self.allowed.shape
         segment = gold.of_token(n_tokens)
         label = gold.pattern[0]
@@ -207,6 +210,7 @@ class CompiledBatch:
             _ones((n_tokens, n_labels), at) if part in self._parts else None
             for part, at in enumerate(places)
         ]
+        # an observed span fires if it is a segment
         span_segment = segment[self.span_start]
         span_fires = (gold.start[span_segment] == self.span_start) & (
             gold.end[span_segment] == self.span_end
@@ -269,9 +273,11 @@ class CompiledBatch:
         """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the
         part decides.
         """
+        # the rows whose pattern ends the history of the segment at their token
         token = np.repeat(np.arange(len(segment)), np.diff(self.row_offsets))
         row = np.flatnonzero(self._ends_in(gold, segment[token], self.row_pattern))
         token, part = token[row], self.row_part[row]
+        # and of these the rows of a part that the token has in its segment
         at_start, at_end = (
             gold.start[segment[token]] == token,
             gold.end[segment[token]] - 1 == token,
@@ -285,10 +291,12 @@ class CompiledBatch:
         """How often each pattern with length features ends with a segment of each length, float64
         [G, M].
         """
+        # row of each pattern with length scores, -1 for others; column of each segment's length
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
         row = np.full(self.compiled.n_patterns + 1, -1)  # the last is of no pattern
         row[self.compiled.length_pattern] = np.arange(shape[0])
         column = np.minimum(gold.end - gold.start, shape[1]) - 1
+        # [level, segment] → place in the table, of the patterns that have a row
         places = (row[gold.pattern] * shape[1] + column)[row[gold.pattern] >= 0]
         return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
 

@@ -71,6 +71,7 @@ class CompiledIndex(Outline):
         n_words = 0 if self.known is None else len(self.known.numbers)
         self.word_rows = tuple(n_words + 1 for _ in self.tables)
         self.shared = () if dense is None else (*self.tables, *dense.scores)
+        # what is read of the index: patterns, and the features of each observation
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
@@ -83,16 +84,18 @@ class CompiledIndex(Outline):
         self.feature_offsets = index.feature_offsets  # int64 [M + 1] features of each observation
         self.feature_pattern = index.feature_pattern  # int32 [F]
         self.feature_part = index.feature_part  # uint8 [F]
-        # are there features of tokens on longer patterns?
+        # whether tokens have features on longer patterns, which become rows of the potentials
         on_tokens = self.feature_part <= INNER
         self.has_longer = bool((on_tokens & (self.feature_pattern >= self.n_labels)).any())
         self._no_rows = np.zeros(0, dtype=np.int64)  # what batches without rows have in common
         self._place_features(index)
+        # constants: placed.const[z] += the weights of the features with the pattern z
         self.const_feature = np.array(index.constants(), dtype=np.int32)
         self.const_pattern = index.feature_pattern[self.const_feature]
+        # length scores: a row for each pattern with some, a column for each length; the last column
+        # is of M tokens and more
         lengths = index.lengths()
         self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
-        # the last one is of M tokens and more
         columns = max((max(low, high + 1) for _, low, high in lengths), default=1)
         patterns, self.length_row = np.unique(
             index.feature_pattern[self.length_feature], return_inverse=True
@@ -105,6 +108,7 @@ class CompiledIndex(Outline):
 
     def _place_features(self, index: "FeatureIndex") -> None:
         """Rows first, then cells, both in the order of the observations, then all other features."""
+        # the kind of each observer: the parts, ascending, that its templates of order 0 look at
         templates = index.templates
         of_observer = [
             [number for number in each.templates if templates[number].order == 0]
@@ -113,12 +117,12 @@ class CompiledIndex(Outline):
             for each in index.observers
         ]
         parts = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
-        # parts, ascending, that one observation may have features at
         self.kinds = tuple(dict.fromkeys(some for some in parts if some))
-        # the same where every segment has one token, and everything is a score of the token
+        # the kinds where every segment has one token, and everything is a score of the token
         self.folded_kinds = tuple(
             tuple(None if part == INNER else TOKEN for part in some) for some in self.kinds
         )
+        # the kind of each observer, and the place of each template's part within its kind
         kind = np.array([self.kinds.index(some) if some else -1 for some in parts], dtype=np.int32)
         slot = np.full(len(templates), -1, dtype=np.int32)
         for numbers, some in zip(of_observer, parts):
@@ -267,10 +271,12 @@ class CompiledIndex(Outline):
         if self._feature_at is None:
             self._feature_at = np.full(self.places, -1, dtype=np.int32)
             self._feature_at[self.place] = np.arange(len(self.place))
+        # the places with a count, and their features
         touched = np.flatnonzero(counts.values)
         features, values = self._feature_at[touched], counts.values[touched]
         counts.values[touched] = 0.0
         known = features >= 0  # a row has places without a feature
+        # constants, lengths and dense weights are few: all of them
         const, length = counts.const[self.const_pattern], self._length_counts(counts)
         dense = self._dense_counts(counts)
         self.nothing(counts)
@@ -288,6 +294,7 @@ class CompiledIndex(Outline):
 
         features (int32 [n]): as `take` gives them. amounts (float64 [n]): of each.
         """
+        # the four stretches of `take`: features by place, constants, lengths, dense weights
         n_const, n_length = len(self.const_feature), len(self.length_feature)
         behind = len(features) - self.n_dense
         at = behind - n_length

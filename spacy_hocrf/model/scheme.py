@@ -1,11 +1,10 @@
 """Label schemes: what the engine's labels stand for, and which successions, lengths and places it
 must not use.
 
-A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label: `outside =
-"token"` makes every unlabelled token a segment of its own, `"run"` a maximal run of them one
-segment, which never repeats and has no limit. A CRF's labels are
-encoded: "io", "bio" or "bieso", with the illegal successions impossible; a tagger's are the tags as
-    they are.
+A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label:
+`outside = "token"` makes every unlabelled token a segment of its own, `"run"` a maximal run of them
+one segment, which never repeats and has no limit. A CRF's labels are encoded: "io", "bio" or "bieso",
+with the illegal successions impossible; a tagger's are the tags as they are.
 """
 
 from collections.abc import Sequence
