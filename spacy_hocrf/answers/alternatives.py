@@ -22,6 +22,7 @@ from spacy_hocrf.annotation.best_readings import (
     ShownSpans,
 )
 from spacy_hocrf.annotation.errors import ReadingErrors
+from spacy_hocrf.annotation.whitespace import cases, ways_to_show, without_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import (

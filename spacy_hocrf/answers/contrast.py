@@ -17,6 +17,7 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.annotation.whitespace import variants_of, with_whitespace, without_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import NamedSpans
-from spacy_hocrf.annotation.blanks import scores_of_shown
 from spacy_hocrf.annotation.text_constraints import TextConstraints
+from spacy_hocrf.annotation.whitespace import scores_of_shown
 from spacy_hocrf.answers.decoders import Decoder
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
@@ -44,7 +44,7 @@ class Part:
 
     @property
     def automaton(self) -> Automaton:
-        """Of the model, and of the rules that are followed."""
+        """Automaton of the model times the rules that are followed."""
         return self.under.automaton
 
     @property
@@ -82,12 +82,12 @@ class Part:
         )
 
     def following(self, rules: Numbers) -> "Part":
-        """The same Docs under these rules instead."""
+        """A part with the same Docs, under these rules instead."""
         return replace(self, under=replace(self.under, numbers=rules))
 
     def stricter(self, spans: NamedSpans) -> "Part | None":
-        """The same Docs under the rules as well that these spans break and that must be kept: the best
-        reading with an improbable span may break rules which the part is read without. None if the spans
+        """A part with the same Docs, under those rules as well that these spans break and that must be kept: the
+        best reading with an improbable span may break rules which the part is read without. None if the spans
         break none.
         """
         missing = self.under.missing(spans)

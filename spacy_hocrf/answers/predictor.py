@@ -18,20 +18,20 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.annotation import text_constraints
 from spacy_hocrf.annotation.annotation import Annotation, constrain
-from spacy_hocrf.annotation.blanks import without_blanks
 from spacy_hocrf.annotation.prediction import BatchPrediction, Prediction, Predictions, Trace
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.annotation.text_constraints import INSIDE, TextConstraints
+from spacy_hocrf.annotation.whitespace import without_whitespace
 from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Answer, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.forbidden import Masks, forbidden_by
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.under_rules import LEAST, UnderRules
-from spacy_hocrf.answers.zeros import Masks, unwanted
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.forbidden import Forbidden, without
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.viterbi import Best
-from spacy_hocrf.engine.zeros import Unwanted, without
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.outline import Placed
@@ -217,20 +217,20 @@ class Predictor:
         Where that leaves a Doc no segmentation, what was set before gives way.
         RAISES (ValueError): H007 or H216 as `predict`.
         """
-        texts, zeros = self._text_constraints(batch)
+        texts, forbidden = self._text_constraints(batch)
         constrained = texts is not None or not self.rules.constraints.empty
         free = self.structure.allowed(batch)
         allowed = self._with_presets(batch, presets, free)
         if constrained:
-            allowed = self._kept(batch, texts, zeros, allowed)
-        part = self._part(batch, texts, zeros, self._compiled(batch, allowed))
+            allowed = self._kept(batch, texts, forbidden, allowed)
+        part = self._part(batch, texts, forbidden, self._compiled(batch, allowed))
         found, possible = read(part)
         if possible.all():
             return part, found
         if presets:
             if constrained:
                 self._tell(batch, [i for i in np.flatnonzero(~possible).tolist() if i in presets])
-                free = self._kept(batch, texts, zeros, free)
+                free = self._kept(batch, texts, forbidden, free)
             bad = np.repeat(~possible, np.diff(batch.offsets))[:, None]
             allowed = np.where(bad, free, allowed)
             part = replace(part, potentials=replace(part.potentials, allowed=allowed))
@@ -257,14 +257,14 @@ class Predictor:
 
     def _text_constraints(
         self, batch: TokenBatch
-    ) -> tuple[TextConstraints | None, Unwanted | None]:
+    ) -> tuple[TextConstraints | None, Forbidden | None]:
         """The constraints that single texts have, and the spans that these must not have."""
         key = self.rules.constraints.spans_key
         some = batch.with_group(key)
         if not some:
             return None, None
         texts = text_constraints.read(batch, some, key, self.scheme)
-        return texts, unwanted(self.scheme, texts, batch.offsets, self._blank(batch))
+        return texts, forbidden_by(self.scheme, texts, batch.offsets, self._blank(batch))
 
     def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
         """White space that a span of the model may begin or end with, though none is shown with it;
@@ -282,16 +282,16 @@ class Predictor:
         self,
         batch: TokenBatch,
         texts: TextConstraints | None,
-        zeros: Unwanted | None,
+        forbidden: Forbidden | None,
         potentials: Potentials,
     ) -> Part:
         """All Docs, without the spans of several tokens that must not be."""
         automaton = self.rules.automaton
-        if zeros is not None:
-            patterns = zeros.added_to(automaton.patterns)
+        if forbidden is not None:
+            patterns = forbidden.added_to(automaton.patterns)
             if patterns is not automaton.patterns:
                 automaton = self.rules.compile(patterns)
-            potentials = without(potentials, zeros, patterns)
+            potentials = without(potentials, forbidden, patterns)
         inside = None if texts is None else texts.of_kind(INSIDE)
         under, every = FollowedRules(self.rules, automaton), np.arange(len(batch.docs))
         return Part(batch, potentials, under, self._blank(batch), every, inside)
@@ -304,7 +304,7 @@ class Predictor:
         self,
         batch: TokenBatch,
         texts: TextConstraints | None,
-        zeros: Unwanted | None,
+        forbidden: Forbidden | None,
         bits: NDArray[np.uint8],
     ) -> NDArray[np.uint8]:
         """Bits of the segmentations that keep the constraints, but for spans of several tokens that
@@ -315,8 +315,8 @@ class Predictor:
             self.rules.at_edges(kept, batch.blank, batch.offsets)
         if texts is not None:
             self._masks.take_from(kept, texts, batch.offsets)
-        if zeros is not None:
-            kept[tuple(zeros.tokens.T)] = 0
+        if forbidden is not None:
+            kept[tuple(forbidden.tokens.T)] = 0
         return kept
 
     def _with_presets(

@@ -22,6 +22,7 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.annotation.whitespace import scores_of_shown, variants_of
 from spacy_hocrf.answers.alternatives import Alternatives, HasAlternatives
 from spacy_hocrf.answers.contrast import Asked
 from spacy_hocrf.answers.decoders import Candidates, ExpectedF

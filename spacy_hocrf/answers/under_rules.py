@@ -17,19 +17,19 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.blanks import merged
+from spacy_hocrf.annotation.whitespace import merged
 from spacy_hocrf.answers.decoders import Answer, Candidates, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.gains import chances_of, span_gains
 from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.ruled import RuledTexts
-from spacy_hocrf.answers.worth import chances_of, worth
 from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.rules.compiled import CompiledRules
-from spacy_hocrf.rules.risks import READ_STATES, Survey, Texts, starts_for
 from spacy_hocrf.rules.search import BoundedBest, RuledSearch
+from spacy_hocrf.rules.violations import READ_STATES, RuleSurvey, Texts, starts_for
 from spacy_hocrf.types import Segments
 from spacy_hocrf.warnings import Warnings
 
@@ -106,19 +106,19 @@ class UnderRules:
     def apart(self, part: Part, *, exactly: bool) -> list[Part]:
         """Docs that are read without rules so far, with those together that could break the same rules.
 
-        exactly (bool): follow more than the tolerance asks for; see `risks.with_more`.
+        exactly (bool): follow more than the tolerance asks for; see `violations.with_more`.
         """
         if not self.rules.rules:
             return [part]
         return self._apart(part, self._survey(part)[0], exactly=exactly)
 
     def _apart(
-        self, part: Part, survey: Survey, *, exactly: bool = False, most: int | None = None
+        self, part: Part, survey: RuleSurvey, *, exactly: bool = False, most: int | None = None
     ) -> list[Part]:
         sets = self.rules.to_remember(self._texts(part, survey), exactly=exactly, most=most)
         return [part.only(docs).following(numbers) for numbers, docs in sets]
 
-    def _survey(self, part: Part) -> tuple[Survey, Candidates | None]:
+    def _survey(self, part: Part) -> tuple[RuleSurvey, Candidates | None]:
         """How probably a segment of each label begins where, if all Docs are read without rules; and the
         candidates for the answers of an `ExpectedF`, which come out of the same sums.
         """
@@ -126,11 +126,11 @@ class UnderRules:
         known = part.potentials, part.automaton, self.scheme
         if isinstance(decoder, ExpectedF):
             found = decoder.candidates(*known, decoder.price, part.blank, starts)
-            return Survey(starts, found.log_partition), found
+            return RuleSurvey(starts, found.log_partition), found
         log_z = self.exact.candidates(*known, 1.0, starts=starts).log_partition
-        return Survey(starts, log_z), None
+        return RuleSurvey(starts, log_z), None
 
-    def _texts(self, part: Part, survey: Survey) -> Texts:
+    def _texts(self, part: Part, survey: RuleSurvey) -> Texts:
         return Texts(part.potentials, part.automaton, survey, self.scheme.encoding == "io")
 
     def _decoded(self, part: Part) -> Answer:
@@ -159,14 +159,14 @@ class UnderRules:
         return self.rules.fits(range(len(self.rules.rules)), READ_STATES)
 
     def _by_all_rules(
-        self, part: Part, survey: Survey, found: Candidates, decoder: ExpectedF
+        self, part: Part, survey: RuleSurvey, found: Candidates, decoder: ExpectedF
     ) -> Answer:
         """The answer by all rules; where these are too many for a text, by those that it could break."""
-        doubtful, risks = self.rules.doubtful(self._texts(part, survey))
-        ruled = self._ruled(part, survey, risks)
-        texts, others, worse = ruled.probable(doubtful, decoder.price)
+        breaking, violations = self.rules.may_break(self._texts(part, survey))
+        ruled = self._ruled(part, survey, violations)
+        texts, others, worse = ruled.probable(breaking, decoder.price)
         answer = decoder.chosen(with_others(found, (texts, others)))
-        rest = np.setdiff1d(doubtful, texts)
+        rest = np.setdiff1d(breaking, texts)
         if len(rest):
             some = part.only(rest)
             own = survey.of_texts(rest, part.potentials.offsets)
@@ -183,10 +183,10 @@ class UnderRules:
             answer = with_others(answer, ruled.best(broken, decoder.price))
         return self._kept(part, answer)
 
-    def _ruled(self, part: Part, survey: Survey, risks: NDArray[np.float64]) -> RuledTexts:
+    def _ruled(self, part: Part, survey: RuleSurvey, violations: NDArray[np.float64]) -> RuledTexts:
         exact = self.rules.constraints.tolerance
         larger = () if self._fit_well else tuple(t for t in LARGER if t > exact)
-        known = part.potentials, part.automaton, self.rules.tables, *survey, risks
+        known = part.potentials, part.automaton, self.rules.tables, *survey, violations
         ruled = Ruled(*known, (exact, *larger))
         return RuledTexts(ruled, self.scheme.rules, part.blank, self.exact.pool)
 
@@ -203,8 +203,8 @@ class UnderRules:
         return with_others(answer, (broken, whole))
 
     def _kept_apart(self, parts: Sequence[Part], answer: Answer) -> Answer:
-        """The same for an answer for all Docs of the last part; those that another part has, too, are read
-        under the rules of that one.
+        """An answer for all Docs of the last part, with the whole reading that is worth most for each that breaks
+        a constraint; Docs that another part has, too, are read under the rules of that one.
         """
         broken = self._broken_texts(parts[-1], answer)
         for part in parts if len(broken) else ():
@@ -244,7 +244,7 @@ class UnderRules:
             return self.exact.best(part.potentials, part.automaton), None
         found = self.exact.candidates(part.potentials, part.automaton, self.scheme, LEAST)
         hard = tuple(rule for rule in part.under.numbers if self.rules.hard[rule])
-        potentials = worth(part.potentials, self.scheme, found, decoder.price)
+        potentials = span_gains(part.potentials, self.scheme, found, decoder.price)
         return self.exact.best(potentials, part.following(hard).automaton), found
 
     def _broken_texts(self, part: Part, answer: Answer) -> NDArray[np.int64]:

@@ -25,6 +25,7 @@ from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import EDGE, Ends, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
+from spacy_hocrf.rules.violations import Texts, violation_bounds, with_more
 from spacy_hocrf.types import LabelPattern, Segments
 
 __all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
