@@ -68,7 +68,6 @@ from spacy_hocrf.training.lbfgs import LBFGSRun as LBFGSRun, LBFGSTrainer as LBF
 from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
 from spacy_hocrf.training.margin import MaxMarginTrainer as MaxMarginTrainer
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer as AveragedPerceptronTrainer
-from spacy_hocrf.training.stages import StagesTrainer as StagesTrainer
 from spacy_hocrf.rules.constraints import Constraints as Constraints
 from spacy_hocrf.rules.templates import RuleTemplate as RuleTemplate
 from spacy_hocrf.engine.rules import Rule as Rule

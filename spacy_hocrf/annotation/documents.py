@@ -7,7 +7,6 @@ from collections.abc import Hashable
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
@@ -26,9 +25,6 @@ class Document:
     copies (int): how often it is in the corpus.
     group (Hashable): equal for documents of one group; None if it is one by itself.
     store (Optional[Store]): where source and text are kept; None for memory.
-
-    rows (Optional[float64 [T, K]]): what an encoder that has not learnt from it says of its tokens,
-        for a model whose own encoder has.
     """
 
     __slots__ = (
@@ -42,7 +38,6 @@ class Document:
         "constraints",
         "copies",
         "group",
-        "rows",
     )
 
     def __init__(
@@ -60,7 +55,6 @@ class Document:
         self._text = text if store is None else ""
         self.copies = copies
         self.group = group
-        self.rows: NDArray[np.float64] | None = None
         self.constraints: tuple[TextConstraint, ...] = ()
         """What is known of it besides spans and tokens."""
         self.annotation = annotation

@@ -238,17 +238,6 @@ class Corpus:
         other._strings, other.reads = self._strings, self.reads
         return other
 
-    def parts(self, number: int) -> list[list[Document]]:
-        """All documents in so many parts of about equal size, by chance; some may be empty."""
-        parts: list[list[Document]] = [[] for _ in range(number)]
-        for key, document in self._documents.items():
-            parts[_part(key, number)].append(document)
-        return parts
-
-    def part(self, example: Example, number: int) -> int:
-        """In which of so many parts an example's document is."""
-        return _part(self._content(example, self._memory.group(example)), number)
-
     def groups(self, *, most: int) -> list[list[Document]]:
         """The completely annotated documents, copies included, by their groups.
 
@@ -388,8 +377,3 @@ def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
     for key in dict.fromkeys(filter(None, keys)):
         if not any(corpus.batch([document]).has_group(key) for document in corpus.documents):
             raise ValueError(Errors.H182.format(key=key, found=len(corpus)))
-
-
-def _part(key: bytes, number: int) -> int:
-    """By the digest that a key begins with."""
-    return int.from_bytes(key[:DIGEST], "big") % number

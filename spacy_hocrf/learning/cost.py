@@ -21,7 +21,6 @@ from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.learning.encoder import known_rows
 from spacy_hocrf.learning.heldout import (
     HELD_BACK,
     LEAST,
@@ -178,10 +177,7 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
-        encoded = known_rows(model.structure.settings.encoder, batch)
-        compiled = model.structure.compile(
-            model.structure.observe(tokens, encoded), model.allowed(tokens)
-        )
+        compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
         found = decoder.candidates(
             compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])
         )

@@ -8,19 +8,16 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from spacy.tokens import Doc
 from spacy.training import Example
 from thinc.api import Model
 
-from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import listens
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.saving.persistence import Section
 
-__all__ = ["EncoderKeeper", "begun", "check_constant", "known_rows"]
+__all__ = ["EncoderKeeper", "begun", "check_constant"]
 
 SAMPLE = 100
 """An encoder infers its shapes from the first so many texts."""
@@ -42,7 +39,6 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
         for node in encoder.walk()
         for name in node.param_names
     ]
-    attrs = [(node, dict(node.attrs)) for node in encoder.walk()]
     try:
         docs = [example.predicted for example in islice(read(), SAMPLE) if len(example.predicted)]
         if docs:
@@ -51,8 +47,6 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
     except BaseException:
         for node, name, value in before:
             node.set_param(name, value)
-        for node, kept in attrs:
-            node.attrs.update(kept)
         raise
 
 
@@ -70,23 +64,6 @@ def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: s
         raise ValueError(
             EncoderErrors.H179.format(name=name, found="has written nothing to the texts")
         )
-
-
-def known_rows(
-    encoder: Encoder | None, documents: Sequence[Document]
-) -> NDArray[np.float64] | None:
-    """What training reads of an encoder, float64 [N, K]: where documents have rows of their own,
-    these; None if no document has.
-    """
-    if encoder is None or all(document.rows is None for document in documents):
-        return None
-    return np.concatenate([_asked(encoder, d) if d.rows is None else d.rows for d in documents])
-
-
-def _asked(encoder: Encoder, document: Document) -> NDArray[np.float64]:
-    assert isinstance(document.source, Doc)  # what an encoder reads is kept whole
-    rows: NDArray[np.float64] = encoder.predict([document.source])
-    return rows
 
 
 class EncoderKeeper:

@@ -25,7 +25,6 @@ from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.survey import Survey, joins, patterns_of
 from spacy_hocrf.model.architectures import set_weights, weights_of
-from spacy_hocrf.model.heads import heads_of
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme
@@ -115,12 +114,6 @@ class GrowingModel:
         RAISES (ValueError): H042 before there are features.
         """
         return self.structure.orders
-
-    @property
-    def heads(self) -> NDArray[np.bool_]:
-        """Which weights score what an encoder says, bool [F]."""
-        structure = self.structure
-        return heads_of(structure.settings.dense, self.scheme.n_labels, structure.size)
 
     @property
     def loaded_size(self) -> int:

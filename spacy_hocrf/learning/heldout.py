@@ -183,8 +183,7 @@ class Fold:
     learner (Learner): knows the corpus.
     learnt (Sequence[Document]): what the model learns from.
     held_back (Sequence[Document]): other documents, completely annotated.
-    below (Optional[Fold]): the same with a smaller model; training begins at its weights, else at 0,
-        but for heads that stay as they are.
+    below (Optional[Fold]): the same with a smaller model; training begins at its weights, else at 0.
     settings (Any): of the model, where they are not the learner's.
 
     weights (float64 [F]): where training has come to.
@@ -216,11 +215,6 @@ class Fold:
     def orders(self) -> NDArray[np.int32]:
         """Number of earlier segments whose labels each feature sees, int32 [F]."""
         return self._learner.orders
-
-    @property
-    def heads(self) -> NDArray[np.bool_]:
-        """Which weights score what an encoder says, bool [F]."""
-        return self._learner.heads
 
     @property
     def corpus_size(self) -> int:

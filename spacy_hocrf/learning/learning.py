@@ -31,7 +31,6 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.saving.persistence import LearntModel
 from spacy_hocrf.training.base import Loss, Run, Trainer
-from spacy_hocrf.training.stages import RefitTrainer
 from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
@@ -67,7 +66,7 @@ class Learner(ConstrainedModel):
 
     choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
     trainer (Trainer): with the sigma that was chosen.
-    steps (int): that the trainer has taken.
+    steps (int): that the trainer has taken. shown (int): examples of all updates.
     """
 
     def __init__(
@@ -92,8 +91,7 @@ class Learner(ConstrainedModel):
         self.steps = 0
         self._memory = memory
         self._begin_run = begin_run
-        self._shown = 0  # examples of updates, as the corpus has met them
-        self.seen = 0  # and as a trainer has
+        self.shown = 0
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
         self._newest: Sequence[Document] = ()
@@ -136,17 +134,6 @@ class Learner(ConstrainedModel):
         self._named_trainer = trainer
         self._settle(self.choice)
         self._changed = True
-
-    def show(self, number: int) -> bool:
-        """Note examples that the trainer is about to be shown; it may leave them to its next stage.
-
-        RETURNS (bool): whether that begins now.
-        """
-        size, before = len(self.corpus), self.trainer
-        self.trainer = before.after(self.seen / size if size else float("inf"))
-        self.seen += number
-        self._changed = self._changed or self.trainer is not before
-        return self.trainer is not before
 
     def _settle(self, choice: Choice | None) -> None:
         """Take settings that were chosen."""
@@ -235,19 +222,18 @@ class Learner(ConstrainedModel):
             self._warn_of_partial(self._waiting)
             self._grow(self._newest)
             check_documents(self, self.corpus, self._newest)
-        before, self._shown = self._shown, self._shown + difference.read
-        if before < len(self.corpus) <= self._shown:
+        before, self.shown = self.shown, self.shown + difference.read
+        if before < len(self.corpus) <= self.shown:
             self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.usable
 
-    def without(self, documents: Iterable[Document], settings: Settings | None = None) -> "Learner":
+    def without(self, documents: Iterable[Document]) -> "Learner":
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
 
-        settings (Optional[Settings]): of its model; None for the same.
         RAISES (ValueError): H080 if none is left that teaches anything.
         """
-        return self._with(self.corpus.without(documents), settings or self.structure.settings)
+        return self._with(self.corpus.without(documents), self.structure.settings)
 
     def seeing(self, documents: Iterable[Document], **settings: Any) -> "Learner":
         """One that has seen some documents of the corpus alone; untrained, but with the same labels
@@ -260,7 +246,7 @@ class Learner(ConstrainedModel):
         return self._with(self.corpus.only(documents), replace(own, **settings))
 
     def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
-        """An untrained one of this part of the corpus; heads that stay as they are it has."""
+        """An untrained one of this part of the corpus."""
         other = self.untrained(self.labels, settings)
         other.choice, other.trainer = self.choice, self.trainer
         other._survey = self._survey.copy()
@@ -268,10 +254,6 @@ class Learner(ConstrainedModel):
         if not other._teaches:
             raise ValueError(Errors.H080.format(found=len(other.corpus)))
         other._grow(other.corpus.documents)
-        if isinstance(self.trainer, RefitTrainer) and self.trainer.keeps_heads:
-            weights = other.weights
-            weights[other.heads] = self.weights[self.heads]
-            set_weights(other.model, weights)
         return other
 
     def restore(self, model: LearntModel) -> None:

@@ -73,6 +73,7 @@ def add_gradient_into(
     """
     annotations = [learner.gold.annotation(example) for example in examples]
     learner.admit(annotations)
+    learner.shown += len(examples)
     set_dropout_rate(model, drop)
     examples = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
     if not examples:

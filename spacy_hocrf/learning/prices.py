@@ -27,7 +27,6 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.ruled import Ruled, broken_sets
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.cost import held_out_models
-from spacy_hocrf.learning.encoder import known_rows
 from spacy_hocrf.learning.heldout import HELD_BACK, held_back
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import CompiledRules
@@ -165,11 +164,10 @@ def _sets_of(
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
-        encoded = known_rows(model.structure.settings.encoder, batch)
         allowed = model.structure.allowed(tokens).copy()
         if rules.edged:
             rules.at_edges(allowed, tokens.blank, tokens.offsets)
-        compiled = model.structure.compile(model.structure.observe(tokens, encoded), allowed)
+        compiled = model.structure.compile(model.structure.observe(tokens), allowed)
         potentials = compiled.potentials(weights)
         starts = starts_for(rules.rules, len(tokens))
         known = potentials, rules.automaton

@@ -24,7 +24,6 @@ from spacy_hocrf.learning.constrained_learning import (
     observed_in,
 )
 from spacy_hocrf.learning.corpus import Corpus
-from spacy_hocrf.learning.encoder import known_rows
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.outline import Placed
@@ -92,9 +91,8 @@ class CorpusShard:
         """What is observed of its tokens, kept until it is compiled."""
         if self._observed is None:
             tokens, structure = self._corpus.batch(self._documents), self._structure
-            rows = known_rows(structure.settings.encoder, self._documents)
             allowed = allowed_in(structure, self._rules, tokens)
-            self._observed = structure.observe(tokens, rows), allowed
+            self._observed = structure.observe(tokens), allowed
         return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":

@@ -2,7 +2,7 @@
 kinds where these are not like the others.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from thinc.api import Model
 from spacy_hocrf.features.products import multiply
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.features.vectors import Vectors
-from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array, n_dense
+from spacy_hocrf.model.dense import Dense, DenseScore, LinearScore, Scores, checked_array
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.words import KnownWords, Table, WordScore
 from spacy_hocrf.types import PARTS, Expectations
@@ -23,7 +23,6 @@ __all__ = [
     "Head",
     "dense_of",
     "gradient_of_rows",
-    "heads_of",
     "inputs_of",
     "learning_from",
     "learnt",
@@ -167,21 +166,6 @@ def gradient_of_rows(
             mine = multiply(part, each.weights_of(weights, part.shape[1]).T)
             gradient = mine if gradient is None else gradient + mine
     return gradient
-
-
-def heads_of(
-    scores: Sequence[tuple[str, DenseScore]], n_labels: int, size: int
-) -> NDArray[np.bool_]:
-    """Which weights are those of an encoder's heads, bool [F].
-
-    size (int): number of all weights F, of which the dense ones are the last.
-    """
-    ours, first = np.zeros(size, dtype=bool), size - n_dense(scores, n_labels)
-    for _, score in scores:
-        last = first + score.width * n_labels
-        ours[first:last] = isinstance(score, Head)
-        first = last
-    return ours
 
 
 def listens(encoder: Model[Any, Any]) -> bool:

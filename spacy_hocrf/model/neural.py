@@ -27,7 +27,7 @@ from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import Head
 from spacy_hocrf.types import PARTS
 
-__all__ = ["encoder_of", "encoder_with_heads", "silence"]
+__all__ = ["encoder_of", "encoder_with_heads"]
 
 FETCH: Callable[[object], NDArray[Any]] = to_numpy
 Matrix = NDArray[np.float64]
@@ -51,23 +51,13 @@ def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]
     """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
     encoder itself may be on a GPU.
     """
-    attrs = {"scale": float(scale), "silent": 0}
+    attrs = {"scale": float(scale)}
     return Model(
         "hocrf_encoder", _forward, init=_init, attrs=attrs, layers=[tok2vec], ops=NumpyOps()
     )
 
 
-def silence(encoder: Model[list[Doc], Matrix], width: int) -> None:
-    """Ask the encoder no more, since all weights of its heads are 0: rows are zeros, until it is
-    trained or initialized again.
-
-    width (int): columns K.
-    """
-    encoder.attrs["silent"] = width
-
-
 def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None:
-    model.attrs["silent"] = 0
     model.layers[0].initialize(X=X)
 
 
@@ -81,10 +71,6 @@ def _forward(
     """
     tok2vec: Tok2Vec = model.layers[0]
     scale: float = model.attrs["scale"]
-    if is_train:
-        model.attrs["silent"] = 0
-    if model.attrs["silent"]:
-        return np.zeros((sum(map(len, docs)), model.attrs["silent"])), _nothing
     given, backprop = tok2vec(list(docs), is_train)
     arrays = [_array(doc, array) for doc, array in zip_longest(docs, given)]
     ends = np.cumsum([0, *map(len, docs)]).tolist()
@@ -98,10 +84,6 @@ def _forward(
         return backprop([ops.asarray(cast(Any, d.astype(a.dtype))) for d, a in zip(parts, arrays)])
 
     return rows, backprop_rows
-
-
-def _nothing(d_rows: Matrix) -> Any:
-    return []
 
 
 def _array(doc: Doc, given: Any) -> NDArray[Any]:

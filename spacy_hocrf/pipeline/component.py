@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from spacy_hocrf.learning.choice import Choice
     from spacy_hocrf.learning.growing import Snapshot
     from spacy_hocrf.learning.learning import Learner
-    from spacy_hocrf.learning.stages import Copies
     from spacy_hocrf.rules.compiled import CompiledRules
     from spacy_hocrf.rules.constraints import Constraints
     from spacy_hocrf.saving.archive import Payload
@@ -130,7 +129,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if joint is not None:
             self._joint = joint.decoding(name, target, lambda: self._learner.scheme)
             self._joint.check_beside(trainer)
-        self._copies: Copies | None = None
         register_scores()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -259,7 +257,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.learning.choosing import ORDERS, choose, watched
         from spacy_hocrf.learning.encoder import begun
         from spacy_hocrf.learning.heldout import begin_near
-        from spacy_hocrf.learning.stages import copies_of
         from spacy_hocrf.pipeline import saved_settings
         from spacy_hocrf.pipeline.score_weights import weigh_spans
 
@@ -272,14 +269,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 labels,
                 partial(choose, name=self.name, shown=watched(nlp)),
             )
-            copies = copies_of(learner)
         begin_near(learner, learner.folds)
         doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
         doubtful.check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
         learner.watch = learner.watch or doubtful.check_initial_features(
             learner.structure, learner.corpus, nlp, self.name
         )
-        self._adopt(learner, copies)
+        self._adopt(learner)
         self._reader.adopt(None)
         self._prices.adopt(None)
         if self._joint is not None:
@@ -315,17 +311,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             return losses
         if not self.structure.ready:
             raise ValueError(Errors.H042)
-        if self._learner.show(len(examples)):
-            from spacy_hocrf.learning.stages import begin_refit
-
-            begin_refit(self._learner, self._copies, self.name)
-            self._copies = None
         if self._learner.trainer.batchwise:
             from spacy_hocrf.learning.likelihood import add_gradient_into
 
             losses[self.name] += add_gradient_into(self.model, self._learner, examples, drop)
-            if self._copies is not None:
-                self._copies.learn(examples, drop)
         else:
             from spacy_hocrf.learning.encoder import check_constant
 
@@ -345,8 +334,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             with self._lock:  # predictions have their weights for themselves
                 self.model.set_param("W", self.model.get_param("W").copy())
                 self.model.finish_update(sgd)
-            if self._copies is not None:
-                self._copies.finish_update(sgd)
             return
         run = self.run
         if run is not None and run.running:
@@ -393,11 +380,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
         return self._learner.run
 
-    def _adopt(self, learner: "Learner", copies: "Copies | None" = None) -> None:
+    def _adopt(self, learner: "Learner") -> None:
         """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
         it by its id.
         """
-        self._copies = copies
         with self._lock:
             self.model.attrs["structure"] = learner.structure
             self.model.set_param("W", learner.model.get_param("W"))
@@ -452,7 +438,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
 
-        if not self._learner.seen and not self.model.get_param("W").any():
+        if not self._learner.shown and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         wanted, learnt = self._constraints(), self._prices.learnt
         rules = self._last[1].rules if self._last is not None else None

@@ -81,11 +81,6 @@ class Trainable(Protocol):
         ...
 
     @property
-    def heads(self) -> NDArray[np.bool_]:
-        """Which weights score what an encoder says, bool [F]."""
-        ...
-
-    @property
     def corpus_size(self) -> int:
         """Documents of the corpus, copies included."""
         ...
@@ -210,12 +205,6 @@ class Trainer(Protocol):
         """What trains candidates that are compared by their `risk`; None for maximum likelihood."""
         ...
 
-    def after(self, epochs: float) -> "Trainer":
-        """Who goes on after the corpus was shown so many times, to a batch-wise trainer: itself, or
-        that of its next stage. A component that has no corpus was shown it infinitely often.
-        """
-        ...
-
 
 class BaseTrainer:
     """The answers of a trainer that has nothing to say about them: full-batch, all documents, no
@@ -254,10 +243,6 @@ class BaseTrainer:
     def quick(self) -> "FullBatchTrainer | None":
         """Maximum likelihood: it has no loss to compare."""
         return None
-
-    def after(self, epochs: float) -> Trainer:
-        """Itself."""
-        return self
 
 
 @dataclass(frozen=True)

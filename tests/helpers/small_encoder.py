@@ -6,7 +6,7 @@ import io
 
 import numpy as np
 import spacy
-from small_corpus import documents, entity_scores, examples, found, untrained
+from small_corpus import documents, entity_scores, found, untrained
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -101,12 +101,3 @@ def answers(nlp):
     docs = [nlp(text) for text, _ in documents()]
     scores = [entity_scores(doc) for doc in docs if doc.ents]
     return [found(doc) for doc in docs], [list(map(float, some)) for some in scores]
-
-
-def stages(**settings):
-    """A pipeline that is trained in two stages, initialized, and its examples."""
-    trainer = {"@misc": "spacy-hocrf.Stages.v1", "sigma": 3.0, **settings}
-    nlp = alone(trainer=trainer)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    return nlp, data

@@ -20,14 +20,11 @@ from small_encoder import (
     answers,
     learn,
     shared,
-    stages,
     train_by_config,
 )
 from spacy.cli.package import package
 from spacy.training import Example
 from spacy.util import load_model_from_config
-
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarning")]
 
@@ -240,67 +237,3 @@ def test_a_new_label_keeps_what_the_heads_have_learnt():
     expected = answers(nlp)[0]
     nlp.get_pipe("hocrf").add_label("OTHER")
     assert answers(nlp)[0] == expected
-
-
-def test_stages_leave_the_encoder_as_it_is_and_find_the_optimum_over_it():
-    nlp, data = stages(epochs=10)
-    pipe = nlp.get_pipe("hocrf")
-    encoder = pipe.model.get_ref("tok2vec")
-    fresh = parameters(encoder)
-    first = learn(nlp, data, steps=10)
-    assert pipe.run is None and changed(fresh, parameters(encoder))
-    before = parameters(encoder)
-    second = learn(nlp, data, steps=60)
-    assert not changed(before, parameters(encoder))
-    assert second[-1]["hocrf"] < second[0]["hocrf"] < first[0]["hocrf"]
-    assert pipe.run.status.startswith("converged")
-    weights, heads = pipe.run.weights, learner_of(pipe).heads
-    pipe.set_trainer(LBFGSTrainer(sigma=3.0))
-    value, gradient = pipe.objective()(weights)
-    prior = 0.5 * (weights[heads] ** 2).sum() / 3.0**2  # heads do not change: they have none
-    assert value - prior == pytest.approx(second[-1]["hocrf"], rel=1e-6)
-    assert np.abs(gradient[~heads]).max() < 1e-3 < np.abs(gradient[heads]).max()
-    expected = answers(nlp)
-    assert expected[0] == [found(eg.reference) for eg in data]
-    assert answers(load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())) == expected
-
-
-def test_stages_count_how_often_the_corpus_was_shown_whatever_the_batches():
-    nlp, data = stages(epochs=2)
-    pipe = nlp.get_pipe("hocrf")
-    optimizer = nlp.create_optimizer()
-    for _ in range(2):
-        for number in (0, 3, 6, 9):
-            assert pipe.run is None
-            nlp.update(data[number : number + 3], sgd=optimizer)
-    assert pipe.run is None
-    nlp.update(data[:3], sgd=optimizer)
-    assert pipe.run is not None
-
-
-def test_stages_begin_again_with_initialize():
-    nlp, data = stages(epochs=1)
-    learn(nlp, data, steps=2)
-    assert nlp.get_pipe("hocrf").run is not None
-    nlp.initialize(lambda: data)
-    assert nlp.get_pipe("hocrf").run is None
-
-
-def test_stages_keep_the_encoder_of_a_loaded_model():
-    nlp, data = stages(epochs=5)
-    learn(nlp, data, steps=20)
-    loaded = load_model_from_config(nlp.config).from_bytes(nlp.to_bytes())
-    before = parameters(loaded.get_pipe("hocrf").model.get_ref("tok2vec"))
-    optimizer = loaded.resume_training()
-    for _ in range(3):
-        loaded.update(examples(loaded), sgd=optimizer)
-    assert not changed(before, parameters(loaded.get_pipe("hocrf").model.get_ref("tok2vec")))
-    assert answers(loaded)[0] == [found(eg.reference) for eg in data]
-
-
-def test_stages_refuse_an_encoder_that_others_train():
-    nlp = shared({"@misc": "spacy-hocrf.Stages.v1", "epochs": 1})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    with pytest.raises(ValueError, match=r"H179.*is being trained"):
-        learn(nlp, data, steps=2)

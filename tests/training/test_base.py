@@ -78,7 +78,7 @@ def test_threads_are_those_of_the_machine_unless_they_are_set():
 
 def test_what_lacks_members_of_the_protocol_is_no_trainer():
     assert missing_members(LBFGSTrainer()) == missing_members(BaseTrainer()) == []
-    asked = ["adapts", "after", "batchwise", "begin", "choices", "complete_only", "objective"]
+    asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "objective"]
     assert missing_members(None) == [*asked, "penalty", "probabilistic", "quick", "with_sigma"]
 
 
@@ -88,7 +88,7 @@ def test_a_sigma_is_chosen_where_it_is_auto_and_by_trainers_that_have_one():
     assert auto.with_sigma(2.0) == LBFGSTrainer(sigma=2.0) and auto.with_sigma(None) is auto
     assert fixed.with_sigma(2.0) is fixed
     own = BaseTrainer()
-    assert own.with_sigma(2.0) is own and own.quick() is None and own.after(9.5) is own
+    assert own.with_sigma(2.0) is own and own.quick() is None
 
 
 def test_a_trainer_that_says_nothing_begins_nothing_and_minimises_nothing():
