@@ -346,7 +346,7 @@ class Errors(metaclass=Coded):
     )
     H146 = (
         "sigma = '{found}' is unknown. Give a number above 0, or one for each order, or, to "
-        "spacy-hocrf.LBFGS.v1 and MaxMargin.v1, 'auto'. See [components.*.trainer]."
+        "spacy-hocrf.LBFGS.v1 and OWLQN.v1, 'auto'. See [components.*.trainer]."
     )
     H150 = (
         "cost = {found}, but must be 'auto' or a number above 0 and below 1: what a span must be "

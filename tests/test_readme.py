@@ -25,7 +25,6 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
     "| setting of `OWLQN.v1`": ("misc", "OWLQN", set()),
     "| setting of `ConsoleLogger.v1`": ("loggers", "ConsoleLogger", set()),
-    "structured support vector machine": ("misc", "MaxMargin", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
     "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),
     "| setting of `Constraints.v1`": ("misc", "Constraints", set()),

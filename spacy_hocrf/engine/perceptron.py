@@ -13,6 +13,7 @@ equals, always the same one.
 """
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,10 +21,11 @@ from numpy.typing import ArrayLike, NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.margin import most_violating
+from spacy_hocrf.engine.viterbi import Best, viterbi
+from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Segments
 
-__all__ = ["AveragedPerceptron"]
+__all__ = ["AveragedPerceptron", "best_of"]
 
 Vector = NDArray[np.float64]
 
@@ -48,7 +50,6 @@ class AveragedPerceptron:
         self.seen = 0
         self.loss = 0.0
         self._layout = layout
-        self._automaton = automaton
         self._buffers = Buffers(automaton)
         self._texts: list[tuple[Shard, Segments]] = []
         for shard in shards:
@@ -119,7 +120,19 @@ class AveragedPerceptron:
         return difference, 1.0
 
     def _best(self, text: Shard) -> Segments:
-        return most_violating(text, self._placed, self._automaton, self._buffers)
+        return best_of(text, self._placed, self._buffers).segments
+
+
+def best_of(shard: Shard, placed: Any, buffers: Buffers) -> Best:
+    """The best segmentation of every sequence of a shard.
+
+    placed (Any): weights as the layout has placed them.
+    RAISES (ValueError): H007 if a sequence has no allowed segmentation.
+    """
+    best = viterbi(shard.potentials(placed, buffers), buffers.automaton, buffers=buffers)
+    for bad in np.flatnonzero(np.isneginf(best.scores)).tolist():
+        raise ValueError(Errors.H007.format(text=shard.describe(bad)))
+    return best
 
 
 def _equal(one: Segments, other: Segments) -> bool:

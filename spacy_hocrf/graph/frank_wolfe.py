@@ -3,8 +3,8 @@
     value(w) = Σ_f (w_f - mean_f)² / 2 variance_f + Σ_tasks max_y [loss(y) + score(y; w) -
     score(gold; w)]
 
-as in `engine.margin`, a weight of variance 0 being fixed at its mean. With ψ(y) = counts(gold) -
-counts(y), the dual has a distribution α over the outputs of every task:
+(Tsochantaridis et al., JMLR 6, 2005), a weight of variance 0 being fixed at its mean. With
+ψ(y) = counts(gold) - counts(y), the dual has a distribution α over the outputs of every task:
 
     bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s
     s = Σ α(y) ψ(y),  V = diag(variance),  w = mean + V s

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.viterbi import viterbi
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.engine.perceptron import best_of
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.corpus import documents_together
@@ -30,12 +29,11 @@ from spacy_hocrf.learning.shards import CorpusShard
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.training.base import Run, Trainer
-from spacy_hocrf.training.perceptron import Epochs, PerceptronRun, epochs_of
+from spacy_hocrf.training.perceptron import PerceptronRun, epochs_of
 from spacy_hocrf.types import Segments
 
 __all__ = [
     "FullPerceptron",
-    "FullPerceptronRun",
     "LabelledDocuments",
     "LabelledSegments",
     "LocalWeights",
@@ -69,15 +67,16 @@ class FullPerceptron:
         """
         return "spacy-hocrf.AveragedPerceptron.v1" if epochs_of(trainer) is None else None
 
-    def begin(self, learner: Learner, joint: JointModel) -> "FullPerceptronRun":
+    def begin(self, learner: Learner, joint: JointModel) -> PerceptronRun:
         """The local trainer's epochs, from the weights on that there are."""
         epochs = epochs_of(learner.trainer)
         assert epochs is not None  # else `lacks` has said so
-        return FullPerceptronRun(epochs, PerceptronOfAll(self, learner, joint))
+        return PerceptronRun(epochs, PerceptronOfAll(self, learner, joint))
 
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """The average so far."""
-        return LearntWeights(cast(FullPerceptronRun, run).joint_weights)
+        perceptron = cast(PerceptronOfAll, cast(PerceptronRun, run).perceptron)
+        return LearntWeights(perceptron.joint_average)
 
 
 class PerceptronOfAll:
@@ -139,23 +138,6 @@ class PerceptronOfAll:
     def mistakes(self) -> int:
         """How many the weights of the last update get wrong; nothing is learnt."""
         return sum(task.loss(task.decode(self._perceptron.weights)[0]) > 0 for task in self._tasks)
-
-
-class FullPerceptronRun(PerceptronRun):
-    """The epochs of a perceptron that has joint weights, too.
-
-    settings (Epochs): how many, and in which order.
-    perceptron (PerceptronOfAll): the corpus, and where to start.
-    """
-
-    def __init__(self, settings: Epochs, perceptron: PerceptronOfAll) -> None:
-        super().__init__(settings, perceptron)
-        self._all = perceptron
-
-    @property
-    def joint_weights(self) -> Vector:
-        """The average so far, float64 [G]."""
-        return self._all.joint_average
 
 
 class LocalWeights:
@@ -232,13 +214,12 @@ class LabelledDocuments:
         RAISES (ValueError): H007 if a document has no allowed segmentation.
         """
         assert loss_weight == 0.0
-        potentials = self._shard.potentials(self._local.placed(weights), self._buffers)
+        placed = self._local.placed(weights)
         if self._problem is None:
-            best = viterbi(potentials, self._buffers.automaton, buffers=self._buffers)
-            for bad in np.flatnonzero(np.isneginf(best.scores)).tolist():
-                raise ValueError(Errors.H007.format(text=self._shard.describe(bad)))
+            best = best_of(self._shard, placed, self._buffers)
             score = float(best.scores.sum())
             return LabelledSegments(best.segments, None), score, score
+        potentials = self._shard.potentials(placed, self._buffers)
         problem, joint = self._problem, weights[self._local.n_local :]
         subproblem = SegmentationSubproblem(
             potentials, self._buffers.automaton, problem.vertices, self._buffers

@@ -2,8 +2,8 @@
 
 An output is a segmentation of each document. Its features are the joint ones, and as the last one
 the local score, whose weight is 1: a model of the single documents has it, and it is not learnt
-here. The loss of an output is the number of tokens whose label is not the annotated one, as in
-`engine.margin`: a sum over tokens, so that the semi-CRF decodes with it as without.
+here. The loss of an output is the number of tokens whose label is not the annotated one
+(Tsochantaridis et al., JMLR 6, 2005): a sum over tokens, so that the semi-CRF decodes with it as without.
 """
 
 from dataclasses import replace
@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.margin import labels_of
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.problems import JointProblem
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["JointOutput", "JointTask"]
 
@@ -62,7 +61,7 @@ class JointTask:
         subproblem = self._subproblem(replace(potentials, allowed=annotated))
         local, assignment = subproblem.maximise(np.zeros(int(subproblem.offsets[-1])))
         subproblem.keep()
-        self._labels = labels_of(subproblem.best.segments)
+        self._labels = _labels_of(subproblem.best.segments)
         self.gold = self._output(*problem.counts(assignment), local, 0.0)
 
     def decode(
@@ -78,7 +77,7 @@ class JointTask:
             self._latest = (loss_weight, self._subproblem(with_loss))
         subproblem = self._latest[1]
         decoding = self._decoder.decode(self._problem.instance(weights[:-1]), subproblem)
-        loss = float((labels_of(subproblem.best.segments) != self._labels).sum())
+        loss = float((_labels_of(subproblem.best.segments) != self._labels).sum())
         features, counts = self._problem.counts(decoding.assignment)
         local = decoding.primal - loss_weight * loss - float(weights[features] @ counts)
         return self._output(features, counts, local, loss), decoding.primal, decoding.bound
@@ -110,3 +109,8 @@ class JointTask:
         return JointOutput(
             np.append(features, np.int32(self._n_features)), np.append(counts, local), loss
         )
+
+
+def _labels_of(segments: Segments) -> NDArray[np.int32]:
+    """The label of every token, int32 [N], of segments that cover all."""
+    return np.repeat(segments.label, segments.end - segments.start)

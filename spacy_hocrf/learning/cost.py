@@ -28,14 +28,12 @@ from spacy_hocrf.learning.heldout import (
     Trained,
     begin_near,
     held_back,
-    judge,
     train,
 )
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import inside, record, whole
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
 __all__ = [
@@ -164,8 +162,7 @@ def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Traine
     """A model that has seen some documents alone; its training begins near others."""
     model = learner.seeing(learnt)
     begin_near(model, near)
-    if isinstance(model.trainer, LBFGSTrainer):  # else it goes on to its own end
-        model.set_trainer(judge(model.trainer))
+    model.set_trainer(model.trainer.quick() or model.trainer)
     train(model, STEPS)
     return model
 

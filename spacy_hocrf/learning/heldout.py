@@ -8,7 +8,6 @@ Wolpert, Neural Networks 5, 1992). Copies of a document, and those of a group, a
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,12 +16,13 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Layout
+from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.learning.shards import CorpusShard
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.training.base import DEFAULT_SIGMA, FullBatchTrainer, Trainer
+from spacy_hocrf.training.base import DEFAULT_SIGMA, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = [
@@ -59,8 +59,6 @@ LONG = 50
 """Tokens of a document, for what is enough: a few long ones show as much as many short ones."""
 SEED = 0
 
-MEMORY = 20
-"""Pairs that L-BFGS keeps, at least: folds are small."""
 ARCS = 300
 """To score a token by its features takes about as long as so many arcs."""
 
@@ -115,15 +113,10 @@ def held_back(corpus: Corpus, enough: int) -> list[Sides]:
     return found
 
 
-def judge(trainer: Trainer, *, likelihood: bool = False) -> FullBatchTrainer:
-    """What trains models that are compared: maximum likelihood for trainers without a loss to compare.
-
-    likelihood (bool): for all others, too.
-    """
-    own = trainer.quick()
-    if own is None or (likelihood and not isinstance(own, LBFGSTrainer)):
-        own = LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
-    return replace(own, memory=max(own.memory, MEMORY)) if isinstance(own, LBFGSTrainer) else own
+def judge(trainer: Trainer) -> LBFGSTrainer:
+    """What trains models that are compared."""
+    own: LBFGSTrainer | None = trainer.quick()
+    return own or LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
 
 
 def train(model: Learner, steps: int) -> None:
@@ -272,48 +265,48 @@ class Fold:
         """Take the weights that another model has; those of features that it has not are 0."""
         self.weights = _weights_in(self._learner, other._learner, other.weights)
 
-    def counts(
-        self, documents: Sequence[Document], trainer: FullBatchTrainer
-    ) -> tuple[Vector, Vector]:
+    def counts(self, documents: Sequence[Document], trainer: LBFGSTrainer) -> tuple[Vector, Vector]:
         """How often each feature fires in the annotation of some documents, and how often it is
         expected to at the weights there are, two of float64 [F].
 
         documents (Sequence[Document]): completely annotated.
         """
-        from spacy_hocrf.engine.objective import Objective
-
-        nothing, threads = np.zeros(len(self.weights)), trainer.n_threads
         shards = self._learner.shards_of(self._learner.corpus.only(documents))
-        loss = Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
+        loss = self._likelihood(shards, trainer.n_threads)
         _, gradient = loss(self.weights)
         return loss.counts, loss.counts + gradient
 
-    def train(self, trainer: FullBatchTrainer) -> None:
+    def train(self, trainer: LBFGSTrainer) -> None:
         """Train on from the weights there are."""
-        run = trainer.here().begin(self)
+        run = trainer.begin(self)
         while run.running:
             run.step()
         self.weights = run.weights.copy()
         arcs = ARCS + len(self.automaton.arc_label)
         self.work += float(run.evaluations * self.tokens * arcs)
 
-    def loss(self, trainer: FullBatchTrainer) -> float:
+    def loss(self, trainer: LBFGSTrainer) -> float:
         """Train on from the weights there are.
 
-        RETURNS (float): the loss of the documents held back, without the prior.
+        RETURNS (float): minus the log-likelihood of the documents held back, in nats.
         """
         self.train(trainer)
-        return trainer.here().risk(self, self._held_back)
+        return self._likelihood(self._held_back, trainer.n_threads)(self.weights)[0]
+
+    def _likelihood(self, shards: Sequence[CorpusShard], threads: int) -> Objective:
+        """The objective of some documents, without a prior."""
+        nothing = np.zeros(len(self.weights))
+        return Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
 
 
 def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
     """Let training begin at what folds have learnt of the corpus, by which settings were chosen: the mean of
     their weights, 0 where a fold does not know a feature.
 
-    Only where the optimum is the same: L-BFGS, and every token of the corpus known.
+    Only where the optimum is the same: that of the likelihood, every token of the corpus known.
     """
     known = all(document.complete for document in learner.corpus.documents)
-    if not (folds and known and type(learner.trainer) is LBFGSTrainer):
+    if not (folds and known and learner.trainer.exact):
         return
     found = [_weights_in(learner, fold.model, fold.model.weights) for fold in folds]
     set_weights(learner.model, np.mean(found, axis=0))

@@ -39,8 +39,9 @@ from spacy_hocrf.learning.survey import histories_of
 from spacy_hocrf.model.pattern_choice import COUNTS
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.saving.schema import LIMITS
-from spacy_hocrf.training.base import FullBatchTrainer, Trainer
+from spacy_hocrf.training.base import Trainer
 from spacy_hocrf.training.gains import gains_of
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.patterns import longer_patterns, parts_of, select_patterns
 from spacy_hocrf.types import LabelPattern
 from spacy_hocrf.warnings import Warnings
@@ -60,7 +61,7 @@ class Growth:
     learner (Learner): knows the corpus, and has no features yet; it is left as it is.
     groups (Sequence[Sequence[Document]]): completely annotated documents of the corpus, which are
         divided; the others are in both halves.
-    trainer (FullBatchTrainer): trains the models, by their likelihood.
+    trainer (LBFGSTrainer): trains the models.
     order (Optional[int]): that they may have; None for that of their patterns.
 
     selected (tuple[LabelPattern, ...]): patterns of two or more labels that they have.
@@ -70,7 +71,7 @@ class Growth:
         self,
         learner: Learner,
         groups: Sequence[Sequence[Document]],
-        trainer: FullBatchTrainer,
+        trainer: LBFGSTrainer,
         order: int | None,
     ) -> None:
         self._learner, self._trainer = learner, trainer
@@ -164,7 +165,7 @@ def select(
         least: dict[str, Any] = {} if order is None else {"order": order}
         seen = learner.seeing(learner.corpus.documents, patterns=COUNTS, **least)
         return _longer(seen.structure.patterns)
-    growth = Growth(learner, groups, judge(trainer, likelihood=True), order)
+    growth = Growth(learner, groups, judge(trainer), order)
     texts, kept, lowest = growth.labels(), growth.selected, inf
     most = _most(texts, growth.n_labels, order, settings)
     while True:

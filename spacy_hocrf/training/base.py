@@ -1,14 +1,11 @@
 """What `[components.*.trainer]` may name: whatever has the members of `Trainer`.
 
 A trainer is a value, its settings. It begins a `Run`, the training of one corpus, which the
-component paces step by step. `BaseTrainer` has what most trainers answer alike, `FullBatchTrainer`
-a Gaussian prior of the weights on top of that.
+component paces step by step. `BaseTrainer` has what most trainers answer alike.
 """
 
-import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +15,12 @@ from spacy_hocrf.errors import Errors
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.data_set import Layout, Shard
-    from spacy_hocrf.engine.reduction import Workers
     from spacy_hocrf.engine.tying import Tied
 
 __all__ = [
     "AUTO",
     "DEFAULT_SIGMA",
     "BaseTrainer",
-    "FullBatchTrainer",
     "Loss",
     "Run",
     "Trainable",
@@ -39,8 +34,6 @@ __all__ = [
 
 Vector = NDArray[np.float64]
 
-Settings = TypeVar("Settings", bound="FullBatchTrainer")
-
 AUTO = "auto"
 """A setting that is chosen by what the corpus shows."""
 
@@ -48,8 +41,6 @@ DEFAULT_SIGMA = 1.0
 """Of `sigma = "auto"` where nothing was chosen."""
 LARGEST_SIGMA = 1e9
 """A larger one is as good as none; 1 over it as good as 0, and what is smaller leaves no finite loss."""
-
-PRIORS = (AUTO, "zero", "loaded")
 
 
 class Loss(Protocol):
@@ -201,8 +192,19 @@ class Trainer(Protocol):
         """The same settings with the sigma that was chosen where it is "auto", if one was."""
         ...
 
-    def quick(self) -> "FullBatchTrainer | None":
-        """What trains candidates that are compared by their `risk`; None for maximum likelihood."""
+    @property
+    def exact(self) -> bool:
+        """Is its optimum that of the likelihood with a Gaussian prior, and nothing else? Then training may
+        begin where models of parts of the corpus have come to.
+        """
+        ...
+
+    def quick(self) -> Any:
+        """What trains models of parts of the corpus, which are compared by how probable the other parts are
+        for them.
+
+        RETURNS (Optional[LBFGSTrainer]): None for L-BFGS with the same sigma, if there is one.
+        """
         ...
 
 
@@ -214,6 +216,7 @@ class BaseTrainer:
     batchwise: bool = False
     complete_only: bool = False
     probabilistic: bool = True
+    exact: bool = False
 
     def begin(self, model: Trainable) -> Run:
         """RAISES (ValueError): H115 unless a subclass begins a run; a batch-wise trainer has none."""
@@ -240,97 +243,9 @@ class BaseTrainer:
         """The trainer itself."""
         return self
 
-    def quick(self) -> "FullBatchTrainer | None":
-        """Maximum likelihood: it has no loss to compare."""
+    def quick(self) -> Any:
+        """None."""
         return None
-
-
-@dataclass(frozen=True)
-class FullBatchTrainer(BaseTrainer):
-    """Settings of training on the whole corpus, with a Gaussian prior.
-
-    sigma (Union[float, List[float], str]): standard deviation of the prior of the weights
-        (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
-        ones; "auto" lets the component choose one when it is initialised.
-    iterations (int): of the optimiser, for each step of the training loop.
-    threads (int): 0 for as many as the machine has. The result does not depend on it.
-    prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
-        "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
-        large as the model's own, else is "zero".
-    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
-    workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
-        for these threads.
-    RAISES (ValueError): H047, H048 or H146 for settings out of range.
-    """
-
-    candidates: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0, 5.0, 10.0)
-    """What "auto" chooses from, ascending."""
-
-    sigma: float | Sequence[float] | str = 1.0
-    iterations: int = 1
-    threads: int = 0
-    prior: str = "auto"
-    adapt_sigma: float = 0.1
-    workers: "Workers | None" = None
-
-    def __post_init__(self) -> None:
-        if self.sigma != AUTO:
-            object.__setattr__(self, "sigma", checked_sigma(self.sigma))
-        if self.prior not in PRIORS:
-            raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
-        check_least(self, iterations=1, threads=0)
-        checked_sigma(self.adapt_sigma, "adapt_sigma")
-
-    @property
-    def n_threads(self) -> int:
-        """Threads, with 0 resolved to what the machine has."""
-        return self.threads or os.cpu_count() or 1
-
-    def here(self: "Settings") -> "Settings":
-        """The same settings without workers of its own, for a small part of a corpus."""
-        return replace(self, workers=None)
-
-    @property
-    def sigmas(self) -> tuple[float, ...]:
-        """One sigma, or one for each order."""
-        return checked_sigma(DEFAULT_SIGMA if self.sigma == AUTO else self.sigma)
-
-    @property
-    def choices(self) -> Sequence[float]:
-        """`candidates`, if sigma is "auto"."""
-        return self.candidates if self.sigma == AUTO else ()
-
-    def with_sigma(self, sigma: float | None) -> "FullBatchTrainer":
-        """The same settings with the sigma that was chosen where it is "auto", if one was."""
-        return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
-
-    def quick(self) -> "FullBatchTrainer":
-        """The same settings, but a run ends where it is good enough to be compared with others."""
-        return self
-
-    def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
-        """What the model's weights lose on some documents, as the objective has it, without the
-        prior.
-
-        RAISES (ValueError): H081, unless a subclass knows.
-        """
-        raise ValueError(Errors.H081.format(found=type(self).__name__))
-
-    def precision(self, model: Trainable) -> Vector:
-        """1/sigma² of every weight, float64 [F]."""
-        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigmas, model.orders)
-
-    def mean(self, model: Trainable) -> Vector:
-        """What the prior is centred on, float64 [F]."""
-        loaded = model.loaded_weights
-        return loaded if loaded is not None and self.adapts(model) else np.zeros(len(model.orders))
-
-    def adapts(self, model: Trainable) -> bool:
-        """Is the prior centred on the loaded weights rather than on zero?"""
-        small = 2 * model.corpus_size < model.loaded_size
-        return model.loaded_weights is not None and (
-            self.prior == "loaded" or (self.prior == "auto" and small)
-        )
 
 
 def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:

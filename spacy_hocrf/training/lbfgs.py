@@ -5,44 +5,61 @@ so every batcher and every loop reaches the same optimum. `add_pipe` makes the s
 imported by what begins to train.
 """
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import (
     AUTO,
-    FullBatchTrainer,
+    DEFAULT_SIGMA,
+    BaseTrainer,
     Trainable,
     Vector,
     check_least,
+    checked_sigma,
+    precision_of,
 )
 from spacy_hocrf.training.checkpoints import Checkpoint, fingerprint
-from spacy_hocrf.training.optimiser import OptimiserRun
 
 if TYPE_CHECKING:
-    from spacy_hocrf.engine.data_set import Shard
     from spacy_hocrf.engine.objective import Objective
+    from spacy_hocrf.engine.reduction import Workers
     from spacy_hocrf.engine.tying import Tied, TiedObjective
 
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 MOST_PAIRS = 1000
 """Each has two numbers for each weight."""
+PRIORS = (AUTO, "zero", "loaded")
+
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
+QUICK_MEMORY = 20
+"""Pairs that they keep, at least: parts of a corpus are small."""
 QUICK_PERIOD = 10
 """In so many iterations, at least. With fewer, weak priors end before they have shown what they lose."""
 
 
 @dataclass(frozen=True)
-class LBFGSTrainer(FullBatchTrainer):
-    """Exact maximum penalised likelihood on the whole corpus; `iterations` are those of L-BFGS, and
-    `sigma` is "auto" by default.
+class LBFGSTrainer(BaseTrainer):
+    """Exact maximum penalised likelihood on the whole corpus, with a Gaussian prior of the weights.
 
+    sigma (Union[float, List[float], str]): standard deviation of the prior of the weights
+        (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
+        ones; "auto" lets the component choose one when it is initialised.
+    iterations (int): of L-BFGS, for each step of the training loop.
+    threads (int): 0 for as many as the machine has. The result does not depend on it.
+    prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
+        "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
+        large as the model's own, else is "zero".
+    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
+    workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
+        for these threads.
     memory (int): pairs of steps and gradients kept.
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
     improvement_tolerance, improvement_period: converged when the objective fell by less than this
@@ -50,11 +67,18 @@ class LBFGSTrainer(FullBatchTrainer):
     checkpoint (Optional[str]): file for what training has come to, from which the same training goes on if
         it was ended; it is removed at the end. null for none.
     checkpoint_every (int): iterations after which it is written anew.
-    The other settings are those of `FullBatchTrainer`.
-    RAISES (ValueError): H047 or H048 for settings out of range.
+    RAISES (ValueError): H047, H048 or H146 for settings out of range.
     """
 
+    candidates: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0, 5.0, 10.0)
+    """What "auto" chooses from, ascending."""
+
     sigma: float | Sequence[float] | str = AUTO
+    iterations: int = 1
+    threads: int = 0
+    prior: str = "auto"
+    adapt_sigma: float = 0.1
+    workers: "Workers | None" = None
     memory: int = 30
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
@@ -63,11 +87,57 @@ class LBFGSTrainer(FullBatchTrainer):
     checkpoint_every: int = 10
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        check_least(self, memory=1, improvement_period=1, checkpoint_every=1)
+        if self.sigma != AUTO:
+            object.__setattr__(self, "sigma", checked_sigma(self.sigma))
+        if self.prior not in PRIORS:
+            raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
+        check_least(
+            self, iterations=1, threads=0, memory=1, improvement_period=1, checkpoint_every=1
+        )
+        checked_sigma(self.adapt_sigma, "adapt_sigma")
         if self.memory > MOST_PAIRS:
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
             raise ValueError(Errors.H048.format(**found))
+
+    @property
+    def n_threads(self) -> int:
+        """Threads, with 0 resolved to what the machine has."""
+        return self.threads or os.cpu_count() or 1
+
+    @property
+    def sigmas(self) -> tuple[float, ...]:
+        """One sigma, or one for each order."""
+        return checked_sigma(DEFAULT_SIGMA if self.sigma == AUTO else self.sigma)
+
+    @property
+    def choices(self) -> Sequence[float]:
+        """`candidates`, if sigma is "auto"."""
+        return self.candidates if self.sigma == AUTO else ()
+
+    def with_sigma(self, sigma: float | None) -> "LBFGSTrainer":
+        """The same settings with the sigma that was chosen where it is "auto", if one was."""
+        return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
+
+    def precision(self, model: Trainable) -> Vector:
+        """1/sigma² of every weight, float64 [F]."""
+        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigmas, model.orders)
+
+    def mean(self, model: Trainable) -> Vector:
+        """What the prior is centred on, float64 [F]."""
+        loaded = model.loaded_weights
+        return loaded if loaded is not None and self.adapts(model) else np.zeros(len(model.orders))
+
+    def adapts(self, model: Trainable) -> bool:
+        """Is the prior centred on the loaded weights rather than on zero?"""
+        small = 2 * model.corpus_size < model.loaded_size
+        return model.loaded_weights is not None and (
+            self.prior == "loaded" or (self.prior == "auto" and small)
+        )
+
+    @property
+    def exact(self) -> bool:  # type: ignore[override]
+        """Is its optimum that of the likelihood? Not if a subclass has an objective of its own."""
+        return type(self).objective is LBFGSTrainer.objective
 
     def objective(self, model: Trainable) -> "Objective":
         """The penalised negative log-likelihood of the corpus, in nats."""
@@ -84,26 +154,21 @@ class LBFGSTrainer(FullBatchTrainer):
         )
 
     def quick(self) -> "LBFGSTrainer":
-        """The same settings, but a run ends when it has become slow."""
+        """The same settings for a part of the corpus, without workers and without a checkpoint; a run
+        ends when it has become slow.
+        """
         return replace(
             self,
+            workers=None,
+            checkpoint=None,
+            memory=max(self.memory, QUICK_MEMORY),
             improvement_tolerance=max(self.improvement_tolerance, QUICK),
             improvement_period=max(self.improvement_period, QUICK_PERIOD),
         )
 
-    def risk(self, model: Trainable, shards: Sequence["Shard"]) -> float:
-        """Minus the log-likelihood of some documents, in nats."""
-        from spacy_hocrf.engine.objective import Objective
-
-        nothing = np.zeros(len(model.orders))
-        loss = Objective(
-            shards, model.layout, model.automaton, nothing, nothing, threads=self.n_threads
-        )
-        return loss(model.weights)[0]
-
     def begin(self, model: Trainable) -> "LBFGSRun":
         """L-BFGS from the model's weights on."""
-        tied = model.tied(self.n_threads) if type(self) is LBFGSTrainer else None
+        tied = model.tied(self.n_threads) if self.exact else None
         if tied is None:
             return LBFGSRun(self, self.objective(model), model.weights)
         from spacy_hocrf.engine.objective import Objective
@@ -133,14 +198,11 @@ class LBFGSTrainer(FullBatchTrainer):
         curvature = objective.curvature if self.improvement_tolerance < QUICK else None
         return LBFGS(weights, **self.convergence, threads=self.n_threads, curvature=curvature)
 
-    def here(self) -> "LBFGSTrainer":
-        """The same settings without workers and without a checkpoint, for a small part of a corpus."""
-        return replace(super().here(), checkpoint=None)
-
     @property
     def plain(self) -> "LBFGSTrainer":
         """What of the settings decides about the weights."""
-        return replace(self.here(), threads=0, iterations=1, checkpoint_every=1)
+        indifferent = {"threads": 0, "iterations": 1, "checkpoint_every": 1}
+        return replace(self, workers=None, checkpoint=None, **indifferent)
 
     @property
     def convergence(self) -> dict[str, Any]:
@@ -153,7 +215,7 @@ class LBFGSTrainer(FullBatchTrainer):
         }
 
 
-class LBFGSRun(OptimiserRun):
+class LBFGSRun:
     """L-BFGS on one objective, evaluation by evaluation.
 
     trainer (LBFGSTrainer): settings.
@@ -165,13 +227,34 @@ class LBFGSRun(OptimiserRun):
         self, trainer: LBFGSTrainer, objective: "Objective | TiedObjective", weights: Vector
     ) -> None:
         self._objective = objective
-        super().__init__(trainer.iterations, trainer.optimiser(weights, objective))
+        self._iterations = trainer.iterations
+        self._optimiser = trainer.optimiser(weights, objective)
         self._checkpoint: Checkpoint | None = None
         if trainer.checkpoint is not None:
             of = fingerprint(trainer.plain, objective.counts, weights)
             path = Path(trainer.checkpoint)
             self._checkpoint = Checkpoint(path, trainer.checkpoint_every, of)
             self._checkpoint.read_into(self._optimiser, lambda x: self._value(x)[1])
+
+    @property
+    def loss(self) -> float:
+        """The lowest value of the objective that was accepted; that of the start, evaluated if need
+        be, if there is no other.
+        """
+        if self._optimiser.evaluations == 0:
+            self._evaluate()
+        return float(self._optimiser.best_f)
+
+    @property
+    def weights(self) -> Vector:
+        """The weights with the lowest value that was accepted, float64 [F]; the optimiser's own."""
+        weights: Vector = self._optimiser.best_x
+        return weights
+
+    @property
+    def running(self) -> bool:
+        """Not converged and not stuck?"""
+        return bool(self._optimiser.status == "running")
 
     @property
     def status(self) -> str:
@@ -185,9 +268,26 @@ class LBFGSRun(OptimiserRun):
         return int(self._optimiser.iterations)
 
     @property
+    def evaluations(self) -> int:
+        """Evaluations of the objective."""
+        return int(self._optimiser.evaluations)
+
+    @property
     def gradient_norm(self) -> float:
         """Of the objective at the weights; 0 before it is known."""
         return float(np.linalg.norm(self._optimiser.best_g))
+
+    def step(self) -> None:
+        """The trainer's number of iterations, or fewer if it converges.
+
+        RAISES (ValueError): H046 if the optimiser has met values that are not finite.
+        """
+        self.loss  # noqa: B018 - the start is no iteration
+        goal = self.iterations + self._iterations
+        while self.running and self.iterations < goal:
+            self._evaluate()
+        if self._optimiser.status.startswith("failed"):
+            raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
     def rest(self) -> None:
         """Give back memory that the next step takes again."""

@@ -91,7 +91,7 @@ class PerceptronRun:
 
     def __init__(self, settings: Epochs, perceptron: Perceptron) -> None:
         self._settings = settings
-        self._perceptron = perceptron
+        self.perceptron = perceptron
         self._random = np.random.default_rng(settings.seed)
         self._mistakes: int | None = None
         self._epochs = 0
@@ -102,13 +102,13 @@ class PerceptronRun:
         at the start get wrong.
         """
         if self._mistakes is None:
-            self._mistakes = self._perceptron.mistakes()
+            self._mistakes = self.perceptron.mistakes()
         return float(self._mistakes)
 
     @property
     def weights(self) -> NDArray[np.float64]:
         """The average so far, float64 [F]."""
-        return self._perceptron.average
+        return self.perceptron.average
 
     @property
     def running(self) -> bool:
@@ -118,7 +118,7 @@ class PerceptronRun:
     @property
     def status(self) -> str:
         """How it ended, for the log."""
-        wrong = f"{self._mistakes} of {len(self._perceptron)} documents wrong"
+        wrong = f"{self._mistakes} of {len(self.perceptron)} documents wrong"
         return f"finished: {wrong} in the last of {self._epochs} epochs"
 
     @property
@@ -129,8 +129,8 @@ class PerceptronRun:
     def step(self) -> None:
         """One epoch, in an order of its own; nothing after the last."""
         if self.running:
-            self._mistakes = self._perceptron.epoch(
-                self._random.permutation(len(self._perceptron)).tolist()
+            self._mistakes = self.perceptron.epoch(
+                self._random.permutation(len(self.perceptron)).tolist()
             )
             self._epochs += 1
 

@@ -26,7 +26,7 @@ from thinc.api import Config
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
-from spacy_hocrf.joint.perceptron import FullPerceptronRun
+from spacy_hocrf.joint.perceptron import PerceptronOfAll
 from spacy_hocrf.joint.templates import IdenticalPhrases
 
 pytestmark = pytest.mark.slow
@@ -167,9 +167,9 @@ def test_the_perceptron_learns_local_and_joint_weights_together(model):
     data = whole(nlp, 0, TRAIN)
     steps = fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert steps == 10 and isinstance(pipe.run, FullPerceptronRun)
+    assert steps == 10 and isinstance(pipe.run.perceptron, PerceptronOfAll)
     assert (pipe.joint.weights > 0).all()
-    assert_array_equal(pipe.joint.weights, pipe.run.joint_weights)
+    assert_array_equal(pipe.joint.weights, pipe.run.perceptron.joint_average)
     assert_array_equal(pipe.model.get_param("W"), pipe.run.weights.astype(np.float32))
     together, alone = scores(nlp, whole(nlp, 1, TEST))
     assert together > 0.95
@@ -184,7 +184,7 @@ def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
     pipe = nlp.get_pipe("hocrf")
     weights = np.concatenate([pipe.run.weights, pipe.joint.weights])
     compared = 0
-    for task in pipe.run._all._tasks:  # each text is one task, in some order
+    for task in pipe.run.perceptron._tasks:  # each text is one task, in some order
         output, score, bound = task.decode(weights)
         features, counts = task.counts(output)
         assert len(set(features.tolist())) == len(features)
@@ -224,8 +224,8 @@ def test_joint_learning_goes_on_from_the_weights_there_are():
     loaded = pipeline(local=PERCEPTRON, trainer=FULL).from_bytes(nlp.to_bytes())
     pipe = loaded.get_pipe("hocrf")
     loaded.update(whole(loaded, 0, 12), sgd=False)
-    assert_array_equal(pipe.run.joint_weights, nlp.get_pipe("hocrf").joint.weights)
-    assert pipe.run.joint_weights is not pipe.joint.weights
+    assert_array_equal(pipe.run.perceptron.joint_average, nlp.get_pipe("hocrf").joint.weights)
+    assert pipe.run.perceptron.joint_average is not pipe.joint.weights
 
 
 def test_groups_of_documents_learn_like_whole_ones():

@@ -317,7 +317,7 @@ def test_another_word_for_what_training_keeps():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainer", ["LBFGS", "SGD", "AveragedPerceptron", "MaxMargin"])
+@pytest.mark.parametrize("trainer", ["LBFGS", "SGD", "AveragedPerceptron"])
 def test_every_trainer_keeps_them(trainer):
     rows = [*documents(), TWICE]
     settings = {

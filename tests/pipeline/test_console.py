@@ -16,6 +16,7 @@ from spacy_hocrf.cli.config import ENDING, starting_config
 from spacy_hocrf.pipeline import console
 
 pytestmark = pytest.mark.slow
+LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0}
 
 
 @pytest.fixture(scope="module")
@@ -29,8 +30,7 @@ def corpus(tmp_path_factory):
 def trained(corpus, *, components=(), logger=None, trainer=None, **training):
     """A pipeline that `spacy train` has trained, and what it printed."""
     config = starting_config("en", None)
-    config["components"]["hocrf"]["trainer"] = trainer or {"@misc": "spacy-hocrf.LBFGS.v1"}
-    config["components"]["hocrf"]["trainer"]["sigma"] = 1.0
+    config["components"]["hocrf"]["trainer"] = trainer or LBFGS
     config["components"]["hocrf"]["model"]["order"] = 1
     config["components"]["hocrf"]["decoder"] = {"@misc": "spacy-hocrf.Viterbi.v1"}
     for name in components:
@@ -85,14 +85,14 @@ def test_convergence_is_said_once_and_so_is_its_lack(corpus):
 @pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
 def test_an_end_from_which_on_little_is_gained_needs_no_warning(corpus, monkeypatch, much, warned):
     monkeypatch.setattr(console, "MUCH", much)
-    settings = {"@misc": "spacy-hocrf.LBFGS.v1", "gradient_tolerance": 0.0}
+    settings = {**LBFGS, "gradient_tolerance": 0.0}
     exact = {**settings, "improvement_tolerance": 0.0}
     _, printed = trained(corpus, trainer=exact, max_steps=25)
     assert "hocrf at step" not in printed and ("W020" in printed) == warned
 
 
 def test_the_config_ends_where_the_objective_gains_hardly_anything(corpus):
-    nlp, printed = trained(corpus, trainer={"@misc": "spacy-hocrf.LBFGS.v1", **ENDING})
+    nlp, printed = trained(corpus, trainer={**LBFGS, **ENDING})
     assert "converged: improvement" in printed and "W020" not in printed
     exact, _ = trained(corpus)
     ended, optimum = nlp.get_pipe("hocrf").run, exact.get_pipe("hocrf").run
@@ -105,11 +105,11 @@ def test_several_components_have_columns_of_their_own(corpus):
     assert "OBJ HOCRF" in printed and "OBJ SECOND" in printed and "GRAD SECOND" in printed
 
 
-@pytest.mark.parametrize("name", ["SGD", "MaxMargin"])
+@pytest.mark.parametrize("name", ["SGD", "AveragedPerceptron"])
 def test_trainers_without_a_gradient_have_a_dash(corpus, name):
     nlp, printed = trained(corpus, trainer={"@misc": f"spacy-hocrf.{name}.v1"}, max_steps=20)
     assert [row[3] for row in rows(printed)] == ["-"] * 3
-    assert float(rows(printed)[-1][2]) > 0 and nlp("Ada") is not None
+    assert float(rows(printed)[0][2]) > 0 and nlp("Ada") is not None
 
 
 @pytest.mark.parametrize("bar", ["train", "eval"])

@@ -1,18 +1,20 @@
 """Models of a part of the corpus, which settings are chosen with and the cost is learnt from."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 from small_corpus import ambiguous, examples, fit, learner_of, untrained
+from spacy.util import registry
 
+from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.learning import choosing
 from spacy_hocrf.learning import cost as costs
 from spacy_hocrf.learning.heldout import Fold, judge
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.training.margin import MaxMarginTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer, TiedRun
 from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
+from spacy_hocrf.training.sgd import SGDTrainer
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +59,6 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
     _, learner, data = initialized(model=MODEL)
     best = choosing._best(list(found))
     assert list(found)[-1].sigma != best.sigma or list(found)[-1].order != best.order
-    trainer = judge(learner.trainer)
     assert sum(len(fold.held_back) for fold in learner.folds) == len(data)
     loss = 0.0
     for fold in learner.folds:
@@ -67,7 +68,8 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
         assert fold.model.structure.settings.order == best.order == learner.choice.order
         assert fold.trainer == learner.trainer and fold.trainer.sigma == (best.sigma,)
         again = fold.model.shards_of(learner.corpus.only(fold.held_back))
-        loss += trainer.risk(fold.model, again)
+        model, nothing = fold.model, np.zeros(len(fold.model.weights))
+        loss += Objective(again, model.layout, model.automaton, nothing, nothing)(model.weights)[0]
     assert loss == pytest.approx(best.loss, rel=1e-5)  # weights are kept in single precision
 
 
@@ -132,20 +134,16 @@ def test_what_another_trainer_has_learnt_is_not_kept(trainer):
 
 
 def test_candidates_are_trained_quickly():
-    own = LBFGSTrainer(sigma=1.0, memory=10)
+    own = LBFGSTrainer(sigma=1.0, memory=10, checkpoint="somewhere")
     quick = judge(own)
-    assert quick.memory > own.memory and replace(quick, memory=own.memory) == own.quick()
+    assert quick == own.quick() and quick.memory > own.memory and quick.checkpoint is None
     assert quick.improvement_tolerance > own.improvement_tolerance
     assert judge(replace(own, memory=30)).memory == 30
 
 
-def test_candidates_are_compared_by_their_own_loss_or_by_likelihood():
-    margin = MaxMarginTrainer(sigma=3.0)
-    assert judge(margin) == margin.quick()
-    for trainer in (margin, AveragedPerceptronTrainer()):
-        likelihood = judge(trainer, likelihood=True)
-        assert isinstance(likelihood, LBFGSTrainer)
-        assert likelihood.sigma == getattr(trainer, "sigma", (1.0,))
+def test_candidates_are_trained_by_the_likelihood_with_the_trainers_sigma():
+    for trainer, sigma in ((SGDTrainer(sigma=2.0), (2.0,)), (AveragedPerceptronTrainer(), (1.0,))):
+        assert judge(trainer) == LBFGSTrainer(sigma=sigma).quick()
 
 
 def test_a_fold_that_has_rested_goes_on():
@@ -219,9 +217,31 @@ def test_training_begins_at_0_where_something_is_unknown():
     assert len(learner.folds) > 1 and not learner.weights.any()
 
 
-@pytest.mark.parametrize("name", ["OWLQN", "MaxMargin"])
-def test_other_trainers_begin_at_0(name):
-    _, learner, _ = initialized(trainer={**AUTO, "@misc": f"spacy-hocrf.{name}.v1"})
+@dataclass(frozen=True)
+class Named(LBFGSTrainer):
+    """The likelihood, with a setting more."""
+
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Flatter(LBFGSTrainer):
+    """Another objective."""
+
+    def objective(self, model):
+        return LBFGSTrainer(sigma=0.5).objective(model)
+
+
+@pytest.mark.parametrize("make, exact", [(Named, True), (Flatter, False)])
+def test_a_subclass_ties_and_begins_near_folds_unless_it_has_its_own_objective(make, exact):
+    registry.misc.register("test.Subclass.v1", func=make)
+    _, learner, _ = initialized(trainer={**AUTO, "@misc": "test.Subclass.v1"})
+    assert len(learner.folds) > 1 and learner.weights.any() == exact
+    assert isinstance(learner.trainer.begin(learner), TiedRun) == exact == learner.trainer.exact
+
+
+def test_owlqn_begins_at_0():
+    _, learner, _ = initialized(trainer={**AUTO, "@misc": "spacy-hocrf.OWLQN.v1"})
     assert len(learner.folds) > 1 and not learner.weights.any()
 
 

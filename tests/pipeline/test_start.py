@@ -13,7 +13,7 @@ import pytest
 pytestmark = pytest.mark.slow
 
 LATER = """
-joint graph cli training.margin training.perceptron training.sgd
+joint graph cli training.perceptron training.sgd
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective
 engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved

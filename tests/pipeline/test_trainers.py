@@ -1,5 +1,5 @@
-"""The trainers inside the component: what changes with the block [components.*.trainer], and what
-does not.
+"""The averaged perceptron inside the component: what changes with the block [components.*.trainer], and
+what does not.
 """
 
 import io
@@ -19,11 +19,7 @@ from spacy_hocrf.learning.shards import make_shards
 
 pytestmark = pytest.mark.slow
 
-MARGIN = {"@misc": "spacy-hocrf.MaxMargin.v1", "sigma": 1.0, "threads": 1, "iterations": 10}
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 30}
-TRAINERS = {"max-margin": MARGIN, "perceptron": PERCEPTRON}
-
-every_trainer = pytest.mark.parametrize("trainer", [*TRAINERS.values()], ids=[*TRAINERS])
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,10 +29,9 @@ def reader():
         return lambda nlp: iter(examples(nlp, documents(24)))
 
 
-@every_trainer
 @pytest.mark.parametrize("factory, model", [*MODELS.values()], ids=[*MODELS])
-def test_every_model_learns_its_examples_by_heart(factory, model, trainer):
-    nlp = trained(factory, model, trainer=trainer)
+def test_every_model_learns_its_examples_by_heart(factory, model):
+    nlp = trained(factory, model, trainer=PERCEPTRON)
     data = examples(nlp)
     assert (
         nlp.evaluate(data)[
@@ -49,10 +44,9 @@ def test_every_model_learns_its_examples_by_heart(factory, model, trainer):
             assert 0 < span._.hocrf_score <= 1
 
 
-@every_trainer
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
-def test_spacy_train_works_with_another_trainer_in_the_config_and_nothing_else(trainer, tmp_path):
-    config = Config().from_str(untrained(trainer=trainer).config.to_str(), interpolate=False)
+def test_spacy_train_works_with_another_trainer_in_the_config_and_nothing_else(tmp_path):
+    config = Config().from_str(untrained(trainer=PERCEPTRON).config.to_str(), interpolate=False)
     config["corpora"] = {name: {"@readers": "test.other_trainers.v1"} for name in ("train", "dev")}
     config["training"].update(max_steps=60, eval_frequency=10, patience=0)
     config.to_disk(tmp_path / "config.cfg")
@@ -71,11 +65,10 @@ def test_spacy_train_works_with_another_trainer_in_the_config_and_nothing_else(t
     assert loaded.evaluate(data)["ents_f"] == 1.0
 
 
-@every_trainer
-def test_an_epoch_of_updates_sums_to_the_loss_and_batches_only_pace(trainer):
+def test_an_epoch_of_updates_sums_to_the_loss_and_batches_only_pace():
     ends = []
     for size in (3, 100):
-        nlp = untrained(trainer=trainer)
+        nlp = untrained(trainer=PERCEPTRON)
         data = examples(nlp)
         nlp.initialize(lambda data=data: data)
         losses: dict = {}
@@ -90,9 +83,8 @@ def test_an_epoch_of_updates_sums_to_the_loss_and_batches_only_pace(trainer):
     assert ends[0] == ends[1]
 
 
-@every_trainer
-def test_documents_that_arrive_later_are_learnt(trainer):
-    nlp = trained(rows=documents(6), trainer=trainer)
+def test_documents_that_arrive_later_are_learnt():
+    nlp = trained(rows=documents(6), trainer=PERCEPTRON)
     late = [*documents(6), ("Frege slept in Jena", [(0, 5, "PERSON"), (15, 19, "PLACE")])]
     assert found(nlp(late[-1][0])) != [(0, 1, "PERSON"), (3, 4, "PLACE")]
     before = len(nlp.get_pipe("hocrf").structure.index)
@@ -103,10 +95,9 @@ def test_documents_that_arrive_later_are_learnt(trainer):
     assert found(nlp(late[-1][0])) == [(0, 1, "PERSON"), (3, 4, "PLACE")]
 
 
-@every_trainer
-def test_a_loaded_model_trains_on_from_its_weights(trainer):
-    nlp = trained(trainer=trainer)
-    again = untrained(trainer=trainer).from_bytes(nlp.to_bytes())
+def test_a_loaded_model_trains_on_from_its_weights():
+    nlp = trained(trainer=PERCEPTRON)
+    again = untrained(trainer=PERCEPTRON).from_bytes(nlp.to_bytes())
     pipe = again.get_pipe("hocrf")
     weights = pipe.model.get_param("W").copy()
     pipe.update(examples(again), sgd=None)
@@ -116,9 +107,8 @@ def test_a_loaded_model_trains_on_from_its_weights(trainer):
     assert again.evaluate(examples(again))["ents_f"] == 1.0
 
 
-@every_trainer
-def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
-    nlp = untrained(trainer=trainer)
+def test_partly_annotated_documents_are_left_out_with_a_warning():
+    nlp = untrained(trainer=PERCEPTRON)
     data = examples(nlp)
     partial = Example.from_dict(
         nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]}
@@ -140,9 +130,8 @@ def test_partly_annotated_documents_are_left_out_with_a_warning(trainer):
             nlp.update([late], sgd=False)
 
 
-@every_trainer
-def test_a_corpus_without_a_complete_document_is_an_error(trainer):
-    nlp = untrained(trainer=trainer)
+def test_a_corpus_without_a_complete_document_is_an_error():
+    nlp = untrained(trainer=PERCEPTRON)
     partial = Example.from_dict(
         nlp.make_doc("Emmy likes San Jose"), {"entities": ["U-PERSON", "-", "-", "-"]}
     )
@@ -150,9 +139,8 @@ def test_a_corpus_without_a_complete_document_is_an_error(trainer):
         nlp.initialize(lambda: [partial])
 
 
-@every_trainer
-def test_a_loaded_model_that_sees_only_partly_annotated_documents_stays_as_it_is(trainer):
-    again = untrained(trainer=trainer).from_bytes(trained(trainer=trainer).to_bytes())
+def test_a_loaded_model_that_sees_only_partly_annotated_documents_stays_as_it_is():
+    again = untrained(trainer=PERCEPTRON).from_bytes(trained(trainer=PERCEPTRON).to_bytes())
     pipe = again.get_pipe("hocrf")
     before = pipe.to_bytes()
     partial = Example.from_dict(
@@ -173,23 +161,3 @@ def test_the_perceptron_says_how_it_ended_and_has_no_objective(caplog):
     assert "hocrf: finished: 0 of 10 documents wrong in the last of 30 epochs" in caplog.text
     with pytest.raises(ValueError, match="H081"):
         nlp.get_pipe("hocrf").objective()
-
-
-def test_the_gap_of_max_margin_is_in_the_log(caplog):
-    with caplog.at_level("INFO", logger="spacy"):
-        nlp = trained(trainer=MARGIN)
-    run = nlp.get_pipe("hocrf").run
-    assert "hocrf: converged: gap" in caplog.text
-    assert 0 <= run.gap <= 0.01
-
-
-def test_max_margin_adapts_a_loaded_model_around_its_weights():
-    nlp = trained(rows=documents(24), trainer=MARGIN)
-    again = untrained(trainer={**MARGIN, "prior": "loaded", "adapt_sigma": 1e-4}).from_bytes(
-        nlp.to_bytes()
-    )
-    pipe = again.get_pipe("hocrf")
-    weights = pipe.model.get_param("W").copy()
-    fit(again, examples(again, documents(4)), steps=300)
-    np.testing.assert_allclose(pipe.model.get_param("W"), weights, atol=1e-2)
-    assert again.evaluate(examples(again, documents(24)))["ents_f"] == 1.0

@@ -10,7 +10,6 @@ from trainable import model
 
 from spacy_hocrf.training.base import BaseTrainer, missing_members
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.training.margin import MaxMarginTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
 ORDERS = np.array([0, 1, 2, 3, 0], dtype=np.int32)
@@ -78,7 +77,7 @@ def test_threads_are_those_of_the_machine_unless_they_are_set():
 
 def test_what_lacks_members_of_the_protocol_is_no_trainer():
     assert missing_members(LBFGSTrainer()) == missing_members(BaseTrainer()) == []
-    asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "objective"]
+    asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "exact", "objective"]
     assert missing_members(None) == [*asked, "penalty", "probabilistic", "quick", "with_sigma"]
 
 
@@ -100,7 +99,7 @@ def test_a_trainer_that_says_nothing_begins_nothing_and_minimises_nothing():
     value, gradient = trainer.penalty(learner)
     assert value == 0 and gradient.tolist() == [0] * 5
     assert not (trainer.adapts(learner) or trainer.batchwise or trainer.complete_only)
-    assert trainer.probabilistic
+    assert trainer.probabilistic and not trainer.exact
 
 
 @pytest.mark.parametrize(
@@ -132,9 +131,7 @@ def test_trainers_are_registered(name, batchwise):
     ],
 )
 def test_a_bad_setting_is_named_with_what_is_expected(arguments, parts):
-    makers = (
-        [LBFGSTrainer, MaxMarginTrainer, SGDTrainer] if "sigma" in arguments else [LBFGSTrainer]
-    )
+    makers = [LBFGSTrainer, SGDTrainer] if "sigma" in arguments else [LBFGSTrainer]
     for make in makers:
         with pytest.raises(ValueError) as caught:
             make(**arguments)

@@ -81,9 +81,7 @@ def summing(tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore:.*W005")
-@pytest.mark.parametrize(
-    "trainer, numbers", [("LBFGS", (1, 2, 3)), ("OWLQN", (2,)), ("MaxMargin", (2,))]
-)
+@pytest.mark.parametrize("trainer, numbers", [("LBFGS", (1, 2, 3)), ("OWLQN", (2,))])
 def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers):
     found = set()
     for workers in (THREADS, *({**PROCESSES, "number": number} for number in numbers)):

@@ -29,7 +29,7 @@ from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.training.base import FullBatchTrainer
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
 __all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined"]
@@ -156,9 +156,9 @@ class Subject:
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order)
 
-    def trainer(self, sigma: float) -> FullBatchTrainer:
+    def trainer(self, sigma: float) -> LBFGSTrainer:
         """Trainer of models that are compared, or only read."""
-        trainer: FullBatchTrainer = replace(self._trainer, sigma=sigma)
+        trainer: LBFGSTrainer = replace(self._trainer, sigma=sigma)
         return trainer
 
     def read(self, fold: Fold, held: Numbers) -> HeldOutPredictions:

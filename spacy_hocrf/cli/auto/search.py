@@ -23,7 +23,8 @@ from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.learning.choosing import TOLERANCE
 from spacy_hocrf.learning.heldout import FOLDS, MOST, Fold
-from spacy_hocrf.training.base import AUTO, FullBatchTrainer
+from spacy_hocrf.training.base import AUTO
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = [
     "GAIN",
@@ -328,7 +329,7 @@ class Search:
 
 def _near(sigma: float) -> list[float]:
     """A sigma and its neighbours among those that "auto" chooses from, STRONG and above."""
-    known = {other for other in FullBatchTrainer.candidates if other >= STRONG}
+    known = {other for other in LBFGSTrainer.candidates if other >= STRONG}
     places = sorted({*known, sigma})
     i = places.index(sigma)
     return places[max(0, i - 1) : i + 2]
