@@ -316,8 +316,8 @@ class Errors(metaclass=Coded):
     )
     H133 = "The label '{label}' occurs twice. Labels must differ."
     H134 = (
-        "The header of the model's files has {name} = {found}, expected {expected}. The files have "
-        "been altered; load another copy."
+        "The header of the model's files is wrong at {name}: {reason}. The files have been altered; "
+        "load another copy."
     )
     H135 = (
         "The model was saved with '{found}', which belongs to {setting}, but the component '{name}' "

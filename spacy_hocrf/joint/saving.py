@@ -4,18 +4,23 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.saving.persistence import Section, described
-from spacy_hocrf.saving.schema import anything, listing, mapping, record, text
+from spacy_hocrf.saving.persistence import Section, described, differences
 
 __all__ = ["JointWeightsKeeper"]
 
-HEADER = record({"templates": mapping(anything), "names": listing(text)})
+
+class _Header(Struct, forbid_unknown_fields=True):
+    """What is saved beside the weights."""
+
+    templates: dict[str, Any]  # what each means
+    names: list[str]  # of the features
 
 
 class JointWeightsKeeper:
@@ -58,18 +63,11 @@ class JointWeightsKeeper:
         """
         if section is None:
             return {}
-        HEADER(section.header, "extra.joint.header")
-        saved, now = section.header["templates"], self._described()
-        changes = [
-            f"template {key} was {value} and is {now.get(key, 'missing')}"
-            for key, value in saved.items()
-            if now.get(key) != value
-        ]
-        changes += [f"template {key} is new" for key in now if key not in saved]
+        header = section.read("joint", _Header, ["weights"])
+        changes = differences(header.templates, self._described(), "template ")
         if changes:
             raise ValueError(Errors.H103.format(difference="; ".join(changes), name=self._name))
-        names = section.header["names"]
-        weights = section.arrays.get("weights", np.zeros(0))
+        names, weights = header.names, section.arrays["weights"]
         if names != list(JointFeatures(tuple(self._templates), scheme).names):
             raise ValueError(Errors.H039.format(name="joint.names"))
         if weights.shape != (len(names),) or not (np.abs(weights) <= HEAVIEST).all():

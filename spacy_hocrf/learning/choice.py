@@ -4,22 +4,24 @@ its training goes on, and kept with the model.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
-from spacy_hocrf.errors import Errors
+from msgspec import Meta, Struct, to_builtins
+
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.saving.persistence import Section
-from spacy_hocrf.saving.schema import optional, positive, record, whole
+from spacy_hocrf.saving.schema import Amount, Whole
 from spacy_hocrf.types import LabelPattern
 
 __all__ = ["Choice", "ChoiceKeeper"]
 
-FIELDS = {
-    "sigma": optional(positive),
-    "order": optional(whole(0, 2**31 - 1)),
-    "documents": whole(0, 2**53),
-}
-SAVED = record(FIELDS)
+
+class _Header(Struct, forbid_unknown_fields=True):
+    """A choice without its patterns, as a model is saved with it."""
+
+    sigma: Annotated[float, Meta(gt=0)] | None
+    order: Whole | None
+    documents: Amount
 
 
 @dataclass(frozen=True)
@@ -49,16 +51,15 @@ class ChoiceKeeper:
         choice = self._choice()
         if choice is None or (choice.sigma is None and choice.order is None):
             return None
-        return Section({name: getattr(choice, name) for name in FIELDS}, {})
+        header = _Header(choice.sigma, choice.order, choice.documents)
+        return Section(to_builtins(header), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
         """The choice. RAISES (ValueError): H039 or H134 for what is none."""
         if section is None:
             return None
-        SAVED(section.header, "extra.choice.header")
-        for name in section.arrays:
-            raise ValueError(Errors.H039.format(name=f"choice.{name}"[:40]))
-        return Choice(**section.header)
+        saved = section.read("choice", _Header)
+        return Choice(saved.sigma, saved.order, saved.documents)
 
     def adopt(self, value: Any) -> None:
         """Nothing: `Learner.restore` has taken it."""

@@ -11,8 +11,10 @@ between the best cost and that height / (1 + β²).
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Annotated
 
 import numpy as np
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 from spacy.util import logger
 
@@ -20,7 +22,6 @@ from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.heldout import (
     HELD_BACK,
     LEAST,
@@ -32,8 +33,7 @@ from spacy_hocrf.learning.heldout import (
 )
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.saving.persistence import Section
-from spacy_hocrf.saving.schema import inside, record, whole
+from spacy_hocrf.saving.schema import Amount
 from spacy_hocrf.types import Segments
 
 __all__ = [
@@ -41,7 +41,6 @@ __all__ = [
     "Evidence",
     "LearntCost",
     "best_cost",
-    "checked_cost",
     "held_out_models",
     "learn_cost",
 ]
@@ -59,23 +58,13 @@ FEW = 4
 """Times what is looked at: a larger corpus stays compiled meanwhile. To compile it again, and to send it
 to whoever works, takes long, and the folds' memory is little beside its own.
 """
-SAVED = record({"cost": inside(0.0, 1.0), "documents": whole(0, 2**53)})
 
 
-@dataclass(frozen=True)
-class LearntCost:
+class LearntCost(Struct, frozen=True, forbid_unknown_fields=True):
     """A cost."""
 
-    cost: float
-    documents: int  # that it was learnt from
-
-
-def checked_cost(section: Section) -> LearntCost:
-    """A cost that was saved. RAISES (ValueError): H039 or H134 for what is none."""
-    SAVED(section.header, "extra.cost.header")
-    for name in section.arrays:
-        raise ValueError(Errors.H039.format(name=f"cost.{name}"[:40]))
-    return LearntCost(**section.header)
+    cost: Annotated[float, Meta(gt=0, lt=1)]
+    documents: Amount  # that it was learnt from
 
 
 @dataclass(frozen=True)

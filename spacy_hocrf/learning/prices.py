@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import Struct, to_builtins
 from spacy.util import logger
 
 from spacy_hocrf.answers.decoders import ExpectedF
@@ -33,7 +34,6 @@ from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.templates import DEAREST
 from spacy_hocrf.rules.violations import starts_for
 from spacy_hocrf.saving.persistence import Section
-from spacy_hocrf.saving.schema import listing, record, text
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
@@ -50,7 +50,12 @@ SIGMA = 1.0
 TOLERANCES = (1e-3, 0.1, 0.4)
 """Probabilities of sets of broken rules are wrong by no more; the larger ones are for longer texts."""
 ROUNDS = 50
-SAVED = record({"rules": listing(text)})
+
+
+class _Header(Struct, forbid_unknown_fields=True):
+    """What is saved beside the prices."""
+
+    rules: list[str]  # by their names
 
 
 class TextSets(NamedTuple):
@@ -126,15 +131,14 @@ def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
 def prices_section(prices: Mapping[str, float]) -> Section:
     """What is saved of learnt prices."""
     values = np.array(list(prices.values()), dtype=np.float64)
-    return Section({"rules": list(prices)}, {"prices": values})
+    return Section(to_builtins(_Header(list(prices))), {"prices": values})
 
 
 def checked_prices(section: Section) -> dict[str, float]:
     """Prices that were saved. RAISES (ValueError): H039 or H134 for what are none."""
-    SAVED(section.header, "extra.rules.header")
-    names, prices = section.header["rules"], section.arrays.get("prices", np.zeros(0))
-    right = prices.shape == (len(names),) and set(section.arrays) == {"prices"}
-    if not right or not ((prices >= 0) & (prices <= DEAREST)).all():
+    names = section.read("rules", _Header, ["prices"]).rules
+    prices = section.arrays["prices"]
+    if prices.shape != (len(names),) or not ((prices >= 0) & (prices <= DEAREST)).all():
         raise ValueError(Errors.H039.format(name="rules.prices"))
     return dict(zip(names, prices.tolist()))
 

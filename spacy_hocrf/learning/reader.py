@@ -5,7 +5,6 @@ Every component has one from the start; how a cost is learnt is in cost.py, whic
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from spacy_hocrf.answers.decoders import Decoder, ExpectedF, Viterbi
@@ -75,15 +74,17 @@ class Reader:
 
     def saved(self) -> Section | None:
         """None if nothing was learnt."""
+        from msgspec import to_builtins
+
         from spacy_hocrf.saving.persistence import Section
 
-        return None if self.cost is None else Section(asdict(self.cost), {})
+        return None if self.cost is None else Section(to_builtins(self.cost), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | None:
         """The cost. RAISES (ValueError): H039 or H134 for what is none."""
-        from spacy_hocrf.learning.cost import checked_cost
+        from spacy_hocrf.learning.cost import LearntCost
 
-        return None if section is None else checked_cost(section)
+        return None if section is None else section.read("cost", LearntCost)
 
     def adopt(self, value: Any) -> None:
         """Use this cost; None for the default."""

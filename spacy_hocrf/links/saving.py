@@ -3,26 +3,32 @@
 from typing import Any
 
 import numpy as np
+from msgspec import Struct
 
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.model import LinkModel
 from spacy_hocrf.links.templates import LinkFeatures
 from spacy_hocrf.saving.archive import FORMAT, Payload
-from spacy_hocrf.saving.persistence import described
-from spacy_hocrf.saving.schema import anything, flag, mapping, record, text, whole
+from spacy_hocrf.saving.persistence import described, differences
+from spacy_hocrf.saving.schema import Whole, checked
 
 __all__ = ["read_links", "to_payload"]
 
 KIND = "links"
-EMPTY = record({"format": whole(0, 2**31), "kind": text, "ready": flag})
-HEADER = record(
-    {
-        "format": whole(0, 2**31),
-        "kind": text,
-        "ready": flag,
-        "settings": mapping(anything),
-    }
-)
+
+
+class _UntrainedHeader(Struct, forbid_unknown_fields=True):
+    """The header of a component that has learnt nothing."""
+
+    format: Whole
+    kind: str
+    ready: bool
+
+
+class _Header(_UntrainedHeader):
+    """The header of learnt links."""
+
+    settings: dict[str, Any]
 
 
 def to_payload(model: LinkModel | None, features: LinkFeatures, order: int) -> Payload:
@@ -47,11 +53,13 @@ def read_links(payload: Payload, features: LinkFeatures, order: int, name: str) 
     kind = header.get("kind", "segments")
     if kind != KIND:
         raise ValueError(LinkErrors.H307.format(found=str(kind)[:40], expected=KIND))
-    flag(header.get("ready"), "ready")
-    (HEADER if header["ready"] else EMPTY)(header, "")
-    if not header["ready"]:
+    ready = checked(bool, header.get("ready"), "ready")
+    links = checked(_Header if ready else _UntrainedHeader, header)
+    if not isinstance(links, _Header):
         return None
-    _check_settings(header["settings"], _described(features, order), name)
+    changes = differences(links.settings, _described(features, order))
+    if changes:
+        raise ValueError(LinkErrors.H301.format(difference="; ".join(changes)[:400], name=name))
     keys = []
     for number in range(order):
         found = arrays.get(_name(number))
@@ -84,17 +92,6 @@ def _described(features: LinkFeatures, order: int) -> dict[str, Any]:
 
 def _value(value: Any) -> dict[str, Any]:
     return described(value, kind=type(value).__qualname__)
-
-
-def _check_settings(saved: dict[str, Any], now: dict[str, Any], name: str) -> None:
-    """RAISES (ValueError): H301 for settings that differ."""
-    changes = [
-        f"{key} was {saved.get(key, 'not there')} and is {now.get(key, 'not there')}"
-        for key in sorted({*saved, *now})
-        if saved.get(key) != now.get(key)
-    ]
-    if changes:
-        raise ValueError(LinkErrors.H301.format(difference="; ".join(changes)[:400], name=name))
 
 
 def _name(section: int) -> str:

@@ -13,14 +13,15 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 import srsly
+from msgspec import Meta, Struct
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.saving.schema import check_json, check_size, listing, record, text, whole
+from spacy_hocrf.saving.schema import Whole, check_json, check_size, checked
 
 __all__ = ["FORMAT", "MAGIC", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
@@ -29,9 +30,23 @@ FORMAT = 5
 
 HEADER = "cfg"
 MAGIC = b"spacy-hocrf\n"
-DTYPES = ("uint8", "uint16", "int32", "int64", "uint64", "float32", "float64")
+Dtype = Literal["uint8", "uint16", "int32", "int64", "uint64", "float32", "float64"]
 """Types that an array may have; little-endian in the archive, whatever the machine."""
-ENTRY = record({"name": text, "dtype": text, "shape": listing(whole(0, 2**40))})
+
+
+class _ArrayEntry(Struct, forbid_unknown_fields=True):
+    """What the header says of an array."""
+
+    name: str
+    dtype: Dtype
+    shape: Annotated[list[Annotated[int, Meta(ge=0, le=2**40)]], Meta(max_length=4)]
+
+
+class _OuterHeader(Struct, forbid_unknown_fields=True):
+    """The file of the header: the model's header proper, as JSON, and a checksum over all."""
+
+    checksum: str
+    model: str
 
 
 @dataclass(frozen=True)
@@ -87,7 +102,7 @@ def read_files(path: Path) -> Payload:
     try:
         check_size("bytes of the header", (path / HEADER).stat().st_size)
         header = (path / HEADER).read_bytes()
-        arrays = (path / _archive(_read_header(header)[0]["checksum"])).read_bytes()
+        arrays = (path / _archive(_read_header(header)[0].checksum)).read_bytes()
     except OSError as error:
         raise ValueError(
             Errors.H052.format(reason=f"{error.strerror}: {error.filename}")
@@ -111,23 +126,23 @@ def _encode(payload: Payload) -> tuple[bytes, list[memoryview]]:
 
 def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
     outer, values = _read_header(header)
-    if outer["checksum"] != _checksum(outer.pop("model"), arrays):
+    if outer.checksum != _checksum(outer.model, arrays):
         raise _damaged("the checksum does not match, so a file was cut short or altered")
-    table = values.pop("arrays", None)
-    listing(ENTRY, "arrays")(table, "arrays")
+    table = checked(list[_ArrayEntry], values.pop("arrays", None), "arrays")
+    check_size("arrays", len(table))
     return Payload(values, _arrays_of(table, arrays))
 
 
-def _arrays_of(table: list[dict[str, Any]], data: bytes | memoryview) -> dict[str, NDArray[Any]]:
+def _arrays_of(table: list[_ArrayEntry], data: bytes | memoryview) -> dict[str, NDArray[Any]]:
     """The arrays of the table, copied, which must have exactly the bytes that there are."""
     view = memoryview(data)
     arrays: dict[str, NDArray[Any]] = {}
     at = 0
     for entry in table:
-        name, shape = entry["name"], entry["shape"]
-        if entry["dtype"] not in DTYPES or len(shape) > 4 or name in arrays:
-            raise _damaged(f"'{name[:40]}' is no array of a model")
-        dtype = np.dtype(entry["dtype"])
+        name, shape = entry.name, entry.shape
+        if name in arrays:
+            raise _damaged(f"there are two arrays '{name[:40]}'")
+        dtype = np.dtype(entry.dtype)
         end = at + dtype.itemsize * math.prod(shape)
         if end > len(data):
             raise _damaged(f"'{name[:40]}' is larger than its file")
@@ -142,33 +157,25 @@ def _arrays_of(table: list[dict[str, Any]], data: bytes | memoryview) -> dict[st
     return arrays
 
 
-def _read_header(header: bytes) -> tuple[dict[str, str], dict[str, Any]]:
+def _read_header(header: bytes) -> tuple[_OuterHeader, dict[str, Any]]:
     """Checksum and JSON of the model proper, and that JSON's values.
 
     RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
     """
     check_json(header)
-    try:
-        outer = srsly.json_loads(header.decode())
-    except Exception as error:
-        raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
-    record({"checksum": text, "model": text})(outer, "")
-    values = _json(outer["model"])
-    version = values.get("format")
-    whole(0, 2**31)(version, "format")
+    outer = checked(_OuterHeader, _json(header))
+    values: dict[str, Any] = checked(dict, _json(outer.model))
+    version = checked(Whole, values.get("format"), "format")
     if version != FORMAT:
         raise ValueError(Errors.H053.format(found=version, known=FORMAT))
     return outer, values
 
 
-def _json(body: str) -> dict[str, Any]:
+def _json(body: bytes | str) -> Any:
     try:
-        values = srsly.json_loads(body)
+        return srsly.json_loads(body if isinstance(body, str) else body.decode())
     except Exception as error:
         raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
-    if not isinstance(values, dict):
-        raise _damaged(f"'{HEADER}' is no object")
-    return values
 
 
 def _damaged(reason: str) -> ValueError:
@@ -185,7 +192,7 @@ def _checksum(body: str, *arrays: bytes | memoryview) -> str:
 def _named_in(path: Path) -> str | None:
     """File name of the arrays that belong to the header of a folder; None without a sound one."""
     try:
-        return _archive(_read_header((path / HEADER).read_bytes())[0]["checksum"])
+        return _archive(_read_header((path / HEADER).read_bytes())[0].checksum)
     except (OSError, ValueError):
         return None
 

@@ -6,12 +6,13 @@ learnt (the weights of features of several documents, for instance) travels in s
 which a `Keeper` writes and checks: this file does not know them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import srsly
+from msgspec import Struct, structs, to_builtins
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
@@ -22,9 +23,9 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.saving.archive import FORMAT, Payload
-from spacy_hocrf.saving.schema import HEADER, check_size, flag
+from spacy_hocrf.saving.schema import Amount, Shape, Whole, check_size, checked
 
-__all__ = ["Keeper", "LearntModel", "Section", "described", "read", "to_payload"]
+__all__ = ["Keeper", "LearntModel", "Section", "described", "differences", "read", "to_payload"]
 
 ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that is limited
     "observations": ("uint64", 2, "observations"),
@@ -37,9 +38,53 @@ ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that i
     "pattern_label": ("int32", 1, "labels in all label patterns"),
 }
 EMPTY = np.zeros((), dtype=np.uint8)
-FIXED = ("order", "encoding", "outside", "repeats")
 MOST_UNSEEN = 16
 """The order that a model without patterns of it may have, as one may that was chosen."""
+
+
+class _UntrainedHeader(Struct, forbid_unknown_fields=True):
+    """The header of a model that has learnt nothing."""
+
+    format: Whole
+    ready: bool
+    labels: list[str]
+
+
+class _SettingsHeader(Struct, forbid_unknown_fields=True):
+    """Settings that must not change between training and use, which are compared as JSON."""
+
+    order: Whole
+    encoding: Any
+    outside: Any
+    repeats: Any
+    templates: dict[str, Any]
+
+
+class _LearntHeader(Struct, forbid_unknown_fields=True):
+    """The members of `LearntModel` that have no array."""
+
+    longest: dict[str, Whole]
+    repeats: bool
+    documents: Amount
+    said: dict[str, Amount]
+
+
+class _SectionHeader(Struct, forbid_unknown_fields=True):
+    """What a keeper has saved beside its arrays."""
+
+    setting: str
+    header: dict[str, Any]
+
+
+class _Header(_UntrainedHeader):
+    """The header of a trained model."""
+
+    has_outside: bool
+    repeats: bool
+    limits: list[Whole]
+    settings: _SettingsHeader
+    learnt: _LearntHeader
+    extra: dict[str, Any]  # a `_SectionHeader` each, checked by itself: errors name the section
 
 
 @dataclass(frozen=True)
@@ -67,6 +112,15 @@ class Section(NamedTuple):
 
     header: dict[str, Any]  # JSON
     arrays: dict[str, NDArray[Any]]
+
+    def read(self, name: str, shape: type[Shape], arrays: Collection[str] = ()) -> Shape:
+        """The header of the section of this name, as what it is declared to be.
+
+        RAISES (ValueError): H134 for what is something else, H039 for other arrays than these.
+        """
+        for other in self.arrays.keys() ^ {*arrays}:
+            raise ValueError(Errors.H039.format(name=f"{name}.{other}"[:40]))
+        return checked(shape, self.header, f"extra.{name}.header")
 
 
 class Keeper(Protocol):
@@ -99,37 +153,28 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
 
     keepers (Mapping[str, Keeper]): the other parts, by the names of their sections.
     """
-    header: dict[str, Any] = {
-        "format": FORMAT,
-        "ready": model.index is not None,
-        "labels": list(model.labels),
-    }
-    if model.index is None or model.scheme is None:
-        return Payload(header, {})
-    scheme = model.scheme
-    header.update(
+    labels, scheme = list(model.labels), model.scheme
+    if model.index is None or scheme is None:
+        return Payload(to_builtins(_UntrainedHeader(FORMAT, False, labels)), {})
+    arrays: dict[str, NDArray[Any]] = {**model.index.arrays(), "weights": model.weights}
+    extra: dict[str, Any] = {}
+    for name, keeper in keepers.items():
+        section = keeper.saved()
+        if section is not None:
+            extra[name] = _SectionHeader(keeper.setting, section.header)
+            arrays.update({f"{name}.{key}": array for key, array in section.arrays.items()})
+    header = _Header(
+        FORMAT,
+        True,
+        labels,
         has_outside=scheme.outside >= 0,
         repeats=not any(a == b and a != scheme.outside for a, b in scheme.forbidden),
         limits=_limits_of(scheme),
         settings=_described(settings),
-        learnt={
-            "longest": dict(model.longest),
-            "repeats": model.repeats,
-            "documents": model.documents,
-            "said": dict(model.said),
-        },
+        learnt=_LearntHeader(dict(model.longest), model.repeats, model.documents, dict(model.said)),
+        extra=extra,
     )
-    arrays: dict[str, NDArray[Any]] = {
-        **model.index.arrays(),
-        "weights": model.weights,
-    }
-    header["extra"] = {}
-    for name, keeper in keepers.items():
-        section = keeper.saved()
-        if section is not None:
-            header["extra"][name] = {"setting": keeper.setting, "header": section.header}
-            arrays.update({f"{name}.{key}": array for key, array in section.arrays.items()})
-    return Payload(header, arrays)
+    return Payload(to_builtins(header), arrays)
 
 
 def read(
@@ -143,34 +188,34 @@ def read(
     RAISES (ValueError): H039 for damaged data, H054 if the config has other settings, H135 for a
         section that no part of the component keeps; whatever the keepers raise.
     """
-    header, arrays = payload.header, payload.arrays
-    flag(header.get("ready"), "ready")
-    HEADER[header["ready"]](header, "")
-    labels = tuple(header["labels"])
+    ready, arrays = checked(bool, payload.header.get("ready"), "ready"), payload.arrays
+    header = checked(_Header if ready else _UntrainedHeader, payload.header)
+    check_size("labels", len(header.labels))
+    labels = tuple(header.labels)
     check_labels(labels)
     _check_names(payload)
-    if not header["ready"]:
+    if not isinstance(header, _Header):
         return LearntModel(labels)
     order = _order_of(payload) if settings.auto_order or settings.endless else settings.order
     settings = replace(settings, order=order)
-    _check_settings(header["settings"], settings, name)
+    _check_settings(header.settings, settings, name)
     scheme = _scheme_of(header, settings)
     patterns = patterns_from(arrays, scheme.n_labels)
     index = FeatureIndex.from_arrays(patterns, settings.used, arrays)
     weights = arrays["weights"]
     if weights.shape != (len(index),) or not np.isfinite(weights).all():
         raise ValueError(Errors.H039.format(name="weights"))
-    learnt = header["learnt"]
+    learnt = header.learnt
     return LearntModel(
         labels,
         scheme,
         index,
         weights,
-        learnt["longest"],
-        learnt["repeats"],
-        learnt["documents"],
+        learnt.longest,
+        learnt.repeats,
+        learnt.documents,
         order,
-        learnt["said"],
+        learnt.said,
         _read_extra(payload, keepers, scheme, name),
     )
 
@@ -183,21 +228,36 @@ def described(value: Any, **members: Any) -> dict[str, Any]:
     return as_json
 
 
+def differences(before: Mapping[str, Any], after: Mapping[str, Any], kind: str = "") -> list[str]:
+    """How settings differ from those that were saved, in words.
+
+    kind (str): what stands before each name.
+    """
+    return [
+        *(f"{kind}{key} is missing" for key in before if key not in after),
+        *(f"{kind}{key} is new" for key in after if key not in before),
+        *(
+            f"{kind}{key} was {before[key]} and is {value}"
+            for key, value in after.items()
+            if before.get(key, value) != value
+        ),
+    ]
+
+
 def _read_extra(
     payload: Payload, keepers: Mapping[str, Keeper], scheme: LabelScheme, name: str
 ) -> dict[str, Any]:
-    sections = payload.header["extra"]
-    for key, entry in sections.items():
-        if key not in keepers:
-            raise ValueError(Errors.H135.format(name=name, found=key, setting=entry["setting"]))
     found: dict[str, Section | None] = dict.fromkeys(keepers)
-    for key, entry in sections.items():
+    for key, value in payload.header["extra"].items():
+        entry = checked(_SectionHeader, value, f"extra.{key}")
+        if key not in keepers:
+            raise ValueError(Errors.H135.format(name=name, found=key, setting=entry.setting))
         arrays = {
             array.removeprefix(f"{key}."): values
             for array, values in payload.arrays.items()
             if array.startswith(f"{key}.")
         }
-        found[key] = Section(entry["header"], arrays)
+        found[key] = Section(entry.header, arrays)
     return {key: keeper.checked(found[key], scheme) for key, keeper in keepers.items()}
 
 
@@ -234,32 +294,32 @@ def _order_of(payload: Payload) -> int:
     return order
 
 
-def _scheme_of(header: dict[str, Any], settings: Settings) -> LabelScheme:
+def _scheme_of(header: _Header, settings: Settings) -> LabelScheme:
     """RAISES (ValueError): H039 or H136 for labels and limits that no scheme has."""
-    labels, limits, has_outside = header["labels"], header["limits"], header["has_outside"]
+    labels, limits, has_outside = header.labels, header.limits, header.has_outside
     is_semi = settings.encoding == "segments"
     if len(limits) != (len(labels) if is_semi else 0) or (
         has_outside and settings.encoding == "tags"
     ):
         raise ValueError(Errors.H039.format(name="limits" if is_semi else "has_outside"))
-    if not header["learnt"]["longest"].keys() <= set(labels):
+    if not header.learnt.longest.keys() <= set(labels):
         raise ValueError(Errors.H039.format(name="learnt.longest"))
     check_size("forbidden successions", most_forbidden(len(labels), settings.encoding))
     return make_scheme(
         labels,
         encoding=settings.encoding,
         outside=settings.outside if has_outside else None,
-        repeats=header["repeats"],
+        repeats=header.repeats,
         limits=limits,
     )
 
 
-def _described(settings: Settings) -> dict[str, Any]:
+def _described(settings: Settings) -> _SettingsHeader:
     """What must not change between training and use, as JSON."""
-    return {
-        **{name: getattr(settings, name) for name in FIXED},
-        "templates": {template.name: _described_template(template) for template in settings.used},
-    }
+    templates = {template.name: _described_template(template) for template in settings.used}
+    return _SettingsHeader(
+        settings.order, settings.encoding, settings.outside, settings.repeats, templates
+    )
 
 
 def _described_template(template: Template) -> dict[str, Any]:
@@ -270,21 +330,10 @@ def _described_template(template: Template) -> dict[str, Any]:
     return fields
 
 
-def _check_settings(saved: dict[str, Any], settings: Settings, name: str) -> None:
-    now = _described(settings)
-    before, after = saved["templates"], now["templates"]
-    changes = [
-        f"{key} was {value} and is {now[key]}"
-        for key, value in saved.items()
-        if key in FIXED and now[key] != value
-    ]
-    changes += [f"template {key} is missing" for key in before if key not in after]
-    changes += [f"template {key} is new" for key in after if key not in before]
-    changes += [
-        f"template {key} was {before[key]} and is {after[key]}"
-        for key in after
-        if before.get(key, after[key]) != after[key]
-    ]
+def _check_settings(saved: _SettingsHeader, settings: Settings, name: str) -> None:
+    was, now = structs.asdict(saved), structs.asdict(_described(settings))
+    before, after = was.pop("templates"), now.pop("templates")
+    changes = differences(was, now) + differences(before, after, "template ")
     if not changes and list(before) != list(after):
         changes = ["the templates are in another order"]
     if changes:

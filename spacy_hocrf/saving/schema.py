@@ -1,32 +1,25 @@
 """What the header of a saved model must be: types, ranges and sizes, checked once on load, before
 anything is made of it.
 
-A checksum stops accidents, not people: the header may say anything. `HEADER` is its shape, LIMITS
-what a model may cost at most; the relations of the arrays stand in `features/saved.py`.
+A checksum stops accidents, not people: the header may say anything. Each part of it is declared as a
+`msgspec.Struct` by the file that writes it, and `checked` reads it as that; LIMITS is what a model may
+cost at most; the relations of the arrays stand in `features/saved.py`.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+from msgspec import Meta, ValidationError, convert
 
 from spacy_hocrf.errors import Errors
 
 __all__ = [
-    "HEADER",
     "LIMITS",
-    "Check",
+    "Amount",
     "Limit",
-    "anything",
+    "Whole",
     "check_json",
     "check_size",
-    "flag",
-    "inside",
-    "listing",
-    "mapping",
-    "optional",
-    "positive",
-    "record",
-    "text",
-    "whole",
+    "checked",
 ]
 
 
@@ -53,8 +46,25 @@ LIMITS = {
 """Sizes that are checked before the thing itself is made. Ours stay far below: the largest model
 that we have trained has 10⁷ features, 10⁵ label patterns and 10² labels."""
 
-Check = Callable[[Any, str], None]
-"""Takes a value and its path in the header. RAISES (ValueError): H134 for what it does not allow."""
+Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+"""What 32 bits count; 1.0 and true are none."""
+Amount = Annotated[int, Meta(ge=0, le=2**53)]
+"""Of documents, for instance: what a float64 counts."""
+Shape = TypeVar("Shape")
+
+
+def checked(shape: type[Shape], found: Any, name: str = "") -> Shape:
+    """A part of the header as what it is declared to be.
+
+    name (str): the part's place in the header.
+    RAISES (ValueError): H134 with the place of what is something else.
+    """
+    try:
+        return convert(found, shape)
+    except (ValidationError, UnicodeEncodeError) as error:  # the latter for names with surrogates
+        reason, _, place = str(error).partition(" - at `$")
+        name = (name + place.removesuffix("`")).lstrip(".") or "the header"
+        raise ValueError(Errors.H134.format(name=name, reason=reason)) from error
 
 
 def check_size(name: str, found: int) -> None:
@@ -74,132 +84,3 @@ def check_json(text: bytes) -> None:
     check_size("values in the header", text.count(b",") + text.count(b":"))
     check_size("strings in the header", text.count(b'"') // 2)
     check_size("lists and objects in the header", text.count(b"[") + text.count(b"{"))
-
-
-def whole(least: int, most: int) -> Check:
-    """A whole number within bounds; 1.0 and true are none."""
-
-    def check(value: Any, path: str) -> None:
-        if type(value) is not int or not least <= value <= most:
-            _refuse(value, path, f"a whole number from {least} to {most}")
-
-    return check
-
-
-def positive(value: Any, path: str) -> None:
-    """A number above 0, infinity included."""
-    if type(value) not in (int, float) or not value > 0:
-        _refuse(value, path, "a number above 0")
-
-
-def inside(least: float, most: float) -> Check:
-    """A number between two others."""
-
-    def check(value: Any, path: str) -> None:
-        if type(value) not in (int, float) or not least < value < most:
-            _refuse(value, path, f"a number above {least:g} and below {most:g}")
-
-    return check
-
-
-def optional(item: Check) -> Check:
-    """null, or what the other check allows."""
-
-    def check(value: Any, path: str) -> None:
-        if value is not None:
-            item(value, path)
-
-    return check
-
-
-def flag(value: Any, path: str) -> None:
-    """True or false."""
-    if type(value) is not bool:
-        _refuse(value, path, "true or false")
-
-
-def text(value: Any, path: str) -> None:
-    """A string."""
-    if type(value) is not str:
-        _refuse(value, path, "a string")
-
-
-def anything(value: Any, path: str) -> None:
-    """Whatever JSON has: somebody else compares it."""
-
-
-def listing(item: Check, size: str | None = None) -> Check:
-    """A list.
-
-    size (Optional[str]): name of its limit.
-    """
-
-    def check(value: Any, path: str) -> None:
-        if type(value) is not list:
-            _refuse(value, path, "a list")
-        if size is not None:
-            check_size(size, len(value))
-        for i, entry in enumerate(value):
-            item(entry, f"{path}[{i}]")
-
-    return check
-
-
-def mapping(item: Check) -> Check:
-    """An object with any names, but values of one kind."""
-
-    def check(value: Any, path: str) -> None:
-        if type(value) is not dict:
-            _refuse(value, path, "an object")
-        for key, entry in value.items():
-            item(entry, f"{path}.{key}")
-
-    return check
-
-
-def record(fields: Mapping[str, Check]) -> Check:
-    """An object with exactly these names."""
-
-    def check(value: Any, path: str) -> None:
-        if type(value) is not dict or value.keys() != fields.keys():
-            _refuse(value, path, f"an object with {', '.join(fields)}")
-        for key, field in fields.items():
-            field(value[key], f"{path}.{key}" if path else key)
-
-    return check
-
-
-def _refuse(found: Any, path: str, expected: str) -> None:
-    shown = repr(found)[:80] if not isinstance(found, dict | list) else f"a {type(found).__name__}"
-    raise ValueError(Errors.H134.format(name=path or "the header", found=shown, expected=expected))
-
-
-UNTRAINED: Mapping[str, Check] = {
-    "format": whole(0, 2**31),
-    "ready": flag,
-    "labels": listing(text, "labels"),
-}
-TRAINED: Mapping[str, Check] = {
-    **UNTRAINED,
-    "has_outside": flag,
-    "repeats": flag,
-    "limits": listing(whole(0, 2**31 - 1)),
-    "settings": record(
-        {
-            **dict.fromkeys(("encoding", "outside", "repeats"), anything),
-            "order": whole(0, 2**31 - 1),
-            "templates": mapping(anything),
-        }
-    ),
-    "learnt": record(
-        {
-            "longest": mapping(whole(0, 2**31 - 1)),
-            "repeats": flag,
-            "documents": whole(0, 2**53),
-            "said": mapping(whole(0, 2**53)),
-        }
-    ),
-    "extra": mapping(record({"setting": text, "header": mapping(anything)})),
-}
-HEADER = {False: record(UNTRAINED), True: record(TRAINED)}
-"""The header's shape, by whether the model has been trained."""

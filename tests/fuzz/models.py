@@ -22,6 +22,7 @@ import tracemalloc
 import warnings
 from collections import Counter
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
@@ -215,7 +216,7 @@ def damage_array(rng, arrays, kind):
         other = str(rng.choice(list(arrays)))
         arrays[name], arrays[other] = arrays[other], array
     elif kind == "type":
-        arrays[name] = array.astype(rng.choice(list(archive.DTYPES)))
+        arrays[name] = array.astype(rng.choice(get_args(archive.Dtype)))
     elif kind == "order":
         arrays[name] = rng.permutation(array) if rng.integers(2) else array[::-1].copy()
     elif kind == "extent":

@@ -178,6 +178,22 @@ def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    "place, change",
+    [
+        (r"learnt\.documents: .*>= 0", lambda model: model["learnt"].update(documents=-1)),
+        (r"labels\[1\]: .*`str`", lambda model: model.update(labels=["PERSON", 2])),
+        ("the header: .*`other`", lambda model: model.update(other=1)),
+        ("the header: .*surrogates", lambda model: model.update({LONE: 1})),
+    ],
+)
+def test_a_header_of_another_shape_is_refused_with_the_place(pipe, saved, place, change):
+    write_header(saved, change)
+    with pytest.raises(ValueError, match=rf"^\[H134\].* at {place}"):
+        pipe.from_disk(saved)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     "data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])]
 )
 def test_damaged_bytes_are_refused_and_change_nothing(pipe, data):
