@@ -86,9 +86,9 @@ class Part:
         return replace(self, under=replace(self.under, numbers=rules))
 
     def stricter(self, spans: NamedSpans) -> "Part | None":
-        """A part with the same Docs, under those rules as well that these spans break and that must be kept: the
-        best reading with an improbable span may break rules which the part is read without. None if the spans
-        break none.
+        """A part with the same Docs, under those rules as well that these spans break and that must be kept:
+        the best reading with an improbable span may break rules which the part is read without. None if the
+        spans break none.
         """
         missing = self.under.missing(spans)
         return replace(self, under=self.under.with_others(missing)) if missing else None

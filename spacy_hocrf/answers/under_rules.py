@@ -203,8 +203,8 @@ class UnderRules:
         return with_others(answer, (broken, whole))
 
     def _kept_apart(self, parts: Sequence[Part], answer: Answer) -> Answer:
-        """An answer for all Docs of the last part, with the whole reading that is worth most for each that breaks
-        a constraint; Docs that another part has, too, are read under the rules of that one.
+        """An answer for all Docs of the last part, with the whole reading that is worth most for each that
+        breaks a constraint; Docs that another part has, too, are read under the rules of that one.
         """
         broken = self._broken_texts(parts[-1], answer)
         for part in parts if len(broken) else ():
