@@ -52,7 +52,6 @@ class WordShares:
         weights of those features alone.
         """
         index, scheme = self._structure.index, self._structure.scheme
-        assert index is not None and scheme is not None
         of_template = [_looks_at(template) for template in index.templates]
         of_dense = [_dense_looks_at(score) for _, score in self._structure.settings.dense]
         rows = [score.width * scheme.n_labels for _, score in self._structure.settings.dense]

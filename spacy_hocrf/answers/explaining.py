@@ -200,7 +200,6 @@ class Explainer:
         compiled.add_counts_into(instead, -1.0, counts)
         values = self._weights * compiled.compiled.collect(counts)
         index, scheme = structure.index, structure.scheme
-        assert index is not None and scheme is not None
         strings, names = text.contrast.doc.vocab.strings, scheme.names
         features = np.flatnonzero(values[: len(index)])
         dense, start = list[Reason](), len(index)

@@ -21,7 +21,6 @@ from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, is_page
 from spacy_hocrf.cli.pipelines import component_of
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -135,8 +134,6 @@ def inspect(
     """
     name, pipe = component_of(nlp, component)
     index, scheme = pipe.structure.index, pipe.structure.scheme
-    if index is None or scheme is None:
-        raise ValueError(Errors.H042)
     for label in labels:
         if label not in scheme.names:
             known = ", ".join(scheme.names)

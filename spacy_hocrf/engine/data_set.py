@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Layout", "LayoutOutline", "Shard"]
+__all__ = ["Compiled", "Layout", "LayoutOutline", "Shard"]
 
 
 class LayoutOutline(Protocol):
@@ -83,23 +83,27 @@ class Layout(LayoutOutline, Protocol):
 
 
 class Shard(Protocol):
-    """A fixed part of a data set, as the objective sees it: all but the inference."""
+    """A fixed part of a data set, which is compiled when an objective first asks for it."""
 
     @property
-    def copies(self) -> int:
-        """How often each sequence is in the data set."""
-        ...
-
-    @property
-    def compiled(self) -> Any:
-        """A shard of the same with nothing but what objectives ask for, which another process may have."""
+    def compiled(self) -> "Compiled":
+        """What objectives ask for."""
         ...
 
     def rest(self) -> None:
         """Give back memory that the next use may take again."""
         ...
 
-    def only(self, sequence: int) -> "Shard":
+
+class Compiled(Protocol):
+    """A shard as objectives see it, all but the inference; another process may have it."""
+
+    @property
+    def copies(self) -> int:
+        """How often each sequence is in the data set."""
+        ...
+
+    def only(self, sequence: int) -> "Compiled":
         """One sequence as a shard of its own."""
         ...
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Layout, Shard
+from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.reduction import SumJob, ThreadWorkers, Workers, parts_of
 from spacy_hocrf.engine.threads import Threads
@@ -60,8 +60,11 @@ class Objective:
         workers = ThreadWorkers(threads) if workers is None else workers
         counts = layout.nothing()
         parts = parts_of(shards, layout.extent, workers.parts)
-        job = SumJob(parts, likelihood, layout, automaton, lambda each: each.add_gold_into(counts))
-        self._summing = workers.scatter(job)
+
+        def visit(shard: Shard) -> None:
+            shard.compiled.add_gold_into(counts)
+
+        self._summing = workers.scatter(SumJob(parts, likelihood, layout, automaton, visit))
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
@@ -96,7 +99,7 @@ class Objective:
 
 
 def likelihood(
-    shard: Shard, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
+    shard: Compiled, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
 ) -> float:
     """Σ log Z, less log Z of what agrees with incomplete annotation, of a shard; adds the expected counts.
 
@@ -111,7 +114,7 @@ def likelihood(
     return loss
 
 
-def _added(counts: Any, shard: Shard, expected: Expectations, sign: float) -> float:
+def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) -> float:
     """Add expected counts. RETURNS (float): log Z."""
     bad = np.flatnonzero(np.isneginf(expected.log_partition))
     if len(bad):

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Layout, Shard
+from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
@@ -51,8 +51,8 @@ class AveragedPerceptron:
         self.loss = 0.0
         self._layout = layout
         self._buffers = Buffers(automaton)
-        self._texts: list[tuple[Shard, Segments]] = []
-        for shard in shards:
+        self._texts: list[tuple[Compiled, Segments]] = []
+        for shard in (each.compiled for each in shards):
             gold = shard.gold()
             assert gold is not None
             for i in range(len(gold.offsets) - 1):
@@ -95,7 +95,7 @@ class AveragedPerceptron:
         """How many sequences the weights of the last update get wrong; nothing is learnt."""
         return sum(not _equal(self._best(text), gold) for text, gold in self._texts)
 
-    def _learn(self, text: Shard, gold: Segments) -> float | None:
+    def _learn(self, text: Compiled, gold: Segments) -> float | None:
         """The loss of a sequence, None for no mistake."""
         found, loss = self._best(text), None
         if not _equal(found, gold):
@@ -119,11 +119,11 @@ class AveragedPerceptron:
         """
         return difference, 1.0
 
-    def _best(self, text: Shard) -> Segments:
+    def _best(self, text: Compiled) -> Segments:
         return best_of(text, self._placed, self._buffers).segments
 
 
-def best_of(shard: Shard, placed: Any, buffers: Buffers) -> Best:
+def best_of(shard: Compiled, placed: Any, buffers: Buffers) -> Best:
     """The best segmentation of every sequence of a shard.
 
     placed (Any): weights as the layout has placed them.

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Layout, LayoutOutline, Shard
+from spacy_hocrf.engine.data_set import Compiled, Layout, LayoutOutline, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import Threads
 
@@ -50,7 +50,7 @@ class ShardLoss(Protocol):
     """The loss that is summed over shards; a function of a module, for other processes to find."""
 
     def __call__(
-        self, shard: Shard, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
+        self, shard: Compiled, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
     ) -> float:
         """Add what the shard counts under placed weights. RETURNS (float): its part of the loss."""
         ...
@@ -179,7 +179,7 @@ def sum_of(
     """Add what the shards of a part count, in their order. RETURNS (float): their loss."""
     total = 0.0
     for shard in shards:
-        total += loss(shard, placed, automaton, buffers, counts)
+        total += loss(shard.compiled, placed, automaton, buffers, counts)
     return total
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.data_set import Shard
+from spacy_hocrf.engine.data_set import Compiled
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.perceptron import best_of
 from spacy_hocrf.graph.perceptron import GraphPerceptron
@@ -89,20 +89,19 @@ class PerceptronOfAll:
 
     def __init__(self, settings: FullPerceptron, learner: Learner, joint: JointModel) -> None:
         structure, corpus, weights = learner.structure, learner.corpus, learner.weights
-        assert structure.compiled is not None
         self._n_local = len(weights)
         local = LocalWeights(structure.compiled, self._n_local)
         buffers = Buffers(learner.automaton)
         features = joint.features(learner.scheme)
         groups, alone = documents_together(corpus, features, most=joint.decoder.max_group_tokens)
-        shards: list[tuple[Shard, JointProblem | None]] = [
-            (CorpusShard(structure, corpus, part.documents), part.problem)
+        shards: list[tuple[Compiled, JointProblem | None]] = [
+            (CorpusShard(structure, corpus, part.documents).compiled, part.problem)
             for group in groups
             for part in group
         ]
         for first in range(0, len(alone), BATCH_DOCUMENTS):
             batch = alone[first : first + BATCH_DOCUMENTS]
-            together = CorpusShard(structure, corpus, batch)
+            together = CorpusShard(structure, corpus, batch).compiled
             shards += ((together.only(i), None) for i in range(len(batch)))
         self._tasks = [
             LabelledDocuments(shard, problem, joint.decoder, local, buffers)
@@ -160,7 +159,7 @@ class LocalWeights:
             self._placed = self._compiled.place_weights(self._weights, self._placed)
         return self._placed
 
-    def counts(self, shard: Shard, segments: Segments) -> tuple[NDArray[np.int32], Vector]:
+    def counts(self, shard: Compiled, segments: Segments) -> tuple[NDArray[np.int32], Vector]:
         """Local features of segmentations of all documents of a shard, each once, and their counts."""
         shard.add_segments_into(segments, 1.0, self._counts)
         features, counts = self._compiled.take(self._counts)
@@ -179,7 +178,7 @@ class LabelledDocuments:
     """Completely annotated documents that are decoded together: a `graph.learning.Task` over all
     features.
 
-    shard (Shard): the documents.
+    shard (Compiled): the documents.
     problem (Optional[JointProblem]): what connects them; None for a single one.
     decoder (DualDecomposition): how they are decoded.
     local (LocalWeights), buffers (Buffers): of all tasks.
@@ -187,7 +186,7 @@ class LabelledDocuments:
 
     def __init__(
         self,
-        shard: Shard,
+        shard: Compiled,
         problem: JointProblem | None,
         decoder: DualDecomposition,
         local: LocalWeights,

@@ -149,9 +149,7 @@ class ConstrainedModel(GrowingModel):
         if self.constraints is None or not self.constrained:
             return None
         if self._rules is None or self._rules.rules.of is not self.plain:
-            index = self.structure.index
-            assert index is not None
-            carried = frozenset(index.carried)
+            carried = frozenset(self.structure.index.carried)
             rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
             self._rules = TrainingRules(rules)
         return self._rules
@@ -188,12 +186,9 @@ def observed_in(
 
     allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
     """
-    scheme, compiled = structure.scheme, partial(automaton_of, structure)
-    assert scheme is not None
-    patterns = structure.patterns
-    return agreeing(
-        scheme, patterns, rules.compile if rules else compiled, allowed, offsets, annotations
-    )
+    compiled = rules.compile if rules else partial(automaton_of, structure)
+    known = structure.scheme, structure.patterns, compiled
+    return agreeing(*known, allowed, offsets, annotations)
 
 
 def check_constraints(
@@ -217,12 +212,11 @@ def check_constraints(
 
 def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDArray[np.bool_]:
     """Does some segmentation of the model agree with all that is known of each text?"""
-    scheme, automaton, found = structure.scheme, automaton_of(structure), [np.zeros(0, dtype=bool)]
-    assert scheme is not None
+    automaton, found = automaton_of(structure), [np.zeros(0, dtype=bool)]
     lengths = [len(annotation.unknown) for annotation in annotations]
     for first, last in stretches(lengths, BATCH_TOKENS):
         offsets = offsets_of(lengths[first:last])
-        free = scheme.allowed(offsets)
+        free = structure.scheme.allowed(offsets)
         observed = observed_in(structure, None, free, offsets, annotations[first:last])
         found.append(_possible(observed, offsets, automaton))
     return np.concatenate(found)

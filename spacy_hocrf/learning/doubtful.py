@@ -88,7 +88,7 @@ def check_initial_features(
     nlp (Optional[Language]): the pipeline; None if it is not known.
     name (str): of the component.
     """
-    if nlp is None or structure.index is None or not all_have_written(nlp, name):
+    if nlp is None or not structure.ready or not all_have_written(nlp, name):
         return None
     counts = observed(structure.index)
     for template in structure.settings.templates:
@@ -107,7 +107,7 @@ def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -
     RAISES (ValueError): H182 if a span group that a template reads is in no document.
     """
     check_groups(corpus, structure.settings.templates)
-    if structure.index is None:
+    if not structure.ready:
         return None
     return _compared(structure, corpus, observed(structure.index), before)
 

@@ -77,8 +77,6 @@ class GrowingModel:
     @property
     def scheme(self) -> LabelScheme:
         """The engine's labels. RAISES (ValueError): H042 before there are any."""
-        if self.structure.scheme is None:
-            raise ValueError(Errors.H042)
         return self.structure.scheme
 
     @property
@@ -123,8 +121,6 @@ class GrowingModel:
     @property
     def layout(self) -> CompiledIndex:
         """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
-        if self.structure.compiled is None:
-            raise ValueError(Errors.H042)
         return self.structure.compiled
 
     def snapshot(self) -> "Snapshot":
@@ -138,18 +134,16 @@ class GrowingModel:
             structure, automaton = self.structure, self.plain
             weights = np.asarray(self.model.get_param("W"))
             weights.flags.writeable = False
-        kept, scheme, compiled = self._snapshot, structure.scheme, structure.compiled
+        kept = self._snapshot
         if kept is not None and kept.structure is structure:
             if kept.weights is weights:
                 return kept
             if np.array_equal(kept.weights, weights):
                 self._snapshot = kept._replace(weights=weights)
                 return self._snapshot
-        if scheme is None or compiled is None:
-            raise ValueError(Errors.H042)
-        placed = compiled.place_weights(weights.astype(np.float64))
+        placed = structure.compiled.place_weights(weights.astype(np.float64))
         placed.const.flags.writeable = placed.length.flags.writeable = False
-        self._snapshot = Snapshot(structure, scheme, automaton, weights, placed)
+        self._snapshot = Snapshot(structure, structure.scheme, automaton, weights, placed)
         return self._snapshot
 
     # Growing
@@ -187,7 +181,6 @@ class GrowingModel:
         self._survey.note(annotations(), structure.settings)
         self._survey.set_labels(structure, self.labels)
         scheme = structure.scheme
-        assert scheme is not None
         segments, likely = list[NDArray[np.int32]](), list[NDArray[np.int32]]()
         for annotation in annotations():
             known = np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
@@ -226,11 +219,10 @@ class GrowingModel:
 
         features (Optional[int64 [F before]]): new number of every feature; None if all stay.
         """
-        automaton, index = automaton_of(structure), structure.index
-        assert index is not None
+        automaton = automaton_of(structure)
         with self.lock:
             if features is None:
-                features = np.arange(len(index))
+                features = np.arange(len(structure.index))
             moved = structure.moved(self.structure, features)
             if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
                 set_weights(self.model, _moved(self.weights, moved, structure.size))
@@ -264,8 +256,8 @@ class GrowingModel:
         """How often what other components set said something in training, by what it is; without what
         may have been too rare for a feature.
         """
-        index, rare = self.structure.index, self.structure.settings.min_count > 1
-        known = {} if index is None else observed(index)
+        rare = self.structure.settings.min_count > 1
+        known = observed(self.structure.index) if self.structure.ready else {}
         said = {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
         return {source: times for source, times in said.items() if times or not rare}
 
@@ -277,12 +269,13 @@ class GrowingModel:
             structure, weights = self.structure, np.array(self.model.get_param("W"))
             said = self._sources()
         weights = weights[: structure.size - structure.n_dense].astype(np.float32)
-        index, kept = structure.index, weights != 0
+        kept, ready = weights != 0, structure.ready
+        scheme, index = (structure.scheme, structure.index) if ready else (None, None)
         if index is not None and kept.any() and not kept.all():
             index, weights = pruned(index, kept), weights[kept]
         return LearntModel(
             tuple(self.labels),
-            structure.scheme,
+            scheme,
             index,
             weights,
             dict(self._survey.longest),
@@ -299,13 +292,13 @@ class GrowingModel:
         return annotation.merged() if joins(self.structure.settings) else annotation
 
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
-        scheme, known = self.structure.scheme, set(self.labels)
+        known = set(self.labels)
         for annotation in annotations:
             for label in annotation.labels:
                 if label not in known:
                     raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
-            if scheme is not None and scheme.outside < 0 and annotation.has_outside:
-                known_segments(scheme, annotation)  # raises H041
+            if self.structure.ready and self.scheme.outside < 0 and annotation.has_outside:
+                known_segments(self.scheme, annotation)  # raises H041
 
 
 def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None = None) -> Automaton:
@@ -314,7 +307,6 @@ def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None =
     patterns (Optional[Sequence[LabelPattern]]): None for its own.
     """
     scheme, index = structure.scheme, structure.index
-    assert scheme is not None and index is not None
     return compile_automaton(
         index.patterns if patterns is None else patterns,
         scheme.limits,

@@ -14,13 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.documents import Document
-from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Layout
+from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.learning import Learner
-from spacy_hocrf.learning.shards import CorpusShard
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.training.base import DEFAULT_SIGMA, Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
@@ -171,7 +168,7 @@ class Trained(NamedTuple):
 
 
 class Fold:
-    """A model without some documents, as trainers take it, and these documents.
+    """A model without some documents, and these documents.
 
     learner (Learner): knows the corpus.
     learnt (Sequence[Document]): what the model learns from.
@@ -183,9 +180,6 @@ class Fold:
     work (float): evaluations so far, times tokens, times arcs of the model and as many again as ARCS.
     """
 
-    loaded_weights: Vector | None = None
-    loaded_size = 0
-
     def __init__(
         self,
         learner: Learner,
@@ -196,52 +190,17 @@ class Fold:
     ) -> None:
         self._learner = learner.seeing(learnt, **settings)
         self._documents = learnt, held_back
-        self._shards: Sequence[CorpusShard] = ()
-        self._tied: Tied | None = None
+        self._view = self._learner.view()
         self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
-        self.weights = self._learner.weights
+        self.weights = self._view.weights
         self.work = 0.0
         if below is not None:
             self.go_on_from(below)
 
     @property
-    def orders(self) -> NDArray[np.int32]:
-        """Number of earlier segments whose labels each feature sees, int32 [F]."""
-        return self._learner.orders
-
-    @property
-    def corpus_size(self) -> int:
-        """Documents that the model learns from."""
-        return self._learner.corpus_size
-
-    @property
     def tokens(self) -> int:
         """Of the documents that the model learns from."""
         return sum(map(len, self._documents[0]))
-
-    @property
-    def layout(self) -> Layout:
-        """How the shards want the weights."""
-        return self._learner.layout
-
-    @property
-    def automaton(self) -> Automaton:
-        """States and arcs of the model."""
-        return self._learner.automaton
-
-    def shards(
-        self, *, complete_only: bool = False, weighted: bool = False
-    ) -> Sequence[CorpusShard]:
-        """What the model learns from; made once, for the first trainer that asks."""
-        if not self._shards:
-            self._shards = self._learner.shards(complete_only=complete_only, weighted=weighted)
-        return self._shards
-
-    def tied(self, threads: int) -> Tied:
-        """The same with one weight for features that it does not tell apart; made once, too."""
-        if self._tied is None:
-            self._tied = self._learner.tied(threads)
-        return self._tied
 
     @property
     def model(self) -> Learner:
@@ -257,7 +216,7 @@ class Fold:
 
     def rest(self) -> None:
         """Give back memory that the next training takes again."""
-        self._shards, self._tied = (), None
+        self._view = self._learner.view()
         for shard in self._held_back:
             shard.rest()
 
@@ -278,11 +237,11 @@ class Fold:
 
     def train(self, trainer: LBFGSTrainer) -> None:
         """Train on from the weights there are."""
-        run = trainer.begin(self)
+        run = trainer.begin(self._view._replace(weights=self.weights))
         while run.running:
             run.step()
         self.weights = run.weights.copy()
-        arcs = ARCS + len(self.automaton.arc_label)
+        arcs = ARCS + len(self._view.automaton.arc_label)
         self.work += float(run.evaluations * self.tokens * arcs)
 
     def loss(self, trainer: LBFGSTrainer) -> float:
@@ -293,10 +252,10 @@ class Fold:
         self.train(trainer)
         return self._likelihood(self._held_back, trainer.n_threads)(self.weights)[0]
 
-    def _likelihood(self, shards: Sequence[CorpusShard], threads: int) -> Objective:
+    def _likelihood(self, shards: Sequence[Shard], threads: int) -> Objective:
         """The objective of some documents, without a prior."""
-        nothing = np.zeros(len(self.weights))
-        return Objective(shards, self.layout, self.automaton, nothing, nothing, threads=threads)
+        nothing, known = np.zeros(len(self.weights)), (self._view.layout, self._view.automaton)
+        return Objective(shards, *known, nothing, nothing, threads=threads)
 
 
 def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:

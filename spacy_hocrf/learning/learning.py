@@ -6,7 +6,8 @@ Nothing is kept of examples that turn out to be unusable.
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ from thinc.api import Model
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.choice import Choice
@@ -27,6 +29,7 @@ from spacy_hocrf.learning.scores import looking_at
 from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.learning.survey import joins
 from spacy_hocrf.model.architectures import model_of, set_weights
+from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.saving.persistence import LearntModel
@@ -35,7 +38,7 @@ from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Choose", "Learner", "begin_run"]
+__all__ = ["BeginRun", "Choose", "Learner", "View", "begin_run"]
 
 GROWTH = 4
 """The model grows by new documents that are one in so many, if an update brings none, or before a run."""
@@ -51,6 +54,20 @@ BeginRun = Callable[["Learner"], Run]
 
 Choose = Callable[["Learner"], Choice]
 """Chooses the settings that are "auto"."""
+
+
+class View(NamedTuple):
+    """A model and its corpus as they are now: `training.base.Trainable`."""
+
+    weights: NDArray[np.float64]
+    loaded_weights: NDArray[np.float64] | None
+    orders: NDArray[np.int32]
+    corpus_size: int
+    loaded_size: int
+    layout: CompiledIndex
+    automaton: Automaton
+    shards: Callable[..., Sequence[CorpusShard]]
+    tied: Callable[[int], Tied]
 
 
 class Learner(ConstrainedModel):
@@ -262,6 +279,12 @@ class Learner(ConstrainedModel):
         self._settle(model.extra.get("choice"))
 
     # What a trainer may use, besides
+
+    def view(self) -> View:
+        """All of it, as it is now; shards are made once, by the first trainer that asks."""
+        sizes = self.corpus_size, self.loaded_size
+        known = self.orders, *sizes, self.layout, self.automaton
+        return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
 
     @property
     def corpus_size(self) -> int:

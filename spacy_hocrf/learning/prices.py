@@ -75,7 +75,6 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
     texts, rules = list[TextSets](), None
     lost = 0
     for model, documents in held_out_models(learner, held_back(learner.corpus, HELD_BACK)):
-        assert model.structure.index is not None
         carried = frozenset(model.structure.index.carried)
         rules = CompiledRules(constraints, model.scheme, model.plain, carried)
         for sets in _sets_of(model, rules, documents):

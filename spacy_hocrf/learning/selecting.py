@@ -127,7 +127,6 @@ class Growth:
         every = (*self.selected, *found)
         wide = Fold(self._learner, documents, (), selected=every, **self._settings)
         index = wide.model.structure.index
-        assert index is not None
         observed, expected, agreed = np.zeros((3, len(wide.weights)))
         for model, (_, held) in zip(self._trained, self._halves):
             wide.go_on_from(model)
@@ -137,7 +136,9 @@ class Growth:
             both = agreements(model.model, self._learner, held, found)
             by_pattern = np.array([both.get(pattern, 0.0) for pattern in index.patterns])
             agreed[: len(index)] += by_pattern[index.feature_pattern]
-        gains = gains_of(observed, expected, self._trainer.precision(wide), agreed)[: len(index)]
+        gains = gains_of(observed, expected, self._trainer.precision(wide.model), agreed)[
+            : len(index)
+        ]
         # observations of one template add up, but templates look at the same segments
         total = np.zeros((len(index.templates), len(index.patterns)))
         np.add.at(total, (index.feature_template, index.feature_pattern), gains)
@@ -202,7 +203,8 @@ def agreements(
     random, buffers = np.random.default_rng(SEED), Buffers(model.plain)
     placed = model.layout.place_weights(model.weights)
     for shard in model.shards_of(corpus.corpus.only(documents)):
-        potentials, gold = shard.potentials(placed, buffers), shard.gold()
+        compiled = shard.compiled
+        potentials, gold = compiled.potentials(placed, buffers), compiled.gold()
         assert gold is not None
         segments = [*zip(*(column.tolist() for column in gold[1:]))]
         for number, (first, last) in enumerate(pairwise(gold.offsets.tolist())):

@@ -3,9 +3,8 @@ together, with their annotation.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from copy import copy
 from itertools import groupby
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,11 +25,10 @@ from spacy_hocrf.learning.constrained_learning import (
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
-from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.model.tying import inseparable, tie
-from spacy_hocrf.types import Expectations, Observations, Potentials, Scratch, Segments
+from spacy_hocrf.types import Observations
 
 __all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
@@ -51,8 +49,8 @@ memory as fewer weights save.
 
 
 class CorpusShard:
-    """Some documents of the corpus, which are compiled when they are asked for; either all are completely
-    annotated or none is.
+    """Makes a compiled shard of some documents of the corpus, when it is first asked for; either all are
+    completely annotated or none is.
 
     copies (int): how often each of them counts.
     rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
@@ -89,25 +87,29 @@ class CorpusShard:
 
     def observe(self) -> Observations:
         """What is observed of its tokens, kept until it is compiled."""
-        if self._observed is None:
-            tokens, structure = self._corpus.batch(self._documents), self._structure
-            allowed = allowed_in(structure, self._rules, tokens)
-            self._observed = structure.observe(tokens), allowed
+        self._observed = self._observed or self._observation()
         return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
         """The same with another arrangement of the features; it takes what was observed."""
-        structure = replace(self._structure, compiled=compiled)
+        structure = copy(self._structure)
+        structure.compiled = compiled
         other = CorpusShard(structure, self._corpus, self._documents, self.copies, self._rules)
         other._observed, self._observed = self._observed, None
         return other
 
+    def rest(self) -> None:
+        """Give back what the next use can make again."""
+        self._compiled = None
+
+    def _observation(self) -> tuple[Observations, NDArray[np.uint8]]:
+        tokens = self._corpus.batch(self._documents)
+        return self._structure.observe(tokens), allowed_in(self._structure, self._rules, tokens)
+
     def _compile(self) -> CompiledShard:
         structure, documents = self._structure, self._documents
-        assert structure.scheme is not None
-        self.observe()
-        assert self._observed is not None
-        (observations, allowed), self._observed = self._observed, None
+        observations, allowed = self._observed or self._observation()
+        self._observed = None
         batch = structure.compile(observations, allowed)
         annotations = [document.annotation for document in documents]
         observed, gold = None, None
@@ -117,43 +119,6 @@ class CorpusShard:
             observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
         texts = [document.text for document in documents]
         return CompiledShard(batch, observed, gold, structure.trie, self.copies, texts)
-
-    def rest(self) -> None:
-        """Give back what the next use can make again."""
-        self._compiled = None
-
-    def only(self, sequence: int) -> CompiledShard:
-        """One document as a shard of its own."""
-        return self.compiled.only(sequence)
-
-    @property
-    def observed(self) -> Any:
-        """What agrees with incomplete annotation, see `engine.forbidden`; None if all is complete."""
-        return self.compiled.observed
-
-    def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
-        """Log potentials of all documents."""
-        return self.compiled.potentials(weights, scratch)
-
-    def gold(self) -> Segments | None:
-        """The annotation if it is complete."""
-        return self.compiled.gold()
-
-    def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires in the complete annotation, copies included."""
-        self.compiled.add_gold_into(counts)
-
-    def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
-        """Add scale times how often each feature fires in a segmentation of all documents."""
-        self.compiled.add_segments_into(segments, scale, counts)
-
-    def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
-        """Add scale times the expected count of every feature."""
-        self.compiled.add_counts_into(expected, scale, counts)
-
-    def describe(self, sequence: int) -> str:
-        """The beginning of a document's text."""
-        return self.compiled.describe(sequence)
 
 
 def make_shards(
@@ -199,7 +164,6 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
     structure (Structure): of the shards, which have not been compiled.
     """
     index, compiled = structure.index, structure.compiled
-    assert index is not None and compiled is not None
     if sum(shard.tokens for shard in shards) <= MOST_TIED:
         observed = Threads(threads).map(CorpusShard.observe, shards)
         found = inseparable(index, (each.tokens for each in observed))

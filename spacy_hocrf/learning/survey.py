@@ -121,7 +121,7 @@ def _all_pairs(structure: Structure, n_labels: int) -> Iterator[LabelPattern]:
     most = LIMITS[PATTERNS].most
     if n_labels**2 > most:
         raise ValueError(Errors.H143.format(labels=n_labels, found=n_labels**2, most=most))
-    forbidden = set(structure.scheme.forbidden if structure.scheme is not None else ())
+    forbidden = set(structure.scheme.forbidden)
     return (pair for pair in product(range(n_labels), repeat=2) if pair not in forbidden)
 
 
@@ -138,7 +138,7 @@ def histories_of(segmentations: Iterable[NDArray[np.int32]]) -> Iterator[list[in
 def _named(structure: Structure) -> Iterator[LabelPattern]:
     """The patterns that the config names, and what they begin and end with."""
     scheme, named = structure.scheme, structure.settings.patterns
-    assert scheme is not None and isinstance(named, tuple)
+    assert isinstance(named, tuple)
     number, barred = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
     for names in named:
         for name in names:

@@ -144,7 +144,6 @@ def scaled_weights(
 
     scales (float64 [Y]): of the engine's labels.
     """
-    assert structure.index is not None
     last = np.array([pattern[-1] for pattern in structure.patterns])
     of_features = scales[last[structure.index.feature_pattern]]
     of_dense = np.tile(scales, structure.n_dense // len(scales))

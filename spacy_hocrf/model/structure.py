@@ -127,18 +127,22 @@ class Settings:
         return limit if limit == 0 else max(limit, longest)
 
 
-@dataclass
+@dataclass(eq=False)
 class Structure:
     """Labels, features and patterns of a model. Once it is a model's it does not change: what learns
     changes a copy, which then takes its place.
 
     settings (Settings): from the config.
+
+    scheme (LabelScheme): the engine's labels.
+    index (FeatureIndex): patterns and features. compiled (CompiledIndex): their arrangement.
+    RAISES (ValueError): H042, whoever asks for one of these before it is learnt or loaded.
     """
 
     settings: Settings
-    scheme: LabelScheme | None = None
-    index: FeatureIndex | None = None
-    compiled: CompiledIndex | None = field(default=None, repr=False)
+    scheme: LabelScheme = field(init=False, repr=False)
+    index: FeatureIndex = field(init=False, repr=False)
+    compiled: CompiledIndex = field(init=False, repr=False)
     histories: Histories | None = field(default=None, repr=False)
     # [U] numbers of the words of the texts that it has learnt from, if it scores words; None if it
     # was loaded, or has learnt nothing
@@ -147,22 +151,30 @@ class Structure:
     def __str__(self) -> str:
         """How much there is of everything, which is what `spacy debug model` has use for."""
         templates = f"{len(self.settings.used):,} templates up to order {self.settings.order}"
-        if self.scheme is None:
+        if not self.ready:
             return f"{templates}; nothing is learnt"
         return (
             f"{templates}, {self.scheme.n_labels:,} labels, {len(self.patterns):,} label patterns, "
             f"{self.size:,} features"
         )
 
+    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+
+        def __getattr__(self, name: str) -> Any:
+            """Asked for what is not there alone."""
+            if name in ("scheme", "index", "compiled"):
+                raise ValueError(Errors.H042)
+            raise AttributeError(name)
+
     @property
     def ready(self) -> bool:
         """Has it been initialized, learnt or loaded?"""
-        return self.index is not None
+        return "index" in vars(self)
 
     @property
     def patterns(self) -> tuple[LabelPattern, ...]:
         """Label patterns, the Y single labels first."""
-        return self.index.patterns if self.index is not None else ()
+        return self.index.patterns if self.ready else ()
 
     def set_labels(
         self, labels: Sequence[str], longest: Mapping[str, int], *, outside: bool, repeats: bool
@@ -203,7 +215,7 @@ class Structure:
         from spacy_hocrf.model.histories import Histories
 
         index = FeatureIndex(tuple(patterns), self.settings.used)
-        if self.index is not None:
+        if self.ready:
             index.table = ObservationTable.from_rows(self.index.table.rows)
             index.feature_offsets = self.index.feature_offsets
             index.feature_template = self.index.feature_template
@@ -244,18 +256,16 @@ class Structure:
     @property
     def n_dense(self) -> int:
         """Number of weights of dense scores."""
-        return 0 if self.compiled is None else self.compiled.n_dense
+        return self.compiled.n_dense if self.ready else 0
 
     @property
     def size(self) -> int:
         """Number of weights: of the F features, and of the dense scores behind them."""
-        return 0 if self.index is None else len(self.index) + self.n_dense
+        return len(self.index) + self.n_dense if self.ready else 0
 
     @property
     def orders(self) -> NDArray[np.int32]:
         """Earlier segments that each weight's score sees, int32 [size]; dense ones see none."""
-        if self.index is None or self.compiled is None:
-            raise ValueError(Errors.H042)
         nothing = np.zeros(self.compiled.n_dense, dtype=np.int32)
         return np.concatenate([self.index.feature_order, nothing])
 
@@ -264,7 +274,7 @@ class Structure:
 
         features (int64 [F before]): new number of every feature.
         """
-        if before.index is None or self.index is None:
+        if not before.ready:
             return features
         scores = self.settings.dense
         dense = moved_weights(scores, before.index.n_labels, self.index.n_labels)
@@ -274,8 +284,6 @@ class Structure:
         """Place of every weight in another structure with the same labels, int64 [size]; -1 for
         what is unknown there.
         """
-        if self.index is None or other.index is None:
-            raise ValueError(Errors.H042)
         mine, theirs = self.index, other.index
         number = {pattern: z for z, pattern in enumerate(theirs.patterns)}
         patterns = np.array([number.get(pattern, -1) for pattern in mine.patterns], dtype=np.int64)
@@ -297,8 +305,6 @@ class Structure:
         """Put the patterns of labels that are new in the scheme behind those of the labels that were
         there, in front of the longer patterns.
         """
-        if self.index is None or self.scheme is None:
-            raise ValueError(Errors.H042)
         index, n_labels = copy(self.index), self.scheme.n_labels
         numbers = np.arange(len(index.patterns), dtype=np.int32)
         numbers[index.n_labels :] += n_labels - index.n_labels
@@ -313,8 +319,6 @@ class Structure:
 
         rows (Optional[float64 [N, K]]): what the encoder says of the tokens; by default it is asked.
         """
-        if self.index is None:
-            raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         observations = self.index.observe(batch)
         if not self.settings.dense:
@@ -325,8 +329,6 @@ class Structure:
         """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
         white space.
         """
-        if self.scheme is None:
-            raise ValueError(Errors.H042)
         batch = _batch_of(docs)
         bits = self.scheme.allowed(batch.offsets)
         if self.scheme.solid and batch.has_blank:
@@ -343,8 +345,6 @@ class Structure:
         """
         from spacy_hocrf.model.compiled import CompiledBatch
 
-        if self.compiled is None or self.scheme is None:
-            raise ValueError(Errors.H042)
         compiled, one_token = self.compiled, self.scheme.one_token
         scores, inputs = self.settings.dense, observations.inputs
         if not scores:

@@ -100,9 +100,8 @@ class Trainable(Protocol):
         """
         ...
 
-    def tied(self, threads: int) -> "Tied | None":
-        """`shards(weighted=True)` with one weight for features that they do not tell apart; None if
-        nobody has looked for such features.
+    def tied(self, threads: int) -> "Tied":
+        """`shards(weighted=True)` with one weight for features that they do not tell apart.
 
         threads (int): that may look.
         """

@@ -168,9 +168,9 @@ class LBFGSTrainer(BaseTrainer):
 
     def begin(self, model: Trainable) -> "LBFGSRun":
         """L-BFGS from the model's weights on."""
-        tied = model.tied(self.n_threads) if self.exact else None
-        if tied is None:
+        if not self.exact:
             return LBFGSRun(self, self.objective(model), model.weights)
+        tied = model.tied(self.n_threads)
         from spacy_hocrf.engine.objective import Objective
 
         precision, mean = self.precision(model), self.mean(model)
@@ -201,7 +201,7 @@ class LBFGSTrainer(BaseTrainer):
     @property
     def plain(self) -> "LBFGSTrainer":
         """What of the settings decides about the weights."""
-        indifferent = {"threads": 0, "iterations": 1, "checkpoint_every": 1}
+        indifferent: dict[str, Any] = {"threads": 0, "iterations": 1, "checkpoint_every": 1}
         return replace(self, workers=None, checkpoint=None, **indifferent)
 
     @property

@@ -114,7 +114,7 @@ def test_threads_change_no_bit(threads, monkeypatch):
     for workers in (1, threads):
         _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0, "threads": workers})
         fold, _ = fold_of(pipe)
-        assert len(fold.shards()) > 4
+        assert len(fold._view.shards()) > 4
         losses.append([fold.loss(replace(pipe.trainer, sigma=sigma)) for sigma in SIGMAS])
     assert losses[0] == losses[1]
 
@@ -217,7 +217,7 @@ def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
     known = []
 
     def loss(fold, trainer):
-        known.append(fold.corpus_size)
+        known.append(fold._view.corpus_size)
         return 1.0
 
     monkeypatch.setattr(Fold, "loss", loss)

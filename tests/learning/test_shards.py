@@ -31,10 +31,10 @@ def test_a_shard_that_has_rested_is_compiled_again():
     [shard] = learner.shards()
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     placed = learner.layout.place_weights(weights)
-    before = shard.potentials(placed, Scratch())
+    before = shard.compiled.potentials(placed, Scratch())
     shard.rest()
     assert shard._compiled is None
-    after = shard.potentials(placed, Scratch())
+    after = shard.compiled.potentials(placed, Scratch())
     for field in fields(before):
         assert_array_equal(getattr(after, field.name), getattr(before, field.name))
 

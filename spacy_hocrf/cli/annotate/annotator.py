@@ -229,5 +229,10 @@ class PlainReader:
 
 def _reads(pipe: SegmentationPipe) -> tuple[str, ...]:
     """Attributes that a prediction asks for."""
-    index, target = pipe.structure.index, pipe.target
-    return *(index.attributes if index else ()), *target.reads, *target.writes_by, "IS_SPACE"
+    structure, target = pipe.structure, pipe.target
+    return (
+        *(structure.index.attributes if structure.ready else ()),
+        *target.reads,
+        *target.writes_by,
+        "IS_SPACE",
+    )
