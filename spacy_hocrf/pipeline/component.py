@@ -91,9 +91,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     constraints: "Constraints | None"
     target: "Target"
 
-    _last: "tuple[tuple[Any, ...], Predictor] | None" = (
-        None  # the last one, and what it was made of
-    )
+    # the last predictor, and what it was made of
+    _last: "tuple[tuple[Any, ...], Predictor] | None" = None
 
     def __init__(
         self,
@@ -163,20 +162,16 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def _learner(self) -> "Learner":
-        """What learns the model; made when it is first asked for."""
+        """The learner of the model; made when it is first asked for."""
         with self._lock:
             if self._learning is None:
-                self._learning = self._make_learner(self.model)
+                from spacy_hocrf.learning.learning import Learner
+
+                known = self.model, self.target, self.trainer
+                joint = None if self._joint is None else self._joint.learner(*known)
+                self._learning = joint or Learner(*known, constraints=self._constraints())
                 self._learning.lock = self._lock
             return self._learning
-
-    def _make_learner(self, model: "Model[list[Doc], Potentials]") -> "Learner":
-        """What learns the model; asked once, after `__init__`."""
-        from spacy_hocrf.learning.learning import Learner
-
-        known = model, self.target, self.trainer
-        learner = None if self._joint is None else self._joint.learner(*known)
-        return learner or Learner(*known, constraints=self._constraints())
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
