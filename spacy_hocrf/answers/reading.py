@@ -35,7 +35,7 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
-__all__ = ["Reading", "ScoredSpan", "readings_of"]
+__all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
 
 SCORED = ("row", "length", "span")
 
@@ -56,13 +56,13 @@ def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
     """
     found = dict[int, Reading]()
     for part, total in predictor.parts(batch):
-        together = _Together(part, predictor.exact, Explainer(predictor, part))
+        together = BatchReading(part, predictor.exact, Explainer(predictor, part))
         for number, (i, log_z) in enumerate(zip(part.docs.tolist(), total.tolist())):
             found[i] = Reading(batch.docs[i], together, number, log_z)
     yield from (found[i] for i in range(len(batch.docs)))
 
 
-class _Together:
+class BatchReading:
     """Docs that are read together, and what was found out about all of them at once.
 
     exact (ExpectedF): how candidates and their probabilities are found.
@@ -113,7 +113,7 @@ class Reading(HasAlternatives):
     log_partition (float): log Z, in nats.
     """
 
-    def __init__(self, doc: Doc, together: _Together, number: int, log_z: float) -> None:
+    def __init__(self, doc: Doc, together: BatchReading, number: int, log_z: float) -> None:
         super().__init__(doc, together.alternatives, number, log_z)
         self._together, self._under = together, together.part.under
         self._scheme, self._automaton = together.part.scheme, together.part.automaton

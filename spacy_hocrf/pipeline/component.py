@@ -640,7 +640,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H042 before there are labels; when set, H214 for another rule, or a price that is
             none.
         """
-        return {rule.name: rule.price for rule in self._compiled_rules().rules}
+        return {rule.name: rule.price for rule in self.rules.rules}
 
     @rule_prices.setter
     def rule_prices(self, prices: Mapping[str, float]) -> None:
@@ -648,11 +648,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         self._prices.learnt = {
             **self._prices.learnt,
-            **checked_prices(self._compiled_rules(), prices),
+            **checked_prices(self.rules, prices),
         }
 
-    def _compiled_rules(self) -> "CompiledRules":
-        """What the constraints mean for the model. RAISES (ValueError): H042 before there are labels."""
+    @property
+    def rules(self) -> "CompiledRules":
+        """The constraints, as they hold for the model. RAISES (ValueError): H042 before there are labels."""
         return self._predictor().rules
 
     def _constraints(self) -> "Constraints":

@@ -183,8 +183,7 @@ def test_contributions_add_up_to_the_log_odds(pipe_and_docs):
 @pytest.mark.slow
 def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
     pipe, docs = pipe_and_docs
-    predictor, batch = pipe._predictor(), TokenBatch(docs[2:3])
-    structure, automaton = predictor.structure, predictor.rules.automaton
+    batch, structure, rules = TokenBatch(docs[2:3]), pipe.structure, pipe.rules
     reading = pipe.reading(docs[2])
     span = min(reading.spans(0.02), key=lambda span: abs(span.probability - 0.6))[:3]
     found = reading.explain(span)
@@ -193,14 +192,14 @@ def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
 
     def score(spans, weights):
         potentials = compiled.potentials(weights)
-        segments = predictor.scheme.encode(sorted(spans), len(docs[2]))
-        return oracle.score(potentials, automaton.patterns, segments)
+        segments = pipe.rules.scheme.encode(sorted(spans), len(docs[2]))
+        return oracle.score(potentials, rules.automaton.patterns, segments)
 
     def log_odds(weights):
         return score(found.chosen, weights) - score(found.instead, weights)
 
     assert log_odds(weights) == close(found.log_odds)
-    strings, names = docs[2].vocab.strings, predictor.scheme.names
+    strings, names = docs[2].vocab.strings, pipe.rules.scheme.names
     of = {
         (structure.index.describe(feature, strings, names)): feature
         for feature in range(len(structure.index))
@@ -222,14 +221,13 @@ def test_every_contribution_is_what_is_lost_without_its_weight(pipe_and_docs):
 @pytest.mark.slow
 def test_words_have_the_contributions_of_what_is_seen_of_them(pipe_and_docs):
     pipe, docs = pipe_and_docs
-    predictor = pipe._predictor()
-    structure, doc = predictor.structure, docs[2]
+    structure, doc = pipe.structure, docs[2]
     reading = pipe.reading(doc)
     span = min(reading.spans(0.02), key=lambda span: abs(span.probability - 0.6))[:3]
     found = reading.explain(span)
     expected = np.zeros(len(doc))
     for spans, sign in ((found.chosen, 1), (found.instead, -1)):
-        segments = predictor.scheme.encode(sorted(spans), len(doc))
+        segments = pipe.rules.scheme.encode(sorted(spans), len(doc))
         expected += sign * shares(pipe, structure, TokenBatch([doc]), segments)
     assert found.words == pytest.approx(expected, abs=1e-9)
     assert np.abs(expected).max() > 0.01

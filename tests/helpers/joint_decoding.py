@@ -19,7 +19,7 @@ def segments_of(pipe, docs, groups, joint=None):
     """
     if joint is None:
         known = pipe.joint.features, pipe.joint.weights, pipe.joint.decoder
-        joint = JointDecoder(*known, pipe._compiled_rules(), BufferPool())
+        joint = JointDecoder(*known, pipe.rules, BufferPool())
     taken = []
 
     class Spy(JointDecoder):

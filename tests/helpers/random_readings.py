@@ -7,10 +7,9 @@ import oracle
 import spacy
 from spacy.tokens import Doc
 
-from spacy_hocrf.answers import reading as readings
 from spacy_hocrf.answers.decoders import ExpectedF
 from spacy_hocrf.answers.part import Part
-from spacy_hocrf.answers.reading import Reading
+from spacy_hocrf.answers.reading import BatchReading, Reading
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.features.tokens import TokenBatch
@@ -102,7 +101,7 @@ class Enumerated:
         rules = CompiledRules(Constraints(), self.scheme, automaton, carried)
         under, batch = FollowedRules(rules, automaton), TokenBatch([doc])
         self.part = Part(batch, potentials, under, shown, np.arange(1))
-        self.reading = Reading(doc, readings._Together(self.part, ExpectedF()), 0, total)
+        self.reading = Reading(doc, BatchReading(self.part, ExpectedF()), 0, total)
         self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
 
     def decoded(self):

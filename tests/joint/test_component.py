@@ -291,7 +291,7 @@ def test_probabilities_are_those_of_the_local_model(nlp):
     pipe.joint.weights = [9.0, 0.0, 0.0, 0.0]
     for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
         learner = learner_of(pipe)
-        placed, rules = learner.snapshot().placed, pipe._compiled_rules()
+        placed, rules = learner.snapshot().placed, pipe.rules
         predictor = Predictor(learner.structure, placed, pipe.target, rules)
         [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
         ((part, _),) = predictor.parts(batch)

@@ -16,7 +16,7 @@ import spacy
 from consistent_corpus import in_sentences, texts, whole
 from entities import entities
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, found, untrained
+from small_corpus import documents, examples, found, learner_of, untrained
 from spacy.tokens import Doc
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -235,7 +235,7 @@ def test_groups_of_documents_learn_like_whole_ones():
     pipe = nlp.get_pipe("hocrf")
     together, alone = scores(nlp, in_sentences(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
-    groups, alone = documents_together(pipe._learner.corpus, pipe.joint.features, most=5000)
+    groups, alone = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
     assert sum(len(part.documents) for group in groups for part in group) + len(alone) == len(data)
     assert len(groups) == TRAIN
     assert all(len(documents) > 1 for group in groups for documents, _ in group)
@@ -270,7 +270,7 @@ def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatc
         lambda learner, groups, **_: [(learner, list(range(len(groups))))],
     )
     pipe = nlp.get_pipe("hocrf")
-    own = pipe.joint.trainer.learn(pipe._learner, pipe.joint.model).weights
+    own = pipe.joint.trainer.learn(learner_of(pipe), pipe.joint.model).weights
     assert (own < 0.5 * crossed).all()
 
 
@@ -365,7 +365,7 @@ def test_documents_annotated_in_part_are_left_out():
         reference.set_ents(list(reference.ents[:2]), default="missing")
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    groups, alone = documents_together(pipe._learner.corpus, pipe.joint.features, most=5000)
+    groups, alone = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
     assert (len(groups), len(alone)) == (5, 0)
     assert (pipe.joint.weights > 0).any()
 
@@ -377,7 +377,7 @@ def test_a_group_is_split_where_it_is_too_large():
     )
     data = in_sentences(nlp, 0, 6)
     nlp.initialize(lambda: data)
-    corpus = nlp.get_pipe("hocrf")._learner.corpus
+    corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     parts = corpus.groups(most=15)
     assert sum(map(len, parts)) == len(data) and len(parts) > 6
     assert all(
@@ -395,7 +395,7 @@ def test_equal_documents_of_two_groups_are_two():
         example.predicted._.hocrf_group = None
         example.reference._.hocrf_group = "another"  # a reader may set it on the reference only
     nlp.initialize(lambda: data)
-    corpus = nlp.get_pipe("hocrf")._learner.corpus
+    corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     assert len(corpus.documents) == 2 * len(text)
     assert {document.group for document in corpus.documents} == {"0.0", "another"}
 
@@ -428,7 +428,7 @@ def test_without_joint_features_nothing_is_remembered_for_them():
     nlp.initialize(lambda: examples(nlp))
     pipe = nlp.get_pipe("hocrf")
     assert pipe.joint is None
-    assert "IS_STOP" not in pipe._learner.corpus.reads
+    assert "IS_STOP" not in learner_of(pipe).corpus.reads
 
 
 class Mine(IdenticalPhrases):
@@ -453,7 +453,7 @@ def test_weights_of_a_template_of_ones_own_are_learnt_from_whole_documents():
     nlp = with_template_of_ones_own()
     fit(nlp, whole(nlp, 0, 8))
     pipe = nlp.get_pipe("hocrf")
-    assert all(isinstance(document.source, Doc) for document in pipe._learner.corpus.documents)
+    assert all(isinstance(document.source, Doc) for document in learner_of(pipe).corpus.documents)
     assert (pipe.joint.weights > 0.3).all()
 
 

@@ -423,7 +423,7 @@ def test_threads_share_memories_and_keep_few(nlp, monkeypatch):
     with ThreadPoolExecutor(4) as pool:
         docs = pool.map(lambda text: pipe(nlp.make_doc(text)), texts)
         assert [found(doc) for doc in docs] == expected
-    assert len(pipe._compiled_rules()._products) == 1
+    assert len(pipe.rules._products) == 1
 
 
 def test_constraints_and_weights_that_are_changed_count_at_once(nlp):

@@ -5,7 +5,7 @@ import numpy as np
 import oracle
 import pytest
 from rules_of_models import TEMPLATES, compiled, kind_of
-from small_corpus import documents, trained, words
+from small_corpus import documents, learner_of, trained, words
 
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.pool import BufferPool
@@ -35,7 +35,7 @@ def test_the_bound_is_reached_by_a_large_product_or_by_many_readings(monkeypatch
         ]
         optimum, score = joint_oracle.best(pipe, [doc], [], known)
         potentials = structure.compile(structure.observe([doc]), structure.allowed([doc]))
-        potentials = potentials.potentials(pipe._learner.snapshot().placed)
+        potentials = potentials.potentials(learner_of(pipe).snapshot().placed)
         search = RuledSearch(rules, 1, BufferPool())
         for _ in range(2):  # the second search knows what the first one needed
             best = search.best(potentials, automaton, Buffers(automaton))
