@@ -161,8 +161,7 @@ cdef inline lanes _write_betas(
     cdef lanes* adjoint = at1(ws.adjoint, 0)
     cdef lanes* alpha = at2(ws.alpha, u, 0)
     cdef lanes* beta = beta_row(ws, u)
-    cdef lanes value, least, largest = splat(0.0), low = splat(TOO_LARGE)
-    cdef flags found, active
+    cdef lanes value, largest = splat(0.0), low = splat(TOO_LARGE)
     for p in range(P):
         value = adjoint[p]
         adjoint[p] = zero(ring)
@@ -174,42 +173,4 @@ cdef inline lanes _write_betas(
     if summing is Log:
         return splat(0.0)
     else:
-        active = within(ws, u)
-        least = splat(LOST) * larger(largest, splat(1.0))
-        found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
-        if any_of(found):
-            lose(ws, found)
-        if any_of(~at_least(low, least) & active):
-            if not ws.has_rows[u] and (fsa.dense or not counting):
-                sum_entries(ring, fsa, ws, u)
-            lose(ws, _lost_betas(fsa, ws, u, open_value, beta, least) & active)
-        return rescale(beta, P, largest, active)
-
-
-cdef flags _lost_betas(
-    Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes* beta, lanes least
-) noexcept nogil:
-    """Has beta_u of a live state vanished although an arc leads from it to a live open state? The
-    adjoint of 0s and 1s.
-    """
-    cdef Py_ssize_t o, i, p, P = fsa.states
-    cdef const int* addition
-    cdef lanes* x = at1(ws.x, 0)
-    cdef lanes* adjoint = at1(ws.adjoint, 0)
-    cdef lanes* alpha = at2(ws.alpha, u, 0)
-    cdef flags found = nowhere(), open_here
-    for i in range(fsa.taken.shape[0]):
-        p = fsa.taken_register[i]
-        o = fsa.taken_open[i]
-        open_here = differ(open_value[o], splat(0.0))
-        open_here &= differ(at2(ws.first, u, fsa.open_label[o])[0], splat(0.0))
-        adjoint[p] = choose(open_here & differ(x[p], splat(0.0)), splat(1.0), adjoint[p])
-    for i in range(fsa.additions.shape[0] - 1, -1, -1):
-        addition = &fsa.additions[i, 0]
-        adjoint[addition[1]] = larger(adjoint[addition[1]], adjoint[P + i])
-        adjoint[addition[2]] = larger(adjoint[addition[2]], adjoint[P + i])
-    for p in range(P):
-        found |= differ(alpha[p], splat(0.0)) & differ(adjoint[p], splat(0.0)) & ~at_least(beta[p], least)
-    for i in range(fsa.registers):
-        adjoint[i] = splat(0.0)
-    return found
+        return check_betas(ring, fsa, ws, u, open_value, outer, largest, low, counting)

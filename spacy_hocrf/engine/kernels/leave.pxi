@@ -26,7 +26,7 @@ cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
         _sum_segments(ring, fsa, ws, v, high)
     _sum_tails(ring, fsa, ws, v, high)
     if semiring is Scaled:
-        grown = _check_alphas(fsa, batch, ws, v)
+        grown = check_alphas(fsa, batch, ws, v)
     at1(ws.alpha_scale, v)[0] = high + grown
 
 
@@ -68,47 +68,3 @@ cdef inline void _sum_tails(
         alpha[p] = zero(ring)
     for o in range(fsa.opens):
         alpha[target[o]] = plus(ring, alpha[target[o]], leaving[o])
-
-
-cdef inline lanes _check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Note the lanes in which a value has left the range of a double, and rescale. RETURNS (lanes):
-    log factor.
-    """
-    cdef Py_ssize_t p
-    cdef lanes* alpha = at2(ws.alpha, v, 0)
-    cdef lanes largest = splat(0.0), low = splat(TOO_LARGE)
-    cdef flags active, found
-    for p in range(1, fsa.states):
-        largest = larger(alpha[p], largest)
-        low = smaller(alpha[p], low)
-    active = within(ws, v - 1)
-    found = ~less(largest, splat(TOO_LARGE)) & active
-    if any_of(found):
-        lose(ws, found)
-    if any_of(~at_least(low, splat(LOST)) & active):
-        score_endings(fsa, batch, ws, v)
-        lose(ws, _lost_alphas(fsa, ws, v) & active)
-    return rescale(alpha, fsa.states, largest, active)
-
-
-cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Has a state vanished that an allowed segment with mass leads to? Before scaling, none is much
-    above 1.
-    """
-    cdef Py_ssize_t k, d, o
-    cdef lanes* alpha = at2(ws.alpha, v, 0)
-    cdef lanes* scores
-    cdef flags found = nowhere(), small, possible
-    for k in range(fsa.bodies):
-        scores = at1(ws.score, ws.window_offset[k])
-        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
-            small = ~at_least(alpha[fsa.open_target[o]], splat(LOST))
-            if not any_of(small):
-                continue
-            for d in range(min(ws.window[k], v)):
-                possible = less(splat(-INFINITY), scores[d])
-                found |= small & possible & differ(at2(ws.entry, v - 1 - d, o)[0], splat(0.0))
-            if ws.any_tail and ws.has_tail[k]:
-                possible = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
-                found |= small & possible & differ(at2(ws.tail, v, o)[0], splat(0.0))
-    return found

@@ -1,4 +1,5 @@
-# Which lanes have lost a live value. The sequences of these are redone in log space.
+# Which lanes have lost a live value, one that scaling has made 0, or too small to have all of its
+# digits, or too large. The sequences of these are redone in log space.
 
 
 cdef inline flags within(Workspace ws, Py_ssize_t u) noexcept nogil:
@@ -13,3 +14,152 @@ cdef void lose(Workspace ws, flags found) noexcept nogil:
         if (<long long*> &found)[lane]:
             ws.lost[lane] = True
             ws.extent[lane] = 0.0
+
+
+cdef inline lanes check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
+    """Note the lanes in which an alpha_v has left the range of a double, and rescale. RETURNS (lanes):
+    log factor.
+    """
+    cdef Py_ssize_t p
+    cdef lanes* alpha = at2(ws.alpha, v, 0)
+    cdef lanes largest = splat(0.0), low = splat(TOO_LARGE)
+    cdef flags active, found
+    for p in range(1, fsa.states):
+        largest = larger(alpha[p], largest)
+        low = smaller(alpha[p], low)
+    active = within(ws, v - 1)
+    found = ~less(largest, splat(TOO_LARGE)) & active
+    if any_of(found):
+        lose(ws, found)
+    if any_of(~at_least(low, splat(LOST)) & active):
+        score_endings(fsa, batch, ws, v)
+        lose(ws, _lost_alphas(fsa, ws, v) & active)
+    return rescale(alpha, fsa.states, largest, active)
+
+
+cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
+    """Has a state vanished that an allowed segment with mass leads to? Before scaling, none is much
+    above 1.
+    """
+    cdef Py_ssize_t k, d, o
+    cdef lanes* alpha = at2(ws.alpha, v, 0)
+    cdef lanes* scores
+    cdef flags found = nowhere(), small, possible
+    for k in range(fsa.bodies):
+        scores = at1(ws.score, ws.window_offset[k])
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            small = ~at_least(alpha[fsa.open_target[o]], splat(LOST))
+            if not any_of(small):
+                continue
+            for d in range(min(ws.window[k], v)):
+                possible = less(splat(-INFINITY), scores[d])
+                found |= small & possible & differ(at2(ws.entry, v - 1 - d, o)[0], splat(0.0))
+            if ws.any_tail and ws.has_tail[k]:
+                possible = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
+                found |= small & possible & differ(at2(ws.tail, v, o)[0], splat(0.0))
+    return found
+
+
+cdef inline lanes check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
+    """Note the lanes in which an open_u has left the range of a double, and rescale. RETURNS (lanes):
+    log factor.
+    """
+    cdef Py_ssize_t o, opens = fsa.opens
+    cdef lanes* open_value = at1(ws.open_value, 0)
+    cdef lanes* entry = at2(ws.entry, u, 0)
+    cdef lanes largest = splat(0.0), low = splat(TOO_LARGE), value
+    cdef flags active = within(ws, u), found
+    for o in range(opens):
+        largest = larger(open_value[o], largest)
+        value = choose(differ(entry[o], splat(0.0)), open_value[o], splat(TOO_LARGE))
+        low = smaller(value, low)
+    found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+    if any_of(found):
+        lose(ws, found)
+    if any_of(~at_least(low, splat(LOST)) & active):
+        lose(ws, _lost_opens(fsa, ws, u) & active)
+    return rescale(open_value, opens, largest, active)
+
+
+cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
+    """Has open_u(o) vanished although an allowed segment leads from it to a live beta? The
+    test of `_lost_alphas`, from the other side.
+    """
+    cdef Py_ssize_t k, d, o
+    cdef lanes* beta
+    cdef flags found = nowhere(), small, allowed, going_on
+    for k in range(fsa.bodies):
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            small = ~at_least(at1(ws.open_value, o)[0], splat(LOST))
+            small &= differ(at2(ws.entry, u, o)[0], splat(0.0))
+            if not any_of(small):
+                continue
+            going_on = small
+            for d in range(min(ws.window[k], ws.tokens - u)):
+                if d > 0:
+                    going_on &= less(splat(-INFINITY), at2(ws.step, u + d, k)[0])
+                allowed = less(splat(-INFINITY), at2(ws.end, u + d, k)[0])
+                beta = beta_row(ws, u + d + 1)
+                found |= going_on & allowed & differ(beta[fsa.open_target[o]], splat(0.0))
+            if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
+                allowed = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
+                found |= small & allowed & differ(at2(ws.rest, u + ws.window[k] + 1, o)[0], splat(0.0))
+    return found
+
+
+cdef inline lanes check_betas(
+    summing* ring,
+    Automaton fsa,
+    Workspace ws,
+    Py_ssize_t u,
+    lanes* open_value,
+    lanes outer,
+    lanes largest,
+    lanes low,
+    bint counting,
+) noexcept nogil:
+    """Note the lanes in which a beta_u has left the range of a double, and rescale. RETURNS (lanes):
+    log factor.
+
+    largest, low (lanes): the largest beta_u, and the smallest one of a state with mass.
+    """
+    cdef lanes* beta = beta_row(ws, u)
+    cdef flags active = within(ws, u)
+    cdef lanes least = splat(LOST) * larger(largest, splat(1.0))
+    cdef flags found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+    if any_of(found):
+        lose(ws, found)
+    if any_of(~at_least(low, least) & active):
+        if not ws.has_rows[u] and (fsa.dense or not counting):
+            sum_entries(ring, fsa, ws, u)
+        lose(ws, _lost_betas(fsa, ws, u, open_value, beta, least) & active)
+    return rescale(beta, fsa.states, largest, active)
+
+
+cdef flags _lost_betas(
+    Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes* beta, lanes least
+) noexcept nogil:
+    """Has beta_u of a live state vanished although an arc leads from it to a live open state? The
+    adjoint of 0s and 1s.
+    """
+    cdef Py_ssize_t o, i, p, P = fsa.states
+    cdef const int* addition
+    cdef lanes* x = at1(ws.x, 0)
+    cdef lanes* adjoint = at1(ws.adjoint, 0)
+    cdef lanes* alpha = at2(ws.alpha, u, 0)
+    cdef flags found = nowhere(), open_here
+    for i in range(fsa.taken.shape[0]):
+        p = fsa.taken_register[i]
+        o = fsa.taken_open[i]
+        open_here = differ(open_value[o], splat(0.0))
+        open_here &= differ(at2(ws.first, u, fsa.open_label[o])[0], splat(0.0))
+        adjoint[p] = choose(open_here & differ(x[p], splat(0.0)), splat(1.0), adjoint[p])
+    for i in range(fsa.additions.shape[0] - 1, -1, -1):
+        addition = &fsa.additions[i, 0]
+        adjoint[addition[1]] = larger(adjoint[addition[1]], adjoint[P + i])
+        adjoint[addition[2]] = larger(adjoint[addition[2]], adjoint[P + i])
+    for p in range(P):
+        found |= differ(alpha[p], splat(0.0)) & differ(adjoint[p], splat(0.0)) & ~at_least(beta[p], least)
+    for i in range(fsa.registers):
+        adjoint[i] = splat(0.0)
+    return found

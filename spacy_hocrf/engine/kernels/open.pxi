@@ -35,7 +35,7 @@ cdef void _open(
         _sum_ends(ring, fsa, batch, ws, u, high, outer)
         _count_spans(fsa, batch, ws, counts, u, counting)
     if summing is Scaled:
-        grown = _check_opens(fsa, ws, u, outer)
+        grown = check_opens(fsa, ws, u, outer)
     at1(ws.beta_scale, u)[0] = high + grown
 
 
@@ -84,50 +84,3 @@ cdef inline void _sum_ends(
                 open_value[o] = plus(ring, open_value[o], value)
             begun = begun + probability(ring, dot, outer)
         at2(ws.started, u, k)[0] = begun
-
-
-cdef inline lanes _check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
-    """Note the lanes in which a value has left the range of a double, and rescale. RETURNS (lanes):
-    log factor.
-    """
-    cdef Py_ssize_t o, opens = fsa.opens
-    cdef lanes* open_value = at1(ws.open_value, 0)
-    cdef lanes* entry = at2(ws.entry, u, 0)
-    cdef lanes largest = splat(0.0), low = splat(TOO_LARGE), value
-    cdef flags active = within(ws, u), found
-    for o in range(opens):
-        largest = larger(open_value[o], largest)
-        value = choose(differ(entry[o], splat(0.0)), open_value[o], splat(TOO_LARGE))
-        low = smaller(value, low)
-    found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
-    if any_of(found):
-        lose(ws, found)
-    if any_of(~at_least(low, splat(LOST)) & active):
-        lose(ws, _lost_opens(fsa, ws, u) & active)
-    return rescale(open_value, opens, largest, active)
-
-
-cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """Has open_u(o) vanished although an allowed segment leads from it to a live beta? As
-    _lost_alphas.
-    """
-    cdef Py_ssize_t k, d, o
-    cdef lanes* beta
-    cdef flags found = nowhere(), small, allowed, going_on
-    for k in range(fsa.bodies):
-        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
-            small = ~at_least(at1(ws.open_value, o)[0], splat(LOST))
-            small &= differ(at2(ws.entry, u, o)[0], splat(0.0))
-            if not any_of(small):
-                continue
-            going_on = small
-            for d in range(min(ws.window[k], ws.tokens - u)):
-                if d > 0:
-                    going_on &= less(splat(-INFINITY), at2(ws.step, u + d, k)[0])
-                allowed = less(splat(-INFINITY), at2(ws.end, u + d, k)[0])
-                beta = beta_row(ws, u + d + 1)
-                found |= going_on & allowed & differ(beta[fsa.open_target[o]], splat(0.0))
-            if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
-                allowed = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
-                found |= small & allowed & differ(at2(ws.rest, u + ws.window[k] + 1, o)[0], splat(0.0))
-    return found
