@@ -367,3 +367,24 @@ def test_the_files_that_are_named_exist(name):
     named |= {f"engine/kernels/{name}" for name in re.findall(r"`(\w+\.pxi)`", text)}
     assert len(named) > 20
     assert not [name for name in named if not {*ROOT.glob(name), *SOURCE.glob(name)}]
+
+
+def test_names_in_the_architecture_lie_where_a_reader_looks():
+    """A name without a folder in the folder of the name before it; a dotted name is in its module."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf8")
+    arrows = "".join(re.findall(r"```\n(.*?)```", text, re.DOTALL))
+    looked, missing = 0, []
+    for line in arrows.splitlines():
+        folder = ""
+        for name in re.findall(r"[\w/]+\.pyx?\b|\w+(?:/\w+)*/(?=[:,\s]|$)", line):
+            parts = name.rpartition("/")
+            folder = parts[0] or folder
+            looked += 1
+            missing += [line] * (not (SOURCE / folder / parts[2]).exists())
+    dotted = re.findall(r"`([a-z_]+(?:\.[a-z_]+)+)\.([A-Z]\w+)`", text)
+    for module, name in dotted:
+        path = SOURCE / f"{module.replace('.', '/')}.py"
+        defined = path.exists() and f"class {name}" in path.read_text(encoding="utf8")
+        missing += [f"{module}.{name}"] * (not defined)
+    assert looked > 80 and len(dotted) > 3
+    assert not missing
