@@ -5,6 +5,7 @@ annotation, without the Doc where a record of it will do.
 import sys
 from collections.abc import Hashable
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
@@ -51,7 +52,7 @@ class Document:
     ) -> None:
         self._length = len(source)
         self._store = store
-        self._source: Record | Doc | int = source if store is None else store.put((source, text))
+        self._source: Any = source if store is None else store.put((source, text))
         self._text = text if store is None else ""
         self.copies = copies
         self.group = group
@@ -66,20 +67,16 @@ class Document:
     @property
     def source(self) -> Record | Doc:
         """The Doc, or the record of it, that features are extracted from."""
-        if isinstance(self._source, int):
-            assert self._store is not None
-            found: Record = self._store.get(self._source)[0]
-            return found
-        return self._source
+        store = self._store
+        source: Record | Doc = self._source if store is None else store.get(self._source)[0]
+        return source
 
     @property
     def text(self) -> str:
         """Its text, or the beginning of it."""
-        if isinstance(self._source, int):
-            assert self._store is not None
-            found: str = self._store.get(self._source)[1]
-            return found
-        return self._text
+        store = self._store
+        text: str = self._text if store is None else store.get(self._source)[1]
+        return text
 
     @property
     def annotation(self) -> Annotation:

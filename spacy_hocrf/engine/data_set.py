@@ -122,8 +122,8 @@ class Compiled(Protocol):
         """
         ...
 
-    def gold(self) -> Segments | None:
-        """The complete annotation; None if something is unknown."""
+    def gold(self) -> Segments:
+        """The complete annotation; no segments if something is unknown."""
         ...
 
     def add_gold_into(self, counts: Any) -> None:

@@ -53,13 +53,8 @@ class AveragedPerceptron:
         self._buffers = Buffers(automaton)
         self._texts: list[tuple[Compiled, Segments]] = []
         for shard in (each.compiled for each in shards):
-            gold = shard.gold()
-            assert gold is not None
-            for i in range(len(gold.offsets) - 1):
-                text = shard.only(i)
-                known = text.gold()
-                assert known is not None
-                self._texts.append((text, known))
+            texts = [shard.only(i) for i in range(len(shard.gold().offsets) - 1)]
+            self._texts += [(text, text.gold()) for text in texts]
         self._placed = layout.place_weights(self.weights)
         self._counts = layout.nothing()
         self._weighted = np.zeros_like(self.weights)  # u

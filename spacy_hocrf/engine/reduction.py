@@ -9,6 +9,7 @@ works has the members of `Workers`, and returns sums of complete subtrees (`spac
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
@@ -225,7 +226,7 @@ class ThreadSumming:
         layout = self.job.layout
         self._placed = layout.place_weights(weights, self._placed)
         tree = ReductionTree(layout, self._spare.append)
-        self._threads.map(lambda number: tree.put(self._part(number)), range(len(self.job.parts)))
+        self._threads.map(partial(self._add_part, tree), range(len(self.job.parts)))
         [total] = tree.sums
         layout.add_collected_into(gradient, total.counts)
         self._spare.append(total.counts)
@@ -240,13 +241,13 @@ class ThreadSumming:
         self._spare.clear()
         self._idle.clear()
 
-    def _part(self, number: int) -> PartialSum:
+    def _add_part(self, tree: ReductionTree, number: int) -> None:
         job = self.job
         counts = job.layout.nothing(_taken(self._spare))
         buffers = _taken(self._idle) or Buffers(job.automaton)
         loss = sum_of(job.parts[number], job.loss, self._placed, job.automaton, buffers, counts)
         self._idle.append(buffers)
-        return PartialSum(number, 1, loss, counts)
+        tree.put(PartialSum(number, 1, loss, counts))
 
 
 def _taken(pool: deque[Any]) -> Any:

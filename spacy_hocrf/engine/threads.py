@@ -36,7 +36,7 @@ class Threads:
         RAISES: what the first item that fails raises; those after it may not have been begun.
         """
         if self.count == 1:
-            return [function(item) for item in items]
+            return [*map(function, items)]
         waiting: SimpleQueue[tuple[int, Item]] = SimpleQueue()
         results: dict[int, Result] = {}
         errors: dict[int, BaseException] = {}

@@ -193,7 +193,6 @@ class LabelledDocuments:
         buffers: Buffers,
     ) -> None:
         gold = shard.gold()
-        assert gold is not None
         self._shard = shard
         self._problem = problem
         self._decoder = decoder

@@ -122,7 +122,7 @@ def train(model: Learner, steps: int) -> None:
         run = model.run
         if run is None or not run.running:
             break
-        model.step()
+        model.step(run)
 
 
 def cross_fitted(

@@ -351,12 +351,10 @@ class Learner(ConstrainedModel):
         self._newest = ()
         return loss
 
-    def step(self) -> None:
-        """Let the trainer take its step; the model has the last accepted weights, also after an
-        interruption.
+    def step(self, run: Run) -> None:
+        """Let the trainer take its step in the run that there is; the model has the last accepted
+        weights, also after an interruption.
         """
-        run = self.run
-        assert run is not None
         self.steps += 1
         try:
             run.step()

@@ -205,7 +205,6 @@ def agreements(
     for shard in model.shards_of(corpus.corpus.only(documents)):
         compiled = shard.compiled
         potentials, gold = compiled.potentials(placed, buffers), compiled.gold()
-        assert gold is not None
         segments = [*zip(*(column.tolist() for column in gold[1:]))]
         for number, (first, last) in enumerate(pairwise(gold.offsets.tolist())):
             labels = tuple(gold.label[first:last].tolist())

@@ -112,13 +112,16 @@ class CorpusShard:
         self._observed = None
         batch = structure.compile(observations, allowed)
         annotations = [document.annotation for document in documents]
-        observed, gold = None, None
+        texts = [document.text for document in documents]
         if all(document.complete for document in documents):
-            gold = as_segments([known_segments(structure.scheme, each) for each in annotations])
+            observed = None
+            known = [known_segments(structure.scheme, each) for each in annotations]
         else:
             observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
-        texts = [document.text for document in documents]
-        return CompiledShard(batch, observed, gold, structure.trie, self.copies, texts)
+            known = [[] for _ in documents]
+        return CompiledShard(
+            batch, observed, as_segments(known), structure.trie, self.copies, texts
+        )
 
 
 def make_shards(

@@ -17,9 +17,9 @@ class CompiledShard:
     """Some sequences as an objective asks for them: arrays, which another process may have.
 
     batch (CompiledBatch): which weights they ask for.
-    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`;
-        None if all is complete.
-    gold (Optional[Segments]): the annotation, if it is complete.
+    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`; None if all is
+        complete.
+    gold (Segments): the annotation, if it is complete; else no segments.
     histories (Histories): of the model's label patterns.
     copies (int): how often each sequence counts.
     texts (Sequence[object]): what each is called in an error.
@@ -29,7 +29,7 @@ class CompiledShard:
         self,
         batch: CompiledBatch,
         observed: Any,
-        gold: Segments | None,
+        gold: Segments,
         histories: Histories,
         copies: int,
         texts: Sequence[object],
@@ -48,12 +48,9 @@ class CompiledShard:
     def only(self, sequence: int) -> "CompiledShard":
         """One sequence as a shard of its own."""
         first, last = self.batch.offsets[sequence : sequence + 2].tolist()
-        gold = self._gold
-        if gold is not None:
-            begin, end = gold.offsets[sequence : sequence + 2].tolist()
-            gold = Segments(
-                np.array([0, end - begin], dtype=np.int64), *(part[begin:end] for part in gold[1:])
-            )
+        begin, end = self._gold.offsets[sequence : sequence + 2].tolist()
+        offsets = np.array([0, end - begin], dtype=np.int64)
+        gold = Segments(offsets, *(part[begin:end] for part in self._gold[1:]))
         observed = None if self.observed is None else self.observed.only(first, last)
         kept = self._histories, self.copies, self._texts[sequence : sequence + 1]
         return CompiledShard(self.batch.only(sequence), observed, gold, *kept)
@@ -62,13 +59,13 @@ class CompiledShard:
         """Log potentials of all sequences."""
         return self.batch.potentials(weights, scratch)
 
-    def gold(self) -> Segments | None:
-        """The annotation if it is complete."""
+    def gold(self) -> Segments:
+        """The annotation if it is complete; else no segments."""
         return self._gold
 
     def add_gold_into(self, counts: Placed) -> None:
         """Add how often each feature fires in the complete annotation, copies included."""
-        if self._gold is not None:
+        if self.observed is None:
             self.add_segments_into(self._gold, float(self.copies), counts)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:

@@ -332,7 +332,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             return
         run = self.run
         if run is not None and run.running:
-            self._learner.step()
+            self._learner.step(run)
             if not run.running:
                 logger.info("%s: %s", self.name, run.status)
             self._after_step(run)

@@ -227,7 +227,7 @@ def test_the_objective_is_that_of_the_segmentations_that_agree(name):
         right = [s for spans, s in every if all(keeps_text(spans, *row, rows) for row in rows)]
         assert 1 < len(right) < len(every)
         expected += total - np.logaddexp.reduce(right)
-    [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.gold() is None]
+    [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.observed]
     known = learner_of(pipe).layout, learner_of(pipe).automaton, *[np.zeros(len(weights))] * 2
     both = [shard.only(0), shard.only(1)]
     for shards in ([shard], both):
@@ -248,7 +248,7 @@ def test_a_tagger_learns_from_them():
     example = told(nlp, *rows)
     nlp.initialize(lambda: [*examples(nlp), example])
     pipe = nlp.get_pipe("hocrf")
-    [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.gold() is None]
+    [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.observed]
     labels = learner_of(pipe).scheme.labels
     allowed = [{labels[y] for y in np.flatnonzero(row)} for row in shard.observed.allowed]
     assert allowed == [{"WORD", "PUNCT"}, *[{"WORD", "NAME"}] * 3, {"NAME", "WORD", "PUNCT"}]

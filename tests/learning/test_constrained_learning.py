@@ -216,7 +216,7 @@ def test_partial_annotation_is_summed_over_what_keeps_them(trainer):
         scores, _ = pipe.model.begin_update([partial.predicted])
         assert pipe.get_loss([partial], scores)[0] == pytest.approx(expected, rel=1e-6)
         return
-    [shard] = [s.compiled for s in pipe._learner.shards() if s.compiled.gold() is None]
+    [shard] = [s.compiled for s in pipe._learner.shards() if s.compiled.observed]
     nothing = np.zeros(len(weights))
     objective = Objective([shard], pipe._learner.layout, pipe._learner.automaton, nothing, nothing)
     assert objective(weights.astype(np.float64))[0] == pytest.approx(expected, rel=1e-6)
@@ -279,7 +279,7 @@ def test_partial_annotation_that_cannot_keep_them_teaches_nothing():
         nlp.initialize(lambda: [*examples(nlp, [*ROWS[:2], ROWS[3], ROWS[3]]), partial, fine, fine])
     shards = nlp.get_pipe("hocrf")._learner.shards()
     assert "Emmy Paris rains" not in {d.text for shard in shards for d in shard._documents}
-    known = [shard for shard in shards if shard.compiled.gold() is None]
+    known = [shard for shard in shards if shard.compiled.observed]
     assert [[d.text for d in shard._documents] for shard in known] == [["Emmy Paris slept"] * 2]
 
 

@@ -44,7 +44,7 @@ def test_the_training_of_the_learner_rests_meanwhile_and_then_goes_on_as_without
         nlp, _ = initialized()
         learner = learner_of(nlp.get_pipe("hocrf"))
         for step in range(4):
-            learner.step()
+            learner.step(learner.run)
             if rests and step == 1:
                 groups = [[document] for document in learner.corpus.documents]
                 next(cross_fitted(learner, groups, folds=2, seed=0, steps=1))
@@ -111,7 +111,7 @@ def test_the_weights_of_dense_scores_are_found_in_a_model_without_some_documents
     model = {"features": FEATURES, "scores": {"bias": {"@misc": "tests.Bias.v1"}}}
     nlp, _ = initialized(model=model)
     learner = learner_of(nlp.get_pipe("hocrf"))
-    learner.step()
+    learner.step(learner.run)
     dense = weights_of(learner.model)[-learner.structure.n_dense :]
     assert len(dense) == 3 and dense.all()
     model = learner.without(learner.corpus.documents[:4])
