@@ -25,3 +25,24 @@ def calls_of_ours(function):
     finally:
         sys.setprofile(before)
     return entered
+
+
+def depth_of_ours(function):
+    """The most frames of the package that are on the stack at once."""
+    deepest = 0
+
+    def measure(frame, event, _):
+        nonlocal deepest
+        depth = 0
+        while frame is not None:
+            depth += frame.f_code.co_filename.startswith(PACKAGE)
+            frame = frame.f_back
+        deepest = max(deepest, depth)
+
+    before = sys.getprofile()
+    sys.setprofile(measure)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return deepest

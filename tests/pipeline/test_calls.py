@@ -2,8 +2,8 @@
 
 import pytest
 import spacy
-from calls import calls_of_ours
-from small_corpus import documents, trained
+from calls import calls_of_ours, depth_of_ours
+from small_corpus import documents, examples, trained, untrained
 
 KERNELS = {
     ("features/index.py", "observe"),
@@ -80,3 +80,12 @@ def test_loading_takes_no_call_for_each_feature_since_a_model_is_arrays(tmp_path
     (few, least), (many, most) = calls
     assert many > 1.5 * few
     assert most < least + (many - few) / 2
+
+
+def test_a_step_of_training_is_at_most_18_calls_deep_so_that_a_traceback_can_be_read():
+    nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1})
+    data = examples(nlp, documents(30))
+    nlp.initialize(lambda: data)
+    optimizer = nlp.create_optimizer()
+    nlp.update(data, sgd=optimizer)
+    assert 12 < depth_of_ours(lambda: nlp.update(data, sgd=optimizer)) <= 18
