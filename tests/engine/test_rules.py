@@ -90,7 +90,6 @@ def expected_of(kept, problem):
     return Expectations(log_partition=np.array([log_z]), **mean)
 
 
-@settings(max_examples=400)
 @given(constrained())
 def test_sums_and_counts_are_those_of_what_keeps_the_rules(case):
     problem, found, potentials = case
@@ -106,7 +105,6 @@ def test_sums_and_counts_are_those_of_what_keeps_the_rules(case):
                 near(getattr(counts, part), getattr(expected, part), f"{part}, {build}")
 
 
-@settings(max_examples=400)
 @given(constrained())
 def test_the_best_segmentation_is_the_best_that_keeps_the_rules(case):
     problem, found, potentials = case
@@ -122,7 +120,6 @@ def test_the_best_segmentation_is_the_best_that_keeps_the_rules(case):
             assert not kept or segments in [tuple(each) for each in good]
 
 
-@settings(max_examples=400)
 @given(constrained(), st.lists(st.integers(1, 4), max_size=2, unique=True))
 def test_the_sum_over_ways_through_stretches_is_that_of_all(case, cuts):
     problem, found, potentials = case
@@ -142,7 +139,6 @@ def test_the_sum_over_ways_through_stretches_is_that_of_all(case, cuts):
     assert_allclose(total, expected, rtol=TINY, atol=TINY)
 
 
-@settings(max_examples=400)
 @given(constrained())
 def test_all_that_keep_the_rules_come_in_order_and_random_ones_keep_them(case):
     problem, found, potentials = case
@@ -159,7 +155,6 @@ def test_all_that_keep_the_rules_come_in_order_and_random_ones_keep_them(case):
         assert oracle.listed(segments)[0] in expected
 
 
-@settings(max_examples=400)
 @given(constrained())
 def test_probabilities_of_segments_are_conditional_on_the_rules(case):
     problem, found, potentials = case
@@ -188,7 +183,7 @@ def test_probabilities_of_segments_are_conditional_on_the_rules(case):
                 near(list(likely.values()), [chances.get(Segment(*s), 0.0) for s in likely], build)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)  # of which few are read: those whose segments have one token
 @given(constrained())
 def test_runs_of_labels_are_found_among_what_keeps_the_rules(case):
     """Probable spans of an io model, whose segments have one token."""
@@ -230,7 +225,7 @@ def at_most_once(label, n_labels):
 def test_each_of_some_labels_at_most_once(once):
     """Of five labels, in texts of up to five tokens; order 2."""
     found = [at_most_once(y, 5) for y in range(1, once + 1)]
-    for seed in range(75):
+    for seed in range(20):
         rng = np.random.default_rng([seed, once])
         limits = tuple(int(limit) for limit in rng.integers(1, 3, 5))
         patterns = (*((y,) for y in range(5)), (1, 2), (2, 1), (1, 0, 2))

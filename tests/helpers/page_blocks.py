@@ -11,19 +11,25 @@ import io
 import os
 import re
 import runpy
+import shlex
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
 import spacy
 import srsly
 from documentation import ROOT, code_of, page, with_parents
+from spacy.cli._util import app
 from spacy.cli.init_config import init_config
 from spacy.cli.train import train
 from spacy.training import Corpus
 from spacy.util import working_dir
 from thinc.api import Config
+from typer.testing import CliRunner
+
+import spacy_hocrf.cli  # noqa: F401 - adds the commands
 
 START = "docs/start.md"
 CODE = {"docs/trainers.md": "examples/own_parts.py"}
@@ -36,6 +42,13 @@ SETTLED = {"model": {"order": 1}, "trainer": {"sigma": 1.0}}
 """Instead of "auto", which takes most of the time that a short training takes."""
 SHOWN = {"json", "text", "xml"}
 """Languages of samples, which say what a file has."""
+LESS = {
+    "hocrf auto train.spacy": "hocrf auto --minutes 0.1 train.spacy",
+    "--sigmas 0.3,1,3,10 --orders 1,2": "--sigmas 1,3 --orders 1",
+    "doubt config.cfg train.spacy": "doubt config.cfg dev.spacy",
+    "train mine.cfg --output mine": "train mine.cfg --output mine --training.max_steps 9",
+}
+"""What takes long, and what is run instead."""
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -63,7 +76,13 @@ def run_page(name, folder, as_written=False):
         if block.language == "python":
             printed = run_python(block.code, namespace, folder)
         elif block.language == "bash":
-            printed = run_bash(block.code if as_written else harmless(block.code), folder, where)
+            code = block.code if as_written else harmless(block.code)
+            commands = None if as_written else commands_of_spacy(code)
+            printed = (
+                run_bash(code, folder, where)
+                if commands is None
+                else "".join(run_spacy(command, folder, where) for command in commands)
+            )
         else:
             assert block.language == "ini", where
             run_config(block.code, folder, "sample.cfg" if block.added else "config.cfg")
@@ -81,10 +100,33 @@ def run_python(code, namespace, folder):
 
 
 def harmless(code):
-    """Commands without those that install packages, without wheels, and with projects run dry."""
+    """Commands without those that install packages, without wheels, with less of what takes long, and with
+    projects run dry.
+    """
     code = re.sub(r"^pip install .*$", ":", code, flags=re.MULTILINE)
+    for long, short in LESS.items():
+        code = code.replace(long, short)
     code = code.replace("--build wheel", "--build none")
     return code.replace("project run ", "project run --dry ")
+
+
+def commands_of_spacy(code):
+    """The arguments of each line, where all lines are commands of spaCy; else None."""
+    if set(code) & set("|>$*&"):
+        return None
+    lines = [shlex.split(line, comments=True) for line in code.replace("\\\n", " ").splitlines()]
+    commands = [line for line in lines if line and line != [":"]]
+    known = all(line[:3] == ["python", "-m", "spacy"] for line in commands)
+    return [line[3:] for line in commands] if known else None
+
+
+def run_spacy(arguments, folder, where):
+    """What a command prints, run here: to import spaCy takes longer than most commands."""
+    with working_dir(folder), warnings.catch_warnings():
+        warnings.simplefilter("default")
+        done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, f"{where}\n{done.output}{done.exception!r}"
+    return COLOUR.sub("", done.stdout)
 
 
 def run_bash(code, folder, where):

@@ -27,11 +27,11 @@ def pattern(states, places, weight=0.0):
     return {**found, "weight": weight}
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_answers_of_random_groups_are_within_their_bounds_and_certificates_are_true(seed):
+def test_answers_of_random_groups_are_within_their_bounds_and_certificates_are_true():
+    """`random_groups.py` compares more of them."""
     found = Counter()
     for k in range(100):
-        found += check_group(seed, k)
+        found += check_group(0, k)
     assert found["with patterns"] > 30 and found["with rules"] > 40
     assert found["certain"] > 80
     assert found["infinite ones kept"] == found["with infinite patterns"] > 2

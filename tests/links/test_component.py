@@ -502,10 +502,15 @@ def test_links_that_cannot_be_are_warned_about():
         untrained(itself=True).initialize(lambda: [far])
 
 
-def payload(**changes):
-    """A trained component's, altered."""
-    nlp = trained(n=5, epochs=1)
-    saved = read_bytes(nlp.get_pipe("hocrf_links").to_bytes())
+@pytest.fixture(scope="module")
+def pipe():
+    """A trained component that tests leave as it is."""
+    return trained(n=5, epochs=1).get_pipe("hocrf_links")
+
+
+def payload(pipe, **changes):
+    """What a component saves, altered."""
+    saved = read_bytes(pipe.to_bytes())
     header, arrays = dict(saved.header), dict(saved.arrays)
     header.pop("arrays", None)
     for name, value in changes.items():
@@ -532,28 +537,23 @@ def payload(**changes):
         ({"other": np.zeros(3)}, "H302"),
     ],
 )
-def test_damaged_models_are_refused(changes, code):
-    nlp = trained(n=5, epochs=1)
-    pipe = nlp.get_pipe("hocrf_links")
+def test_damaged_models_are_refused(pipe, changes, code):
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=code):
-        pipe.from_bytes(write_bytes(payload(**changes)))
+        pipe.from_bytes(write_bytes(payload(pipe, **changes)))
     assert pipe.to_bytes() == before
 
 
 @pytest.mark.slow
-def test_weights_that_are_not_finite_are_refused():
-    saved = payload()
-    weights = saved.arrays["weights"].copy()
+def test_weights_that_are_not_finite_are_refused(pipe):
+    weights = payload(pipe).arrays["weights"].copy()
     weights[0] = np.nan
     with pytest.raises(ValueError, match="H302"):
-        untrained().get_pipe("hocrf_links").from_bytes(write_bytes(payload(weights=weights)))
+        pipe.from_bytes(write_bytes(payload(pipe, weights=weights)))
 
 
 @pytest.mark.slow
-def test_truncated_models_and_those_of_other_components_are_refused(tmp_path):
-    nlp = trained(n=5, epochs=1)
-    pipe = nlp.get_pipe("hocrf_links")
+def test_truncated_models_and_those_of_other_components_are_refused(pipe, tmp_path):
     data = pipe.to_bytes()
     for damaged in (data[:-3], b"", data[:40]):
         with pytest.raises(ValueError, match="H052"):
@@ -580,19 +580,18 @@ def test_truncated_models_and_those_of_other_components_are_refused(tmp_path):
         ),
     ],
 )  # fmt: skip
-def test_models_of_other_settings_are_refused(changes, told):
-    data = trained(n=5, epochs=1).get_pipe("hocrf_links").to_bytes()
+def test_models_of_other_settings_are_refused(pipe, changes, told):
     with pytest.raises(ValueError, match="H301") as caught:
-        untrained(**changes).get_pipe("hocrf_links").from_bytes(data)
+        untrained(**changes).get_pipe("hocrf_links").from_bytes(pipe.to_bytes())
     assert told in str(caught.value)
 
 
-def test_what_is_not_what_the_links_mean_may_differ():
-    data = trained(n=5, epochs=1).get_pipe("hocrf_links").to_bytes()
+def test_what_is_not_what_the_links_mean_may_differ(pipe):
     features = {**FEATURES, "triples": []}
     decoder = {"@misc": DECODER, "kind": "naive"}
-    pipe = untrained(features=features, decoder=decoder, attribute="others").get_pipe("hocrf_links")
-    doc = pipe.from_bytes(data)(document(conversation(1)[0]))
+    other = untrained(features=features, decoder=decoder, attribute="others")
+    loaded = other.get_pipe("hocrf_links").from_bytes(pipe.to_bytes())
+    doc = loaded(document(conversation(1)[0]))
     assert doc._.others is not None and doc._.hocrf_links is None
 
 

@@ -1,6 +1,7 @@
 """What the projects share: results as lines, tables, and plots that cost nothing but themselves."""
 
 import ast
+import sys
 
 import pytest
 from project_checks import PROJECTS, check_declarations
@@ -37,6 +38,16 @@ def test_results_are_written_as_they_come_and_read_again(common, tmp_path, capsy
 def test_tables_have_their_numbers_on_the_right(common):
     table = common("report").table([("a", "b", "1")], ("x", "y", "z"), "ll")
     assert table.splitlines() == ["| x | y | z |", "| --- | --- | ---: |", "| a | b | 1 |"]
+
+
+@pytest.fixture(params=["with matplotlib", "without matplotlib"])
+def has_matplotlib(request, monkeypatch):
+    """What is drawn is not there without matplotlib."""
+    if request.param == "without matplotlib":
+        monkeypatch.setitem(sys.modules, "matplotlib", None)
+        return False
+    pytest.importorskip("matplotlib", reason='needs it: pip install "spacy-hocrf[benchmark]"')
+    return True
 
 
 def test_a_report_has_its_tables_with_and_without_matplotlib(common, check_plot, tmp_path):
