@@ -34,11 +34,7 @@ from spacy_hocrf.cli.annotate.parts import Parts, write_whole
 pyarrow = pytest.importorskip("pyarrow")
 from pyarrow import parquet  # noqa: E402
 
-PIPES = {
-    "hocrf": {},
-    "hocrf_spans": {"spans_key": "found"},
-    "hocrf_tagger": {},
-}
+PIPES = {"hocrf": {}, "hocrf_spans": {"spans_key": "found"}, "hocrf_tagger": {}}
 
 
 @pytest.fixture(scope="module")

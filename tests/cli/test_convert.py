@@ -112,8 +112,7 @@ def test_labels_that_may_mean_parts_of_spans_are_told(tmp_path, labels, times):
 
 
 @pytest.mark.parametrize(
-    "text, options",
-    [("Ada,B-P\nis,O\n", []), ("Ada\nis\n", []), ("Ada B-P\n", ["--label", "0"])],
+    "text, options", [("Ada,B-P\nis,O\n", []), ("Ada\nis\n", []), ("Ada B-P\n", ["--label", "0"])]
 )
 def test_a_column_cannot_be_both_token_and_label(tmp_path, text, options):
     path = tmp_path / "a.txt"

@@ -58,10 +58,7 @@ def test_compressed_files(tmp_path, name):
 def test_a_round_trip_through_json(tmp_path, data, name):
     docs, lost = read(data / name, align="expand", into="sc")
     rows = [
-        {
-            "text": doc.text,
-            "spans": [[s.start_char, s.end_char, s.label_] for s in doc.spans["sc"]],
-        }
+        {"text": doc.text, "spans": [[s.start_char, s.end_char, s.label_] for s in doc.spans["sc"]]}
         for doc in docs
     ]
     srsly.write_jsonl(tmp_path / "again.jsonl", rows)

@@ -154,8 +154,7 @@ def test_the_page_has_every_weight_and_no_markup_of_others(nlp, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "arguments, code",
-    [(["--component", "ner"], "H204"), (["--label", "nobody"], "H205")],
+    "arguments, code", [(["--component", "ner"], "H204"), (["--label", "nobody"], "H205")]
 )
 def test_what_is_not_there_is_an_error(nlp, tmp_path, arguments, code):
     nlp.to_disk(tmp_path / "model")

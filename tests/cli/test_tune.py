@@ -232,16 +232,7 @@ def test_overrides_are_used_and_not_written(corpus, tmp_path):
     made["paths"]["train"] = "elsewhere.spacy"
     made.to_disk(path)
     printed = run(
-        path,
-        "--paths.train",
-        corpus,
-        "-s",
-        "0.5",
-        "-k",
-        2,
-        "--one-standard-error",
-        "-o",
-        output,
+        path, "--paths.train", corpus, "-s", "0.5", "-k", 2, "--one-standard-error", "-o", output
     )
     assert "chosen" in printed
     assert Config().from_disk(output, interpolate=False)["paths"]["train"] == "elsewhere.spacy"

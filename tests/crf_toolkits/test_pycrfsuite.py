@@ -132,10 +132,7 @@ def test_what_cannot_be_asked(tagger, ask, code):
 
 @pytest.mark.parametrize(
     "ask",
-    [
-        lambda tagger: tagger.probability(["hail"] * 2),
-        lambda tagger: tagger.marginal("hail", 0),
-    ],
+    [lambda tagger: tagger.probability(["hail"] * 2), lambda tagger: tagger.marginal("hail", 0)],
 )
 def test_an_unknown_label_is_a_runtime_error_as_it_is_theirs(tagger, ask):
     tagger.set([["see0"], ["see1"]])

@@ -73,10 +73,7 @@ def test_all_probable_segments_are_found(problem, least):
     for build in BUILDS:
         with running(build):
             for space in ("auto", "log", "scaled"):
-                settings = {
-                    "space": space,
-                    "starts": starts_like(chances),
-                }
+                settings = {"space": space, "starts": starts_like(chances)}
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 if space == "scaled" and np.isnan(found.log_partition[0]):
                     assert listed(found) == {}
@@ -132,10 +129,7 @@ def test_all_probable_runs_are_found(problem, least, random):
         with running(build):
             for space in ("auto", "log"):
                 rules = np.array([rule], dtype=np.int32)
-                settings = {
-                    "space": space,
-                    "starts": starts_like(chances),
-                }
+                settings = {"space": space, "starts": starts_like(chances)}
                 found = probable_spans(problem.potentials, automaton, rules, least, **settings)
                 assert_starts(settings["starts"], chances, covers)
                 assert len(listed(found)) == len(found.probability)

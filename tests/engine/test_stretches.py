@@ -274,9 +274,7 @@ def test_best_paths_that_never_meet_are_those_of_the_whole_sequence(build, monke
     scores = np.zeros((2_000, 2))
     scores[0, 0], scores[-1, 1] = 1.0, 2.0
     _, potentials = _long([2_000], 0)
-    rows = no_rows(2_000) | {
-        "allowed": np.full((2_000, 2), 7, dtype=np.uint8),
-    }
+    rows = no_rows(2_000) | {"allowed": np.full((2_000, 2), 7, dtype=np.uint8)}
     potentials = replace(potentials, token=scores, const=np.zeros(2), start=None, end=None, **rows)
     monkeypatch.setattr(stretches, "LONG", 500)
     with running(build):

@@ -82,10 +82,7 @@ def test_clusters_are_the_same_on_every_run_and_with_any_number_of_threads():
         (table({"red": (1, np.inf)}), r"H175.*Vector 0.*a/7"),
         (
             Vectors(
-                strings=STRINGS,
-                data=np.ones((9, 2), dtype=np.float32),
-                mode="floret",
-                hash_count=1,
+                strings=STRINGS, data=np.ones((9, 2), dtype=np.float32), mode="floret", hash_count=1
             ),
             r"H195.*0 vectors.*floret",
         ),

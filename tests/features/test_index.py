@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_array_equal
+from random_index import observed
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span, Token
 
@@ -32,7 +33,7 @@ from spacy_hocrf.features.spans import make_gazetteer
 from spacy_hocrf.features.templates import AttributeTemplate, Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.histories import Histories
-from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Segment
+from spacy_hocrf.types import CONST, SPAN, TOKEN, Segment
 
 LABELS = ["A", "B"]
 PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 1, 0))
@@ -98,25 +99,8 @@ def counted(batch, segmentations, patterns, templates):
                 history = tuple(label for _, _, label in stretch)[-1 - template.order :]
                 if len(history) <= template.order or history not in patterns:
                     continue
-                if template.part == CONST:
-                    counts[number, (), history] += 1
-                elif template.part == LENGTH:
-                    counts[
-                        number, (sum(low <= end - start for low in template.bins) - 1,), history
-                    ] += 1
-                else:
-                    for i, token in enumerate(events.token - first):
-                        there = {
-                            START: token == start,
-                            END: token == end - 1,
-                            TOKEN: start <= token < end,
-                            INNER: start < token < end,
-                            SPAN: token == start
-                            and events.end is not None
-                            and events.end[i] - first == end,
-                        }
-                        if there[template.part]:
-                            counts[number, tuple(map(int, events.values[i])), history] += 1
+                for values, _ in observed(template, events, first, start, end):
+                    counts[number, values, history] += 1
     return counts
 
 
@@ -552,10 +536,7 @@ def beyond_the_width(rows):
         (damage("feature_template", lambda templates: templates[:-1]), "H039.*'feature_template'"),
         (damage("feature_template", lambda templates: templates - 1), "H039.*'feature_template'"),
         (damage("feature_template", lambda templates: templates + 1), "H039.*'feature_template'"),
-        (
-            damage("feature_template", lambda templates: templates[::-1]),
-            "H039.*'feature_template'",
-        ),
+        (damage("feature_template", lambda templates: templates[::-1]), "H039.*'feature_template'"),
         (damage("observations", no_template), "H039.*'observations'"),
         (damage("observations", beyond_the_width), "H039.*'observations'"),
     ],

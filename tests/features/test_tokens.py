@@ -13,12 +13,7 @@ from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import NgramTemplate
-from spacy_hocrf.features.tokens import (
-    ATTRIBUTES,
-    EDGE,
-    NUMBERS,
-    TokenBatch,
-)
+from spacy_hocrf.features.tokens import ATTRIBUTES, EDGE, NUMBERS, TokenBatch
 
 
 @pytest.fixture(scope="module")

@@ -125,9 +125,7 @@ def test_nothing_is_wrong_about_proved_optima(kind, most_entries):
     for problem, instance in proved():
         iterations = 500 if kind == "hybrid" else 150
         found = dual_decompose(
-            instance,
-            DualSettings(kind=kind, max_iterations=iterations),
-            most_entries=most_entries,
+            instance, DualSettings(kind=kind, max_iterations=iterations), most_entries=most_entries
         )
         assert found.bound >= problem["optimum"] - 1e-6, problem["id"]
         assert found.primal <= problem["optimum"], problem["id"]

@@ -258,28 +258,11 @@ def plain(scores, n_patterns=None, **parts):
 
     scores (float64 [T, Y]); parts: those of `Potentials` that are something else.
     """
-    tokens, labels = scores.shape
-    nothing, none = np.zeros((tokens, labels)), np.zeros(0, dtype=np.int64)
-    everything = Potentials(
-        offsets=np.array([0, tokens]),
-        const=np.zeros(n_patterns or labels),
-        start=nothing,
-        end=nothing,
-        token=np.ascontiguousarray(scores, dtype=np.float64),
-        inner=nothing,
-        row_offsets=np.zeros(tokens + 1, dtype=np.int64),
-        row_part=none.astype(np.uint8),
-        row_pattern=none.astype(np.int32),
-        row_score=np.zeros(0),
-        length_pattern=none.astype(np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=none,
-        span_end=none,
-        span_pattern=none.astype(np.int32),
-        span_score=np.zeros(0),
-        allowed=np.full((tokens, labels), ANYTHING, dtype=np.uint8),
-    )
-    return replace(everything, **parts)
+    nothing, allowed = np.zeros(scores.shape), np.full(scores.shape, ANYTHING, dtype=np.uint8)
+    zero = Potentials.zero(np.array([0, len(scores)]), allowed, n_patterns or scores.shape[1])
+    token = np.ascontiguousarray(scores, dtype=np.float64)
+    parts = {"start": nothing, "end": nothing, "token": token, "inner": nothing, **parts}
+    return replace(zero, **parts)
 
 
 @st.composite

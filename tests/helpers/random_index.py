@@ -4,9 +4,9 @@ import numpy as np
 
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.templates import AttributeTemplate
-from spacy_hocrf.types import END, INNER, START, TOKEN
+from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
 
-__all__ = ["KINDS", "index_of"]
+__all__ = ["KINDS", "index_of", "observed"]
 
 KINDS = [(TOKEN,), (START, END, TOKEN), (START, END, TOKEN, INNER), (END, INNER)]
 TEMPLATES = [
@@ -15,6 +15,30 @@ TEMPLATES = [
     for part in parts
     for order in ((0, 1) if part != END else (0,))
 ]
+
+
+def observed(template, events, first, start, end):
+    """[(values, weight)] of what a template observes at a segment, by the definitions of the parts.
+
+    events (Events): of the template. first (int): first token of the segment's text.
+    """
+    if template.part == CONST:
+        return [((), 1.0)]
+    if template.part == LENGTH:
+        return [((sum(low <= end - start for low in template.bins) - 1,), 1.0)]
+    found = []
+    for i, token in enumerate(events.token - first):
+        there = {
+            START: token == start,
+            END: token == end - 1,
+            TOKEN: start <= token < end,
+            INNER: start < token < end,
+            SPAN: token == start and events.end is not None and events.end[i] - first == end,
+        }
+        if there[template.part]:
+            weight = 1.0 if events.weight is None else float(events.weight[i])
+            found.append((tuple(map(int, events.values[i])), weight))
+    return found
 
 
 def index_of(rng, labels, observations=60, longer=3):

@@ -98,26 +98,10 @@ def segmentations_of(best):
 
 def plain_sequence(length, n_labels, rng):
     """Potentials of one sequence in which every label is good for every token."""
-    none = np.zeros(0, dtype=np.int64)
-    return oracle.Potentials(
-        offsets=np.array([0, length], dtype=np.int64),
-        const=rng.normal(size=n_labels),
-        start=rng.normal(size=(length, n_labels)),
-        end=rng.normal(size=(length, n_labels)),
-        token=rng.normal(size=(length, n_labels)),
-        inner=rng.normal(size=(length, n_labels)),
-        row_offsets=np.zeros(length + 1, dtype=np.int64),
-        row_part=none.astype(np.uint8),
-        row_pattern=none.astype(np.int32),
-        row_score=np.zeros(0),
-        length_pattern=none.astype(np.int32),
-        length_score=np.zeros((0, 1)),
-        span_start=none,
-        span_end=none,
-        span_pattern=none.astype(np.int32),
-        span_score=np.zeros(0),
-        allowed=np.full((length, n_labels), oracle.ANYTHING, dtype=np.uint8),
-    )
+    const = rng.normal(size=n_labels)
+    parts = ("start", "end", "token", "inner")
+    dense = {part: rng.normal(size=(length, n_labels)) for part in parts}
+    return oracle.plain(dense["token"], const=const, **dense)
 
 
 def plain_subproblem(length=4, limits=(0, 2), **vertices):

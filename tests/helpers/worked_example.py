@@ -45,9 +45,7 @@ def potentials():
 
 
 # (table, t, state): (printed, correct)
-MISPRINTS = {
-    ("JMLR 12", 3, (L,)): (3.12, 3.10),
-}
+MISPRINTS = {("JMLR 12", 3, (L,)): (3.12, 3.10)}
 
 # NIPS Table 3, t = 0..8, and JMLR Table 12, which is the same without t = 0: ln alpha(t, p).
 FORWARD_STATES = ((), (P,), (O,), (L,), (L, O))

@@ -91,9 +91,7 @@ def test_without_sequences_the_score_is_zero():
         plain_sequence(0, 2, np.random.default_rng(0)), offsets=np.zeros(1, dtype=np.int64)
     )
     score, states = SegmentationSubproblem(
-        potentials,
-        compile_automaton([(0,), (1,)], (0, 0)),
-        make_vertices(potentials.offsets, 2),
+        potentials, compile_automaton([(0,), (1,)], (0, 0)), make_vertices(potentials.offsets, 2)
     ).maximise(np.zeros(0))
     assert (score, states.tolist()) == (0.0, [])
 

@@ -416,10 +416,7 @@ def test_a_model_without_joint_features_takes_them():
 def test_damaged_joint_weights_are_refused():
     payload = files.read_bytes(loaded(SEMI).get_pipe("hocrf").to_bytes())
     name = "joint.weights"
-    for weights in (
-        payload.arrays[name][1:],
-        payload.arrays[name] + np.nan,
-    ):
+    for weights in (payload.arrays[name][1:], payload.arrays[name] + np.nan):
         data = files.write_bytes(files.Payload(payload.header, {**payload.arrays, name: weights}))
         with pytest.raises(ValueError, match=r"^\[H039\].*joint.weights"):
             untrained(joint=joint(ALL)).get_pipe("hocrf").from_bytes(data)

@@ -110,11 +110,7 @@ def test_places_of_a_set_do_not_overlap(nlp):
 @pytest.mark.parametrize("docs", [[], [""], ["", ""], ["one two three"]])
 def test_nothing_is_found_in_nothing(nlp, docs):
     made = [nlp.make_doc(text) for text in docs]
-    for template in (
-        IdenticalPhrases(),
-        IdenticalWords(capitalised=False),
-        GroupConsistency(),
-    ):
+    for template in (IdenticalPhrases(), IdenticalWords(capitalised=False), GroupConsistency()):
         assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
 
 

@@ -8,10 +8,7 @@ from small_tasks import GraphTask
 
 from spacy_hocrf.joint.trainers import JointMaxMargin, JointPerceptron
 
-TRAINERS = {
-    "max-margin": JointMaxMargin(tolerance=1e-4),
-    "perceptron": JointPerceptron(epochs=20),
-}
+TRAINERS = {"max-margin": JointMaxMargin(tolerance=1e-4), "perceptron": JointPerceptron(epochs=20)}
 every_trainer = pytest.mark.parametrize("trainer", [*TRAINERS.values()], ids=[*TRAINERS])
 
 AGREE = np.ones(2, dtype=bool)

@@ -114,11 +114,7 @@ def test_weights_are_float32_and_on_the_cpu(name):
             {"outside": "run", "max_length": {"A": 3}},
             {"encoding": "segments", "outside": "run"},
         ),
-        (
-            "segments",
-            {"max_length": 0, "repeats": False},
-            {"max_length": 0, "repeats": False},
-        ),
+        ("segments", {"max_length": 0, "repeats": False}, {"max_length": 0, "repeats": False}),
         ("bieso", {"order": 3}, {"encoding": "bieso", "order": 3}),
         (
             "tags",

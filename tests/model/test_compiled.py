@@ -11,6 +11,7 @@ import spacy
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from random_index import observed
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.features.config import (
@@ -27,7 +28,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
 from spacy_hocrf.model.placement import CompiledIndex
-from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN, Expectations, Segment
+from spacy_hocrf.types import END, INNER, START, TOKEN, Expectations, Segment
 
 PATTERNS = ((0,), (1,), (0, 1), (1, 0), (0, 0), (0, 1, 0))
 TEMPLATES = [
@@ -92,25 +93,7 @@ def firing(index, batch, segmentations):
                 if k < template.order:
                     continue
                 history = tuple(label for _, _, label in segments[k - template.order : k + 1])
-                seen = []
-                if template.part == CONST:
-                    seen = [((), 1.0)]
-                elif template.part == LENGTH:
-                    seen = [((sum(low <= end - start for low in template.bins) - 1,), 1.0)]
-                for i, token in enumerate(events.token - first):
-                    there = {
-                        START: token == start,
-                        END: token == end - 1,
-                        TOKEN: start <= token < end,
-                        INNER: start < token < end,
-                        SPAN: token == start
-                        and events.end is not None
-                        and events.end[i] - first == end,
-                    }
-                    if there[template.part]:
-                        weight = 1.0 if events.weight is None else float(events.weight[i])
-                        seen.append((tuple(map(int, events.values[i])), weight))
-                for values, weight in seen:
+                for values, weight in observed(template, events, first, start, end):
                     row = (number, *values, *[0] * (index.table.width - len(values)))
                     if (row, history) in feature:
                         counts[feature[row, history]] += weight

@@ -602,10 +602,7 @@ TOUCHING = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
-    [
-        {**SEMI, "repeats": False},
-        {"features": FEATURES, "encoding": "io"},
-    ],
+    [{**SEMI, "repeats": False}, {"features": FEATURES, "encoding": "io"}],
     ids=["repeats", "io"],
 )
 def test_neighbours_of_one_label_are_joined_with_a_warning(model):

@@ -69,11 +69,7 @@ def test_a_model_without_weights_of_pairs_has_no_more_patterns(settings):
 
 def tagged(*rows):
     """A tagger with nothing but labels and their pairs, at its optimum for these tags."""
-    model = {
-        "encoding": "tags",
-        "features": LABELS_ALONE,
-        **ALL,
-    }
+    model = {"encoding": "tags", "features": LABELS_ALONE, **ALL}
     nlp = untrained("hocrf_tagger", model=model)
     data = [Example.from_dict(nlp.make_doc("x " * len(tags)), {"tags": [*tags]}) for tags in rows]
     nlp.initialize(lambda: data)

@@ -66,10 +66,7 @@ CORPORA = {
         },
         {
             "train": [
-                (
-                    ["Ada", "B.,", "1927", "1928"],
-                    [(0, 2, "author"), (2, 3, "date"), (3, 4, "date")],
-                )
+                (["Ada", "B.,", "1927", "1928"], [(0, 2, "author"), (2, 3, "date"), (3, 4, "date")])
             ],
             # the second one has the words of one for training
             "test": [(["Ada"], [(0, 1, "title")])],
@@ -79,10 +76,7 @@ CORPORA = {
         {"btc/h.conll": "@\tO\nada\tB-PER\n\tO\nsaid\tO\n"},
         {"train": [(["@", "ada", "said"], [(0, 2, "PER")])]},
     ),
-    "news-tweets": (
-        {"btc/g.conll": "Bonn\tB-LOC\n"},
-        {"train": [BONN]},
-    ),
+    "news-tweets": ({"btc/g.conll": "Bonn\tB-LOC\n"}, {"train": [BONN]}),
     "msm2013": (
         {"msm2013/TweetsTrainingSetCH.tsv": "1\tLOC/Bonn;\tBonn\r2\t\tso what"},
         {"train": [(["so", "what"], [])], "dev": [], "test": [BONN]},
@@ -112,10 +106,7 @@ CORPORA = {
             "hosemicrf/punc/punc.ts": "yes ?\n",
         },
         {
-            "train": [
-                (["no", "she", "is", "so"], [(0, 1, ","), (1, 3, ".")]),
-                (["yes"], []),
-            ],
+            "train": [(["no", "she", "is", "so"], [(0, 1, ","), (1, 3, ".")]), (["yes"], [])],
             "test": [(["yes"], [(0, 1, "?")])],
         },
     ),

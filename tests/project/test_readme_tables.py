@@ -28,8 +28,7 @@ FINISHED = {  # sections of READMEs that nobody measures again, and the commits 
     ("patterns", "Results on the test parts"): "3a198e6",
 }
 pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists() or not DOCS.exists(),
-    reason="the projects are not in this distribution",
+    not PROJECTS.exists() or not DOCS.exists(), reason="the projects are not in this distribution"
 )
 SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`nlp(text)`, 15 to 25 tokens, median": (

@@ -134,10 +134,7 @@ def test_every_style_writes_author_title_and_year(render, records, more):
             assert record["title"] in by_label["title"], (name, text)
             assert any(
                 record["year"] in text[start:end] for start, end, label in spans if label == "date"
-            ), (
-                name,
-                text,
-            )
+            ), (name, text)
             assert text.count(record["year"]) <= 2, (name, text)
 
 

@@ -150,8 +150,7 @@ DAMAGE = {
     "a section that nobody keeps": (
         "H135",
         lambda folder: write_header(
-            folder,
-            lambda model: model["extra"].update(other={"setting": "[other]", "header": {}}),
+            folder, lambda model: model["extra"].update(other={"setting": "[other]", "header": {}})
         ),
     ),
 }
@@ -237,10 +236,7 @@ def test_every_altered_byte_is_noticed(pipe, other):
             {"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}},
             "template NORM:suffix5 is new",
         ),
-        (
-            {"features": {"@misc": "spacy-hocrf.Window.v1", "flags": [1]}},
-            "template FLAG[1] is new",
-        ),
+        ({"features": {"@misc": "spacy-hocrf.Window.v1", "flags": [1]}}, "template FLAG[1] is new"),
     ],
 )
 def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
