@@ -4,66 +4,38 @@ clusters were made of.
 
 import pickle
 import sys
+from copy import deepcopy
 
 import numpy as np
 import pytest
+import small_corpus
 import spacy
 from small_corpus import documents, entity_scores, examples, fit, found
 from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
-from thinc.api import Config
 
 from spacy_hocrf.saving.archive import Payload, read_bytes, write_bytes
 
 pytestmark = pytest.mark.slow
 
-CONFIG = """
-[nlp]
-lang = "en"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
-[components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderCRF.v1"
-encoding = "ENCODING"
-order = 1
-
-[components.hocrf.model.features]
-@misc = "spacy-hocrf.Features.v1"
-basics = false
-
-[components.hocrf.model.features.*.labels]
-@misc = "spacy-hocrf.Transition.v1"
-
-[components.hocrf.model.features.*.shapes]
-@misc = "spacy-hocrf.Token.v1"
-attrs = ["SHAPE"]
-
-[components.hocrf.model.features.*.brown]
-@misc = "spacy-hocrf.Clusters.v1"
-source = "BROWN"
-attr = "LOWER"
-sizes = [2, 6]
-window = [-1, 0]
-parts = ["tokens", "start"]
-
-[components.hocrf.model.features.*.clusters]
-@misc = "spacy-hocrf.Clusters.v1"
-sizes = [2, 5]
-order = 1
-
-[components.hocrf.trainer]
-@misc = "spacy-hocrf.LBFGS.v1"
-sigma = 10.0
-threads = 1
-
-[components.hocrf.decoder]
-@misc = "spacy-hocrf.Viterbi.v1"
-"""
+FEATURES = {
+    "@misc": "spacy-hocrf.Features.v1",
+    "basics": False,
+    "*": {
+        "labels": {"@misc": "spacy-hocrf.Transition.v1"},
+        "shapes": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]},
+        "brown": {
+            "@misc": "spacy-hocrf.Clusters.v1",
+            "attr": "LOWER",
+            "sizes": [2, 6],
+            "window": [-1, 0],
+            "parts": ["tokens", "start"],
+        },
+        "clusters": {"@misc": "spacy-hocrf.Clusters.v1", "sizes": [2, 5], "order": 1},
+    },
+}
+TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "threads": 1}
+VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 SEMI, CRF = "segments", "bio"
 PEOPLE = "ada alan grace emmy carl lovelace turing hopper friedrich gauss edsger dijkstra"
 PLACES = "london new york paris san jose rome"
@@ -79,8 +51,10 @@ def paths(tmp_path):
 
 
 def untrained(paths, encoding=SEMI, vectors=True):
-    config = CONFIG.replace("ENCODING", encoding).replace("BROWN", str(paths))
-    nlp = load_model_from_config(Config().from_str(config), auto_fill=True)
+    features = deepcopy(FEATURES)
+    features["*"]["brown"]["source"] = str(paths)
+    model = {"features": features, "encoding": encoding, "order": 1}
+    nlp = small_corpus.untrained(model=model, trainer=TRAINER, decoder=VITERBI)
     if vectors:
         words = (PEOPLE + " " + PLACES).title().split()
         table = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)

@@ -104,27 +104,9 @@ def test_every_relation_of_conll04_is_between_mentions(convert):
 
 
 def test_the_nearest_mentions_do_not_overlap_the_token(arguments, docs):
-    doc = docs[0]
-    assert [token._.mention_before for token in doc] == [
-        "",
-        "",
-        "",
-        "Loc",
-        "Loc",
-        "Loc",
-        "Loc",
-        "Loc",
-    ]
-    assert [token._.mention_after for token in doc] == [
-        "Loc",
-        "Loc",
-        "Loc",
-        "Loc",
-        "Loc",
-        "Loc",
-        "Peop",
-        "",
-    ]
+    before = ["", "", "", *["Loc"] * 5]
+    assert [token._.mention_before for token in docs[0]] == before
+    assert [token._.mention_after for token in docs[0]] == [*["Loc"] * 6, "Peop", ""]
 
 
 def test_training_has_as_many_sentences_without_the_relation(arguments):

@@ -191,74 +191,57 @@ def votes(vote, docs, **settings):
     ]
 
 
-@pytest.fixture
-def grouped(vote):
+VOTES = {  # tweets with their entities, whether unlabelled places vote, and what is found
+    "the majority of the places of a phrase decides": (
+        [
+            ("Beady Eye plays", [(0, 2, "PER")], "g"),
+            ("we love Beady Eye", [(2, 4, "PER")], "g"),
+            ("beady eye sold out", [(0, 2, "ORG")], "g"),
+            ("BEADY EYE !", [], "g"),
+            ("Beady Eye", [], "another"),
+        ],
+        False,
+        [[(0, 2, "PER")], [(2, 4, "PER")], [(0, 2, "PER")], [(0, 2, "PER")], []],
+    ),
+    "unlabelled places vote": (
+        [("may be", [(0, 1, "PER")], "g"), ("it may", [], "g"), ("may not", [], "g")],
+        True,
+        [[], [], []],
+    ),
+    "unlabelled places do not vote": (
+        [("may be", [(0, 1, "PER")], "g"), ("it may", [], "g"), ("may not", [], "g")],
+        False,
+        [[(0, 1, "PER")], [(1, 2, "PER")], [(0, 1, "PER")]],
+    ),
+    "places in an entity are not unlabelled": (
+        [
+            *[("York", [(0, 1, "PER")], "g")] * 2,
+            ("York", [], "g"),
+            ("New York", [(0, 2, "LOC")], "g"),
+        ],
+        True,
+        [*[[(0, 1, "PER")]] * 3, [(0, 2, "LOC")]],
+    ),
+    "the longest phrase wins, and who has no group votes alone": (
+        [
+            ("York", [(0, 1, "ORG")], None),
+            ("New York", [(0, 2, "LOC")], "g"),
+            ("York", [(0, 1, "PER")], "g"),
+            ("New York York", [], "g"),
+        ],
+        False,
+        [[(0, 1, "ORG")], [(0, 2, "LOC")], [(0, 1, "PER")], [(0, 2, "LOC"), (2, 3, "PER")]],
+    ),
+    "nobody": ([], True, []),
+}
+
+
+@pytest.mark.parametrize("tweets, outside, expected", VOTES.values(), ids=VOTES)
+def test_phrases_are_voted_on(vote, tweets, outside, expected):
     if not Doc.has_extension("hocrf_group"):
         Doc.set_extension("hocrf_group", default=None)
-
-
-@pytest.mark.usefixtures("grouped")
-def test_the_majority_of_the_places_of_a_phrase_decides(vote):
-    docs = [
-        tweet("Beady Eye plays", (0, 2, "PER")),
-        tweet("we love Beady Eye", (2, 4, "PER")),
-        tweet("beady eye sold out", (0, 2, "ORG")),
-        tweet("BEADY EYE !"),
-        tweet("Beady Eye", group="another"),
-    ]
-    assert votes(vote, docs, outside=False) == [
-        [(0, 2, "PER")],
-        [(2, 4, "PER")],
-        [(0, 2, "PER")],
-        [(0, 2, "PER")],
-        [],
-    ]
-
-
-@pytest.mark.usefixtures("grouped")
-def test_unlabelled_places_vote_where_they_may(vote):
-    docs = [
-        tweet("may be", (0, 1, "PER")),
-        tweet("it may"),
-        tweet("it may not"),
-        tweet("may Ada", (0, 2, "PER")),
-    ]
-    assert votes(vote, docs, outside=True) == [[], [], [], [(0, 2, "PER")]]
-    assert votes(vote, docs, outside=False) == [
-        [(0, 1, "PER")],
-        [(1, 2, "PER")],
-        [(1, 2, "PER")],
-        [(0, 2, "PER")],
-    ]
-
-
-@pytest.mark.usefixtures("grouped")
-def test_places_in_an_entity_are_not_unlabelled(vote):
-    docs = [
-        tweet("York", (0, 1, "PER")),
-        tweet("York", (0, 1, "PER")),
-        tweet("York"),
-        tweet("New York", (0, 2, "LOC")),
-    ]
-    expected = [[(0, 1, "PER")]] * 3 + [[(0, 2, "LOC")]]
-    assert votes(vote, docs, outside=True) == expected
-
-
-@pytest.mark.usefixtures("grouped")
-def test_the_longest_phrase_wins_and_a_doc_without_a_group_votes_alone(vote):
-    docs = [
-        tweet("York", (0, 1, "ORG"), group=None),
-        tweet("New York", (0, 2, "LOC")),
-        tweet("York", (0, 1, "PER")),
-        tweet("New York York"),
-    ]
-    assert votes(vote, docs, outside=False) == [
-        [(0, 1, "ORG")],
-        [(0, 2, "LOC")],
-        [(0, 1, "PER")],
-        [(0, 2, "LOC"), (2, 3, "PER")],
-    ]
-    assert vote([], outside=True) == []
+    docs = [tweet(words, *entities, group=group) for words, entities, group in tweets]
+    assert votes(vote, docs, outside=outside) == expected
 
 
 # -------------------- the experiment
