@@ -251,8 +251,6 @@ class Predictor:
     def _reads(self) -> tuple[str, ...]:
         """Token attributes that are needed of every Doc."""
         index, target = self.structure.index, self.target
-        if index is None:
-            return ()
         return (*index.attributes, *target.reads, *target.writes_by, "IS_SPACE")
 
     def _text_constraints(

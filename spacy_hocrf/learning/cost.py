@@ -61,7 +61,7 @@ to whoever works, takes long, and the folds' memory is little beside its own.
 
 
 class LearntCost(Struct, frozen=True, forbid_unknown_fields=True):
-    """A cost."""
+    """A learnt cost, and what it rests on."""
 
     cost: Annotated[float, Meta(gt=0, lt=1)]
     documents: Amount  # that it was learnt from
@@ -185,7 +185,7 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
 
 
 def _joined(parts: Sequence[Evidence]) -> Evidence:
-    """All of it."""
+    """Evidence of all folds, concatenated."""
     counts = np.concatenate([np.diff(part.spans.offsets) for part in parts])
     columns = (np.concatenate(column) for column in zip(*(part.spans[1:] for part in parts)))
     return Evidence(

@@ -199,7 +199,7 @@ class Fold:
 
     @property
     def tokens(self) -> int:
-        """Of the documents that the model learns from."""
+        """Number of tokens that the model learns from."""
         return sum(map(len, self._documents[0]))
 
     @property

@@ -210,7 +210,7 @@ class Learner(ConstrainedModel):
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """The same examples, after templates and dense scores have seen what there is for the tokens of
+        """Examples as they come, after templates and dense scores have seen what there is for the tokens of
         the first one.
         """
         known = False
@@ -281,7 +281,7 @@ class Learner(ConstrainedModel):
     # What a trainer may use, besides
 
     def view(self) -> View:
-        """All of it, as it is now; shards are made once, by the first trainer that asks."""
+        """The whole corpus as a trainer sees it now; shards are made once, by the first trainer that asks."""
         sizes = self.corpus_size, self.loaded_size
         known = self.orders, *sizes, self.layout, self.automaton
         return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
@@ -300,7 +300,7 @@ class Learner(ConstrainedModel):
         return tied_shards(self.structure, self.shards(weighted=True), threads)
 
     def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
-        """The same of other documents."""
+        """Shards of other documents."""
         return make_shards(self.structure, corpus, self.rules, **settings)
 
     # Training

@@ -91,7 +91,7 @@ def add_gradient_into(
 def _fitting(
     learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
 ) -> Sequence[Example]:
-    """Those that keep the constraints that training keeps."""
+    """Documents that keep the constraints that training keeps."""
     if learner.rules is None:
         return examples
     tokens = TokenBatch([example.predicted for example in examples])

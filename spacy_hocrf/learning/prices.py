@@ -159,8 +159,8 @@ def _objective(
 def _sets_of(
     model: Learner, rules: CompiledRules, documents: Sequence[Document]
 ) -> Iterator[TextSets | None]:
-    """Of each text that a model has not seen; None where its annotation breaks a rule that must be kept, or
-    too many readings have to be looked at.
+    """Sets of rules that are broken together, of each text that a model has not seen; None where its
+    annotation breaks a rule that must be kept, or too many readings have to be looked at.
     """
     exact, weights = ExpectedF(), model.snapshot().placed
     some = rules.learnable

@@ -231,7 +231,7 @@ def _most(
 
 
 def _longer(patterns: Sequence[LabelPattern]) -> tuple[LabelPattern, ...]:
-    """Those of two or more labels."""
+    """Patterns of two or more labels."""
     return tuple(pattern for pattern in patterns if len(pattern) > 1)
 
 

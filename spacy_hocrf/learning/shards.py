@@ -91,7 +91,7 @@ class CorpusShard:
         return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
-        """The same with another arrangement of the features; it takes what was observed."""
+        """A shard with another arrangement of the features; it takes what was observed."""
         structure = copy(self._structure)
         structure.compiled = compiled
         other = CorpusShard(structure, self._corpus, self._documents, self.copies, self._rules)

@@ -58,7 +58,7 @@ class HeldOut:
 
     @classmethod
     def of(cls, learner: Learner, examples: Sequence[Example]) -> "HeldOut":
-        """Those that some reading of the model agrees with; others say nothing of temperatures.
+        """Examples that some reading of the model agrees with; others say nothing of temperatures.
 
         RAISES (ValueError): H220 if they are fewer than LEAST.
         """
@@ -152,7 +152,7 @@ def scaled_weights(
 
 
 def _last_labels(automaton: Automaton) -> NDArray[np.int64]:
-    """Of each label pattern, int64 [Z]."""
+    """Last label of each label pattern, int64 [Z]."""
     return np.array([pattern[-1] for pattern in automaton.patterns], dtype=np.int64)
 
 

@@ -17,8 +17,8 @@ class CompiledShard:
     """Some sequences as an objective asks for them: arrays, which another process may have.
 
     batch (CompiledBatch): which weights they ask for.
-    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`; None if all is
-        complete.
+    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`;
+        None if all is complete.
     gold (Segments): the annotation, if it is complete; else no segments.
     histories (Histories): of the model's label patterns.
     copies (int): how often each sequence counts.

@@ -45,11 +45,11 @@ class Head(LinearScore):
         self.width = width
 
     def learning_from(self, doc: Doc) -> "Head":
-        """The same, with the width that a training text has."""
+        """A score with the width that a training text has."""
         return Head(self.encoder, self.part, self.encoder.predict([doc]).shape[1])
 
     def learnt(self, vocab: Vocab, width: int) -> "Head":
-        """The same in a model that was saved, with the width that it had."""
+        """A score as in a model that was saved, with the width that it had."""
         return Head(self.encoder, self.part, width)
 
     def inputs(self, batch: TokenBatch) -> Matrix:
@@ -74,7 +74,7 @@ class Head(LinearScore):
 
 
 def learning_from(scores: Scores, doc: Doc) -> Scores:
-    """The same, those that depend on what there is for tokens told what there is.
+    """Dense scores, told what there is for tokens where they depend on it.
 
     doc (Doc): a training text with tokens.
     RAISES (ValueError): as `Vectors.learning_from`.
@@ -86,7 +86,7 @@ def learning_from(scores: Scores, doc: Doc) -> Scores:
 
 
 def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
-    """The same as in a model that was saved.
+    """Dense scores as in a model that was saved.
 
     widths (Mapping[str, int]): of those that it has.
     RAISES (ValueError): as `Vectors.learnt`.

@@ -354,7 +354,7 @@ class Structure:
 
     @property
     def trie(self) -> Histories:
-        """Of the label patterns."""
+        """Trie of the label patterns."""
         from spacy_hocrf.model.histories import Histories
 
         if self.histories is None or self.histories.patterns is not self.patterns:

@@ -439,8 +439,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         rules = self._last[1].rules if self._last is not None else None
         same = rules is not None and rules.of is model.automaton and rules.constraints == wanted
         if rules is None or not same or rules.learnt is not learnt:
-            index = model.structure.index
-            carried = frozenset(() if index is None else index.carried)
+            carried = frozenset(model.structure.index.carried)
             rules = CompiledRules(wanted, model.scheme, model.automaton, carried, learnt)
         exact = self._reader.exact
         return Predictor(model.structure, model.placed, self.target, rules, decoder, exact)

@@ -262,7 +262,7 @@ def _read_extra(
 
 
 def _limits_of(scheme: LabelScheme) -> list[int]:
-    """Those of the users' labels; none where every segment has one token."""
+    """Limits of the users' labels; none where every segment has one token."""
     if scheme.encoding != "segments":
         return []
     return [int(limit) for limit in scheme.limits[scheme.outside + 1 :]]
@@ -283,8 +283,8 @@ def _check_names(payload: Payload) -> None:
 
 
 def _order_of(payload: Payload) -> int:
-    """Of a model whose order was chosen. Its templates are made before anything else, so that there must
-    be a pattern of each length: with a pattern comes all that it begins with.
+    """Order of a model whose order was chosen. Its templates are made before anything else, so that there
+    must be a pattern of each length: with a pattern comes all that it begins with.
 
     RAISES (ValueError): H039.
     """

@@ -40,13 +40,16 @@ class StoredPipe:
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """As `to_bytes`, into a folder; an interruption leaves the older model there."""
+        """Write settings and what is learnt into a folder; an interruption leaves the older model there."""
         from spacy_hocrf.saving.archive import write_files
 
         write_files(self._payload(), Path(path))
 
     def from_disk(self: Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> Pipe:
-        """As `from_bytes`."""
+        """Replace everything learnt by what a folder has.
+
+        RAISES (ValueError): as `from_bytes`.
+        """
         from spacy_hocrf.saving.archive import read_files
 
         self._become(read_files(Path(path)))

@@ -137,7 +137,7 @@ class Run(Protocol):
         ...
 
     def step(self) -> None:
-        """As much as belongs to one step of the training loop."""
+        """Do as much as belongs to one step of the training loop."""
         ...
 
 
@@ -188,7 +188,7 @@ class Trainer(Protocol):
         ...
 
     def with_sigma(self, sigma: float | None) -> "Trainer":
-        """The same settings with the sigma that was chosen where it is "auto", if one was."""
+        """Settings with the sigma that was chosen where it is "auto", if one was."""
         ...
 
     @property
@@ -235,7 +235,7 @@ class BaseTrainer:
 
     @property
     def choices(self) -> Sequence[float]:
-        """None."""
+        """No sigmas to choose from."""
         return ()
 
     def with_sigma(self, sigma: float | None) -> Trainer:
@@ -243,7 +243,7 @@ class BaseTrainer:
         return self
 
     def quick(self) -> Any:
-        """None."""
+        """No settings for parts of a corpus: None."""
         return None
 
 

@@ -115,7 +115,7 @@ class LBFGSTrainer(BaseTrainer):
         return self.candidates if self.sigma == AUTO else ()
 
     def with_sigma(self, sigma: float | None) -> "LBFGSTrainer":
-        """The same settings with the sigma that was chosen where it is "auto", if one was."""
+        """Settings with the sigma that was chosen where it is "auto", if one was."""
         return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
 
     def precision(self, model: Trainable) -> Vector:
@@ -154,7 +154,7 @@ class LBFGSTrainer(BaseTrainer):
         )
 
     def quick(self) -> "LBFGSTrainer":
-        """The same settings for a part of the corpus, without workers and without a checkpoint; a run
+        """Settings for a part of the corpus, without workers and without a checkpoint; a run
         ends when it has become slow.
         """
         return replace(
@@ -264,7 +264,7 @@ class LBFGSRun:
 
     @property
     def iterations(self) -> int:
-        """Accepted steps."""
+        """Number of accepted steps."""
         return int(self._optimiser.iterations)
 
     @property
@@ -274,7 +274,7 @@ class LBFGSRun:
 
     @property
     def gradient_norm(self) -> float:
-        """Of the objective at the weights; 0 before it is known."""
+        """Norm of the objective's gradient at the weights; 0 before it is known."""
         return float(np.linalg.norm(self._optimiser.best_g))
 
     def step(self) -> None:
@@ -294,7 +294,7 @@ class LBFGSRun:
         self._objective.rest()
 
     def _value(self, x: Vector) -> tuple[float, Vector]:
-        """Of the objective, and its gradient, at a point of the optimiser's."""
+        """Value of the objective, and its gradient, at a point of the optimiser's."""
         return self._objective(x)
 
     def _evaluate(self) -> None:

@@ -22,12 +22,12 @@ class Epochs(Protocol):
 
     @property
     def epochs(self) -> int:
-        """How often."""
+        """Passes over the corpus."""
         ...
 
     @property
     def seed(self) -> int:
-        """Of the random order in each epoch."""
+        """Seed of the random order in each epoch."""
         ...
 
 

@@ -69,7 +69,9 @@ class Constrained:
         automaton = compile_automaton(self.patterns, limits, forbidden=forbidden, carried=carried)
         self.rules = CompiledRules(self.settings, self.scheme, automaton, carried)
         self.structure = SimpleNamespace(
-            potentials=potentials, index=None, allowed=lambda batch: potentials.allowed.copy()
+            potentials=potentials,
+            index=SimpleNamespace(attributes=()),
+            allowed=lambda batch: potentials.allowed.copy(),
         )
 
     def keeps(self, spans):
