@@ -200,7 +200,7 @@ def cross_read(
         texts, H184 or H185 for a pipeline that cannot be trained on other texts.
     """
     name, pipe, numbers = _annotated(config, docs, component)
-    attribute = getattr(pipe, "group_by", None)  # a component that decodes documents together
+    attribute = pipe.group_by
     parts = folds_of([docs[i] for i in numbers], folds, seed, attribute)
     read = list[ReadText]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):

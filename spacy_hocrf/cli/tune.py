@@ -161,7 +161,7 @@ def tune(
     orders = orders or (ORDERS if settings.auto_order else ())
     own = None if settings.endless else settings.order
     docs = [example.reference for example in read_corpus(nlp)]
-    parts = folds_of(docs, folds, seed, getattr(pipe, "group_by", None))
+    parts = folds_of(docs, folds, seed, pipe.group_by)
     config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[TunedCandidate]()
     among: list[int | None] = [*sorted(orders)] or [own]
     with tqdm(

@@ -187,6 +187,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return self._joint
 
     @property
+    def group_by(self) -> str | None:
+        """Extension attribute of Docs that are decoded together where it is equal; None for none."""
+        return None if self._joint is None else self._joint.group_by
+
+    @property
     def structure(self) -> Structure:
         """Labels, label patterns and features."""
         return self._learner.structure

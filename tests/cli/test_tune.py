@@ -7,6 +7,7 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 import spacy
+from joint_config import joint
 from pytest import approx
 from small_corpus import CONFIG, FEATURES, documents, examples, fit, objective_at_optimum, trained
 from spacy.cli._util import app
@@ -342,3 +343,19 @@ def test_two_components_need_a_name(corpus):
     with pytest.raises(ValueError, match=r"H204.*hocrf, second"):
         tune(made, [1.0])
     assert tune(made, [1.0], folds=2, component="second").metric == "spans_sc_f"
+
+
+def test_texts_that_are_decoded_together_are_in_one_fold(corpus, monkeypatch):
+    asked = []
+
+    def stop(docs, folds, seed, attribute):
+        asked.append(attribute)
+        raise ValueError("enough")
+
+    monkeypatch.setattr(module, "folds_of", stop)
+    for group_by in (None, "hocrf_group"):
+        made = config(corpus)
+        made["components"]["hocrf"]["joint"] = joint(group_by=group_by, learn=False)
+        with pytest.raises(ValueError, match="enough"):
+            tune(made, sigmas=[1.0], folds=2)
+    assert asked == [None, "hocrf_group"]

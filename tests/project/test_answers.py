@@ -113,8 +113,14 @@ def test_the_page_of_constraints_says_what_was_measured():
     _, *rows = table_rows((PROJECT / "partly.md").read_text(encoding="utf8"))
     nothing, word, _, each, everything = (row[2] for row in rows if row[0] == "cora")
     written = " ".join(page("docs/constraints.md").split())
-    assert f"from {nothing} to {word}, a word of each of their spans to {each}" in written
-    assert f"all annotated it is {everything} " in written
+    assert (
+        f"F1 is {nothing}. One word with its label in each of the others raises it to {word}, one"
+        in written
+    )
+    assert (
+        f"one word of each of their spans to {each}. With everything annotated it is {everything} "
+        in written
+    )
 
 
 def test_the_page_says_what_was_measured():
@@ -127,7 +133,7 @@ def test_the_page_says_what_was_measured():
         name: [round(float(row[5][:-1])) for row in rows if row[1] == name] for _, name, *_ in rows
     }
     doubt, chance = (f"{min(each)} to {max(each)} %" for each in tenth.values())
-    assert f"the first tenth of the list has {doubt} of these errors" in written
-    assert f"by the probability of the annotated span has {chance} (" in written
+    assert f"the first tenth of the list contains {doubt} of these errors" in written
+    assert f"by the probability of the annotated span has {chance} there (" in written
     both = table_rows((PROJECT / "annotate.md").read_text(encoding="utf8"))[-1]
-    assert f"{both[4]} chosen texts come to the F1 of {both[2]} random ones" in written
+    assert f"{both[4]} chosen texts reach the F1 of {both[2]} random ones" in written

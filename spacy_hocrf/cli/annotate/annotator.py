@@ -184,7 +184,7 @@ class PlainReader:
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
         """Is there nothing that needs Docs?"""
         alone = [each for _, each in nlp.pipeline] == [pipe]
-        by_itself = type(pipe).predict is SegmentationPipe.predict
+        by_itself = type(pipe).predict is SegmentationPipe.predict and pipe.joint is None
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
         known = TextBatch.can_read(_reads(pipe))
         return alone and by_itself and spans and known and WordTokenizer.can_read(nlp)
