@@ -9,6 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "spacy_hocrf"
 
@@ -37,6 +39,7 @@ SOURCES = {
 }
 
 
+@pytest.mark.slow
 def test_docstrings_can_be_read_alone():
     docs = [
         (name, doc) for name, source in SOURCES.items() for doc in docstrings(ast.parse(source))
@@ -45,6 +48,7 @@ def test_docstrings_can_be_read_alone():
     assert not [each for each in docs if LEANS.match(each[1]) or len(each[1].split()) < LEAST_WORDS]
 
 
+@pytest.mark.slow
 def test_a_public_class_shares_its_name_with_no_other():
     defined = defaultdict(list)
     for name in filter(re.compile(r".*\.py$").match, SOURCES):

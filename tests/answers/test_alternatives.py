@@ -125,6 +125,7 @@ def test_white_space_between_several_spans_of_one_label(kind, blanks):
             assert np.exp(found) == pytest.approx(p, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_too_much_white_space_to_sum_over_ends_the_readings(monkeypatch, of_every_kind):
     problem = next(filter(with_white_space_between, of_every_kind["labelled"]))
     every = list(problem.reading.alternatives())

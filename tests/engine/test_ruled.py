@@ -85,6 +85,7 @@ def test_all_spans_have_the_probability_that_they_have_under_the_rules(problems)
             assert_allclose(spans.get(span, 0.0), p, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_only_probable_spans_are_listed_in_order(problems):
     for problem in problems:
         every = problem.named(ruled_spans(problem.ruled, problem.rows, FIRST, 1e-12))

@@ -279,6 +279,7 @@ def test_the_way_to_the_reading_is_there_if_it_is_asked_for(nlp):
     assert json.loads(json.dumps(first._.hocrf_trace)) == first._.hocrf_trace
 
 
+@pytest.mark.slow
 def test_without_joint_features_nothing_is_proved():
     nlp = trained(rows=documents(5))
     doc = nlp("Ada Lovelace and Ada Lovelace")
