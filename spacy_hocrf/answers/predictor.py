@@ -177,10 +177,7 @@ class Predictor:
 
     def _read_answer(self, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
         """The spans that the decoder chooses."""
-        if self.rules.constraints.empty and part.inside is None:
-            answer = self.decoder.answer(part.potentials, part.automaton, part.scheme, part.blank)
-        else:
-            answer = self._under.answer(part)
+        answer = self._under.answer(part)
         return answer, answer.possible
 
     def _read_spans(self, least: float, part: Part) -> tuple[Answer, NDArray[np.bool_]]:

@@ -73,6 +73,8 @@ class UnderRules:
     def answer(self, part: Part) -> Answer:
         """The decoder's answer for Docs that are read without rules so far."""
         decoder = self.decoder
+        if self.rules.constraints.empty and part.inside is None:
+            return self._decoded(part)  # which has nothing to break
         if not self.rules.rules:
             return self._kept(part, self._decoded(part))
         if type(decoder) is Viterbi:
