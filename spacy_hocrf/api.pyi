@@ -80,6 +80,8 @@ from spacy_hocrf.joint.decoding import DualDecomposition as DualDecomposition
 
 # Documents that are decoded together, and links
 from spacy_hocrf.joint.learning import JointTrainer as JointTrainer
+from spacy_hocrf.joint.places import PlaceSets as PlaceSets
+from spacy_hocrf.joint.templates import IdenticalPhrases as IdenticalPhrases
 from spacy_hocrf.joint.templates import JointTemplate as JointTemplate
 from spacy_hocrf.joint.groups import (
     GroupedCorpus as GroupedCorpus,

@@ -79,12 +79,6 @@ class Decoder(Protocol):
         """
         ...
 
-    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
-        """Allowed segmentations of D sequences, each with its score, from which Docs that are
-        decoded together depart; no segments and -inf for a sequence that has none.
-        """
-        ...
-
     def scores(
         self,
         potentials: Potentials,
@@ -317,12 +311,6 @@ class ExpectedAccuracy(Viterbi):
         tokens = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
         scores = np.clip(chances[tokens, spans.label], 0.0, 1.0)
         return Answer(spans, scores, ~np.isneginf(best.scores))
-
-    def best(self, potentials: Potentials, automaton: Automaton) -> Best:
-        """The sequence of tags that is right at most tokens, by expectation; its score is that
-        number.
-        """
-        return self._chosen(potentials, automaton)[0]
 
     def _chosen(
         self, potentials: Potentials, automaton: Automaton

@@ -48,9 +48,12 @@ __all__ = ["Predictor", "Revise", "Revised"]
 
 
 class Revised(NamedTuple):
-    """Segmentations of D Docs, and what is proved about them."""
+    """The best segmentations of D Docs together, what they say of each, and what is proved about them."""
 
     best: Best
+    # of each Doc, given the others' segmentations: spans and their probabilities are read off these
+    potentials: Potentials
+    whole: bool = False  # must each Doc have its best segmentation, whatever the decoder?
     # [D] no segmentations of the Docs that were decided on together score higher by more, nats
     gap: NDArray[np.float64] | None = None
     certificate: NDArray[np.bool_] | None = None  # [D] proved to be the best ones?
@@ -98,10 +101,10 @@ class Predictor:
     ) -> Predictions:
         """Spans of every Doc.
 
-        scores (bool): with their probabilities, in which `revise` has no part; a threshold computes
-            them too.
+        scores (bool): with their probabilities; a threshold computes them too.
         threshold (Optional[float]): leave out spans that are less probable.
-        revise (Optional[Revise]): puts other segmentations in the place of the best ones.
+        revise (Optional[Revise]): reads Docs together: each then has spans and probabilities given what
+            the best segmentations of all say of its places.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H216 if its constraints cannot be
             kept.
         """
@@ -142,17 +145,22 @@ class Predictor:
     ) -> "_Found":
         """What `predict` and `spans` are made of."""
         presets = self._presets(batch)
-        revised, given, total = None, None, None
-        if revise is not None:
+        revised = None
+        read: Read[Answer] = self._read_answer
+        if self.target.overlapping and threshold is not None:
+            read = partial(self._read_spans, max(threshold, LEAST))
+        if revise is None:
+            part, answer = self._decode(batch, presets, read)
+        else:
             part, best = self._decode(batch, presets, self._read_best)
             revised = revise(batch, part.potentials, part.automaton, best)
-            spans = self.scheme.spans(revised.best.segments)
-        else:
-            read: Read[Answer] = self._read_answer
-            if self.target.overlapping and threshold is not None:
-                read = partial(self._read_spans, max(threshold, LEAST))
-            part, answer = self._decode(batch, presets, read)
-            spans, given, total = answer.spans, answer.scores, answer.log_partition
+            part = replace(part, potentials=revised.potentials)
+            if revised.whole or (read == self._read_answer and type(self.decoder) is Viterbi):
+                spans = self.scheme.spans(revised.best.segments)
+                answer = Answer(spans, None, np.ones(len(batch.docs), dtype=bool))
+            else:
+                answer = read(part)[0]
+        spans, given, total = answer.spans, answer.scores, answer.log_partition
         shown, kept = self._shown(batch, presets, spans)
         asked = scores or threshold is not None
         parts = [part]

@@ -63,9 +63,9 @@ class UnderRules:
         return self.rules.scheme
 
     def best(self, part: Part) -> Best | BoundedBest:
-        """The best segmentations under all rules, by the decoder."""
+        """The best segmentations under all rules."""
         if not self.rules.prices.any():
-            return self.decoder.best(part.potentials, part.automaton)
+            return self.exact.best(part.potentials, part.automaton)
         search = RuledSearch(self.rules, len(part.docs), self.exact.pool)
         with self.exact.pool.lend(part.automaton) as buffers:
             return search.best(part.potentials, part.automaton, buffers)

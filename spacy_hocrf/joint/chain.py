@@ -1,9 +1,8 @@
 """The exact high-order semi-CRF as first subproblem: best segmentations of some sequences, with
 rewards for the states of vertices on them.
 
-All rewards are scores that the potentials of a semi-CRF have anyway: r[y] - r[Y] of a whole
-segment, r[y] of a token, and r[0] - r[1] of a token with one label. So Viterbi remains exact
-(Nguyen et al., JMLR 15 (2014) §2.4). Qian and Liu, TACL 2 (2014) §3.3 have a chain here.
+Rewards are potentials of the semi-CRF (`joint.rewards`), so Viterbi remains exact. Qian and Liu, TACL 2
+(2014) §3.3 have a chain here.
 
 Extents: D sequences, Y labels; V vertices, V_s of segments, V_t of tokens and V_l of labels in this
 order; E cells.
@@ -22,6 +21,7 @@ from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.subproblems import Polytope
 from spacy_hocrf.joint.lattice import Lattice, build_lattice
+from spacy_hocrf.joint.rewards import RewardedPotentials
 from spacy_hocrf.joint.vertices import Vertices
 from spacy_hocrf.rules.search import BoundedBest, RuledSearch
 from spacy_hocrf.types import Potentials
@@ -55,25 +55,9 @@ class SegmentationSubproblem:
         buffers: Buffers | None = None,
         search: RuledSearch | None = None,
     ) -> None:
-        assert np.array_equal(vertices.tokens_of, potentials.offsets)
         self._vertices = vertices
         self._n_labels = vertices.n_labels
-        limits = automaton.limits
-        lengths = vertices.end_token - vertices.first_token
-        reachable = (limits == 0) | (lengths[:, None] <= limits)  # [V_s, Y]
-        for v in np.flatnonzero(~reachable.any(axis=1))[:1].tolist():
-            _, start, end = vertices.segments[v].tolist()
-            raise ValueError(
-                Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max()))
-            )
-        # [n] in [V_s, Y]; a label whose limit forbids the length needs no span
-        self._rewarded = np.flatnonzero(reachable)
-        ends = vertices.offsets[1:]
-        n_segments, n_plain = len(vertices.segments), len(ends) - len(vertices.labels)
-        self._absent = ends[:n_segments] - 1  # [V_s] cells
-        self._without = ends[n_plain:] - 1  # [V_l] cells of tokens that have another label
-        self._arrange_tokens(potentials)
-        self._arrange_spans(potentials)
+        self._rewarded = RewardedPotentials(potentials, automaton.limits, vertices)
         self.potentials = potentials
         self.automaton = automaton
         self._buffers = buffers or Buffers(automaton)
@@ -117,7 +101,7 @@ class SegmentationSubproblem:
             state of each vertex. Among equals the choice is always the same.
         RAISES (ValueError): H006 for rewards that are not finite.
         """
-        constant = self._reward_segments(rewards) + self._reward_tokens(rewards)
+        constant = self._rewarded.put(rewards)
         self._last = self._decode()
         states = self._vertices.states_in(self._last.segments)
         return float(self._last.scores.sum()) + self.slack + constant, states
@@ -193,7 +177,7 @@ class SegmentationSubproblem:
         of segment and label vertices.
         """
         first = self._vertices.offsets[:-1]
-        n_plain = len(first) - len(self._without)
+        n_plain = len(first) - len(self._rewarded.without)
         plain = first[:n_plain, None] + np.arange(self._n_labels)
         return np.concatenate([plain.ravel(), first[n_plain:]])
 
@@ -202,9 +186,9 @@ class SegmentationSubproblem:
         that has no link.
         """
         gains = rewards[cells]
-        n_segments = len(self._absent) * self._n_labels
-        gains[:n_segments] -= np.repeat(rewards[self._absent], self._n_labels)
-        gains[len(gains) - len(self._without) :] -= rewards[self._without]
+        n_segments = len(self._rewarded.absent) * self._n_labels
+        gains[:n_segments] -= np.repeat(rewards[self._rewarded.absent], self._n_labels)
+        gains[len(gains) - len(self._rewarded.without) :] -= rewards[self._rewarded.without]
         return gains
 
     def _links(self, lattice: Lattice) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -227,67 +211,10 @@ class SegmentationSubproblem:
         ]
         return np.concatenate(links), edges[np.concatenate([exact, over, under[has]])]
 
-    def _arrange_tokens(self, potentials: Potentials) -> None:
-        """Which tokens have rewards, and what they score without."""
-        vertices = self._vertices
-        tokens = np.concatenate([vertices.token, vertices.labelled_token])
-        # [n] each once
-        self._token, place = np.unique(tokens, return_inverse=True)
-        self._token_place = place.ravel()[: len(vertices.token)]  # [V_t]
-        self._label_place = place.ravel()[len(vertices.token) :]  # [V_l]
-        self._token_score = potentials.token[self._token]
-
-    def _arrange_spans(self, potentials: Potentials) -> None:
-        """Potentials with a span of its own for each label of each segment vertex, among those that
-        are there, in order.
-        """
-        vertex, label = np.divmod(self._rewarded, self._n_labels)
-        start = np.concatenate([potentials.span_start, self._vertices.first_token[vertex]])
-        end = np.concatenate([potentials.span_end, self._vertices.end_token[vertex]])
-        order = np.lexsort((end, start))
-        place = np.empty(len(order), dtype=np.int64)
-        place[order] = np.arange(len(order))
-        self._span_place = place[len(potentials.span_score) :]
-        self._extended = replace(
-            potentials,
-            token=potentials.token.copy(),
-            span_start=start[order],
-            span_end=end[order],
-            span_pattern=np.concatenate([potentials.span_pattern, label.astype(np.int32)])[order],
-            span_score=np.concatenate([potentials.span_score, np.zeros(len(vertex))])[order],
-        )
-
-    def _reward_segments(self, rewards: NDArray[np.float64]) -> float:
-        """Put rewards on spans. RETURNS (float): what all segmentations have of them."""
-        n_segments, n_labels = len(self._absent), self._n_labels
-        if not n_segments:
-            return 0.0
-        rows = rewards[: n_segments * (n_labels + 1)].reshape(n_segments, n_labels + 1)
-        absent = rows[:, n_labels:]
-        more = (rows[:, :n_labels] - absent).ravel()
-        self._extended.span_score[self._span_place] = more[self._rewarded]
-        return float(absent.sum())
-
-    def _reward_tokens(self, rewards: NDArray[np.float64]) -> float:
-        """Put rewards on tokens. RETURNS (float): what all segmentations have of them."""
-        if not len(self._token):
-            return 0.0
-        n_labels, labels = self._n_labels, self._vertices.labels[:, 2]
-        first, end = len(self._absent) * (n_labels + 1), len(rewards) - 2 * len(labels)
-        score = self._token_score.copy()
-        score[self._token_place] += rewards[first:end].reshape(-1, n_labels)
-        constant = 0.0
-        if len(labels):
-            without = rewards[self._without]
-            score[self._label_place, labels] += rewards[self._without - 1] - without
-            constant = float(without.sum())
-        self._extended.token[self._token] = score
-        return constant
-
     def _decode(self) -> Best | BoundedBest:
         if self._search is not None:
-            return self._search.best(self._extended, self.automaton, self._buffers)
-        return viterbi(self._extended, self.automaton, buffers=self._buffers)
+            return self._search.best(self._rewarded.potentials, self.automaton, self._buffers)
+        return viterbi(self._rewarded.potentials, self.automaton, buffers=self._buffers)
 
 
 def _negated(potentials: Potentials) -> Potentials:

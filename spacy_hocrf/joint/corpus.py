@@ -86,7 +86,8 @@ def documents_together(
         numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
         single = np.ones(len(documents), dtype=bool)
         parts: dict[int, list[JointDocuments]] = defaultdict(list)
-        for problem in features.problems(corpus.batch(documents), numbers, ~features.hard):
+        patterns = features.patterns(corpus.batch(documents), numbers, ~features.hard)
+        for problem in patterns.divided():
             number = int(numbers[problem.sequences[0]])
             parts[number].append(
                 JointDocuments([documents[i] for i in problem.sequences.tolist()], problem)

@@ -27,6 +27,7 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 from spacy_hocrf.joint.chain import SegmentationSubproblem
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
+from spacy_hocrf.joint.rewards import RewardedPotentials
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.search import BoundedBest, RuledSearch
 from spacy_hocrf.types import Potentials, Segments
@@ -93,7 +94,8 @@ class JointDecoder:
         automaton: Automaton,
         best: Best | BoundedBest,
     ) -> Revised:
-        """Put better segmentations in the place of those that ignore the patterns.
+        """Find better segmentations than those that ignore the patterns; and potentials of each Doc given
+        what they say of all other places.
 
         groups (int64 [D]): number of each Doc's group, ascending.
         batch (TokenBatch): D Docs.
@@ -105,8 +107,10 @@ class JointDecoder:
         certificate = gap <= self.settings.tolerance
         traces: list[Trace] = [()] * n
         found: list[tuple[NDArray[np.int64], Best | BoundedBest]] = []
+        patterns = self.features.patterns(batch, groups, self.weights != 0)
+        finite = np.where(np.isinf(self.weights), 0.0, self.weights)
         with self.pool.lend(automaton) as buffers:
-            for problem in self.features.problems(batch, groups, self.weights != 0):
+            for problem in patterns.divided():
                 subproblem = SegmentationSubproblem(
                     select_sequences(potentials, problem.sequences),
                     automaton,
@@ -115,14 +119,22 @@ class JointDecoder:
                     self._search(len(problem.sequences)),
                 )
                 weights = self._finite(problem, subproblem)
+                finite = np.where(np.abs(weights) > np.abs(finite), weights, finite)
                 decoding = self.settings.decode(problem.instance(weights), subproblem)
                 gap[problem.sequences] = decoding.gap
                 certificate[problem.sequences] = decoding.certificate
                 for sequence in problem.sequences.tolist():
                     traces[sequence] = decoding.trace
                 found.append((problem.sequences, subproblem.best))
+        joint = _replaced(best, found)
+        if found:
+            problem = patterns.undivided()
+            rewarded = RewardedPotentials(potentials, automaton.limits, problem.vertices)
+            rewarded.put(problem.rewards(problem.vertices.states_in(joint.segments), finite))
+            potentials = rewarded.potentials
+        shown = traces if self.settings.trace else None
         return Revised(
-            _replaced(best, found), gap, certificate, traces if self.settings.trace else None
+            joint, potentials, bool(np.isinf(self.weights).any()), gap, certificate, shown
         )
 
     def _finite(

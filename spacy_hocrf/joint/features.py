@@ -6,7 +6,6 @@ the template finds makes one pattern of each of its features. Qian and Liu, TACL
 §4.1.1.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,7 +21,7 @@ from spacy_hocrf.joint.patterns import (
     stated_patterns,
 )
 from spacy_hocrf.joint.places import PlaceSets
-from spacy_hocrf.joint.problems import JointProblem, divide
+from spacy_hocrf.joint.problems import BatchPatterns
 from spacy_hocrf.joint.templates import JointTemplate, places_of, states_of
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 
@@ -84,14 +83,13 @@ class JointFeatures:
         """Weights from the templates' settings, float64 [G]."""
         return np.array([self.templates[k].weight for k, _ in self._features], dtype=np.float64)
 
-    def problems(
+    def patterns(
         self,
         batch: TokenBatch,
         groups: NDArray[np.int64],
         chosen: NDArray[np.bool_] | None = None,
-    ) -> Iterator[JointProblem]:
-        """Parts of a batch that must be decoded together, as small as can be; Docs that no pattern
-        connects to anything are in none.
+    ) -> BatchPatterns:
+        """The patterns of a batch.
 
         groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one
             group.
@@ -107,7 +105,7 @@ class JointFeatures:
                 places[k] = places_of(self.templates[k], batch, groups)
             if len(places[k]):
                 found.append((g, self._patterns(k, places[k], state, batch)))
-        yield from divide(batch, found, self.scheme.n_labels)
+        return BatchPatterns(batch, found, self.scheme.n_labels)
 
     def _patterns(
         self, k: int, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch

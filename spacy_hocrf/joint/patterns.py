@@ -21,6 +21,7 @@ from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
+    "FIELDS",
     "LABEL",
     "SEGMENT",
     "TOKEN",
@@ -33,6 +34,8 @@ __all__ = [
 
 SEGMENT, TOKEN, LABEL = range(3)
 """Kinds of vertices, in the order of `Vertices`."""
+FIELDS = ("kind", "start", "end", "label", "state", "place")
+"""Of a `PlacePatterns`, beside the pattern."""
 NOT = "not "
 ANOTHER = 1
 """State of a label vertex whose token has another label."""
@@ -48,6 +51,7 @@ class PlacePatterns:
     end: NDArray[np.int64]  # [n] one past its last token
     label: NDArray[np.int64]  # [n] of a label vertex, else 0
     state: NDArray[np.int64]  # [n]
+    place: NDArray[np.int64]  # [n] first token of the place that the cell belongs to
 
     def only(self, keep: NDArray[np.bool_]) -> "PlacePatterns":
         """Some of the patterns, bool [M], with new numbers."""
@@ -55,7 +59,7 @@ class PlacePatterns:
         number = np.cumsum(keep) - 1
         return PlacePatterns(
             number[self.pattern[cells]],
-            *(getattr(self, name)[cells] for name in ("kind", "start", "end", "label", "state")),
+            *(getattr(self, name)[cells] for name in FIELDS),
         )
 
 
@@ -105,15 +109,17 @@ def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatc
         return _entities(places, scheme, state, batch)
     if label != state:
         tokens = ranges(places.start, places.end - places.start)
-        number = np.repeat(places.number, places.end - places.start)
-        return _without(number, tokens, scheme.engine_labels(label))
+        lengths = places.end - places.start
+        number, place = np.repeat([places.number, places.start], lengths, axis=1)
+        return _without(number, tokens, scheme.engine_labels(label), place)
     return state_patterns(places, scheme.names.index(state))
 
 
 def _once(patterns: PlacePatterns) -> PlacePatterns:
     """Each cell of a pattern once."""
-    rows = np.stack([getattr(patterns, name) for name in PlacePatterns.__dataclass_fields__])
-    return PlacePatterns(*np.unique(rows, axis=1))
+    rows = np.stack([getattr(patterns, name) for name in ("pattern", *FIELDS)])
+    _, first = np.unique(rows[:-1], axis=1, return_index=True)  # whatever its place
+    return PlacePatterns(*rows[:, first])
 
 
 def entity_patterns(
@@ -149,7 +155,7 @@ def _entities(
 def _exact(places: PlaceSets, scheme: LabelScheme, label: str) -> PlacePatterns:
     """One segment for each place."""
     state = np.full(len(places.start), scheme.encode_span(0, 1, label)[0].label)
-    return _cells(places.number, SEGMENT, places.start, places.end, state=state)
+    return _cells(places.number, SEGMENT, places.start, places.end, places.start, state=state)
 
 
 def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlacePatterns:
@@ -165,7 +171,8 @@ def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlaceP
     for n in np.unique(lengths).tolist():
         here = length == n
         state[here] = np.array(spell(n))[position[here]]
-    return _cells(np.repeat(places.number, lengths), TOKEN, tokens, tokens + 1, state=state)
+    number, place = np.repeat([places.number, places.start], lengths, axis=1)
+    return _cells(number, TOKEN, tokens, tokens + 1, place, state=state)
 
 
 def _closed(places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch) -> PlacePatterns:
@@ -177,15 +184,20 @@ def _closed(places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatc
     after &= places.end < batch.offsets[sequence + 1]
     before = np.full(len(sequence), scheme.encoding == "io")
     before &= places.start > batch.offsets[sequence]
-    number = np.concatenate([places.number[before], places.number[after]])
+    number, place = (
+        np.concatenate([each[before], each[after]]) for each in (places.number, places.start)
+    )
     tokens = np.concatenate([places.start[before] - 1, places.end[after]])
     # one token may be before a place and after another
-    number, tokens = np.unique(np.stack([number, tokens]), axis=1)
-    return _without(number, tokens, scheme.continuing(label))
+    (number, tokens), first = np.unique(np.stack([number, tokens]), axis=1, return_index=True)
+    return _without(number, tokens, scheme.continuing(label), place[first])
 
 
 def _without(
-    number: NDArray[np.int64], tokens: NDArray[np.int64], labels: Sequence[int]
+    number: NDArray[np.int64],
+    tokens: NDArray[np.int64],
+    labels: Sequence[int],
+    place: NDArray[np.int64],
 ) -> PlacePatterns:
     """That tokens have none of some labels of the engine."""
     n = len(labels)
@@ -195,6 +207,7 @@ def _without(
         LABEL,
         tokens,
         tokens + 1,
+        np.repeat(place, n),
         label=np.tile(np.array(labels, dtype=np.int64), len(number)),
         state=np.full(len(tokens), ANOTHER),
     )
@@ -205,6 +218,7 @@ def _cells(
     kind: int,
     start: NDArray[np.int64],
     end: NDArray[np.int64],
+    place: NDArray[np.int64],
     *,
     state: NDArray[np.int64],
     label: NDArray[np.int64] | None = None,
@@ -212,7 +226,7 @@ def _cells(
     """Cells of one kind."""
     if label is None:
         label = np.zeros(len(pattern), dtype=np.int64)
-    return PlacePatterns(pattern, np.full(len(pattern), kind), start, end, label, state)
+    return PlacePatterns(pattern, np.full(len(pattern), kind), start, end, label, state, place)
 
 
 def _merged(one: PlacePatterns, other: PlacePatterns) -> PlacePatterns:
@@ -221,7 +235,7 @@ def _merged(one: PlacePatterns, other: PlacePatterns) -> PlacePatterns:
     return PlacePatterns(
         *(
             np.concatenate([getattr(one, name), getattr(other, name)])[order]
-            for name in PlacePatterns.__dataclass_fields__
+            for name in ("pattern", *FIELDS)
         )
     )
 

@@ -4,6 +4,7 @@ can be.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +12,10 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import components, offsets_of, ranges
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.joint.patterns import LABEL, SEGMENT, TOKEN, PlacePatterns
+from spacy_hocrf.joint.patterns import FIELDS, LABEL, SEGMENT, TOKEN, PlacePatterns
 from spacy_hocrf.joint.vertices import Vertices
 
-__all__ = ["JointProblem", "divide"]
+__all__ = ["BatchPatterns", "JointProblem"]
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ class JointProblem:
     pattern_offsets: NDArray[np.int64]  # [M + 1] first cell of each pattern
     cell_vertex: NDArray[np.int64]  # [n]
     cell_state: NDArray[np.int32]  # [n]
+    cell_place: NDArray[np.int64]  # [n] a number for each place of a pattern
     feature: NDArray[np.int32]  # [M] joint feature of each pattern
 
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
@@ -44,6 +46,29 @@ class JointProblem:
             vertices=self.cell_vertex,
             states=self.cell_state,
             weights=weights[self.feature],
+        )
+
+    def rewards(
+        self, assignment: NDArray[np.int32], weights: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """What each state of each vertex is worth, given the states of the vertices elsewhere: the weight of
+        a pattern all of whose other places fire, in equal shares for the cells of the place, float64 [E],
+        nats. Where a place is one cell, a segment, this is exact.
+
+        assignment (int32 [V]): state of each vertex.
+        weights (float64 [G]): of the joint features; finite.
+        """
+        sizes = np.diff(self.pattern_offsets)
+        pattern = np.repeat(np.arange(len(sizes)), sizes)
+        keys = pattern * (self.cell_place.max(initial=0) + 1) + self.cell_place
+        place = np.unique(keys, return_inverse=True)[1].ravel()
+        silent = assignment[self.cell_vertex] != self.cell_state
+        elsewhere = np.bincount(pattern, silent)[pattern] - np.bincount(place, silent)[place]
+        share = weights[self.feature][pattern] / np.bincount(place)[place]
+        cells = self.vertices.offsets[self.cell_vertex] + self.cell_state
+        worth = np.where(elsewhere == 0, share, 0.0)
+        return np.asarray(
+            np.bincount(cells, worth, int(self.vertices.offsets[-1])), dtype=np.float64
         )
 
     def counts(
@@ -63,35 +88,77 @@ class JointProblem:
         return features, counts.astype(np.float64)
 
 
-def divide(
-    batch: TokenBatch, found: Sequence[tuple[int, PlacePatterns]], n_labels: int
-) -> Iterator[JointProblem]:
-    """One problem for each connected component of the Docs that patterns are about.
+@dataclass(frozen=True)
+class BatchPatterns:
+    """All patterns of a batch of D Docs.
 
     found (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
     n_labels (int): Y.
     """
-    feature, cells = _joined(found)
-    if not len(feature):
-        return
-    sequence = batch.sequence[cells.start]
-    sizes = np.bincount(cells.pattern)
-    home = sequence[offsets_of(sizes)[:-1]]  # [M] the Doc of each pattern's first cell
-    component = components(len(batch.offsets) - 1, sequence, np.repeat(home, sizes))
-    owner = component[home]  # [M]
-    order = np.argsort(owner, kind="stable")
-    bounds = np.flatnonzero(np.diff(owner[order], prepend=-1))  # first pattern of each component
-    first_cell = offsets_of(sizes)[:-1]
-    for patterns in np.split(order, bounds[1:]):
-        rows = ranges(first_cell[patterns], sizes[patterns])
-        yield _problem(
-            batch,
-            np.flatnonzero(component == owner[patterns[0]]),
-            [getattr(cells, name)[rows] for name in ("kind", "start", "end", "label", "state")],
-            offsets_of(sizes[patterns]),
-            feature[patterns],
-            n_labels,
+
+    batch: TokenBatch
+    found: Sequence[tuple[int, PlacePatterns]]
+    n_labels: int
+
+    def undivided(self) -> JointProblem:
+        """One problem with all Docs of the batch."""
+        feature, cells = self._joined
+        every = np.arange(len(self.batch.offsets) - 1)
+        return self._problem(every, slice(None), np.bincount(cells.pattern), feature)
+
+    def divided(self) -> Iterator[JointProblem]:
+        """One problem for each connected component of the Docs that patterns are about."""
+        feature, cells = self._joined
+        if not len(feature):
+            return
+        sequence = self.batch.sequence[cells.start]
+        sizes = np.bincount(cells.pattern)
+        home = sequence[offsets_of(sizes)[:-1]]  # [M] the Doc of each pattern's first cell
+        n_docs = len(self.batch.offsets) - 1
+        component = components(n_docs, sequence, np.repeat(home, sizes))
+        owner = component[home]  # [M]
+        order = np.argsort(owner, kind="stable")
+        bounds = np.flatnonzero(np.diff(owner[order], prepend=-1))  # first of each component
+        first_cell = offsets_of(sizes)[:-1]
+        for patterns in np.split(order, bounds[1:]):
+            rows = ranges(first_cell[patterns], sizes[patterns])
+            docs = np.flatnonzero(component == owner[patterns[0]])
+            yield self._problem(docs, rows, sizes[patterns], feature[patterns])
+
+    @cached_property
+    def _joined(self) -> tuple[NDArray[np.int32], PlacePatterns]:
+        return _joined(self.found)
+
+    def _problem(
+        self,
+        sequences: NDArray[np.int64],
+        rows: NDArray[np.int64] | slice,
+        sizes: NDArray[np.int64],
+        feature: NDArray[np.int32],
+    ) -> JointProblem:
+        """The problem of some Docs.
+
+        sequences (int64 [D']): numbers of the Docs, ascending.
+        rows (int64 [n]): the cells of their patterns. sizes (int64 [M]): cells of each pattern.
+        """
+        cells, batch = self._joined[1], self.batch
+        *where, state, cell_place = (getattr(cells, name)[rows] for name in FIELDS)
+        first, vertex = _distinct(where)
+        kind, start, end, label = (column[first] for column in where)
+        place = np.searchsorted(sequences, batch.sequence[start])
+        base = batch.offsets[sequences[place]]
+        start, end = start - base, end - base
+        segment, token, labelled = (kind == each for each in (SEGMENT, TOKEN, LABEL))
+        lengths = np.diff(batch.offsets)[sequences]
+        vertices = Vertices(
+            offsets_of(lengths),
+            self.n_labels,
+            np.stack([place, start, end], axis=1)[segment],
+            np.stack([place, start], axis=1)[token],
+            np.stack([place, start, label], axis=1)[labelled],
         )
+        known = offsets_of(sizes), vertex, state.astype(np.int32), cell_place, feature
+        return JointProblem(sequences, vertices, *known)
 
 
 def _joined(
@@ -107,44 +174,10 @@ def _joined(
         none + [patterns.pattern + shift for (_, patterns), shift in zip(found, before)]
     )
     others = (
-        np.concatenate(none + [getattr(patterns, name) for _, patterns in found])
-        for name in ("kind", "start", "end", "label", "state")
+        np.concatenate(none + [getattr(patterns, name) for _, patterns in found]) for name in FIELDS
     )
     feature = np.repeat([g for g, _ in found], counts).astype(np.int32)
     return feature, PlacePatterns(number, *others)
-
-
-def _problem(
-    batch: TokenBatch,
-    sequences: NDArray[np.int64],
-    cells: Sequence[NDArray[np.int64]],
-    pattern_offsets: NDArray[np.int64],
-    feature: NDArray[np.int32],
-    n_labels: int,
-) -> JointProblem:
-    """The problem of some Docs.
-
-    sequences (int64 [D]): numbers of the Docs, ascending.
-    cells (Sequence[int64 [n]]): kind, start, end, label and state of each cell.
-    """
-    *where, state = cells
-    first, vertex = _distinct(where)
-    kind, start, end, label = (column[first] for column in where)
-    place = np.searchsorted(sequences, batch.sequence[start])
-    base = batch.offsets[sequences[place]]
-    start, end = start - base, end - base
-    segment, token, labelled = (kind == each for each in (SEGMENT, TOKEN, LABEL))
-    lengths = np.diff(batch.offsets)[sequences]
-    vertices = Vertices(
-        offsets_of(lengths),
-        n_labels,
-        np.stack([place, start, end], axis=1)[segment],
-        np.stack([place, start], axis=1)[token],
-        np.stack([place, start, label], axis=1)[labelled],
-    )
-    return JointProblem(
-        sequences, vertices, pattern_offsets, vertex, state.astype(np.int32), feature
-    )
 
 
 def _distinct(

@@ -17,6 +17,13 @@ def segments_of(pipe, docs, groups, joint=None):
 
     joint (Optional[JointDecoder]): in the place of the component's own.
     """
+    result = decoded(pipe, docs, groups, joint)
+    segmentations = [list(each) for each in oracle.listed(result.best.segments)]
+    return segmentations, result.gap, result.certificate
+
+
+def decoded(pipe, docs, groups, joint=None):
+    """All that the joint decoder of a component, or another one, says of Docs."""
     if joint is None:
         known = pipe.joint.features, pipe.joint.weights, pipe.joint.decoder
         joint = JointDecoder(*known, pipe.rules, BufferPool())
@@ -34,9 +41,4 @@ def segments_of(pipe, docs, groups, joint=None):
     [(batch, _)] = structure.token_batches(docs)
     groups = np.arange(len(docs)) if groups is None else groups
     predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
-    [result] = taken
-    return (
-        [list(each) for each in oracle.listed(result.best.segments)],
-        result.gap,
-        result.certificate,
-    )
+    return taken[0]

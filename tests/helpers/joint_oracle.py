@@ -118,6 +118,41 @@ def keeps(rule, labels):
     }[kind]()
 
 
+def share(scheme, segments, place, predicate, label):
+    """How much of a place fires: of an entity as a segment all or nothing, or else the share of its tokens
+    that have their state. Not for encodings where an entity asks something of the tokens beside it.
+    """
+    if predicate is is_entity and scheme.encoding == "segments":
+        return float(is_entity(scheme, segments, *place, label))
+    if predicate is is_entity and scheme.encoding != "tags":
+        names = [scheme.names[y] for *_, y in scheme.encode_span(*place, label)]
+    else:
+        names = [label] * (place[1] - place[0])
+    covering = [scheme.names[y] for first, last, y in segments for _ in range(first, last)]
+    return np.mean([a == b for a, b in zip(covering[place[0] : place[1]], names, strict=True)])
+
+
+def given_others(pipe, docs, patterns, chosen):
+    """Every allowed segmentation of each Doc, with its log probability given that each other place is as in
+    the chosen segmentations, one for each Doc: [[(segments, float)]].
+
+    patterns (list): (set of places, predicate, label or state, weight).
+    """
+    scheme, found = pipe.structure.scheme, []
+    for d, doc in enumerate(docs):
+        every = segmentations(pipe, doc)
+        total = np.array([score for _, score in every])
+        for places, predicate, label, weight in patterns:
+            for here in [place for place in places if place[0] == d]:
+                others = [place for place in places if place != here]
+                if all(predicate(scheme, chosen[e], *where, label) for e, *where in others):
+                    known = here[1:], predicate, label
+                    total += [weight * share(scheme, segments, *known) for segments, _ in every]
+        total -= np.logaddexp.reduce(total)
+        found.append([(segments, value) for (segments, _), value in zip(every, total.tolist())])
+    return found
+
+
 def best(pipe, docs, patterns, rules=()):
     """The highest joint score of all Docs, and a function that gives the joint score of some
     segmentations, one for each Doc.

@@ -5,8 +5,10 @@ loading.
 import json
 from functools import cache
 
+import joint_decoding
 import joint_oracle
 import numpy as np
+import oracle
 import pytest
 import spacy
 from entities import entities
@@ -20,7 +22,6 @@ from small_corpus import (
     examples,
     fit,
     found,
-    learner_of,
     trained,
     untrained,
     with_entities,
@@ -30,10 +31,9 @@ from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
-from spacy_hocrf.answers.predictor import Predictor
+from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.decoding import DualDecomposition
-from spacy_hocrf.model import structure
 from spacy_hocrf.saving import archive as files
 
 SEMI = "semi-CRF, outside tokens"
@@ -139,7 +139,9 @@ def test_a_problem_scores_and_counts_what_fires(name):
     rng = np.random.default_rng(1)
     docs = random_docs(nlp, rng, [8, 5, 0, 7])
     weights = rng.normal(size=len(pipe.joint.weights))
-    problems = list(pipe.joint.features.problems(TokenBatch(docs), np.zeros(4, dtype=np.int64)))
+    problems = list(
+        pipe.joint.features.patterns(TokenBatch(docs), np.zeros(4, dtype=np.int64)).divided()
+    )
     assert problems
     fired = set()
     for problem in problems:
@@ -287,23 +289,80 @@ def test_without_joint_features_nothing_is_proved():
     assert nlp.get_pipe("hocrf").joint is None
 
 
-def test_probabilities_are_those_of_the_local_model(nlp):
+def test_what_another_doc_says_is_in_the_probabilities(nlp):
     pipe = nlp.get_pipe("hocrf")
+    texts = ("Nobody but Quux likes Paris", UNCLEAR)
+    label = pipe.joint.feature_names[0].split(", ")[1]
     pipe.joint.weights = [9.0, 0.0, 0.0, 0.0]
-    for doc in nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR)):
-        learner = learner_of(pipe)
-        placed, rules = learner.snapshot().placed, pipe.rules
-        predictor = Predictor(learner.structure, placed, pipe.target, rules)
-        [(batch, _)] = structure.token_batches([nlp.make_doc(doc.text)])
-        ((part, _),) = predictor.parts(batch)
-        expected = predictor.decoder.scores(
-            part.potentials, learner.automaton, learner.scheme, [found(doc)]
-        )
-        assert_allclose(entity_scores(doc), expected, rtol=1e-6)
-    assert expected < 0.5  # by itself it would be something else
-    pipe.cfg["threshold"] = 0.5
-    docs = [*nlp.pipe(of_group(nlp, 1, "Nobody but Quux likes Paris", UNCLEAR))]
-    assert found(docs[1]) == []
+    alone = pipe.reading(nlp.make_doc(UNCLEAR)).spans(1e-6)
+    [p] = [span.probability for span in alone if span.label == label]
+    odds = np.exp(9.0) * p / (1 - p)
+    assert p < 0.5
+    for threshold in (None, 0.9):
+        pipe.cfg["threshold"] = threshold
+        docs = [*nlp.pipe(of_group(nlp, 1, *texts))]
+        assert found(docs[1]) == [(0, 1, label)]
+        assert entity_scores(docs[1]) == pytest.approx([odds / (1 + odds)], rel=1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ("CRF, io", "CRF, bio")])
+def test_probabilities_are_given_what_the_other_places_say(name):
+    nlp = loaded(name)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.model.set_param("W", 0.3 * pipe.model.get_param("W"))  # not too sure of itself
+    rng, moved = np.random.default_rng(3), 0
+    for _ in range(6):
+        pipe.joint.weights = rng.normal(0.5, 1.0, len(pipe.joint.weights))
+        docs = random_docs(nlp, rng, [4, 3, 3])
+        groups = np.zeros(len(docs), dtype=np.int64)
+        result = joint_decoding.decoded(pipe, docs, groups)
+        chosen = [list(each) for each in oracle.listed(result.best.segments)]
+        expected = joint_oracle.given_others(pipe, docs, patterns_of(pipe, docs, groups), chosen)
+        for d, every in enumerate(expected):
+            own = select_sequences(result.potentials, np.array([d]))
+            scores = [oracle.score(own, pipe.automaton.patterns, segments) for segments, _ in every]
+            log_p = np.array([value for _, value in every])
+            assert_allclose(scores - np.logaddexp.reduce(scores), log_p, atol=1e-9)
+            alone = np.array([score for _, score in joint_oracle.segmentations(pipe, docs[d])])
+            moved += not np.allclose(alone - np.logaddexp.reduce(alone), log_p)
+    assert moved > 6
+
+
+def decoding(cost, **phrases):
+    """The same model, decoded by expected F."""
+    config = Config().from_str(CONFIG)
+    hocrf = config["components"]["hocrf"]
+    hocrf["decoder"] = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": cost}
+    hocrf["joint"]["features"]["phrases"] |= phrases
+    return load_model_from_config(config, auto_fill=True).from_bytes(consistent())
+
+
+def test_docs_decoded_together_are_read_by_the_decoder_of_the_component():
+    texts, counts = ("Nobody but Quux likes Paris", UNCLEAR), []
+    for cost in (0.01, 0.999):
+        nlp = decoding(cost)
+        nlp.get_pipe("hocrf").joint.weights = [0.5] * 4
+        counts.append(sum(len(doc.ents) for doc in nlp.pipe(of_group(nlp, 1, *texts))))
+    assert counts[0] > counts[1]
+
+
+def test_places_that_must_not_agree_do_not_whatever_the_decoder():
+    phrases = {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}
+    block = {"@misc": "spacy-hocrf.Pattern.v1", "places": phrases, "states": ["PERSON", "PERSON"]}
+    features = {"never": {**block, "weight": "-inf"}}
+    decoder = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": 0.0005}
+    together = joint(features, group_by="hocrf_group", learn=False)
+    nlp = trained(rows=documents(5), joint=together, decoder=decoder)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.model.set_param("W", 0.01 * pipe.model.get_param("W"))
+    text, person = "In but slept", (2, 3, "PERSON")  # which is probable enough, but not the best
+    sure = {
+        (span.start, span.end, span.label) for span in pipe.reading(nlp.make_doc(text)).spans(0.2)
+    }
+    assert person in sure
+    docs = [*nlp.pipe(of_group(nlp, 1, text, text))]
+    assert [person in found(doc) for doc in docs] != [True, True]
 
 
 def test_what_earlier_components_have_set_stays_and_decides(nlp):
