@@ -17,14 +17,14 @@ def ratios(right: int, found: int, wanted: int) -> dict[str, float]:
 
 
 def spread(values: Sequence[float], digits: int = 2, sign: str = "") -> str:
-    """Mean ± standard deviation, 0 of a single value; nothing of none.
+    """Mean ± standard deviation; a single value as it is, nothing of none.
 
     sign (str): "+" for one before every mean.
     """
     if not values:
         return ""
-    deviation = statistics.stdev(values) if len(values) > 1 else 0.0
-    return f"{statistics.mean(values):{sign}.{digits}f} ± {deviation:.{digits}f}"
+    deviation = f" ± {statistics.stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{statistics.mean(values):{sign}.{digits}f}{deviation}"
 
 
 def gain(points: float, p: float) -> str:

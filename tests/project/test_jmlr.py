@@ -226,7 +226,9 @@ def measures(load):
     """Made-up measures of two models on references, for tables."""
 
     def stop(f, objective):
-        scores = {label: {"f": f} for label in load("jmlr_tasks").TASKS["references"].paper}
+        scores = {
+            label: {"f": f, "wanted": 7} for label in load("jmlr_tasks").TASKS["references"].paper
+        }
         return {
             "objective": objective,
             "iterations": 40,
@@ -255,7 +257,9 @@ def test_report_has_its_tables_and_draws_a_plot(load, measures, tmp_path, check_
     load("jmlr_report").main("references", tmp_path, output, plot)
     printed = check_plot(plot)
     assert output.read_text(encoding="utf8") in printed
-    assert [row[0] for row in table_rows(printed)][:4] == ["model", "---", "C1", "SC2"]
+    rows = table_rows(printed)
+    assert [row[0] for row in rows][:4] == ["model", "---", "C1", "SC2"]
+    assert rows[-1][:3] == ["**micro average**", "7", "85.78 / 85.34"]
 
 
 def made_doc(vocab, words, spans):

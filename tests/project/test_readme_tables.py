@@ -9,24 +9,12 @@ import re
 from statistics import mean, stdev
 
 import pytest
+import srsly
 from project_checks import PROJECTS, table_rows
 
 DOCS = PROJECTS.parent / "docs"
+NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 LOADS = ()
-FINISHED = {  # sections of READMEs that nobody measures again, and the commits of their tables
-    ("benchmark", "Many short texts"): "eb8f0ae",
-    ("benchmark", "A thousand workers"): "33ca460",
-    ("benchmark", "Small models"): "7bd8662",
-    ("benchmark", "How an evaluation grows"): "67e29b3",
-    ("benchmark", "Decoding of graphs"): "dcb2d33",
-    ("answers", "What to annotate next"): "ea0c7e6",
-    ("answers", "What a correction mends"): "ac18d85",
-    ("answers", "Texts of which a little is known"): "37a9ff2",
-    ("answers", "Whether to trust it"): "9031d81",
-    ("handwriting", "What the gain is"): "738b086",
-    ("tweets", "Which groups to learn from"): "618584f",
-    ("patterns", "Results on the test parts"): "3a198e6",
-}
 pytestmark = pytest.mark.skipif(
     not PROJECTS.exists() or not DOCS.exists(), reason="the projects are not in this distribution"
 )
@@ -137,13 +125,36 @@ def test_tables_of_a_projects_readme_are_those_of_its_results(load, project, lea
     assert sum(bool(each.source) for each in updates) >= least
 
 
-@pytest.mark.parametrize("project, heading", FINISHED)
-def test_a_table_of_a_finished_study_names_its_commit(project, heading):
-    """No command prints these tables any more: what printed them is in the history."""
-    readme = text(PROJECTS / project / "README.md")
-    section = re.split(rf"^#+ {heading}\n\n", readme, flags=re.MULTILINE)[1].partition("\n#")[0]
-    assert section.startswith(f"Measured at commit {FINISHED[project, heading]}")
-    assert "\n| " in section or re.search(r"\(\w+\.md\)", section)
+@pytest.mark.parametrize("project", NAMES)
+def test_every_table_has_a_command_that_prints_it(load, project):
+    """Or the README names the commit that has printed it, or tables.yml says that it is words. So does it
+    name the commit of times, iterations and the like, in the section of the table or before all sections.
+    """
+    module, folder = load("common.tables"), PROJECTS / project
+    readme, declared = text(folder / "README.md"), module.declared(project)
+    ours = list(module.tables(readme))
+    origins = [module.origin_of(declared, table) for table in ours]
+    known = srsly.read_yaml(folder / "project.yml")
+    names = {*known["workflows"], *(command["name"] for command in known["commands"])}
+    assert {run.split()[0] for run in declared["runs"]} <= names
+    for title in srsly.read_yaml(PROJECTS / "tables.yml")[project]["tables"]:
+        assert any(table.title.startswith(title) for table in ours), f"there is no {title}"
+    for table, origin in zip(ours, origins):
+        run = origin["run"]  # and no KeyError
+        section = " ".join(section_of(readme, table.line).split())
+        if re.fullmatch("[0-9a-f]{7}", run):
+            assert f"commit {run}" in section, table.title
+        else:
+            assert run == "words" or run in declared["runs"], table.title
+        of_the_run = [name for name in table.header if module.OF_THE_RUN.search(name)]
+        if of_the_run and run != "words":
+            commit = re.search(r"commit [0-9a-f]{7}", section) or origin.get("commit")
+            assert commit, (table.title, of_the_run)
+    documents = {path.name for path in folder.glob("*.md")} - {"README.md"}
+    shown = {each.source for each in module.update(folder / "README.md", module.documents(folder))}
+    for name in documents - shown:
+        measured = rf"at commit [0-9a-f]{{7}}[^#]*{name}"
+        assert name in text(folder / "project.yml") or re.search(measured, readme)
 
 
 @pytest.mark.parametrize("row", SPEED)
@@ -279,6 +290,19 @@ def compared(readme):
     _, _, table = readme.partition("P (A)")
     lines = [line.split() for line in table.partition("\n\n")[0].splitlines()[2:]]
     return {cells[0]: cells[1:] for cells in lines if len(cells) > 6}
+
+
+def section_of(readme, line):
+    """The section that has a line of the text, and what those that it is part of say before their own."""
+    level, parts = 1, {}
+    for number, each in enumerate(readme.split("\n")):
+        if each.startswith("##"):
+            if number > line:
+                break
+            level = each.index(" ")
+            parts = {key: part for key, part in parts.items() if key < level}
+        parts.setdefault(level, []).append(each)
+    return "\n".join(each for part in parts.values() for each in part)
 
 
 def text(path):

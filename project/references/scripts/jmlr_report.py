@@ -90,7 +90,7 @@ def model_table(
 def label_table(
     task: Task, results: Mapping[str, dict]
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """F1 by label: ours at the optimum, and the paper's."""
+    """F1 by label: ours at the optimum, and the paper's; "gold" is how often the test part has a label."""
     results = {name: result for name, result in results.items() if name in MODELS}
     rows = []
     for label in task.paper:
@@ -98,8 +98,9 @@ def label_table(
             f"{percent(result['end'], label)} / {paper(task, name, label):.2f}"
             for name, result in results.items()
         ]
-        rows.append((f"`{label}`" if label != MICRO else f"**{label}**", *pairs))
-    return ("ours / paper", *results), rows
+        [wanted] = {result["end"]["scores"][label]["wanted"] for result in results.values()}
+        rows.append((f"`{label}`" if label != MICRO else f"**{label}**", str(wanted), *pairs))
+    return ("ours / paper", "gold", *results), rows
 
 
 def percent(stop: Mapping, label: str) -> str:

@@ -25,6 +25,7 @@ PARTS = ("train", "dev", "test", "unseen")
 SAMPLES, WITHIN = 2000, 0.9  # of works, and the share of them that is inside an interval
 FEW, POOR = 4, 80.0  # a field that so few works have, and whose F1 is so low, gets a remark
 BINS = (0.0, 0.5, 0.9, 0.99, 1.0)
+PROBABILITIES = ("probability", "fields", "on average", "right")
 HEADER = ("field", "P", "R", "F1", "90 %", "F1, new styles", "fields", "works", "works in train")
 Works = Mapping[str, Counter[str]]
 """Of each work, how many fields are right, found and annotated."""
@@ -58,7 +59,9 @@ def main(
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(3, f"{nlp.pipe_names[-1]} on works that are not in training"))
     markdown.add(table(rows(test, unseen, learnt), HEADER))
-    markdown.add(markdown.list([*remarks(dev, test, unseen, learnt), *calibration(test)]))
+    if test.probabilities:
+        markdown.add(table(calibration(test), PROBABILITIES))
+    markdown.add(markdown.list(list(remarks(dev, test, unseen, learnt))))
     show(markdown.text, output)
     if page is not None:
         print(f"\nSee all of it: open {page.resolve().as_uri()} in a browser.")
@@ -159,16 +162,13 @@ def annotated(part: Part) -> set[str]:
     }
 
 
-def calibration(test: Part) -> Iterator[str]:
-    """How often fields are right, by their probability."""
+def calibration(test: Part) -> Iterator[tuple[str, ...]]:
+    """A table: how often fields are right, by their probability, which is given on average, too."""
     for low, high in pairwise(BINS):
         inside = [row for row in test.probabilities if low < row[0] <= high]
         if inside:
             mean, right = 100 * np.mean(inside, axis=0)
-            yield (
-                f"Of the {len(inside)} fields with a probability of {low:g} to {high:g}, on average "
-                f"{mean:.1f} %, {right:.1f} % are right."
-            )
+            yield f"{low:g} to {high:g}", str(len(inside)), f"{mean:.1f}", f"{right:.1f}"
 
 
 if __name__ == "__main__":
