@@ -8,7 +8,6 @@ by the first columns, as many as it takes to tell the document's rows apart. So 
 rows and some columns only.
 """
 
-import os
 import re
 import shlex
 import shutil
@@ -141,23 +140,23 @@ def compare(name: str, sources: Sequence[Path], workflow: str | None, check: boo
         default all tables, and every cell counts.
     RETURNS (int): how many cells differ; a table that was not printed is one more.
     """
-    readme, origins = PROJECTS / name / "README.md", declared(name)
+    readme, declaration = PROJECTS / name / "README.md", declared(name)
 
-    def besides(table: Table) -> Sequence[str]:
-        return origin_of(origins, table).get("besides", ())
+    def besides(table: Table) -> Sequence[str] | None:
+        origin = origin_of(declaration, table)
+        return origin.get("besides", ()) if workflow in (None, origin.get("run")) else None
 
-    again = workflow is not None
-    updates = [(each, origin_of(origins, each.table)) for each in update(readme, sources, besides)]
-    ours = [pair for pair in updates if not again or pair[1].get("run") == workflow]
+    updates = [each for each in update(readme, sources, besides) if besides(each.table) is not None]
+    ours = [(each, origin_of(declaration, each.table)) for each in updates]
     known = sum(bool(each.source) for each, _ in ours)
     print(f"{name}: {known} of {len(ours)} tables are in a document")
     n_wrong, gone = 0, set[str]()
     for each, origin in ours:
         for change in each.changes:
-            if not again or not tolerated(change, origin):
+            if workflow is None or not tolerated(change, origin):
                 print(f"  {each.source}, {each.table.heading}: {change}")
                 n_wrong, gone = n_wrong + 1, gone | change.gone
-        if again and not each.source:
+        if workflow and not each.source:
             print(f"  {each.table.title}: `{workflow}` does not print it")
             n_wrong += 1
     for number, line in enumerate(readme.read_text(encoding="utf8").split("\n"), 1):
@@ -186,13 +185,13 @@ def run_again(name: str, workflow: str, folder: Path) -> list[Path]:
     run, *options = shlex.split(workflow)
     # in the project's folder: `python -m` would take a package that lies in this one
     command = [sys.executable, "-m", "spacy", "project", "run", run, ".", *options]
-    # its `python` is the interpreter of this script
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    with (copy / name / PRINTED).open("w", encoding="utf8") as file:
-        subprocess.run(
-            command, check=True, cwd=copy / name, stdout=file, env={**os.environ, "PATH": path}
-        )
-    return [copy / name / PRINTED, *documents(copy / name)]
+    printed = copy / name / PRINTED
+    with printed.open("w", encoding="utf8") as file:
+        done = subprocess.run(command, cwd=printed.parent, stdout=file)
+    if done.returncode:
+        print(printed.read_text(encoding="utf8"))
+        raise typer.Exit(done.returncode)
+    return [printed, *(path for path in documents(printed.parent) if path != printed)]
 
 
 def declared(name: str) -> Mapping[str, Any]:
@@ -256,12 +255,13 @@ def documents(folder: Path) -> list[Path]:
 def update(
     readme: Path,
     sources: Iterable[Path],
-    besides: Callable[[Table], Iterable[str]] = lambda _: (),
+    besides: Callable[[Table], Sequence[str] | None] = lambda _: (),
 ) -> Iterator[Update]:
     """What becomes of the tables of a README, in order.
 
     sources (Iterable[Path]): documents; of equal tables, the first counts.
-    besides (Callable[[Table], Iterable[str]]): columns of a table that no document needs to have.
+    besides (Callable[[Table], Optional[Sequence[str]]]): columns of a table that no document needs to
+        have; None if the table is in none of them.
     """
     ours = list(tables(readme.read_text(encoding="utf8")))
     theirs = [
@@ -274,7 +274,8 @@ def update(
             (likeness(table, other), -i, -j)
             for i, table in enumerate(ours)
             for j, (_, other) in enumerate(theirs)
-            if {*table.columns} - {(each, 0) for each in besides(table)} <= {*other.columns}
+            if (apart := besides(table)) is not None
+            and {*table.columns} - {(column, 0) for column in apart} <= {*other.columns}
         ),
         reverse=True,
     )
