@@ -128,7 +128,7 @@ def test_tables_of_a_projects_readme_are_those_of_its_results(load, project, lea
 @pytest.mark.parametrize("project", NAMES)
 def test_every_table_has_a_command_that_prints_it(load, project):
     """Or the README names the commit that has printed it, or tables.yml says that it is words. So does it
-    name the commit of times, iterations and the like, in the section of the table or before all sections.
+    name the commit of times, iterations and the like, in the section of the table or one around it.
     """
     module, folder = load("common.tables"), PROJECTS / project
     readme, declared = text(folder / "README.md"), module.declared(project)
@@ -294,7 +294,7 @@ def compared(readme):
 
 def section_of(readme, line):
     """The section that has a line of the text, and what those that it is part of say before their own."""
-    level, parts = 1, {}
+    level, parts = 0, {}
     for number, each in enumerate(readme.split("\n")):
         if each.startswith("##"):
             if number > line:
@@ -302,7 +302,7 @@ def section_of(readme, line):
             level = each.index(" ")
             parts = {key: part for key, part in parts.items() if key < level}
         parts.setdefault(level, []).append(each)
-    return "\n".join(each for part in parts.values() for each in part)
+    return "\n".join(each for key, part in parts.items() if key for each in part)
 
 
 def text(path):
