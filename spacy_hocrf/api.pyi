@@ -105,6 +105,7 @@ from spacy_hocrf.engine.automaton import (
 from spacy_hocrf.engine.forward_backward import (
     expectations as expectations,
     log_partition as log_partition,
+    log_state_scores as log_state_scores,
 )
 from spacy_hocrf.engine.viterbi import viterbi as viterbi
 from spacy_hocrf.types import (

@@ -307,3 +307,15 @@ def section_of(readme, line):
 
 def text(path):
     return path.read_text(encoding="utf8")
+
+
+KINDS = ("established: ", "cited: ", "unexplained")
+"""What a reason for a difference from a paper may be: an experiment that is named, a source, or none."""
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_reason_why_our_figures_differ_is_established_or_cited_or_said_to_be_missing(name):
+    for header, rows in tables(PROJECTS / name / "README.md"):
+        if header[-1] == "why" and {"ours", "here"} & {*header}:
+            for row in rows:
+                assert not row[-1] or row[-1].startswith(KINDS), row

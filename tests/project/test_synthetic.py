@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from project_checks import table_rows
 
 PROJECT = Path(__file__).parents[2] / "project" / "synthetic"
 LOADS = ("synthetic",)
@@ -139,3 +140,14 @@ def test_accuracy_rises_up_to_the_generators_order(small_sweep):
     assert accuracy[2] > accuracy[1] + 5 > accuracy[0] + 5
     assert accuracy[3] < accuracy[2] + 1
     assert max(accuracy) < ceiling + 1
+
+
+def test_exclusive_patterns_of_many_models_are_beside_the_papers(load, tmp_path):
+    path = tmp_path / "exclusive.md"
+    load("exclusive").main(draws=3, output=path)
+    rows = table_rows(path.read_text(encoding="utf8"))[2:]
+    assert [row[:4] for row in rows[::6]] == [
+        ["2", "300", "training", "9.2%"],
+        ["3", "300", "training", "8.7%"],
+    ]
+    assert all(0 < float(row[4].rstrip("%")) <= float(row[5].rstrip("%")) for row in rows)
