@@ -1,0 +1,188 @@
+"""Graphs whose scores are weights of named features, which all graphs share, and how these are learnt.
+
+    score(y; w) = Σ_events w[name] · value · [the vertices of the event have its states in y]
+
+An event of one vertex is a score of that vertex by itself; one of more is a pattern. Weights are learnt by
+the largest margin (`graph.frank_wolfe`) or by the averaged perceptron (`graph.perceptron`); both decode by
+dual decomposition. Qian and Liu, TACL 2 (2014) §2.1 and §4.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.graph.dual import dual_decompose
+from spacy_hocrf.graph.frank_wolfe import FrankWolfe
+from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.perceptron import GraphPerceptron
+from spacy_hocrf.graph.settings import DualSettings
+
+__all__ = ["Event", "FeatureGraph", "learn_graphs"]
+
+Event = tuple[Sequence[int], Sequence[int], str, float]
+"""Vertices, their states, the name of a feature, and its value."""
+
+MAX_MARGIN, PERCEPTRON = "max_margin", "perceptron"
+
+
+@dataclass(frozen=True)
+class FeatureGraph:
+    """A graph with V vertices, whose states are scored by named features.
+
+    n_states (Sequence[int]): of each vertex.
+    events (Sequence[Event]): where features fire.
+    """
+
+    n_states: Sequence[int]
+    events: Sequence[Event]
+
+    def instance(self, weights: Mapping[str, float]) -> GraphInstance:
+        """The graph with the scores of these weights, for `dual_decompose`; a feature without a weight
+        scores 0.
+
+        RAISES (ValueError): as `GraphInstance.from_arrays` for events that do not fit the graph.
+        """
+        return self.scored([weights.get(name, 0.0) for *_, name, _ in self.events])
+
+    def scored(
+        self,
+        weights: Sequence[float] | NDArray[np.float64],
+        unary: NDArray[np.float64] | None = None,
+    ) -> GraphInstance:
+        """The graph with a weight for each event, and scores of its cells beside.
+
+        unary (Optional[float64 [E]]): of the cells, vertex by vertex.
+        RAISES (ValueError): H085 for an event with another number of states than of vertices, else as
+            `GraphInstance.from_arrays`.
+        """
+        for vertices, states, name, _ in self.events:
+            if len(vertices) != len(states):
+                found = len(vertices), len(states)
+                expected = "as many states as vertices"
+                raise ValueError(
+                    Errors.H085.format(name=f"an event of {name}", found=found, expected=expected)
+                )
+        offsets = np.concatenate([[0], np.cumsum(self.n_states, dtype=np.int64)])
+        values = np.array([value for *_, value in self.events], dtype=np.float64)
+        return GraphInstance.from_arrays(
+            offsets=offsets,
+            unary=np.zeros(int(offsets[-1])) if unary is None else unary,
+            pattern_offsets=np.cumsum([0, *(len(vertices) for vertices, *_ in self.events)]),
+            vertices=[v for vertices, *_ in self.events for v in vertices],
+            states=[s for _, states, *_ in self.events for s in states],
+            weights=np.asarray(weights, dtype=np.float64) * values,
+        )
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """Names of the features that may fire, sorted."""
+        return tuple(sorted({name for *_, name, _ in self.events}))
+
+    def counts(self, assignment: Sequence[int]) -> dict[str, float]:
+        """The sum of the values of each feature that fires in an assignment.
+
+        assignment (Sequence[int]): state of each vertex, [V].
+        """
+        found: dict[str, float] = {}
+        for vertices, states, name, value in self.events:
+            if all(assignment[v] == state for v, state in zip(vertices, states)):
+                found[name] = found.get(name, 0.0) + value
+        return found
+
+
+def learn_graphs(
+    graphs: Sequence[FeatureGraph],
+    annotated: Sequence[Sequence[int]],
+    *,
+    method: str = MAX_MARGIN,
+    sigma: float = 1.0,
+    epochs: int = 100,
+    nonnegative: Iterable[str] = (),
+    settings: DualSettings | None = None,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Weights with which the annotated states of each graph score higher than all others, by the number of
+    vertices that these have wrong.
+
+    graphs (Sequence[FeatureGraph]): to learn from.
+    annotated (Sequence[Sequence[int]]): the right state of each vertex of each graph.
+    method (str): "max_margin", with a Gaussian prior, or "perceptron", averaged and without one.
+    sigma (float): standard deviation of the prior.
+    epochs (int): passes over the graphs, at most; the largest margin ends when it is proved to be within
+        one per cent.
+    nonnegative (Iterable[str]): names of features whose weights must not fall below 0.
+    settings (Optional[DualSettings]): how graphs are decoded; None for the default.
+    seed (int): of the order of the graphs.
+    RETURNS (dict[str, float]): weights by name, for `FeatureGraph.instance`. `srsly.write_json` saves them.
+    RAISES (ValueError): H107 for an unknown method, sigma or epochs out of range, or annotation that does not
+        fit; H082 to H085 for events that do not fit their graph.
+    """
+    names = sorted({name for graph in graphs for name in graph.names})
+    _check("method", method, method in (MAX_MARGIN, PERCEPTRON), f"{MAX_MARGIN} or {PERCEPTRON}")
+    _check("sigma", sigma, 0 < sigma < float("inf"), "above 0 and finite")
+    _check("epochs", epochs, epochs >= 1, "at least 1")
+    _check(
+        "annotation", len(annotated), len(annotated) == len(graphs), f"that of {len(graphs)} graphs"
+    )
+    number = {name: i for i, name in enumerate(names)}
+    settings = settings or DualSettings()
+    tasks = [_GraphTask(*pair, number, settings) for pair in zip(graphs, annotated)]
+    kept = np.isin(names, list(nonnegative))
+    if method == MAX_MARGIN:
+        learner = FrankWolfe(tasks, np.full(len(names), sigma**2), nonnegative=kept, seed=seed)
+        learner.learn(epochs)
+        return dict(zip(names, learner.weights.tolist()))
+    perceptron = GraphPerceptron(tasks, np.zeros(len(names)), nonnegative=kept, seed=seed)
+    for _ in range(epochs):
+        if not perceptron.epoch().errors:
+            break
+    return dict(zip(names, perceptron.average.tolist()))
+
+
+class _GraphTask:
+    """A graph with its annotation, as learners see it: a `graph.learning.Task`."""
+
+    def __init__(
+        self,
+        graph: FeatureGraph,
+        gold: Sequence[int],
+        number: Mapping[str, int],
+        settings: DualSettings,
+    ) -> None:
+        fits = len(gold) == len(graph.n_states) and all(
+            0 <= state < n for state, n in zip(gold, graph.n_states)
+        )
+        _check("annotation", list(gold), fits, f"a state of each vertex, of {list(graph.n_states)}")
+        self._graph, self._number, self._settings = graph, number, settings
+        self._features = np.array([number[name] for *_, name, _ in graph.events], dtype=np.int64)
+        right = np.cumsum([0, *graph.n_states])[:-1] + np.array(gold, dtype=np.int64)
+        self._wrong = np.ones(int(sum(graph.n_states)))  # [E] loss of each cell
+        self._wrong[right] = 0.0
+        self.gold = np.array(gold, dtype=np.int32)
+
+    def decode(
+        self, weights: NDArray[np.float64], loss_weight: float = 0.0
+    ) -> tuple[NDArray[np.int32], float, float]:
+        """An assignment with a high score, the score, and its bound."""
+        instance = self._graph.scored(weights[self._features], loss_weight * self._wrong)
+        found = dual_decompose(instance, self._settings)
+        return found.assignment, found.primal, found.bound
+
+    def counts(self, output: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+        """Features and their counts."""
+        found = self._graph.counts(output.tolist())
+        features = np.array([self._number[name] for name in found], dtype=np.int32)
+        return features, np.array(list(found.values()), dtype=np.float64)
+
+    def loss(self, output: NDArray[np.int32]) -> float:
+        """Vertices with a wrong state."""
+        return float((output != self.gold).sum())
+
+
+def _check(name: str, found: object, right: bool, expected: str) -> None:
+    if not right:
+        raise ValueError(Errors.H107.format(name=name, found=found, expected=expected))
