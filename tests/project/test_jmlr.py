@@ -262,6 +262,40 @@ def test_report_has_its_tables_and_draws_a_plot(load, measures, tmp_path, check_
     assert rows[-1][:3] == ["**micro average**", "7", "85.78 / 85.34"]
 
 
+def test_random_splits_have_all_texts_and_the_sizes_of_the_files(
+    load, tmp_path, monkeypatch, capsys
+):
+    jmlr, training = load("jmlr"), load("common.training")
+    vocab = spacy.blank("en").vocab
+    docs = [made_doc(vocab, [str(i), "b"], [(0, 1, "X")]) for i in range(7)]
+    files = tmp_path / "train.spacy", tmp_path / "test.spacy"
+    for part, path in zip((docs[:4], docs[4:]), files):
+        training.write_docs(part, path)
+    seen = []
+
+    def measure(task, name, train, gold, sigma):
+        """SC2 finds everything, SC1 has found two of three."""
+        parts = [[doc[0].text for doc in part] for part in (training.read_docs(train), gold)]
+        seen.append((name, parts))
+        found = len(gold) if name == "SC2" else 2
+        return {}, [made_doc(vocab, ["a", "b"], [(0, 1, "X")] * (i < found)) for i in range(3)]
+
+    monkeypatch.setattr(jmlr, "measure", measure)
+    jmlr.main("references", *files, tmp_path, only="SC1,SC2", splits=2)
+    assert [(name, *map(len, parts)) for name, parts in seen] == [("SC1", 4, 3), ("SC2", 4, 3)] * 2
+    assert all(sorted(a + b) == [doc[0].text for doc in docs] for _, (a, b) in seen)
+    assert seen[0][1] == seen[1][1] != seen[2][1] == seen[3][1]
+    written = (tmp_path / "splits.md").read_text(encoding="utf8")
+    assert written in capsys.readouterr().out
+    assert table_rows(written) == [
+        ["split", "SC1", "SC2", "SC2 - SC1 (p)"],
+        ["---", "---:", "---:", "---:"],
+        ["1", "80.00", "100.00", "+20.00 (1.0000)"],
+        ["2", "80.00", "100.00", "+20.00 (1.0000)"],
+        ["mean, ahead in 2 of 2", "80.00", "100.00", "+20.00 ± 0.00"],
+    ]
+
+
 def made_doc(vocab, words, spans):
     doc = Doc(vocab, words=words)
     doc.set_ents([Span(doc, *span) for span in spans])

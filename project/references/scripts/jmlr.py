@@ -2,14 +2,18 @@
 
 C1-C3 are CRFs (segments of one token), SC1-SC3 semi-CRFs, of order 1 to 3. On the way to the
 optimum each model passes the point where the released code would stop; it is scored there too.
-`jmlr_report.py` prints the tables, `jmlr_significance.py` the tests.
+`jmlr_report.py` prints the tables, `jmlr_significance.py` the tests. With `--splits` two models are
+compared on random splits of all texts instead.
 """
 
+import random
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from statistics import mean
+from tempfile import TemporaryDirectory
 from typing import Annotated, NamedTuple
 
 import jmlr_templates  # noqa: F401 - registers references.JMLR.v1 and punctuation.JMLR.v1
@@ -22,11 +26,20 @@ from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
-from spacy_hocrf.api import LBFGSRun, set_weights, weights_of
+from spacy_hocrf.api import (
+    EntsScorer,
+    LBFGSRun,
+    TagsScorer,
+    compare_counts,
+    count_items,
+    set_weights,
+    weights_of,
+)
 
 sys.path.append(str(Path(__file__).parents[2]))
-from common.scores import ratios
-from common.training import iterate, read_docs, read_examples
+from common.report import show, table
+from common.scores import gain, ratios, spread
+from common.training import iterate, read_docs, read_examples, write_docs
 
 ARCHITECTURES = {
     False: {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"},
@@ -62,10 +75,17 @@ def main(
     ] = None,
     sigma: Annotated[float, typer.Option(help="Standard deviation of the prior")] = 1.0,
     only: Annotated[str, typer.Option(help="Models, separated by commas")] = ",".join(MODELS),
+    splits: Annotated[
+        int, typer.Option(help="Compare two models on so many random splits instead (splits.md)")
+    ] = 0,
 ) -> None:
     """Print size, objective, F1 and time of each model; write them, with precision and recall by
     label, and the predictions.
     """
+    if splits:
+        text = compare_on_splits(TASKS[task], only.split(","), train, test, splits, sigma)
+        show(text, output / "splits.md" if output else None)
+        return
     gold = read_docs(test, spacy.blank("en").vocab)
     for name in only.split(","):
         result, docs = measure(TASKS[task], name, train, gold, sigma)
@@ -125,6 +145,35 @@ def measure(
             lenient = [released_items(doc, predicted) for doc, predicted in zip(gold, found)]
             result[point]["released_scorer_f"] = score(lenient, wanted)[MICRO]["f"]
     return result, docs
+
+
+def compare_on_splits(
+    task: Task, names: Sequence[str], train: Path, test: Path, splits: int, sigma: float = 1.0
+) -> str:
+    """F1 of two models on random splits of the texts of both files, which keep their sizes.
+
+    RETURNS (str): a table in Markdown.
+    """
+    vocab = spacy.blank("en").vocab
+    training = read_docs(train, vocab)
+    docs, n = [*training, *read_docs(test, vocab)], len(training)
+    scorer, ignored = (TagsScorer(), ("O",)) if task.tags else (EntsScorer(), ())
+    rows, points = [], []
+    for seed in range(splits):
+        shuffled = random.Random(seed).sample(docs, len(docs))
+        with TemporaryDirectory() as folder:
+            path, gold = Path(folder) / "train.spacy", shuffled[n:]
+            write_docs(shuffled[:n], path)
+            found = [measure(task, name, path, gold, sigma)[1] for name in names]
+        compared = compare_counts(count_items(scorer, found, gold, ignore=ignored))["all"]
+        points.append(100 * compared["difference"])
+        scores = (f"{100 * compared[system]['f']:.2f}" for system in "ab")
+        rows.append((str(seed + 1), *scores, gain(points[-1], compared["p_value"])))
+        print(" | ".join(rows[-1]), flush=True)
+    means = (f"{mean(float(row[i]) for row in rows):.2f}" for i in (1, 2))
+    ahead = sum(point > 0 for point in points)
+    rows.append((f"mean, ahead in {ahead} of {splits}", *means, spread(points, sign="+")))
+    return table(rows, ("split", *names, f"{names[1]} - {names[0]} (p)"))
 
 
 def make_pipeline(
