@@ -5,6 +5,7 @@ tables from predictions.
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -30,7 +31,7 @@ def arguments(load):
     module = load("arguments")
     module.add_extensions()
     yield module
-    for name in ("mention_before", "mention_after"):
+    for name in ("mention_before", "mention_after", "case_pattern"):
         spacy.tokens.Token.remove_extension(name)
 
 
@@ -109,6 +110,27 @@ def test_the_nearest_mentions_do_not_overlap_the_token(arguments, docs):
     assert [token._.mention_after for token in docs[0]] == [*["Loc"] * 6, "Peop", ""]
 
 
+@pytest.mark.parametrize(
+    "word, pattern",
+    [
+        ("", ""),
+        ("IBM", "XXX"),
+        ("the", "xxxk"),
+        ("Oslo", "Xxxx"),
+        ("1996-97", "dd-ddd"),
+        ("The", "Xxxk"),
+    ],
+)
+def test_a_case_pattern_is_both_ends_and_what_is_between(arguments, word, pattern):
+    assert arguments.case_pattern(word, known=word.lower() == "the") == pattern
+
+
+def test_words_are_known_from_the_sentences_that_are_trained_on(arguments):
+    arguments.add_extensions({"slept"})
+    doc = Doc(Vocab(), words=["Slept", "slept", "shot"])
+    assert [token._.case_pattern for token in doc] == ["Xxxxxk", "xxxxxk", "xxxx"]
+
+
 def test_training_has_as_many_sentences_without_the_relation(arguments):
     docs = [Doc(Vocab(), words=["Ada", str(i)]) for i in range(50)]
     for i, doc in enumerate(docs):
@@ -155,16 +177,54 @@ def kill_only(arguments, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore:.*W013.*TAG")  # nobody has tagged these sentences
+@pytest.mark.parametrize("config", ["arguments", "paper"])
 @pytest.mark.parametrize("system", ["C1", "SC2", "C1-BIO"])
-def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, system):
+def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, config, system):
+    [row], gold, found = trained(arguments, corpus, config, system)
+    assert found == gold and sum(map(len, gold)) == 16
+    assert row["sentences"] == 12 and row["patterns"] == PATTERNS[system]
+
+
+@pytest.mark.filterwarnings("ignore:.*W013.*TAG")
+def test_what_sees_far_is_added_to_a_config(arguments, corpus, kill_only):
+    far = PROJECT / "configs" / "far.cfg"
+    [near], _, _ = trained(arguments, corpus, "arguments", "SC1")
+    [more], _, _ = trained(arguments, corpus, "arguments", "SC1", far)
+    assert more["features"] > near["features"] and more["patterns"] == near["patterns"]
+
+
+def test_only_semi_crfs_have_two_weights_for_a_pair_of_labels(arguments):
+    config = arguments.read_config(PROJECT / "configs" / "paper.cfg")
+    copies = {
+        name: arguments.adapt(config, system, "Kill")["model"]["features"]["*"]["pairs"].get(
+            "copies"
+        )
+        for name, system in arguments.SYSTEMS.items()
+    }
+    assert copies == {name: 2 if name.startswith("SC") else None for name in arguments.SYSTEMS}
+
+
+@pytest.mark.filterwarnings("ignore:.*W013.*TAG")
+def test_every_sentence_is_in_one_fold_and_learnt_from_in_the_others(arguments, corpus, kill_only):
+    parts = arguments.divide(list("abcde"), 2)
+    assert parts == [(["b", "d"], ["a", "c", "e"]), (["a", "c", "e"], ["b", "d"])]
+    rows, gold, found = trained(arguments, corpus, "paper", "SC2", folds=2)
+    # the file is there twice, as training part and as test part
+    assert len(rows) == 2 and len(gold) == 24 and found == gold
+
+
+def trained(arguments, corpus, config, system, more=None, folds=0):
+    """Sizes; arguments of every sentence as annotated and as found."""
     path = corpus / "corpus.spacy"
     arguments.main(
-        PROJECT / "configs" / "arguments.cfg",
+        PROJECT / "configs" / f"{config}.cfg",
         path,
         path,
         corpus / "predictions",
         corpus / "models.json",
         only=system,
+        more=more,
+        folds=folds,
     )
     gold, found = (
         [
@@ -173,9 +233,7 @@ def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, 
         ]
         for name in ("gold.spacy", f"{system}.spacy")
     )
-    assert found == gold and sum(map(len, gold)) == 16
-    [row] = srsly.read_json(corpus / "models.json")
-    assert row["sentences"] == 12 and row["patterns"] == PATTERNS[system]
+    return srsly.read_json(corpus / "models.json"), gold, found
 
 
 # C1: O, Arg1, Arg2; OO, 1O, O2, 2O, O1 after them. SC2: O is one segment, so OO is not there, but
@@ -184,12 +242,18 @@ def test_arguments_of_its_own_sentences_are_found(arguments, corpus, kill_only, 
 PATTERNS = {"C1": 8, "SC2": 9, "C1-BIO": 10}
 
 
-def test_scores_are_by_relation_together_and_their_mean(report, convert):
-    words, vocab = ["a", "b", "c"], Vocab()
+@pytest.fixture
+def sentence():
+    def make(*labels):
+        ents = [f"B-{label}" if label else "O" for label in labels]
+        return Doc(Vocab(), words=["a", "b", "c", "d", "e"][: len(labels)], ents=ents)
 
-    def sentence(*labels):
-        return Doc(vocab, words=words, ents=[f"B-{label}" if label else "O" for label in labels])
+    return make
 
+
+@pytest.fixture
+def written(report, sentence, tmp_path):
+    """Predictions of five sentences, one for each relation, by the one system C1 and by a perfect SC1."""
     gold = [sentence("Arg1", "Arg2", "")] * 3 + [sentence("Arg1", "", "")] * 2
     docs = [
         sentence("Arg1", "Arg2", ""),  # 2 of 2
@@ -198,12 +262,50 @@ def test_scores_are_by_relation_together_and_their_mean(report, convert):
         sentence("", "", ""),  # nothing predicted
         sentence("Arg1", "", "Arg2"),  # 1 of 1, 2 predicted
     ]
-    scores = report.relation_scores(docs, gold)
-    assert [scores[relation] for relation in convert.RELATIONS] == pytest.approx(
-        [100, 0, 200 / 3, 0, 200 / 3]
-    )
-    assert scores["average"] == pytest.approx((100 + 400 / 3) / 5)
-    assert scores["micro"] == pytest.approx(200 * 4 / (7 + 8))
+    for name, each in (("gold", gold), ("C1", docs), ("SC1", gold)):
+        DocBin(docs=each).to_disk(tmp_path / f"{name}.spacy")
+    return report.read(tmp_path, ("C1", "SC1"))
+
+
+def test_scores_are_by_relation_together_and_their_mean(report, convert, written):
+    scores = [written.relation(number).score("C1") for number in range(len(convert.RELATIONS))]
+    assert scores == pytest.approx([100, 0, 200 / 3, 0, 200 / 3])
+    assert written.average("C1") == pytest.approx((100 + 400 / 3) / 5)
+    assert written.score("C1") == pytest.approx(200 * 4 / (7 + 8))
+    points, p = written.compare("C1", "SC1", 99)
+    assert (
+        points == pytest.approx(100 - written.score("C1")) and p == 2 / 2**4
+    )  # 4 sentences differ
+    assert written.only(np.array([0, 4])).score("C1") == pytest.approx(100 * 2 * 3 / (4 + 3))
+
+
+@pytest.mark.parametrize(
+    "labels, tokens",
+    [
+        ([], -1),
+        (["Arg1", "Arg2"], 0),
+        (["Arg2", "", "", "Arg1"], 2),
+        (["Arg1", "Arg1", "", "Arg2"], 2),  # the farther one of two, as its nearest other role is
+        (["Arg1", "", "Arg1Arg2", "Arg2"], 1),
+        (["Arg1Arg2", "", "Arg1Arg2"], 1),
+    ],
+)
+def test_arguments_are_as_far_apart_as_the_loneliest(report, sentence, labels, tokens):
+    assert report.gap(sentence(*labels).ents) == tokens
+
+
+@pytest.mark.parametrize(
+    "points, p, better, said",
+    [
+        (1.0, 0.01, True, "yes"),
+        (-1.0, 0.01, True, "no"),
+        (1.0, 0.5, True, "not significant"),
+        (1.0, 0.5, False, "yes"),
+        (1.0, 0.01, False, "no"),
+    ],
+)
+def test_a_gain_should_be_significant_and_no_difference_should_not(report, points, p, better, said):
+    assert report.verdict(points, p, better) == said
 
 
 def test_report_prints_every_table_and_draws(arguments, report, corpus, tmp_path, check_plot):
@@ -221,7 +323,15 @@ def test_report_prints_every_table_and_draws(arguments, report, corpus, tmp_path
     srsly.write_json(
         tmp_path / "models.json", [{"system": name, **row} for name in arguments.SYSTEMS]
     )
-    report.main(tmp_path, tmp_path / "models.json", tmp_path / "plot.png", trials=99)
-    printed = check_plot(tmp_path / "plot.png")
+    output = tmp_path / "paper.md"
+    report.main(
+        tmp_path, tmp_path / "models.json", output, "ours", [f"ours={tmp_path}"], trials=99
+    )
+    printed = check_plot(tmp_path / "paper.png")
+    assert output.read_text(encoding="utf8") in printed
     assert all(f"| {relation} | 100.00" in printed for relation in report.RELATIONS)
     assert "| C1 | 100.00 | 1.0000 = | 1.0000 = |" in printed  # nobody is better than a copy
+    assert "| 1. SC1 is no better than C1 | C1 → SC1 | +0.08 (0.226) | +0.00 |" in printed
+    # in half of the sentences with arguments four words are between them, in the others six
+    assert "\n| 2 to 6 | 40 | 100.00 |" in printed and "\n| 0 to 1 | 0 | 0.00 |" in printed
+    assert "\n| ours | 100.00 | 100.00 | +0.00 (1.0000) | 100.00 | 100.00 |" in printed

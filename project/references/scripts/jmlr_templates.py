@@ -107,6 +107,18 @@ def _letter_ngrams(word: str) -> list[str]:
     return ngrams
 
 
+@spacy.registry.misc("jmlr.Bag.v1")
+def make_bag(name: str, offsets: list[int]) -> list[Template]:
+    """A block with the words at several offsets, their distance forgotten."""
+    return [BagTemplate(name, tuple(offsets))]
+
+
+@spacy.registry.misc("jmlr.Letters.v1")
+def make_letters() -> list[Template]:
+    """A block with the letter n-grams of the released code."""
+    return [LetterTemplate()]
+
+
 @spacy.registry.misc("references.JMLR.v1")
 def make_jmlr_features(order: int = 1, semi: bool = True) -> list[Template]:
     """The 12 base templates, the semi-CRF's second transition, and the label patterns of the higher

@@ -12,7 +12,8 @@ import copy
 import random
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -27,11 +28,11 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 from tqdm import tqdm
 
-sys.path.append(str(Path(__file__).parents[2]))
+sys.path.extend(str(Path(__file__).parents[2] / folder) for folder in (".", "references/scripts"))
+import jmlr_templates  # noqa: F401 - registers jmlr.Bag.v1 and jmlr.Letters.v1
 from common.training import annotated, learn, read_docs, write_docs
 
 NAME = "arguments"
-OUTSIDE = "O"
 
 CRF = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "io"}
 BIO = {"@architectures": "spacy-hocrf.HighOrderCRF.v1", "encoding": "bio"}
@@ -66,21 +67,36 @@ def main(
     metrics_path: Annotated[Path, typer.Argument(help="Where sizes and times go (JSON)")],
     seed: Annotated[int, typer.Option(help="Which sentences without the relation are taken")] = 0,
     only: Annotated[str, typer.Option(help="Systems, separated by commas")] = ",".join(SYSTEMS),
+    more: Annotated[
+        Path | None, typer.Option(help="Config with further blocks of features", exists=True)
+    ] = None,
+    folds: Annotated[
+        int, typer.Option(help="Test on each of so many parts of all sentences in turn instead")
+    ] = 0,
 ) -> None:
     """Write the predictions of every system: the test sentences once for each relation."""
-    add_extensions()
-    config = spacy.util.load_config(config_path)["components"][NAME]
+    config = read_config(config_path)
+    if more:
+        blocks = read_config(more)["model"]["features"]["*"]
+        config["model"]["features"]["*"].update(blocks)
     vocab = Vocab()
     train, test = (read_docs(path, vocab) for path in (train_path, test_path))
-    write_docs(
-        [as_ents(doc, doc.spans[relation]) for relation in RELATIONS for doc in test],
-        output_dir / "gold.spacy",
-    )
+    tasks = divide([*train, *test], folds) if folds else [(train, test)]
+    gold = [
+        as_ents(doc, doc.spans[relation])
+        for relation in RELATIONS
+        for _, held_back in tasks
+        for doc in held_back
+    ]
+    write_docs(gold, output_dir / "gold.spacy")
     rows = []
     for name in only.split(","):
         predicted = []
-        for relation in tqdm(RELATIONS, desc=name, disable=None, leave=False):
-            chosen = balance(train, relation, seed)
+        for relation, (docs, held_back) in tqdm(
+            list(product(RELATIONS, tasks)), desc=name, disable=None, leave=False
+        ):
+            chosen = balance(docs, relation, seed)
+            add_extensions({token.text for doc in chosen for token in doc if token.text.islower()})
             begun = time.process_time()
             nlp, row = fit(adapt(config, SYSTEMS[name], relation), chosen, relation)
             row = {
@@ -94,19 +110,30 @@ def main(
             print(" | ".join(f"{key} {value}" for key, value in row.items()), flush=True)
             predicted += [
                 as_ents(doc, doc.spans[relation])
-                for doc in nlp.pipe([bare(nlp.vocab, doc) for doc in test])
+                for doc in nlp.pipe([bare(nlp.vocab, doc) for doc in held_back])
             ]
         write_docs(predicted, output_dir / f"{name}.spacy")
     metrics_path.parent.mkdir(parents=True, exist_ok=True)
     srsly.write_json(metrics_path, rows)
 
 
-def add_extensions() -> None:
-    """`token._.mention_before` and `token._.mention_after`: types of the nearest mentions that end
-    before and begin after it.
+def read_config(path: Path) -> dict[str, Any]:
+    """Settings of the component."""
+    return spacy.util.load_config(path)["components"][NAME]
+
+
+def add_extensions(known: Collection[str] = ()) -> None:
+    """What the configs read as `_.name`.
+
+    known (Collection[str]): words of the training sentences that are there in lower case.
     """
-    for name, mention in (("mention_before", mention_before), ("mention_after", mention_after)):
-        DocToken.set_extension(name, getter=mention, force=True)
+    getters = {
+        "mention_before": mention_before,
+        "mention_after": mention_after,
+        "case_pattern": lambda token: case_pattern(token.text, token.text.lower() in known),
+    }
+    for name, getter in getters.items():
+        DocToken.set_extension(name, getter=getter, force=True)
 
 
 def mention_before(token: DocToken) -> str:
@@ -119,6 +146,32 @@ def mention_after(token: DocToken) -> str:
     return next((ent.label_ for ent in token.doc.ents if ent.start > token.i), "")
 
 
+def case_pattern(word: str, known: bool) -> str:
+    """Kinds of the first two letters, of those between, each once and in order, and of the last two:
+    X, x, d, or what it is; a k follows if the word is known in lower case.
+    """
+    kinds = [
+        "x"
+        if letter.islower()
+        else "X"
+        if letter.isupper()
+        else "d"
+        if letter.isdigit()
+        else letter
+        for letter in word
+    ]
+    between = sorted(set(kinds[2:-2]))
+    return "".join([*kinds[:2], *between, *kinds[2:][-2:], "k" * known])
+
+
+def divide(docs: Sequence[Doc], folds: int) -> list[tuple[list[Doc], list[Doc]]]:
+    """For each fold, the other sentences and those of the fold: every so many-th one."""
+    return [
+        ([doc for i, doc in enumerate(docs) if i % folds != fold], list(docs[fold::folds]))
+        for fold in range(folds)
+    ]
+
+
 def balance(docs: Sequence[Doc], relation: str, seed: int) -> list[Doc]:
     """All sentences with the relation and as many without it, in their order."""
     numbers = [i for i, doc in enumerate(docs) if len(doc.spans[relation])]
@@ -128,11 +181,13 @@ def balance(docs: Sequence[Doc], relation: str, seed: int) -> list[Doc]:
 
 
 def adapt(config: dict[str, Any], system: System, relation: str) -> dict[str, Any]:
-    """The component's config for a system and a relation, without the blocks of a higher order."""
+    """The component's config for a system and a relation, without the blocks of a higher order;
+    second weights of a label pattern are for semi-CRFs.
+    """
     config = copy.deepcopy({key: value for key, value in config.items() if key != "factory"})
     features = config["model"]["features"]
     features["*"] = {
-        name: block
+        name: {key: block[key] for key in block if key != "copies" or system.model is SEMI}
         for name, block in features["*"].items()
         if block.get("order", 0) <= system.order
     }
