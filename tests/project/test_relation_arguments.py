@@ -324,9 +324,7 @@ def test_report_prints_every_table_and_draws(arguments, report, corpus, tmp_path
         tmp_path / "models.json", [{"system": name, **row} for name in arguments.SYSTEMS]
     )
     output = tmp_path / "paper.md"
-    report.main(
-        tmp_path, tmp_path / "models.json", output, "ours", [f"ours={tmp_path}"], trials=99
-    )
+    report.main(tmp_path, tmp_path / "models.json", output, "ours", [f"ours={tmp_path}"], trials=99)
     printed = check_plot(tmp_path / "paper.png")
     assert output.read_text(encoding="utf8") in printed
     assert all(f"| {relation} | 100.00" in printed for relation in report.RELATIONS)
