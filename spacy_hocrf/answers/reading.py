@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +30,12 @@ from spacy_hocrf.answers.explaining import Explainer, Explanation
 from spacy_hocrf.answers.pages import as_frame, make_page, text_on_page
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.predictor import Predictor
+from spacy_hocrf.engine.alternatives import sum_between
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.model.scheme import OUTSIDE
+from spacy_hocrf.rules.ends import Ends
 from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
 
 __all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
@@ -211,22 +214,31 @@ class Reading(HasAlternatives):
             found -= float(self.pattern([self.names[y]] * 2).sum())
         return max(0.0, found)
 
-    def pattern(self, names: Sequence[str]) -> NDArray[np.float64]:
+    @overload
+    def pattern(self, names: Sequence[str]) -> NDArray[np.float64]: ...
+    @overload
+    def pattern(self, names: Sequence[str], start: int, end: int) -> float: ...
+    def pattern(
+        self, names: Sequence[str], start: int | None = None, end: int | None = None
+    ) -> NDArray[np.float64] | float:
         """P(a segment with the last of these labels begins at the token, behind segments with the
-        others), float64 [T].
+        others), float64 [T]; or, of a stretch, P(consecutive spans with just these labels cover it).
 
-        names (Sequence[str]): labels of consecutive segments, of `names`, oldest first.
-        RAISES (ValueError): H199 for another name, or none.
+        names (Sequence[str]): labels of consecutive segments, of `names`, oldest first; for a stretch, of
+            `labels`, and "O" for a segment without a label: a token, or with outside = "run" all tokens
+            between two spans.
+        start, end (Optional[int]): first token of the stretch, one past its last. White space at the ends
+            of spans counts.
+        RAISES (ValueError): H199 for another name, or none, H197 for a stretch that is none of the Doc.
         """
-        pattern = self._numbers(names)
+        if start is not None or end is not None:
+            return self._covered(names, start, end)
+        pattern = self._numbers(names, self.names)
         potentials, automaton = self._potentials, self._automaton
-        if not pattern:
-            known = ", ".join(self.names)
-            text = beginning(self.doc)
-            raise ValueError(ReadingErrors.H199.format(found="nothing", known=known, text=text))
         if len(pattern) == 1:
-            start = potentials.start if potentials.start is not None else self._nothing()
-            counts = self._together.expectations(replace(potentials, start=start), automaton)
+            if potentials.start is None:
+                potentials = replace(potentials, start=self._nothing())
+            counts = self._together.expectations(potentials, automaton)
             assert counts.start is not None
             return np.clip(counts.start[:, pattern[0]], 0.0, 1.0)
         if pattern not in automaton.patterns:
@@ -287,13 +299,26 @@ class Reading(HasAlternatives):
     def _counts(self) -> Expectations:
         return self._together.expectations(self._potentials, self._automaton)
 
-    def _numbers(self, names: Sequence[str]) -> LabelPattern:
-        """Labels of segments by name. RAISES (ValueError): H199 for one that the model does not have."""
-        for name in names:
-            if name not in self.names:
-                known, text = ", ".join(self.names), beginning(self.doc)
-                raise ValueError(ReadingErrors.H199.format(found=name, known=known, text=text))
-        return tuple(self.names.index(name) for name in names)
+    def _covered(self, labels: Sequence[str], start: int | None, end: int | None) -> float:
+        """P(consecutive spans with just these labels cover a stretch). RAISES (ValueError): H197, H199."""
+        ends, bits = Ends(self._scheme), self._potentials.allowed.copy()
+        self._numbers(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
+        if start is None or end is None or not 0 <= start < end <= len(self):
+            self._refuse(f"tokens {start} to {end}")
+        bits[end : end + 1, ends.going_on(labels[-1])] = 0
+        if self._scheme.encoding == "io":
+            bits[max(0, start - 1) : start, ends.going_on(labels[0])] = 0
+        asked, rule = replace(self._potentials, allowed=bits), ends.chain(labels)
+        found = sum_between(asked, self._automaton, start, end, rule) - self.log_partition
+        return float(np.exp(min(0.0, found)))
+
+    def _numbers(self, names: Sequence[str], known: Sequence[str]) -> LabelPattern:
+        """Labels by name. RAISES (ValueError): H199 for one that the model does not have, or none."""
+        wrong = [name for name in names if name not in known] if len(names) else ["nothing"]
+        if wrong:
+            listed, text = ", ".join(known), beginning(self.doc)
+            raise ValueError(ReadingErrors.H199.format(found=wrong[0], known=listed, text=text))
+        return tuple(known.index(name) for name in names)
 
     def _nothing(self) -> NDArray[np.float64]:
         return np.zeros((len(self), len(self.names)))
@@ -321,7 +346,7 @@ class Reading(HasAlternatives):
                 self._refuse(f"tokens {start} to {after}, which another span overlaps")
         return ordered
 
-    def _refuse(self, found: str) -> None:
+    def _refuse(self, found: str) -> NoReturn:
         text = beginning(self.doc)
         raise ValueError(ReadingErrors.H197.format(found=found, expected=len(self), text=text))
 

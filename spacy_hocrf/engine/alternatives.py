@@ -14,11 +14,15 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
-from spacy_hocrf.engine.kernels.lattice import Lattice, Scores
+from spacy_hocrf.engine.kernels.lattice import Graph, Lattice, Scores
 from spacy_hocrf.engine.problem import Problem
+from spacy_hocrf.engine.rules import JoinedRules, product_of
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Ranked", "best_segmentations", "draws", "ranked", "sum_of_ways"]
+__all__ = ["Ranked", "best_segmentations", "draws", "ranked", "sum_between", "sum_of_ways"]
+
+
+SPANS = ("span_start", "span_end", "span_pattern", "span_score")
 
 
 class Ranked(NamedTuple):
@@ -101,19 +105,8 @@ def sum_of_ways(
     RAISES (ValueError): as `best_segmentations`.
     """
     buffers = buffers or Buffers(automaton)
-    allowed, own = (
-        np.zeros_like(potentials.allowed),
-        potentials.span_end - potentials.span_start == 1,
-    )
-    stretches = replace(
-        potentials,
-        offsets=np.array(cuts),
-        allowed=allowed,
-        span_start=potentials.span_start[own],
-        span_end=potentials.span_end[own],
-        span_pattern=potentials.span_pattern[own],
-        span_score=potentials.span_score[own],
-    )
+    allowed = np.zeros_like(potentials.allowed)
+    stretches = replace(_cut(potentials, cuts), allowed=allowed)
     final = np.zeros((len(ways), len(automaton.states)))
     if automaton.final is not None:
         final[-1] = automaton.final
@@ -127,6 +120,46 @@ def sum_of_ways(
             lattice.load(scores, number)
             total = np.logaddexp(total, lattice.values())
     return float(total[0])
+
+
+def sum_between(
+    potentials: Potentials, automaton: Automaton, start: int, end: int, rule: JoinedRules
+) -> float:
+    """Log of the sum over the segmentations that have a segment's end at two places of a sequence, and
+    between them labels that keep a rule.
+
+    What follows each state at `end` is what a sequence of the tokens before may end with, and so on
+    to the front: beta, stretch by stretch, through the copies that the rule makes of the states where
+    it is read.
+
+    potentials (Potentials): log potentials of one sequence of T tokens.
+    start, end (int): the places, 0 <= start < end <= T.
+    rule (JoinedRules): one, over the labels of the segments between.
+    RETURNS (float): -inf if there is none.
+    RAISES (ValueError): as `best_segmentations`.
+    """
+    stretches = _cut(potentials, [0, start, end, len(potentials.allowed)])
+    read, states = automaton, len(automaton.states)
+    for number in np.flatnonzero(np.diff(stretches.offsets))[::-1].tolist():
+        if number == 1:
+            read = product_of(read, rule, np.array([np.inf]))
+        graph = Graph(read)
+        lattice = Lattice(graph, True)
+        lattice.load(Scores(Problem(stretches.only(number), read), graph), 0)
+        read = replace(automaton, final=lattice.values()[:states])
+    assert read.final is not None
+    return float(read.final[0])
+
+
+def _cut(potentials: Potentials, cuts: Sequence[int]) -> Potentials:
+    """Stretches of one sequence as sequences of their own: no segment goes from one to the next.
+
+    cuts (Sequence[int]): where they begin, and the end.
+    """
+    first, last = potentials.span_start, potentials.span_end
+    own = np.searchsorted(cuts, first, side="right") == np.searchsorted(cuts, last)
+    spans = {name: getattr(potentials, name)[own] for name in SPANS}
+    return replace(potentials, offsets=np.array(cuts), **spans)
 
 
 def _lattice(

@@ -133,7 +133,7 @@ def side_by_side(
 def product_of(automaton: Automaton, rules: JoinedRules, prices: NDArray[np.float64]) -> Automaton:
     """The product of an automaton and rules: M copies of all states and arcs.
 
-    automaton (Automaton): without copies. rules (JoinedRules): k, over labels of the same Y.
+    automaton (Automaton): P states, C arcs. rules (JoinedRules): k, over labels of the same Y.
     prices (float64 [k]): what breaking each rule costs, nats; inf if no segmentation may.
     RETURNS (Automaton): for the same potentials. Copy m of state p is state m P + p, that of arc c
         is m C + c; a pattern's arc is the one in copy 0.
@@ -152,7 +152,9 @@ def product_of(automaton: Automaton, rules: JoinedRules, prices: NDArray[np.floa
     by_open = arcs[np.argsort(opens.reshape(-1)[arcs], kind="stable")]
     sums = _Sums(automaton, copies)
     bodies, states = pairs // (copies * n_states), pairs % (copies * n_states)
-    costs = np.where(rules.broken, prices, 0.0).sum(axis=1)  # [M]
+    final = np.repeat(-np.where(rules.broken, prices, 0.0).sum(axis=1), n_states)
+    if automaton.final is not None:
+        final += np.tile(automaton.final, copies)
     return replace(
         automaton,
         states=automaton.states * copies,
@@ -181,8 +183,8 @@ def product_of(automaton: Automaton, rules: JoinedRules, prices: NDArray[np.floa
             np.int32
         ),
         open_arcs=by_open.astype(np.int32),
-        copies=copies,
-        final=np.repeat(-costs, n_states) if costs.any() else None,
+        copies=copies * automaton.copies,
+        final=final if final.any() else None,
     )
 
 

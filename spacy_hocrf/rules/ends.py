@@ -1,10 +1,12 @@
 """The engine's labels at the ends of users' spans: what a succession of two labels means for them."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.engine.rules import DEAD, JoinedRules
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.types import Segments
 
@@ -31,6 +33,22 @@ class Ends(NamedTuple):
     def lasts(self, label: str) -> list[int]:
         """Labels that the last segment of a span may have."""
         return self._each(label, -1)
+
+    def chain(self, labels: Sequence[str]) -> JoinedRules:
+        """A rule that is kept by the segments of consecutive spans with just these labels, and no others.
+
+        labels (Sequence[str]): oldest first; OUTSIDE for a segment of unlabelled text.
+        """
+        size = len(labels) + 1
+        after = np.full((size, self.scheme.n_labels), DEAD, dtype=np.int32)
+        for i in reversed(range(len(labels))):
+            after[i, self.firsts(labels[i])] = i + 1
+            after[i + 1, self.going_on(labels[i])] = i + 1  # in "io" no span begins by that
+        return JoinedRules(after, np.arange(size)[:, None] < size - 1)
+
+    def going_on(self, label: str) -> list[int]:
+        """Labels by which a span goes on after its first segment."""
+        return self.scheme.continuing(label) if label in self.scheme.labels else []
 
     def one(self, before: int, behind: int) -> bool:
         """Would these two neighbours be in one span, or in one stretch without spans?"""

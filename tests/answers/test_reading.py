@@ -11,7 +11,7 @@ import spacy
 from hypothesis import given
 from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
-from random_readings import KINDS, PROBLEMS, Enumerated
+from random_readings import KINDS, PROBLEMS, Enumerated, covering
 from small_corpus import documents, entity_scores, examples, fit
 from spacy.tokens import Doc, Span
 
@@ -135,6 +135,19 @@ def test_patterns_are_found_wherever_their_last_segment_begins(problems):
             close(problem.reading.pattern(names), expected)
             positive += expected.max() > 0.01
     assert positive > 20
+
+
+@pytest.mark.slow
+def test_consecutive_spans_cover_a_stretch_as_probably_as_they_do(problems):
+    possible, impossible, long = 0, 0, 0
+    for seed, problem in enumerate(problems):
+        for labels, start, end, expected in covering(problem, problem.every, seed):
+            found = problem.reading.pattern(labels, start, end)
+            assert found == pytest.approx(expected, abs=1e-9)
+            possible += 0.01 < expected < 0.99
+            impossible += found == expected == 0.0
+            long += len(labels) > 2 and expected > 0
+    assert min(possible, long) > 5 and impossible
 
 
 # Through the component
@@ -314,6 +327,12 @@ def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
         (lambda r: r.expected_count("nobody"), "H198"),
         (lambda r: r.pattern(["nobody"]), "H199.*nobody"),
         (lambda r: r.pattern([]), "H199.*nothing"),
+        (lambda r: r.pattern(["nobody"], 0, 1), "H199.*nobody"),
+        (lambda r: r.pattern([], 0, 1), "H199.*nothing"),
+        (lambda r: r.pattern([r.labels[0]], 2, 2), "H197.*tokens 2 to 2"),
+        (lambda r: r.pattern([r.labels[0]], -1, 2), "H197"),
+        (lambda r: r.pattern([r.labels[0]], 0, 99), "H197"),
+        (lambda r: r.pattern([r.labels[0]], 1), "H197.*tokens 1 to None"),
         (lambda r: r.spans(0.0), "H200"),
         (lambda r: r.spans(1.5), "H200.*1.5"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from random_constraints import PROBLEMS, Constrained
-from random_readings import KINDS
+from random_readings import KINDS, covering
 
 from spacy_hocrf.answers import under_rules
 from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Viterbi
@@ -117,6 +117,19 @@ def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
                     if chain[i - length + 1 : i + 1] == pattern:
                         expected[segments[i].start] += p
             near(reading.pattern([problem.scheme.names[y] for y in pattern]), expected)
+
+
+def test_spans_cover_a_stretch_as_probably_as_they_do_where_the_constraints_are_kept(problems):
+    possible = 0
+    for seed, problem in enumerate(problems):
+        if problem.kept:
+            predictor = tolerant(problem, 0.0).predictor(ExpectedF())
+            (reading,) = readings_of(predictor, problem.batch())
+            for labels, start, end, expected in covering(problem, problem.kept, seed):
+                found = reading.pattern(labels, start, end)
+                assert found == pytest.approx(expected, abs=1e-9)
+                possible += 0.01 < expected < 0.99
+    assert possible > 50
 
 
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):

@@ -2,6 +2,8 @@
 enumeration.
 """
 
+from itertools import combinations
+
 import numpy as np
 import oracle
 import spacy
@@ -116,3 +118,35 @@ class Enumerated:
         start, end, label = span
         solid = [t for t in range(start, end) if not self.blank[t]]
         return (solid[0], solid[-1] + 1, label) if solid else None
+
+
+def covering(problem, segmentations, seed, n=6):
+    """Stretches of a problem's text with labels that cover them in some segmentation or in none, and how
+    probably these do.
+
+    segmentations (list): those that have the probabilities `problem.p`.
+    RETURNS (Iterator[tuple]): labels, start, end, and the probability, of n stretches.
+    """
+    scheme, rng = problem.scheme, np.random.default_rng(seed)
+    known = [*scheme.labels, *["O"] * (scheme.outside >= 0)]
+    chains = []
+    for segments in segmentations:
+        outside = [(a, b, "O") for a, b, label in segments if label == scheme.outside]
+        chains.append(sorted([*oracle.decoded(scheme, segments), *outside]))
+    for i in range(n):
+        chain = chains[rng.integers(len(chains))] if i % 3 else []
+        stretches = list(combinations(range(len(chain) + 1), 2))
+        if stretches and chain:
+            first, last = stretches[rng.integers(len(stretches))]
+            labels = [label for *_, label in chain[first:last]]
+            start, end = chain[first][0], chain[last - 1][1]
+        else:
+            start = int(rng.integers(problem.length))
+            end = int(rng.integers(start + 1, problem.length + 1))
+            labels = rng.choice(known, rng.integers(1, end - start + 1)).tolist()
+        expected = 0.0
+        for chain, p in zip(chains, problem.p):
+            inside = [label for a, b, label in chain if start <= a and b <= end]
+            edges = {edge for a, b, _ in chain for edge in (a, b)}
+            expected += p * (inside == labels and {start, end} <= edges)
+        yield labels, start, end, expected
