@@ -90,7 +90,7 @@ from spacy_hocrf.joint.groups import (
     group_docs as group_docs,
     group_of as group_of,
 )
-from spacy_hocrf.joint.extensions import set_group as set_group
+from spacy_hocrf.annotation.groups import set_group as set_group
 from spacy_hocrf.links.corpus import LinksCorpus as LinksCorpus
 
 # Inference without spaCy

@@ -239,7 +239,7 @@ class Errors(metaclass=Coded):
     H101 = (
         "The extension '_.{name}' is not registered. Call Doc.set_extension('{name}', "
         "default=None) before the pipeline is made, in a file given with --code, or change "
-        "group_by in [components.{pipe}.joint]."
+        "group_by in [components.{block}]."
     )
     H102 = (
         "The joint weights are {found}, but must be {expected} numbers from -{most:g} to {most:g}, one for "
@@ -426,4 +426,8 @@ class Errors(metaclass=Coded):
     H480 = (
         "{folder} has no kernels that are compiled for this Python, expected the package as pip installs "
         "it. Run `pip install -e .` in the folder above, or start Python in another one."
+    )
+    H481 = (
+        "group_by = '{found}' in [components.{name}] and group_by = '{joint}' in [components.{name}.joint]: "
+        "texts of one group are held back together, so both must be the same. Set one of them alone."
     )

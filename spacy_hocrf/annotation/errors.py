@@ -67,8 +67,9 @@ class ReadingErrors(metaclass=Coded):
 
 class TemperatureErrors(metaclass=Coded):
     H220 = (
-        "Of the annotated texts the model can read {found} as they are annotated, expected {expected} at "
-        "least: temperatures are learnt from texts that the model has not seen, with its labels."
+        "Of the annotated texts, those of a group counted once, the model can read {found} as they are "
+        "annotated, expected {expected} at least: temperatures are learnt from texts that the model has "
+        "not seen, with its labels."
     )
 
 

@@ -32,7 +32,7 @@ from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_data
-from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
 
 __all__ = [
     "Calibration",
@@ -83,7 +83,7 @@ class Calibration:
     right: NDArray[np.bool_]  # [n] annotated?
     annotated_label: NDArray[np.str_]  # [m] of the annotated spans
     annotated: NDArray[np.float64]  # [m] their probabilities
-    text: NDArray[np.int64]  # [m] number of the text that each is in
+    text: NDArray[np.int64]  # [m] number of the text that each is in, or of its group
 
     def bins(self) -> list[tuple[float, float, int, float, float]]:
         """Lower and upper edge, spans, share of right ones and mean probability, without empty bins."""
@@ -169,17 +169,25 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     component (Optional[str]): name of the component; None for the only one of ours.
     RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
     """
-    scorer = _scorer(component_of(nlp, component)[1].target)
-    return calibration_of(docs, _readings(nlp, docs, component), scorer)
+    pipe = component_of(nlp, component)[1]
+    readings = _readings(nlp, docs, component)
+    return calibration_of(docs, readings, _scorer(pipe.target), pipe.group_by)
 
 
-def calibration_of(docs: Sequence[Doc], readings: Iterable[Reading], scorer: Scorer) -> Calibration:
+def calibration_of(
+    docs: Sequence[Doc],
+    readings: Iterable[Reading],
+    scorer: Scorer,
+    attribute: str | None = None,
+) -> Calibration:
     """Probable spans of annotated documents.
 
     readings (Iterable[Reading]): of the same tokens. scorer (Scorer): knows where the annotation is.
+    attribute (Optional[str]): extension attribute of texts that count as one where it is equal.
     """
     rows, annotated = list[tuple[str, float, bool]](), list[tuple[str, float, int]]()
-    for number, (doc, reading) in enumerate(zip(docs, readings, strict=True)):
+    numbers = group_numbers(docs, attribute).tolist()
+    for number, doc, reading in zip(numbers, docs, readings, strict=True):
         items, unknown = scorer.items(doc), scorer.unknown(doc)
         for start, end, label, p in reading.spans(LEAST):
             if unknown is None or not unknown[start:end].any():

@@ -7,7 +7,7 @@ hardly anything is left, such as an address, is like no other.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -190,9 +190,9 @@ def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | 
     return None
 
 
-def grouped(frames: Sequence[Frame | None]) -> NDArray[np.int64]:
+def grouped(frames: Sequence[Hashable]) -> NDArray[np.int64]:
     """The number of each text's group of near copies, int64 [D], by first appearance."""
-    known: dict[Frame | int, int] = {}
+    known: dict[Hashable, int] = {}
     keys = [i if frame is None else frame for i, frame in enumerate(frames)]
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 

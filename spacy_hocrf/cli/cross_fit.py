@@ -19,6 +19,7 @@ from tqdm import tqdm
 from typer import Argument, Context, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.groups import check_group_by
 from spacy_hocrf.annotation.readers import groups_of, predicted_of, read_group, write_group
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
@@ -88,7 +89,7 @@ def cross_fit(
     key (str): of doc.spans, where the spans are written.
     source (str): "ents" or "spans.KEY", where the pipeline writes them.
     folds, seed (int): the texts are divided at random into so many parts of nearly equal size, equal ones
-        into the same.
+        and those of a group into the same.
     RETURNS (CrossFit): the texts with their annotation and the spans.
     RAISES (ValueError): H074 for another source, H077 for too few texts, H184 to H186 for a pipeline
         that cannot be cross-fitted, H381 for what are no Docs.
@@ -96,7 +97,7 @@ def cross_fit(
     wanted = _key_of(source)
     vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
     docs = list(Corpus(texts).read_docbin(vocab, doc_files(texts)))
-    parts = folds_of(docs, folds, seed)
+    parts = folds_of(docs, folds, seed, _group_by(config))
     found, scored, groups = Counter[str](), False, set[str]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
         unseen = {*part}
@@ -113,6 +114,17 @@ def cross_fit(
         known = ", ".join(f"spans.{name}" for name in sorted(groups))
         raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))
     return CrossFit(tuple(docs), found, scored)
+
+
+def _group_by(config: Config) -> str | None:
+    """The first group_by that a component has. RAISES (ValueError): H101 for one that is not registered."""
+    for name, block in config["components"].items():
+        for part in (block, block.get("joint") or {}):
+            attribute: str | None = part.get("group_by")
+            if attribute is not None:
+                check_group_by(attribute, name)
+                return attribute
+    return None
 
 
 def _key_of(source: str) -> str | None:

@@ -21,6 +21,7 @@ __all__ = [
     "ConfigPath",
     "Folds",
     "Force",
+    "GroupBy",
     "Lang",
     "Model",
     "Results",
@@ -44,6 +45,10 @@ Component = Annotated[
 ConfigPath = Annotated[Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)]
 Folds = Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")]
 Force = Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")]
+GroupBy = Annotated[
+    str | None,
+    Option("--group-by", help="Extension attribute of Docs: those with an equal one stay together"),
+]
 Lang = Annotated[str, Option("--lang", "-l", help="Two-letter code of the language")]
 Model = Annotated[str, Argument(help="A trained pipeline: a package, or a folder")]
 Results = Annotated[

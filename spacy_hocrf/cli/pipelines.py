@@ -3,11 +3,13 @@ holds back.
 """
 
 import io
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import spacy
+from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -16,6 +18,7 @@ from spacy.training.loop import train
 from spacy.util import load_model
 from thinc.api import Config, Optimizer
 
+from spacy_hocrf.annotation.groups import get_group
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
@@ -31,6 +34,7 @@ __all__ = [
     "blank",
     "component_of",
     "folds_of",
+    "group_numbers",
     "ready_docs",
     "scorer_of",
     "settled",
@@ -104,17 +108,26 @@ def folds_of(
         and so are texts of the same words.
     RAISES (ValueError): H077 if there are fewer than folds.
     """
-    groups: dict[Hashable, list[int]] = {}
-    for i, doc in enumerate(docs):
-        group: Hashable = None if attribute is None else doc._.get(attribute)
-        key = ("words", *words_of(doc)) if group is None else ("group", group)
-        groups.setdefault(key, []).append(i)
-    if len(groups) < folds:
-        raise ValueError(CommandErrors.H077.format(found=len(groups), folds=folds))
-    numbers = [*groups.values()]
-    return [
-        [i for group in part for i in numbers[group]] for part in divided(len(numbers), folds, seed)
+    own = [get_group(doc, attribute) for doc in docs]
+    keys: list[Hashable] = [
+        ("words", *words_of(doc)) if group is None else ("group", group)
+        for doc, group in zip(docs, own)
     ]
+    if len({*keys}) < folds:
+        raise ValueError(CommandErrors.H077.format(found=len({*keys}), folds=folds))
+    return divided(keys, folds, seed)
+
+
+def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int64]:
+    """The number of each text's group, by first appearance, int64 [D].
+
+    attribute (Optional[str]): extension attribute that says which texts are a group; one without a value is
+        a group by itself.
+    """
+    known: dict[Hashable, int] = {}
+    own = [get_group(doc, attribute) for doc in docs]
+    keys: list[Hashable] = [i if group is None else (group,) for i, group in enumerate(own)]
+    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
 def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:

@@ -19,7 +19,7 @@ from wasabi.tables import table
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.options import Code, Component, Model
-from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
 
 __all__ = ["Tempered", "temper", "temper_cli"]
 
@@ -69,7 +69,9 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
     """
     name, pipe = component_of(nlp, component)
     weights = pipe.model.get_param("W").copy()
-    halves, found = [docs[::2], docs[1::2]], []
+    numbers = group_numbers(docs, pipe.group_by).tolist()
+    halves = [[doc for doc, i in zip(docs, numbers) if i % 2 == side] for side in (0, 1)]
+    found = []
     for here, there in (halves, halves[::-1]):
         before = calibrate(nlp, there, name).reliability()
         pipe.temper(_examples(nlp, here, name))

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.joint.extensions import get_group
+from spacy_hocrf.annotation.groups import get_group
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["group_batches", "numbered"]
@@ -30,7 +30,7 @@ def numbered(
     earlier: set[Hashable] | None = set()
     split = False
     for doc in docs:
-        group = None if attribute is None else get_group(doc, attribute)
+        group = get_group(doc, attribute)
         if group is None or group != before:
             if earlier is not None and group is not None:
                 if group in earlier:

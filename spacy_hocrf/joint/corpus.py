@@ -3,19 +3,17 @@ be.
 """
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from spacy.tokens import Doc
-from spacy.training import Example
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.joint.extensions import get_group
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.templates import JointTemplate
@@ -30,8 +28,6 @@ class JointMemory:
     """Attributes that joint templates look at, see `learning.corpus.Memory`."""
 
     templates: tuple[JointTemplate, ...]
-    # extension attribute of Docs; those with an equal value are a group
-    group_by: str | None = None
 
     @property
     def blanks(self) -> bool:
@@ -51,13 +47,6 @@ class JointMemory:
             template.find(batch, np.zeros(1, dtype=np.int64))
             found[template.name] = batch.reads
         return found
-
-    def group(self, example: Example) -> Hashable:
-        """The value of the extension attribute; None if the document is a group by itself."""
-        if self.group_by is None:
-            return None
-        group = get_group(example.predicted, self.group_by)
-        return get_group(example.reference, self.group_by) if group is None else group
 
 
 class JointDocuments(NamedTuple):

@@ -24,9 +24,9 @@ from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 
+from spacy_hocrf.annotation.groups import GROUP, get_group, register, set_group
 from spacy_hocrf.annotation.readers import checked_path, predicted_of
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.joint.extensions import GROUP, get_group, register, set_group
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [

@@ -50,6 +50,7 @@ class JointModel:
     name: str
     templates: tuple[JointTemplate, ...]
     decoder: DualDecomposition
+    most: int  # tokens that are decoded together; 0 for every Doc by itself
     weights: Callable[[], NDArray[np.float64]]  # as they are, float64 [G]
 
     def features(self, scheme: LabelScheme) -> JointFeatures:
@@ -145,9 +146,7 @@ class CrossFittedTrainer(ABC):
             feature looks at.
         """
         features = joint.features(learner.scheme)
-        groups, _ = documents_together(
-            learner.corpus, features, most=joint.decoder.max_group_tokens
-        )
+        groups, _ = documents_together(learner.corpus, features, most=joint.most)
         if len(groups) < 2:
             return None
         decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest

@@ -93,7 +93,7 @@ class PerceptronOfAll:
         local = LocalWeights(structure.compiled, self._n_local)
         buffers = Buffers(learner.automaton)
         features = joint.features(learner.scheme)
-        groups, alone = documents_together(corpus, features, most=joint.decoder.max_group_tokens)
+        groups, alone = documents_together(corpus, features, most=joint.most)
         shards: list[tuple[Compiled, JointProblem | None]] = [
             (CorpusShard(structure, corpus, part.documents).compiled, part.problem)
             for group in groups

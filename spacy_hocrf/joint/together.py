@@ -4,6 +4,7 @@ weights of that are learnt.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.util import logger
 from thinc.api import Model
 
+from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.answers.predictor import Predictor, Revise
@@ -19,7 +21,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.joint.corpus import JointMemory
 from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
-from spacy_hocrf.joint.extensions import GROUP, PROOFS, register, set_proof
+from spacy_hocrf.joint.extensions import PROOFS, set_proof
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
 from spacy_hocrf.joint.saving import JointWeightsKeeper
@@ -67,10 +69,7 @@ class JointDecoding:
                 )
         if not isinstance(decoder, DualDecomposition):
             raise ValueError(Errors.H100.format(name=name, found=type(decoder).__name__))
-        if group_by is not None and not Doc.has_extension(group_by):
-            if group_by != GROUP:
-                raise ValueError(Errors.H101.format(name=group_by, pipe=name))
-            register(GROUP)
+        check_group_by(group_by, f"{name}.joint")
         register(*PROOFS)
         self.decoder, self.group_by = decoder, group_by
         self.trainer = None if decoder.ignores_patterns else trainer
@@ -134,7 +133,8 @@ class JointDecoding:
     @property
     def model(self) -> JointModel:
         """What trainers of joint weights must know."""
-        return JointModel(self._name, self.templates, self.decoder, lambda: self.weights)
+        most = 0 if self.group_by is None else self.decoder.max_group_tokens
+        return JointModel(self._name, self.templates, self.decoder, most, lambda: self.weights)
 
     def check_beside(self, trainer: Trainer) -> None:
         """RAISES (ValueError): H109 for a local trainer beside which the joint weights cannot be learnt."""
@@ -144,16 +144,22 @@ class JointDecoding:
             raise ValueError(Errors.H109.format(name=self._name, found=found, needs=needs))
 
     def learner(
-        self, model: Model[list[Doc], Potentials], target: Target, trainer: Trainer
+        self,
+        model: Model[list[Doc], Potentials],
+        target: Target,
+        trainer: Trainer,
+        group_by: str | None,
     ) -> Learner | None:
         """What learns the local model and remembers what joint features read; None if the joint weights are
         not learnt.
+
+        group_by (Optional[str]): extension attribute of Docs that are held back together.
         """
         if self.trainer is None:
             return None
-        memory = JointMemory(self.templates, self.group_by)
-        begin = partial(_begin, self.trainer, self.model)
-        return Learner(model, target, trainer, memory=memory, begin_run=begin)
+        memory, begin = JointMemory(self.templates), partial(_begin, self.trainer, self.model)
+        known: dict[str, Any] = {"memory": memory, "group_by": group_by, "begin_run": begin}
+        return Learner(model, target, trainer, **known)
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the joint weights after a step of the local trainer, where they are due."""

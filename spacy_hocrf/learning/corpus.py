@@ -19,6 +19,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.groups import group_in
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
@@ -58,10 +59,6 @@ class Memory(Protocol):
         """What will be asked of a Doc, in the words of `TokenBatch.reads`, by who asks."""
         ...
 
-    def group(self, example: Example) -> Hashable:
-        """Equal for documents of one group; None for one that is a group by itself."""
-        ...
-
 
 @dataclass(frozen=True)
 class NoMemory:
@@ -73,10 +70,6 @@ class NoMemory:
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
         """Nothing at all."""
         return {}
-
-    def group(self, example: Example) -> Hashable:
-        """Every document is a group by itself."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -99,6 +92,8 @@ class Corpus:
     scores (Sequence[Tuple[str, DenseScore]]): what else the model reads.
     blanks (bool): does the model ask which tokens are white space?
     memory (Optional[Memory]): what else is remembered of the documents.
+    group_by (Optional[str]): extension attribute of Docs that is equal for those of one group; a
+        document without a value is a group by itself.
     store (Optional[Store]): where records of them are kept; None for memory.
     """
 
@@ -110,9 +105,10 @@ class Corpus:
         scores: Sequence[tuple[str, DenseScore]] = (),
         blanks: bool,
         memory: Memory | None = None,
+        group_by: str | None = None,
         store: Store | None = None,
     ) -> None:
-        self._gold, self._store = gold, store
+        self._gold, self._store, self.group_by = gold, store, group_by
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
@@ -162,7 +158,7 @@ class Corpus:
             if not len(doc):
                 empty += 1
                 continue
-            group = self._memory.group(example)
+            group = group_in(example, self.group_by)
             content = self._content(example, group)
             if content in self._skipped or content in skipped:
                 continue
@@ -228,6 +224,7 @@ class Corpus:
             scores=self._scores,
             blanks=self._blanks,
             memory=self._memory,
+            group_by=self.group_by,
             store=self._store,
         )
         wanted = {id(document) for document in documents}

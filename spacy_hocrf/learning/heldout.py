@@ -7,7 +7,7 @@ Wolpert, Neural Networks 5, 1992). Copies of a document, and those of a group, a
 """
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -80,13 +80,17 @@ def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Do
     return shuffled[: min(few, max(short, FEWEST))]
 
 
-def divided(groups: int, folds: int, seed: int) -> list[list[int]]:
-    """Numbers of groups in parts of nearly equal size, at random.
+def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
+    """Numbers of things in parts of nearly equally many groups, at random.
 
-    folds (int): number of parts; no more than groups.
+    keys (Sequence[Hashable]): of each thing; those with equal ones are a group, which is in one part.
+    folds (int): number of parts, or fewer if there are fewer groups.
     """
-    part = np.random.default_rng(seed).permutation(groups) % min(folds, groups)
-    return [np.flatnonzero(part == fold).tolist() for fold in range(min(folds, groups))]
+    groups = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    folds = min(folds, len(groups))
+    part = np.random.default_rng(seed).permutation(len(groups)) % max(1, folds)
+    owner = part[[groups[key] for key in keys]]
+    return [np.flatnonzero(owner == fold).tolist() for fold in range(folds)]
 
 
 def held_back(corpus: Corpus, enough: int) -> list[Sides]:
@@ -98,7 +102,7 @@ def held_back(corpus: Corpus, enough: int) -> list[Sides]:
     groups = sampled_groups(corpus, MOST, least=LEAST)
     found: list[Sides] = []
     documents = tokens = 0
-    for unseen in map(set, divided(len(groups), FOLDS, SEED) if groups else ()):
+    for unseen in map(set, divided(range(len(groups)), FOLDS, SEED)):
         if documents < enough and tokens < enough * LONG:
             sides = [
                 [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
@@ -138,7 +142,7 @@ def cross_fitted(
 
     learner (Learner): knows the corpus; its own training rests.
     groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
-        not divided.
+        not divided, and those that a document's own group connects are in one fold.
     folds (int): number of models, at least 2; no more than groups.
     seed (int): of the division, at random into parts of nearly equal numbers of groups.
     steps (int): of the trainer, or fewer if it converges.
@@ -146,7 +150,9 @@ def cross_fitted(
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     learner.rest()
-    for unseen in divided(len(groups), folds, seed):
+    own = (group[0].group for group in groups)
+    keys = [(key is None, number if key is None else key) for number, key in enumerate(own)]
+    for unseen in divided(keys, folds, seed):
         documents = [document for number in unseen for document in groups[number]]
         if rest:
             model = learner.without(documents)

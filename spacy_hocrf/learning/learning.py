@@ -78,6 +78,7 @@ class Learner(ConstrainedModel):
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
     memory (Optional[Memory]): what the corpus remembers besides features and annotation.
+    group_by (Optional[str]): extension attribute of Docs that are held back together.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
     constraints (Optional[Constraints]): what training may keep, and where texts have their own.
 
@@ -95,6 +96,7 @@ class Learner(ConstrainedModel):
         memory: Memory | None = None,
         begin_run: "BeginRun" = begin_run,
         constraints: Constraints | None = None,
+        group_by: str | None = None,
     ) -> None:
         super().__init__(model, labels, constraints)
         self.gold = Gold(target, self.constraints_key)
@@ -103,7 +105,8 @@ class Learner(ConstrainedModel):
         self._named_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
-        kept: dict[str, Any] = {"memory": memory, "store": store_of(trainer), "blanks": blanks}
+        kept: dict[str, Any] = {"memory": memory, "group_by": group_by, "blanks": blanks}
+        kept["store"] = store_of(trainer)
         self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
         self.steps = 0
         self._memory = memory
@@ -122,7 +125,7 @@ class Learner(ConstrainedModel):
         """
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
-        return Learner(model, self.gold.target, *known)
+        return Learner(model, self.gold.target, *known, group_by=self.corpus.group_by)
 
     @property
     def documents(self) -> int:

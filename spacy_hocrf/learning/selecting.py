@@ -80,7 +80,7 @@ class Growth:
         rest = [d for d in learner.corpus.documents if d not in complete]
         parts = [
             [document for number in numbers for document in groups[number]]
-            for numbers in divided(len(groups), HALVES, SEED)
+            for numbers in divided(range(len(groups)), HALVES, SEED)
         ]
         self._halves = [([*learnt, *rest], held) for learnt, held in zip(parts, parts[::-1])]
         self.selected: tuple[LabelPattern, ...] = ()

@@ -10,7 +10,7 @@ al., ICML 2017, §4.2, of a structured model). The scores are linear in the weig
 taken into these, and nothing else of the model changes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.annotation.errors import TemperatureErrors
+from spacy_hocrf.annotation.groups import group_in
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.lbfgs import LBFGS
@@ -34,7 +35,7 @@ from spacy_hocrf.types import Expectations, Potentials
 __all__ = ["HeldOut", "named_temperatures", "scaled_weights", "scales_of"]
 
 LEAST = 2
-"""Texts, of which half is tried on the other half."""
+"""Groups of texts, usually of one each, of which half is tried on the other half."""
 
 Scales = NDArray[np.float64]
 DENSE = ("start", "end", "token", "inner")
@@ -51,6 +52,7 @@ class HeldOut:
     observed: NDArray[np.uint8]
     automaton: Automaton
     scheme: LabelScheme
+    groups: tuple[Hashable, ...]  # [D] equal for texts that are tried together
 
     def __len__(self) -> int:
         """Number of texts D."""
@@ -72,18 +74,22 @@ class HeldOut:
         observed = constrain_batch(
             learner.scheme, potentials.allowed, potentials.offsets, annotations
         )
-        found = cls(potentials, observed, learner.automaton, learner.scheme)
+        attribute = learner.corpus.group_by
+        own = (group_in(example, attribute) for example in examples)
+        groups = tuple(i if group is None else (group,) for i, group in enumerate(own))
+        found = cls(potentials, observed, learner.automaton, learner.scheme, groups)
         losses, _ = negative_log_likelihood(potentials, Observed(observed), learner.automaton)
         possible = np.flatnonzero(np.isfinite(losses) & (np.diff(potentials.offsets) > 0))
-        if len(possible) < LEAST:
-            raise ValueError(TemperatureErrors.H220.format(found=len(possible), expected=LEAST))
+        if (readable := len({groups[i] for i in possible.tolist()})) < LEAST:
+            raise ValueError(TemperatureErrors.H220.format(found=readable, expected=LEAST))
         return found.only(possible)
 
     def only(self, texts: NDArray[np.int64]) -> "HeldOut":
         """Some of the texts, int64 [n]."""
         chosen = select_sequences(self.potentials, texts)
         bits = select_sequences(replace(self.potentials, allowed=self.observed), texts)
-        return replace(self, potentials=chosen, observed=bits.allowed)
+        groups = tuple(self.groups[i] for i in texts.tolist())
+        return replace(self, potentials=chosen, observed=bits.allowed, groups=groups)
 
     def loss(self, scales: Scales) -> tuple[float, Scales]:
         """Nats a token, and its derivative.
@@ -117,8 +123,11 @@ def scales_of(held_out: HeldOut, seed: int = 0) -> Scales:
     """Scales of the engine's labels, float64 [Y]: one for all, or by label if that has the smaller loss
     where those of one half of the texts are tried on the other half.
     """
-    order = np.random.default_rng(seed).permutation(len(held_out))
-    halves = [held_out.only(np.sort(half)) for half in np.array_split(order, 2)]
+    number = {group: i for i, group in enumerate(dict.fromkeys(held_out.groups))}
+    of_text = np.array([number[group] for group in held_out.groups])
+    order = np.random.default_rng(seed).permutation(len(number))
+    sides = [np.flatnonzero(np.isin(of_text, half)) for half in np.array_split(order, 2)]
+    halves = [held_out.only(side) for side in sides]
     losses = {
         by_label: sum(
             one.loss(other.fitted(by_label=by_label))[0] for one, other in (halves, halves[::-1])

@@ -20,10 +20,10 @@ from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
 
 from spacy_hocrf.annotation.annotators import annotated, validated
+from spacy_hocrf.annotation.groups import GROUP, register
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.batches import group_batches, numbered
-from spacy_hocrf.joint.extensions import GROUP, register
 from spacy_hocrf.links.annotation import gold_states, linked
 from spacy_hocrf.links.decoding import FoundLinks, LinkDecoder, links_by_doc
 from spacy_hocrf.links.errors import LinkErrors

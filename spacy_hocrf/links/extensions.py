@@ -15,7 +15,7 @@ from typing import Any
 
 from spacy.tokens import Doc
 
-from spacy_hocrf.joint.extensions import register
+from spacy_hocrf.annotation.groups import register
 
 __all__ = ["links_of", "register_links", "set_links", "set_proof"]
 

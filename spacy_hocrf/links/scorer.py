@@ -6,7 +6,7 @@ from typing import Any
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hocrf.joint.extensions import get_group
+from spacy_hocrf.annotation.groups import get_group
 from spacy_hocrf.links.annotation import Link, linked
 from spacy_hocrf.links.items import ItemFinder, Thread
 
@@ -76,7 +76,7 @@ def threads_of(examples: Iterable[Example], group_by: str | None) -> Iterator[li
 
 
 def _group(doc: Doc, group_by: str | None) -> Any:
-    return None if group_by is None else get_group(doc, group_by)
+    return get_group(doc, group_by)
 
 
 def _replies(links: set[Link]) -> set[Link]:

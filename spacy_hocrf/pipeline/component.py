@@ -26,6 +26,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.annotation.errors import ComponentErrors
+from spacy_hocrf.annotation.groups import check_group_by
 from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
 from spacy_hocrf.answers.decoders import Decoder, checked_decoder
@@ -81,9 +82,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     decoder (Optional[Decoder]): how an answer is read off the model; None for `Viterbi`.
     constraints (Optional[Constraints]): what every text's spans keep to.
     joint (Optional[Joint]): what is decoded together, and how; None for every Doc by itself.
+    group_by (Optional[str]): extension attribute of Docs that are on one side wherever texts are held back;
+        None for that of `joint`.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
-        H101, H109 and H121 for what is decoded together.
+        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
@@ -108,6 +111,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         decoder: Decoder | None = None,
         constraints: "Constraints | None" = None,
         joint: "Joint | None" = None,
+        group_by: str | None = None,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -128,6 +132,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if joint is not None:
             self._joint = joint.decoding(name, target, lambda: self._learner.scheme)
             self._joint.check_beside(trainer)
+            if group_by is not None and self._joint.group_by not in (None, group_by):
+                found = {"found": group_by, "joint": self._joint.group_by, "name": name}
+                raise ValueError(Errors.H481.format(**found))
+        check_group_by(group_by, name)
+        self._group_by = group_by
         register_scores()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -167,9 +176,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             if self._learning is None:
                 from spacy_hocrf.learning.learning import Learner
 
-                known = self.model, self.target, self.trainer
-                joint = None if self._joint is None else self._joint.learner(*known)
-                self._learning = joint or Learner(*known, constraints=self._constraints())
+                known, group_by = (self.model, self.target, self.trainer), self.group_by
+                joint = None if self._joint is None else self._joint.learner(*known, group_by)
+                own: dict[str, Any] = {"constraints": self._constraints(), "group_by": group_by}
+                self._learning = joint or Learner(*known, **own)
                 self._learning.lock = self._lock
             return self._learning
 
@@ -188,8 +198,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def group_by(self) -> str | None:
-        """Extension attribute of Docs that are decoded together where it is equal; None for none."""
-        return None if self._joint is None else self._joint.group_by
+        """Extension attribute of Docs that are on one side wherever texts are held back, where it is equal;
+        None for none.
+        """
+        joint = None if self._joint is None else self._joint.group_by
+        return joint if self._group_by is None else self._group_by
 
     @property
     def structure(self) -> Structure:

@@ -64,7 +64,8 @@ sigma = "auto"
 def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
     """The default config of a factory: that of all three, and settings of its own."""
     text = DEFAULTS.format(encoding=encoding, decoder=decoder)
-    return {**Config().from_str(text), "joint": None, "constraints": None, **settings}
+    empty = {"joint": None, "constraints": None, "group_by": None}
+    return {**Config().from_str(text), **empty, **settings}
 
 
 @Language.factory(
@@ -90,6 +91,7 @@ def make_hocrf(
     decoder: Any,
     joint: Any,
     constraints: Any,
+    group_by: str | None,
     scores_key: str | None,
     spans: bool,
     n_best: int,
@@ -106,6 +108,8 @@ def make_hocrf(
         itself.
     constraints (Optional[Constraints]): what every text's spans keep to, such as
         `spacy-hocrf.Constraints.v1`.
+    group_by (Optional[str]): extension attribute of Docs: those with an equal value are on one side wherever
+        settings are chosen by texts held back.
     scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
     spans (bool): write the same spans to `doc.spans[scores_key]`, too, with `attrs["scores"]`.
     n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
@@ -127,6 +131,7 @@ def make_hocrf(
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,
+        group_by=group_by,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -156,6 +161,7 @@ def make_hocrf_spans(
     decoder: Any,
     joint: Any,
     constraints: Any,
+    group_by: str | None,
     spans_key: str,
     select: str,
     n_best: int,
@@ -187,6 +193,7 @@ def make_hocrf_spans(
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,
+        group_by=group_by,
         threshold=threshold,
         scores=scores,
         scorer=scorer,
@@ -214,6 +221,7 @@ def make_hocrf_tagger(
     decoder: Any,
     joint: Any,
     constraints: Any,
+    group_by: str | None,
     scores: bool,
     overwrite: bool,
     scorer: Callable[..., Any] | None,
@@ -237,6 +245,7 @@ def make_hocrf_tagger(
         trainer=trainer,
         decoder=decoder,
         constraints=constraints,
+        group_by=group_by,
         scores=scores,
         scorer=scorer,
     )

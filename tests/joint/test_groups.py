@@ -20,7 +20,7 @@ from spacy.util import load_model_from_config, registry
 from spacy.vocab import Vocab
 from thinc.api import Config
 
-from spacy_hocrf.joint.extensions import GROUP
+from spacy_hocrf.annotation.groups import GROUP
 from spacy_hocrf.joint.groups import (
     GroupedCorpus,
     SingleLinkage,

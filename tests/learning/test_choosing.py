@@ -21,7 +21,10 @@ from small_corpus import (
     objective_at_optimum,
     untrained,
 )
+from spacy.tokens import Doc, Span
 from spacy.training import Example
+from spacy.util import load_model_from_config
+from thinc.api import Config
 
 from spacy_hocrf.annotation.annotation import known_segments
 from spacy_hocrf.learning import choosing, heldout, shards
@@ -273,14 +276,18 @@ def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logg
     assert ("0/30" in printed) == ("chosen by 24 texts" in printed) == said
 
 
+BY_GROUP = {"group_by": "hocrf_group"}
+SAME = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
+TOGETHER = {"joint": {"@misc": "spacy-hocrf.Joint.v1", "features": SAME, **BY_GROUP}}
+
+
 @pytest.mark.slow
-def test_groups_are_not_divided():
-    joint = {"@misc": "spacy-hocrf.Joint.v1", "group_by": "hocrf_group"}
-    joint["features"] = {"same": {"@misc": "spacy-hocrf.IdenticalPhrases.v1"}}
-    nlp = untrained(trainer=AUTO, joint=joint)
+@pytest.mark.parametrize("settings", [BY_GROUP, TOGETHER], ids=["folds", "joint"])
+def test_groups_are_not_divided(settings):
+    nlp = untrained(trainer=AUTO, **settings)
     data = examples(nlp, every_name(72))
-    for i, example in enumerate(data):
-        example.reference._.hocrf_group = example.predicted._.hocrf_group = f"group {i // 3}"
+    for i, example in enumerate(data):  # whose neighbours are of other groups
+        example.reference._.hocrf_group = f"group {i % 24}"
     nlp.initialize(lambda: data)
     corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     groups = sampled_groups(corpus, heldout.MOST)
@@ -288,6 +295,67 @@ def test_groups_are_not_divided():
     for learnt, held in held_back(corpus, choosing.HELD_BACK):
         assert not {d.group for d in learnt} & {d.group for d in held}
         assert len(learnt) + len(held) == 72
+
+
+def habits(nlp, authors=24, texts=3, labels=10, tokens=10):
+    """Texts of authors, each with a random succession of labels that is the same in all of his."""
+    rng = np.random.default_rng(0)
+    for author in range(authors):
+        found = [f"L{y}" for y in rng.integers(0, labels, tokens)]
+        for number in range(texts):
+            doc = Doc(nlp.vocab, words=[f"text{number}", *["x"] * (tokens - 1)])
+            gold = doc.copy()
+            gold.ents = [Span(gold, i, i + 1, label=label) for i, label in enumerate(found)]
+            gold._.author = author
+            yield Example(doc, gold)
+
+
+@pytest.fixture
+def author():
+    Doc.set_extension("author", default=None)
+    yield "author"
+    Doc.remove_extension("author")
+
+
+@pytest.mark.slow
+def test_an_order_that_knows_the_authors_by_heart_is_not_chosen_where_authors_are_held_back(author):
+    """A model of order 2 knows the next label of an author of whom it has seen a text, and of no other."""
+    orders = {}
+    for group_by in (None, author):
+        nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=group_by)
+        data = sorted(habits(nlp), key=lambda example: example.predicted[0].text)
+        nlp.initialize(lambda data=data: data)
+        orders[group_by] = nlp.get_pipe("hocrf").choice.order
+    assert orders == {None: 2, author: 1}
+
+
+@pytest.mark.slow
+def test_what_stays_together_is_in_the_config_and_saved_with_the_model(author, tmp_path):
+    nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=author)
+    nlp.config.to_disk(tmp_path / "config.cfg")
+    made = load_model_from_config(Config().from_disk(tmp_path / "config.cfg"), auto_fill=True)
+    made.initialize(lambda: list(habits(made)))
+    made.to_disk(tmp_path / "model")
+    loaded = spacy.load(tmp_path / "model")
+    assert loaded.get_pipe("hocrf").group_by == author
+    assert loaded.get_pipe("hocrf").choice == made.get_pipe("hocrf").choice
+    assert loaded.get_pipe("hocrf").choice.order == 1
+    corpus = learner_of(made.get_pipe("hocrf")).corpus
+    assert {d.group for d in corpus.documents} == {*range(24)}
+    again = loaded.initialize(lambda: list(habits(loaded)))
+    assert again is not None and loaded.get_pipe("hocrf").choice.order == 1
+
+
+@pytest.mark.parametrize(
+    "settings, code",
+    [
+        ({"group_by": "nobody"}, r"H101.*nobody.*\[components.hocrf\]"),
+        ({**TOGETHER, "group_by": "author"}, "H481.*author.*hocrf_group"),
+    ],
+)
+def test_groups_that_cannot_be_are_errors(author, settings, code):
+    with pytest.raises(ValueError, match=code):
+        untrained(**settings)
 
 
 @pytest.mark.slow

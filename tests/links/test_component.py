@@ -29,8 +29,8 @@ from spacy.training import Example
 from spacy.util import load_config, load_model_from_config
 from thinc.api import Config
 
+from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.graph.learning import decode
-from spacy_hocrf.joint.extensions import set_group
 from spacy_hocrf.links.annotation import gold_states
 from spacy_hocrf.links.component import LinkPipe
 from spacy_hocrf.links.corpus import LinksCorpus

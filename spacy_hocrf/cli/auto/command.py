@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model_from_config
 from srsly import write_json
@@ -30,7 +31,16 @@ from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, read_texts
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors, check_path, write_config
+from spacy_hocrf.cli.options import (
+    Code,
+    Force,
+    GroupBy,
+    Lang,
+    SpansKey,
+    Vectors,
+    check_path,
+    write_config,
+)
 from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
 from spacy_hocrf.workers.folders import WorkingFolder
@@ -77,11 +87,13 @@ def auto_cli(
     lang: Lang = "en",
     spans_key: SpansKey = None,
     vectors: Vectors = None,
+    group_by: GroupBy = None,
     minutes: Annotated[
         float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
     ] = 3.0,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of what is left to chance")] = 0,
     force: Force = False,
+    code: Code = None,
 ) -> None:
     """Choose a model for annotated texts by cross-validation, train it, and say how good it is.
 
@@ -89,8 +101,9 @@ def auto_cli(
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The choice is the same on every run
     unless the time ends it.
     """
+    import_code(code)
     results = auto(
-        AutoSetup(train, lang, spans_key, vectors),
+        AutoSetup(train, lang, spans_key, vectors, group_by),
         output,
         minutes=minutes,
         seed=seed,

@@ -2,7 +2,7 @@
 
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from spacy.training import Corpus, Example
 
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.groups import check_group_by, group_in
 from spacy_hocrf.annotation.spans import same_tokens
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.cli.checking import frame_of, grouped
@@ -39,6 +40,7 @@ class AutoSetup:
     lang: str = "en"
     spans_key: str | None = None  # of the annotation in doc.spans; None for doc.ents
     vectors: str | None = None  # package or folder of a pipeline that has word vectors
+    group_by: str | None = None  # extension attribute of texts that are held back together
 
     @property
     def factory(self) -> str:
@@ -48,7 +50,8 @@ class AutoSetup:
     @property
     def settings(self) -> dict[str, str]:
         """Settings of the component besides those that are chosen."""
-        return {} if self.spans_key is None else {"spans_key": self.spans_key}
+        found = {"spans_key": self.spans_key, "group_by": self.group_by}
+        return {name: value for name, value in found.items() if value is not None}
 
     @property
     def target(self) -> Target:
@@ -80,7 +83,7 @@ class AnnotatedTexts:
     lengths: NDArray[np.int64]  # [D] tokens
     complete: NDArray[np.bool_]  # [D] is every token known? Only then is a text scored
     gold: tuple[frozenset[Item], ...]  # [D] what is annotated
-    # near copies are scored by models that have seen none of their group
+    # near copies, or what is a group, are scored by models that have seen none of their group
     groups: NDArray[np.int64]  # [D] number of its group
     gold_tokens: bool  # are the tokens those of the annotation, rather than the tokenizer's?
     notes: tuple[str, ...]  # what the user should know
@@ -109,8 +112,9 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
     RAISES (ValueError): H070, H153, H154, H155, H156, H158 or H381 for a corpus that is none, or from which
-        nothing can be chosen.
+        nothing can be chosen; H101 for a group_by that is not registered.
     """
+    check_group_by(setup.group_by, setup.factory)
     reader, scorer = setup.gold, setup.scorer
     examples, fitting = _read(setup, nlp, gold_tokens=False)
     with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
@@ -129,10 +133,11 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     modelled = sum(len(found.spans) for _, found in pairs)
     copies = len(examples) - len(known)
     notes += _notes_of_texts(len(examples), copies, gold, complete, modelled)
-    groups, more = _groups_of(pairs)
+    groups, more = _groups_of(pairs, setup.group_by)
     notes += more
-    if complete.sum() < LEAST:
-        raise ValueError(CommandErrors.H156.format(found=int(complete.sum()), least=LEAST))
+    several = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
+    if several < LEAST:
+        raise ValueError(CommandErrors.H156.format(found=int(several), least=LEAST))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
     return AnnotatedTexts(
@@ -149,17 +154,21 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
 
 
 def _groups_of(
-    pairs: Sequence[tuple[Example, Annotation]],
+    pairs: Sequence[tuple[Example, Annotation]], group_by: str | None
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """The group of each text, near copies being in one, and what the user should know of them."""
-    groups = grouped(
-        [
-            frame_of(
-                [token.text for token in example.predicted], [span[:2] for span in found.spans]
-            )
-            for example, found in pairs
-        ]
-    )
+    """The group of each text, near copies being in one where there is no other, and what the user should
+    know of them.
+    """
+    frames = list[Hashable]()
+    for example, found in pairs:
+        words = [token.text for token in example.predicted]
+        group = group_in(example, group_by)
+        near = frame_of(words, [span[:2] for span in found.spans]) if group is None else None
+        frames.append(near if group is None else ("group", group))
+    groups = grouped(frames)
+    if group_by is not None:
+        what = f"{len(groups)} texts are of {len(set(groups.tolist()))} groups (group_by = '{group_by}')"
+        return groups, [f"{what}, scored by models that have seen none of their group."]
     copies, largest = len(groups) - len(set(groups.tolist())), int(np.bincount(groups).max())
     if not copies:
         return groups, []
