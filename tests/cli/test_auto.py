@@ -20,13 +20,14 @@ from srsly import read_json
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto import candidates, search
-from spacy_hocrf.cli.auto.command import MODEL, auto
+from spacy_hocrf.cli.auto.command import MODEL, auto, default_settings
 from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable
 from spacy_hocrf.cli.auto.report import report
-from spacy_hocrf.cli.auto.search import rungs_for
+from spacy_hocrf.cli.auto.search import Division, rungs_for
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.doubts import Doubt, ReadText
@@ -378,6 +379,28 @@ def test_the_report_tells_of_near_copies(tmp_path, many, kept):
     texts = read_texts(setup, setup.blank())
     assert any(f"{48 - many} of 48 texts are near copies" in note for note in texts.notes)
     assert len(set(texts.groups.tolist())) == (many if kept else 48)
+
+
+@pytest.mark.parametrize("groups, code", [(24, None), (3, "H156.*3 texts")])
+def test_texts_of_a_group_are_scored_by_models_that_have_seen_none_of_it(tmp_path, groups, code):
+    docs = made_from(["went slowly", "came by car"], 48)
+    for i, doc in enumerate(docs):
+        set_group(doc, i % groups)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "train.spacy")
+    setup = AutoSetup(tmp_path / "train.spacy", group_by="hocrf_group")
+    if code is not None:
+        with pytest.raises(ValueError, match=code):
+            read_texts(setup, setup.blank())
+        return
+    texts = read_texts(setup, setup.blank())
+    assert texts.groups.tolist() == [*range(groups)] * 2
+    assert any(
+        "48 texts are of 24 groups (group_by = 'hocrf_group')" in note for note in texts.notes
+    )
+    every = np.arange(48)
+    for learnt, held in Division(every, texts.groups, every[:0], 5):
+        assert not {*texts.groups[learnt]} & {*texts.groups[held]} and len(learnt) + len(held) == 48
+    assert default_settings(setup, setup.blank())["group_by"] == "hocrf_group"
 
 
 def few_texts():

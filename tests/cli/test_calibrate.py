@@ -11,10 +11,13 @@ from small_corpus import examples, fit
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, threshold_for
+from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, calibration_of, threshold_for
+from spacy_hocrf.cli.counts import EntsScorer
+from spacy_hocrf.cli.pipelines import group_numbers
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
@@ -138,6 +141,18 @@ def test_spans_are_those_of_readings_right_where_they_are_annotated(nlp, gold):
             ((np.str_(label), np.float64(p).round(9), np.int64(i)) for label, p, i in annotated),
         )
     )
+
+
+def test_texts_of_a_group_count_as_one(nlp, gold):
+    pipe = nlp.get_pipe("hocrf")
+    for i, doc in enumerate(gold):
+        set_group(doc, i % 3 if i % 2 else None)
+    readings = pipe.readings(bare_docs(nlp, gold))
+    found = calibration_of(gold, readings, EntsScorer(), "hocrf_group")
+    numbers = group_numbers(gold, "hocrf_group").tolist()
+    assert numbers[:8] == [0, 1, 2, 3, 4, 5, 6, 1]
+    assert found.text.max() <= max(numbers) < len(gold) - 1
+    assert group_numbers(gold, None).tolist() == [*range(len(gold))]
 
 
 def test_nothing_is_counted_where_nothing_is_known(nlp, gold):

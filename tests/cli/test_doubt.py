@@ -166,11 +166,15 @@ def test_equal_texts_and_groups_are_in_one_fold(docs):
         folds_of(copies, 3, 0, "about")
 
 
-def test_documents_that_are_decoded_together_are_held_back_together(monkeypatch):
-    nlp = untrained("hocrf", joint=joint(group_by="hocrf_group"))
+TOGETHER = {"joint": joint(group_by="hocrf_group", learn=False)}
+
+
+@pytest.mark.parametrize("settings", [{"group_by": "hocrf_group"}, TOGETHER], ids=["own", "joint"])
+def test_documents_of_a_group_are_held_back_together(monkeypatch, settings):
+    nlp = untrained("hocrf", **settings)
     docs = [example.reference for example in examples(nlp, documents(8))]
     for number, doc in enumerate(docs):
-        doc._.hocrf_group = f"about {number // 2}"
+        doc._.hocrf_group = f"about {number % 4}"
     learnt, train = [], module.trained
 
     def record(made, docs, **settings):
@@ -178,7 +182,7 @@ def test_documents_that_are_decoded_together_are_held_back_together(monkeypatch)
         return train(made, docs, **settings)
 
     monkeypatch.setattr(module, "trained", record)
-    read = cross_read(config(joint=joint(group_by="hocrf_group", learn=False)), docs, folds=2)
+    read = cross_read(config(**settings), docs, folds=2)
     assert len(read) == 8 and len(learnt) == 2
     assert all({*groups.values()} == {2} and len(groups) == 2 for groups in learnt)
 

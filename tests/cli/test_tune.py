@@ -353,9 +353,10 @@ def test_texts_that_are_decoded_together_are_in_one_fold(corpus, monkeypatch):
         raise ValueError("enough")
 
     monkeypatch.setattr(module, "folds_of", stop)
-    for group_by in (None, "hocrf_group"):
+    together = joint(group_by="hocrf_group", learn=False)
+    for settings in ({}, {"group_by": "hocrf_group"}, {"joint": together}):
         made = config(corpus)
-        made["components"]["hocrf"]["joint"] = joint(group_by=group_by, learn=False)
+        made["components"]["hocrf"].update(settings)
         with pytest.raises(ValueError, match="enough"):
             tune(made, sigmas=[1.0], folds=2)
-    assert asked == [None, "hocrf_group"]
+    assert asked == [None, "hocrf_group", "hocrf_group"]

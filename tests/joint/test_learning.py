@@ -28,6 +28,7 @@ from spacy_hocrf.joint.corpus import documents_together
 from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
 from spacy_hocrf.joint.perceptron import PerceptronOfAll
 from spacy_hocrf.joint.templates import IdenticalPhrases
+from spacy_hocrf.learning.heldout import cross_fitted
 
 pytestmark = pytest.mark.slow
 
@@ -81,13 +82,17 @@ CONFIGURED = Config().from_str(CONFIG)["components"]["hocrf"]
 TRAIN, TEST = 30, 40
 
 
-def pipeline(*, model=None, local=None, **joint):
-    """A pipeline of CONFIG with other settings of [components.hocrf.joint]."""
+def pipeline(*, model=None, local=None, folds_by=None, **joint):
+    """A pipeline of CONFIG with other settings of [components.hocrf.joint].
+
+    folds_by (Optional[str]): group_by of the component itself.
+    """
     config = Config().from_str(CONFIG)
     component = config["components"]["hocrf"]
     component["joint"].update(joint)
     component["model"] = model or component["model"]
     component["trainer"] = local or component["trainer"]
+    component["group_by"] = folds_by
     return load_model_from_config(config, auto_fill=True)
 
 
@@ -385,6 +390,24 @@ def test_a_group_is_split_where_it_is_too_large():
         for part in parts
     )
     assert [len(part) for part in corpus.groups(most=5000)] == [6] * 6
+
+
+def test_documents_that_are_held_back_together_need_not_be_decoded_together():
+    nlp = pipeline(folds_by="hocrf_group")
+    data = whole(nlp, 0, 12)
+    for i, example in enumerate(data):
+        example.reference._.hocrf_group = i % 4
+    nlp.initialize(lambda: data)
+    pipe = nlp.get_pipe("hocrf")
+    learner, joint = learner_of(pipe), pipe.joint
+    groups, _ = documents_together(learner.corpus, joint.features, most=joint.model.most)
+    members = [[document for part in group for document in part.documents] for group in groups]
+    assert [len(each) for each in members] == [1] * 12
+    seen = []
+    for _, unseen in cross_fitted(learner, members, folds=2, seed=0, steps=1):
+        seen.append({members[number][0].group for number in unseen})
+        assert len(unseen) == 6
+    assert len(seen) == 2 and sorted(seen[0] | seen[1]) == [0, 1, 2, 3] and not seen[0] & seen[1]
 
 
 def test_equal_documents_of_two_groups_are_two():

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from small_corpus import MODELS, examples, learner_of, trained
 from spacy.training import Example
 
-from spacy_hocrf.learning.temperature import HeldOut, scaled_weights
+from spacy_hocrf.learning.temperature import HeldOut, scaled_weights, scales_of
 
 NEW = [
     ("Grace Turing was born in San York .", [(0, 12, "PERSON"), (25, 33, "PLACE")]),
@@ -80,3 +80,23 @@ def test_texts_that_the_model_cannot_read_say_nothing():
     empty = [Example.from_dict(nlp.make_doc(""), {})]
     with pytest.raises(ValueError, match="H220"):
         nlp.get_pipe("hocrf").temper(empty)
+
+
+def test_texts_of_a_group_are_tried_together(monkeypatch):
+    nlp, sides = trained(group_by="hocrf_group"), []
+    rows = examples(nlp, NEW * 3)
+    for i, example in enumerate(rows):
+        example.reference._.hocrf_group = i % 4
+    found = HeldOut.of(learner_of(nlp.get_pipe("hocrf")), rows)
+    only = HeldOut.only
+    monkeypatch.setattr(
+        HeldOut, "only", lambda self, texts: sides.append(texts) or only(self, texts)
+    )
+    scales_of(found)
+    halves = [{found.groups[i] for i in side.tolist()} for side in sides]
+    assert len(halves) == 2 and not halves[0] & halves[1]
+    assert sum(map(len, sides)) == len(found)
+    for example in rows:
+        example.reference._.hocrf_group = "one"
+    with pytest.raises(ValueError, match="H220"):
+        HeldOut.of(learner_of(nlp.get_pipe("hocrf")), rows)

@@ -19,6 +19,8 @@ from spacy.tokens import Doc, DocBin
 from spacy.util import import_file
 from wasabi import msg
 
+from spacy_hocrf.api import set_group
+
 HERE = Path(__file__).parent
 styles = import_file("references_styles", HERE / "styles.py")
 tokenizer = import_file("references_tokenizer", HERE / "tokenizer.py")
@@ -84,7 +86,8 @@ def make_corpus(
 
     originals (dict[str, Reference]): the annotated references of records that papers have, by id.
     RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"],
-        ["work"] and ["style"]; a line for each span that does not begin and end with a token.
+        ["work"] and ["style"], and the work as doc._.hocrf_group; a line for each span that does not begin and
+        end with a token.
     """
     nlp = spacy.blank("en")
     nlp.tokenizer = tokenizer.create_references_tokenizer()(nlp)
@@ -114,6 +117,7 @@ def make_corpus(
                         )
                 doc.set_ents([ent for ent in ents if ent is not None])
                 doc.user_data.update(record=record["id"], work=work_of(record), style=name)
+                set_group(doc, work_of(record))
                 corpus[part].append(doc)
     return corpus, misaligned
 
