@@ -28,7 +28,6 @@ READERS = {  # besides `features/` and `annotation/`
     "cli/checking.py",
     "cli/convert/docs.py",
     "cli/counts.py",
-    "cli/pipelines.py",
 }
 WRITERS = {  # besides `annotation/`
     "joint/extensions.py",

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Token
 from spacy.vocab import Vocab
 
+from spacy_hocrf.api import set_group
+
 ROWS, COLUMNS = 16, 8
 IMAGE = "#"
 """Text of every token."""
@@ -70,12 +72,15 @@ def read_words(path: Path) -> Iterator[Word]:
 
 
 def to_doc(word: Word, vocab: Vocab) -> Doc:
-    """A Doc of images with their letters as tags; `doc.user_data["fold"]` is the fold."""
+    """A Doc of images with their letters as tags; `doc.user_data["fold"]` is the fold, and the group of a
+    Doc, `doc._.hocrf_group`, its spelling.
+    """
     register()
     doc = Doc(vocab, words=[IMAGE] * len(word.letters), tags=list(word.letters))
     for token, pixels in zip(doc, word.pixels, strict=True):
         token._.pixels = pixels
     doc.user_data["fold"] = word.fold
+    set_group(doc, word.letters)
     return doc
 
 

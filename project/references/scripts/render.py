@@ -86,8 +86,8 @@ def make_corpus(
 
     originals (dict[str, Reference]): the annotated references of records that papers have, by id.
     RETURNS (tuple): the documents of train, dev, test and unseen, with doc.user_data["record"],
-        ["work"] and ["style"], and the work as doc._.hocrf_group; a line for each span that does not begin and
-        end with a token.
+        ["work"] and ["style"], and the work as doc._.hocrf_group; a line for each span that does not begin
+        and end with a token.
     """
     nlp = spacy.blank("en")
     nlp.tokenizer = tokenizer.create_references_tokenizer()(nlp)
