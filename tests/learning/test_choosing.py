@@ -312,7 +312,7 @@ def habits(nlp, authors=24, texts=3, labels=10, tokens=10):
 
 @pytest.fixture
 def author():
-    Doc.set_extension("author", default=None)
+    Doc.set_extension("author", default=None, force=True)
     yield "author"
     Doc.remove_extension("author")
 
