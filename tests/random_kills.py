@@ -36,7 +36,7 @@ data = examples(nlp, documents(40))
 nlp.initialize(lambda: data)
 pipe = nlp.get_pipe("hocrf")
 print("train", flush=True)
-while pipe._learner.run.running:
+while pipe.run.running:
     nlp.update(data)
     print("train", flush=True)
 print("save", flush=True)

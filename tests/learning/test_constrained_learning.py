@@ -11,7 +11,7 @@ from joint_config import joint
 from numpy.testing import assert_allclose
 from random_constraints import PROBLEMS, Constrained
 from random_readings import KINDS
-from small_corpus import MODELS, documents, examples, fit, found, untrained, words
+from small_corpus import MODELS, documents, examples, fit, found, learner_of, untrained, words
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import Annotation
@@ -216,9 +216,11 @@ def test_partial_annotation_is_summed_over_what_keeps_them(trainer):
         scores, _ = pipe.model.begin_update([partial.predicted])
         assert pipe.get_loss([partial], scores)[0] == pytest.approx(expected, rel=1e-6)
         return
-    [shard] = [s.compiled for s in pipe._learner.shards() if s.compiled.observed]
+    [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.observed]
     nothing = np.zeros(len(weights))
-    objective = Objective([shard], pipe._learner.layout, pipe._learner.automaton, nothing, nothing)
+    objective = Objective(
+        [shard], learner_of(pipe).layout, learner_of(pipe).automaton, nothing, nothing
+    )
     assert objective(weights.astype(np.float64))[0] == pytest.approx(expected, rel=1e-6)
 
 
@@ -249,7 +251,7 @@ def test_documents_that_break_them_teach_nothing():
     data = examples(nlp, [*ROWS, TWICE, TWICE])
     with pytest.warns(UserWarning, match=r"W030.* 1 of 5 .*'Emmy likes Emmy'"):
         nlp.initialize(lambda: data)
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     texts = {document.text for shard in learner.shards() for document in shard._documents}
     assert texts == {text for text, _ in ROWS}
     assert len(learner.corpus) == 6
@@ -277,7 +279,7 @@ def test_partial_annotation_that_cannot_keep_them_teaches_nothing():
     )
     with pytest.warns(UserWarning, match=r"W030.* 1 of 5 .*'Emmy Paris rains'"):
         nlp.initialize(lambda: [*examples(nlp, [*ROWS[:2], ROWS[3], ROWS[3]]), partial, fine, fine])
-    shards = nlp.get_pipe("hocrf")._learner.shards()
+    shards = learner_of(nlp.get_pipe("hocrf")).shards()
     assert "Emmy Paris rains" not in {d.text for shard in shards for d in shard._documents}
     known = [shard for shard in shards if shard.compiled.observed]
     assert [[d.text for d in shard._documents] for shard in known] == [["Emmy Paris slept"] * 2]
@@ -349,7 +351,7 @@ def test_a_span_that_is_too_long_is_another_error():
 def test_costs_are_learnt_from_what_keeps_them():
     rows = [ROWS[1], ROWS[3]]
     nlp, _ = initialized(rows, constraints=constraints(forbidden=[["", "PERSON"]]))
-    learner = nlp.get_pipe("hocrf")._learner
+    learner = learner_of(nlp.get_pipe("hocrf"))
     found_spans = _evidence(learner, ExpectedF(), learner.corpus.documents).spans
     starts = set(zip(found_spans.start.tolist(), found_spans.label.tolist()))
     assert (1, 0) in starts and (0, 1) in starts and (0, 0) not in starts

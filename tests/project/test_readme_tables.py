@@ -105,7 +105,7 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("benchmark", 1),
         ("dependencies", 3),
         ("genre_transfer", 3),
-        ("handwriting", 1),
+        ("handwriting", 2),
         ("knowledge", 3),
         ("patterns", 1),
         ("relation_arguments", 8),

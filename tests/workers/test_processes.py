@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from small_corpus import documents, examples, untrained, words
+from small_corpus import documents, examples, learner_of, untrained, words
 from spacy import registry
 from spacy.training import Example
 
@@ -48,11 +48,11 @@ def learn(nlp, data):
         nlp.update(data)
 
 
-def learner_of(workers):
+def learner_with(workers):
     nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "workers": workers})
     data = corpus(nlp)
     nlp.initialize(lambda: data)
-    return nlp.get_pipe("hocrf")._learner
+    return learner_of(nlp.get_pipe("hocrf"))
 
 
 def evaluated(learner):
@@ -65,7 +65,7 @@ def evaluated(learner):
 @pytest.fixture
 def summing(tmp_path):
     """Two processes, their evaluation, and what threads find."""
-    learner = learner_of({**PROCESSES, "folder": str(tmp_path)})
+    learner = learner_with({**PROCESSES, "folder": str(tmp_path)})
     objective = learner.objective()
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     expected = replace(learner.trainer, workers=ThreadWorkers(1, 8)).objective(learner)(weights)
@@ -97,7 +97,7 @@ def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers, count):
 
 
 def test_more_processes_than_parts_are_not_started():
-    learner = learner_of({**PROCESSES, "number": 64, "parts": 4})
+    learner = learner_with({**PROCESSES, "number": 64, "parts": 4})
     assert learner.objective()._summing.pool.n == 4
 
 
@@ -105,9 +105,9 @@ def test_processes_import_from_where_this_one_does(tmp_path, monkeypatch):
     for name in ("spacy_hocrf", "numpy"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "__init__.py").write_text("raise SystemExit('another package')")
-    expected = evaluated(learner_of(THREADS))
+    expected = evaluated(learner_with(THREADS))
     monkeypatch.chdir(tmp_path)
-    assert evaluated(learner_of(PROCESSES)) == expected
+    assert evaluated(learner_with(PROCESSES)) == expected
 
 
 def test_a_worker_is_without_spacy(summing):
@@ -128,7 +128,7 @@ print(whole.size, whole.counts, {"spacy", "thinc"} & set(sys.modules))
 @pytest.mark.parametrize("workers, on_disk", [(PROCESSES, True), (THREADS, False), (None, False)])
 def test_records_of_texts_are_on_disk_where_files_are_anyway(workers, on_disk, tmp_path):
     workers = {**workers, "folder": str(tmp_path)} if on_disk else workers
-    corpus = learner_of(workers).corpus
+    corpus = learner_with(workers).corpus
     assert {isinstance(document._source, int) for document in corpus.documents} == {on_disk}
     assert {document._text == "" for document in corpus.documents} == {on_disk}
     assert not list(tmp_path.iterdir())  # it has no name
@@ -209,7 +209,7 @@ def test_a_full_disk_is_an_error_and_nothing_is_left(monkeypatch, tmp_path):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.posix_fallocate", full)
-    learner = learner_of({**PROCESSES, "folder": str(tmp_path)})
+    learner = learner_with({**PROCESSES, "folder": str(tmp_path)})
     with pytest.raises(OSError, match="No space left"):
         learner.objective()
     assert not list(tmp_path.iterdir())
@@ -239,7 +239,7 @@ def test_arrays_are_read_where_they_lie_and_what_is_known_is_not_written(tmp_pat
 
 
 def test_a_text_without_a_segmentation_is_named():
-    learner = learner_of(PROCESSES)
+    learner = learner_with(PROCESSES)
     shard = learner.shards(weighted=True)[0].compiled
     shard.batch.allowed[:] = 0
     from spacy_hocrf.engine.objective import Objective
@@ -251,7 +251,7 @@ def test_a_text_without_a_segmentation_is_named():
 
 
 def test_what_cannot_be_handed_on_is_named(monkeypatch):
-    learner = learner_of(PROCESSES)
+    learner = learner_with(PROCESSES)
     monkeypatch.setattr(learner.layout, "shared", (lambda: None,))
     with pytest.raises(ValueError, match=r"H255.*'function'.*Take the block out"):
         learner.objective()
@@ -284,8 +284,8 @@ import sys
 sys.path[:0] = {path!r}
 import spacy_hocrf.learning.shards
 spacy_hocrf.learning.shards.SHARD_TOKENS = 9
-from test_processes import evaluated, learner_of, PROCESSES
-learner = learner_of({{**PROCESSES, "folder": {folder!r}}})
+from test_processes import evaluated, learner_with, PROCESSES
+learner = learner_with({{**PROCESSES, "folder": {folder!r}}})
 objective = learner.objective()
 weights = learner.weights
 for _ in range(3):
