@@ -150,6 +150,23 @@ def test_score_counts_letters_and_whole_words(load):
 
 
 @needs_peers
+def test_words_are_tested_that_are_spelt_like_none_in_training(load, docs, tmp_path, monkeypatch):
+    script = load("spellings")
+    monkeypatch.setattr(script, "GROUPS", 2)  # of six spellings: no letter is unseen
+    learnt, tested = [], []
+    train, score = script.train, script.score
+    monkeypatch.setattr(script, "train", lambda nlp, some: learnt.append(some) or train(nlp, some))
+    monkeypatch.setattr(script, "score", lambda nlp, some: tested.append(some) or score(nlp, some))
+    corpus = tmp_path / "corpus" / "words.spacy"
+    how, said, *_, seen, _ = script.line("x", PROJECT / "configs" / "hocrf.cfg", corpus, order=3)
+    assert (how, said) == ("x", "1, 3")
+    spelt = [[{script.spelling(d) for d in some} for some in sides] for sides in (learnt, tested)]
+    assert [a & b for a, b in zip(*spelt)][:2] == [set(), set()]
+    assert [len(some) for some in learnt][2:] == [5] and [len(some) for some in tested][2:] == [3]
+    assert sum(map(len, tested[:2])) == 3 and float(seen) > 50
+    assert {d._.hocrf_group for d in docs} == {*SPELLINGS}
+
+
 def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
     folds = load("folds")
     results = list(folds.run_fold(docs, 1, ["0", "1", "unbounded"], 1.0))
