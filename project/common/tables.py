@@ -142,11 +142,10 @@ def compare(name: str, sources: Sequence[Path], workflow: str | None, check: boo
     """
     readme, declaration = PROJECTS / name / "README.md", declared(name)
 
-    def besides(table: Table) -> Sequence[str] | None:
-        origin = origin_of(declaration, table)
-        return origin.get("besides", ()) if workflow in (None, origin.get("run")) else None
+    def wanted(table: Table) -> bool:
+        return workflow in (None, origin_of(declaration, table).get("run"))
 
-    updates = [each for each in update(readme, sources, besides) if besides(each.table) is not None]
+    updates = [each for each in update(readme, sources, wanted) if wanted(each.table)]
     ours = [(each, origin_of(declaration, each.table)) for each in updates]
     known = sum(bool(each.source) for each, _ in ours)
     print(f"{name}: {known} of {len(ours)} tables are in a document")
@@ -255,13 +254,12 @@ def documents(folder: Path) -> list[Path]:
 def update(
     readme: Path,
     sources: Iterable[Path],
-    besides: Callable[[Table], Sequence[str] | None] = lambda _: (),
+    wanted: Callable[[Table], bool] = lambda _: True,
 ) -> Iterator[Update]:
     """What becomes of the tables of a README, in order.
 
     sources (Iterable[Path]): documents; of equal tables, the first counts.
-    besides (Callable[[Table], Optional[Sequence[str]]]): columns of a table that no document needs to
-        have; None if the table is in none of them.
+    wanted (Callable[[Table], bool]): which tables of the README are looked for.
     """
     ours = list(tables(readme.read_text(encoding="utf8")))
     theirs = [
@@ -274,8 +272,7 @@ def update(
             (likeness(table, other), -i, -j)
             for i, table in enumerate(ours)
             for j, (_, other) in enumerate(theirs)
-            if (apart := besides(table)) is not None
-            and {*table.columns} - {(column, 0) for column in apart} <= {*other.columns}
+            if wanted(table) and {*table.columns} <= {*other.columns}
         ),
         reverse=True,
     )
