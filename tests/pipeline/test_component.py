@@ -732,6 +732,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "n_best",
         "threshold",
         "constraints",
+        "group_by",
         "overwrite",
         "scorer",
         "joint",

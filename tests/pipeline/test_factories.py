@@ -26,7 +26,7 @@ def test_the_default_config_shows_what_a_default_model_uses(factory):
     assert type(nlp.add_pipe(factory)) is SegmentationPipe
     block = Config().from_str(nlp.config.to_str())["components"][factory]
     assert set(block) == SETTINGS[factory] | {
-        *("factory", "model", "trainer", "decoder", "joint", "constraints", "scorer")
+        *("factory", "model", "trainer", "decoder", "joint", "constraints", "group_by", "scorer")
     }
     assert block["joint"] is None
     assert block["constraints"] is None
