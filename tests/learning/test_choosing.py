@@ -306,38 +306,38 @@ def habits(nlp, authors=24, texts=3, labels=10, tokens=10):
             doc = Doc(nlp.vocab, words=[f"text{number}", *["x"] * (tokens - 1)])
             gold = doc.copy()
             gold.ents = [Span(gold, i, i + 1, label=label) for i, label in enumerate(found)]
-            gold._.author = author
+            gold._.writer = author
             yield Example(doc, gold)
 
 
 @pytest.fixture
-def author():
-    Doc.set_extension("author", default=None, force=True)
-    yield "author"
-    Doc.remove_extension("author")
+def writer():
+    Doc.set_extension("writer", default=None)
+    yield "writer"
+    Doc.remove_extension("writer")
 
 
 @pytest.mark.slow
-def test_an_order_that_knows_the_authors_by_heart_is_not_chosen_where_authors_are_held_back(author):
-    """A model of order 2 knows the next label of an author of whom it has seen a text, and of no other."""
+def test_an_order_that_knows_the_authors_by_heart_is_not_chosen_where_authors_are_held_back(writer):
+    """A model of order 2 knows the next label of an writer of whom it has seen a text, and of no other."""
     orders = {}
-    for group_by in (None, author):
+    for group_by in (None, writer):
         nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=group_by)
         data = sorted(habits(nlp), key=lambda example: example.predicted[0].text)
         nlp.initialize(lambda data=data: data)
         orders[group_by] = nlp.get_pipe("hocrf").choice.order
-    assert orders == {None: 2, author: 1}
+    assert orders == {None: 2, writer: 1}
 
 
 @pytest.mark.slow
-def test_what_stays_together_is_in_the_config_and_saved_with_the_model(author, tmp_path):
-    nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=author)
+def test_what_stays_together_is_in_the_config_and_saved_with_the_model(writer, tmp_path):
+    nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=writer)
     nlp.config.to_disk(tmp_path / "config.cfg")
     made = load_model_from_config(Config().from_disk(tmp_path / "config.cfg"), auto_fill=True)
     made.initialize(lambda: list(habits(made)))
     made.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
-    assert loaded.get_pipe("hocrf").group_by == author
+    assert loaded.get_pipe("hocrf").group_by == writer
     assert loaded.get_pipe("hocrf").choice == made.get_pipe("hocrf").choice
     assert loaded.get_pipe("hocrf").choice.order == 1
     corpus = learner_of(made.get_pipe("hocrf")).corpus
@@ -350,10 +350,10 @@ def test_what_stays_together_is_in_the_config_and_saved_with_the_model(author, t
     "settings, code",
     [
         ({"group_by": "nobody"}, r"H101.*nobody.*\[components.hocrf\]"),
-        ({**TOGETHER, "group_by": "author"}, "H481.*author.*hocrf_group"),
+        ({**TOGETHER, "group_by": "writer"}, "H481.*writer.*hocrf_group"),
     ],
 )
-def test_groups_that_cannot_be_are_errors(author, settings, code):
+def test_groups_that_cannot_be_are_errors(writer, settings, code):
     with pytest.raises(ValueError, match=code):
         untrained(**settings)
 
