@@ -319,7 +319,7 @@ def writer():
 
 @pytest.mark.slow
 def test_an_order_that_knows_the_authors_by_heart_is_not_chosen_where_authors_are_held_back(writer):
-    """A model of order 2 knows the next label of an writer of whom it has seen a text, and of no other."""
+    """A model of order 2 knows the next label of a writer of whom it has seen a text, and of no other."""
     orders = {}
     for group_by in (None, writer):
         nlp = untrained(trainer={**LBFGS, "sigma": 1.0}, model=ORDER, group_by=group_by)
