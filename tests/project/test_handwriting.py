@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import spacy
+from project_checks import table_rows
 from spacy.tokens import DocBin, Token
 from spacy.training.initialize import init_nlp
 from spacy.vocab import Vocab
@@ -147,6 +148,16 @@ def test_score_counts_letters_and_whole_words(load):
     )
     with pytest.raises(ValueError):
         load("common.tagging").compare(["abc"], ["ab"])
+
+
+@needs_peers
+def test_an_encoder_stands_beside_the_label_patterns(load, docs, tmp_path):
+    path = tmp_path / "encoder.md"
+    corpus = tmp_path / "corpus" / "words.spacy"
+    load("encoder").main(corpus, epochs=60, orders="0,1", output=path)
+    rows = table_rows(path.read_text(encoding="utf8"))[2:]
+    assert [row[0] for row in rows] == ["0", "1"]
+    assert all(50 < float(cell) <= 100 for row in rows for cell in row[1::2])
 
 
 @needs_peers

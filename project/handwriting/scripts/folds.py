@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from letters import register, spelling
+from letters import PIXELS, register, spelling
 from spacy.language import Language
 from spacy.tokens import Doc
 
@@ -29,7 +29,6 @@ import peers
 from checks import agree_with_crfsuite
 from models import component, observation_strings
 
-PIXELS = {"pixels": {"@misc": "spacy-hocrf.Real.v1", "source": "_.pixels"}}
 UNBOUNDED = "unbounded"
 PEER = "CRFsuite"
 CHECKED_AFTER = 3  # iterations

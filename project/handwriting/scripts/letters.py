@@ -19,6 +19,8 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.api import set_group
 
+PIXELS = {"pixels": {"@misc": "spacy-hocrf.Real.v1", "source": "_.pixels"}}
+"""The template of order 0."""
 ROWS, COLUMNS = 16, 8
 IMAGE = "#"
 """Text of every token."""
