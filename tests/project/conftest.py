@@ -15,16 +15,16 @@ def load(request):
     """Imports a script of the projects that the test module names in LOADS, first come, first
     found, or a module of what they share, such as `common.report`.
 
-    Projects have scripts of the same names: the modules that there are of them are put aside
-    meanwhile, and the new ones forgotten.
+    Projects have scripts of the same names: the modules that there are of them, and the folders of
+    other projects that are looked in, are put aside meanwhile, and the new ones forgotten.
     """
     names = {path.stem for path in PROJECTS.glob("*/scripts/*.py")}
     others, path = (
         {name: sys.modules.pop(name) for name in names & set(sys.modules)},
         list(sys.path),
     )
-    sys.path[:0] = [str(PROJECTS / name / "scripts") for name in request.module.LOADS]
-    sys.path.append(str(PROJECTS))
+    ours = [str(PROJECTS / name / "scripts") for name in request.module.LOADS]
+    sys.path[:] = [*ours, *(p for p in path if PROJECTS not in Path(p).parents), str(PROJECTS)]
     yield importlib.import_module
     sys.path[:] = path
     for name in names & set(sys.modules):
