@@ -150,7 +150,6 @@ def test_score_counts_letters_and_whole_words(load):
         load("common.tagging").compare(["abc"], ["ab"])
 
 
-@needs_peers
 def test_an_encoder_stands_beside_the_label_patterns(load, docs, tmp_path):
     path = tmp_path / "encoder.md"
     corpus = tmp_path / "corpus" / "words.spacy"
@@ -160,7 +159,6 @@ def test_an_encoder_stands_beside_the_label_patterns(load, docs, tmp_path):
     assert all(50 < float(cell) <= 100 for row in rows for cell in row[1::2])
 
 
-@needs_peers
 def test_words_are_tested_that_are_spelt_like_none_in_training(load, docs, tmp_path, monkeypatch):
     script = load("spellings")
     monkeypatch.setattr(script, "GROUPS", 2)  # of six spellings: no letter is unseen
@@ -178,6 +176,7 @@ def test_words_are_tested_that_are_spelt_like_none_in_training(load, docs, tmp_p
     assert {d._.hocrf_group for d in docs} == {*SPELLINGS}
 
 
+@needs_peers
 def test_a_fold_is_trained_on_and_the_others_are_tested(load, docs):
     folds = load("folds")
     results = list(folds.run_fold(docs, 1, ["0", "1", "unbounded"], 1.0))
