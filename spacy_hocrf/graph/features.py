@@ -10,6 +10,7 @@ dual decomposition. Qian and Liu, TACL 2 (2014) §2.1 and §4.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
-from spacy_hocrf.graph.instance import GraphInstance
+from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.graph.settings import DualSettings
 
@@ -66,15 +67,12 @@ class FeatureGraph:
                 raise ValueError(
                     Errors.H085.format(name=f"an event of {name}", found=found, expected=expected)
                 )
-        offsets = np.concatenate([[0], np.cumsum(self.n_states, dtype=np.int64)])
-        values = np.array([value for *_, value in self.events], dtype=np.float64)
-        return GraphInstance.from_arrays(
-            offsets=offsets,
-            unary=np.zeros(int(offsets[-1])) if unary is None else unary,
-            pattern_offsets=np.cumsum([0, *(len(vertices) for vertices, *_ in self.events)]),
-            vertices=[v for vertices, *_ in self.events for v in vertices],
-            states=[s for _, states, *_ in self.events for s in states],
-            weights=np.asarray(weights, dtype=np.float64) * values,
+        ends = np.cumsum([0, *self.n_states]).tolist()
+        scores = np.zeros(ends[-1]) if unary is None else unary
+        pairs = zip(self.events, weights)
+        return make_instance(
+            [scores[a:b] for a, b in pairwise(ends)],
+            [(vertices, states, weight * value) for (vertices, states, _, value), weight in pairs],
         )
 
     @cached_property

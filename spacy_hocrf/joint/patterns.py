@@ -108,8 +108,8 @@ def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatc
     if state in scheme.labels:
         return _entities(places, scheme, state, batch)
     if label != state:
-        tokens = ranges(places.start, places.end - places.start)
         lengths = places.end - places.start
+        tokens = ranges(places.start, lengths)
         number, place = np.repeat([places.number, places.start], lengths, axis=1)
         return _without(number, tokens, scheme.engine_labels(label), place)
     return state_patterns(places, scheme.names.index(state))
