@@ -2,8 +2,8 @@
 its training goes on, and kept with the model.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -22,17 +22,28 @@ class _Header(Struct, forbid_unknown_fields=True):
     sigma: Annotated[float, Meta(gt=0)] | None
     order: Whole | None
     documents: Amount
+    temperatures: dict[str, Annotated[float, Meta(gt=0)]] = {}
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings that were chosen; None for one that the config names itself."""
+    """Settings that were chosen; None for one that the config names itself, or that is still to be chosen.
 
-    sigma: float | None
-    order: int | None
-    documents: int  # that decided; 0 if there were too few, and these are defaults
-    # of two or more labels, where they are selected; the model itself keeps them
+    sigma (Optional[float]), order (Optional[int]): by the loss of texts held back.
+    documents (int): that decided on these; 0 if there were too few, and they are defaults.
+    patterns (Tuple[Tuple[int, ...], ...]): label patterns of two or more labels, where they are selected;
+        a saved model has them elsewhere.
+    cost (Optional[float]): of `ExpectedF`.
+    temperatures (Dict[str, float]): by which `temper` has divided the scores of each label; empty if it
+        has not, or if training went on.
+    """
+
+    sigma: float | None = None
+    order: int | None = None
+    documents: int = 0
     patterns: tuple[LabelPattern, ...] = ()
+    cost: float | None = None
+    temperatures: Mapping[str, float] = field(default_factory=dict)
 
 
 class ChoiceKeeper:
@@ -49,9 +60,9 @@ class ChoiceKeeper:
     def saved(self) -> Section | None:
         """None if nothing was chosen."""
         choice = self._choice()
-        if choice is None or (choice.sigma is None and choice.order is None):
+        if choice is None or replace(choice, documents=0, patterns=()) == Choice():
             return None
-        header = _Header(choice.sigma, choice.order, choice.documents)
+        header = _Header(choice.sigma, choice.order, choice.documents, {**choice.temperatures})
         return Section(to_builtins(header), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
@@ -59,7 +70,8 @@ class ChoiceKeeper:
         if section is None:
             return None
         saved = section.read("choice", _Header)
-        return Choice(saved.sigma, saved.order, saved.documents)
+        known = saved.sigma, saved.order, saved.documents
+        return Choice(*known, temperatures=saved.temperatures)
 
     def adopt(self, value: Any) -> None:
         """Nothing: `Learner.restore` has taken it."""

@@ -75,7 +75,7 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     """
     orders, sigmas = _orders(learner), learner.trainer.choices
     if not orders and not sigmas:
-        return _with_patterns(learner, Choice(None, None, 0), name)
+        return _with_patterns(learner, Choice(), name)
     parts = held_back(learner.corpus, HELD_BACK)
     if parts:
         documents = sum(map(len, parts[0]))

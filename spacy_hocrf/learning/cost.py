@@ -5,7 +5,7 @@ The best cost is F* / (1 + β²), F* being the expected F-score that is reached:
 much of texts that it has learnt from, and often of others. So the training texts are divided, and
 every part is scored by a model that has seen the others alone. The F-score there is flat around its
 maximum, so that chance decides which cost is best; its height is surer. What is learnt is half-way
-between the best cost and that height / (1 + β²).
+between the best cost and that height / (1 + β²); and with few texts nearer to what is best on average.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,7 +24,6 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.learning.heldout import (
     HELD_BACK,
-    LEAST,
     Sides,
     Trained,
     begin_near,
@@ -50,6 +49,13 @@ COSTS = np.arange(1, 31) / 50
 SMOOTHED = 2
 """The F-score of a cost is the mean over so many candidates to either side: one text more or less
 should not decide.
+"""
+
+LEAST = 2
+"""Groups of completely annotated documents, usually of one each, that a cost is learnt from."""
+PRIOR = 5
+"""Texts that say as much of the cost as DEFAULT_COST does: both are the best on average with 5 to 19 texts
+of the tasks in project/defaults, their dev parts.
 """
 
 STEPS = 40
@@ -94,15 +100,10 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
     name (str): of the component, for the log.
     RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
     """
-    parts = held_back(learner.corpus, HELD_BACK)
+    parts = held_back(learner.corpus, HELD_BACK, LEAST)
     if not parts:
-        logger.info(
-            "%s: cost = %g, by default, since fewer than %d texts (or groups) are annotated "
-            "completely",
-            name,
-            DEFAULT_COST,
-            LEAST,
-        )
+        why = f"since fewer than {LEAST} texts (or groups) are annotated completely"
+        logger.info("%s: cost = %g, by default, %s", name, DEFAULT_COST, why)
         return None
     evidence = _joined(
         [_evidence(model, decoder, held) for model, held in held_out_models(learner, parts)]
@@ -123,14 +124,17 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
 
 def best_cost(evidence: Evidence, beta: float) -> float:
     """Half-way between the candidate with the highest smoothed F-score, the middle one of several,
-    and what would be best if the model's probabilities were right.
+    and what would be best if the model's probabilities were right; between that and DEFAULT_COST, as n
+    documents are to PRIOR.
     """
     scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
     padded = np.pad(scores, SMOOTHED, mode="edge")
     smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
     best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
     middle = best[len(best) // 2]
-    return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
+    learnt = float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2
+    documents = len(evidence.lengths)
+    return round((documents * learnt + PRIOR * DEFAULT_COST) / (documents + PRIOR), 2)
 
 
 def held_out_models(

@@ -93,13 +93,14 @@ def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
     return [np.flatnonzero(owner == fold).tolist() for fold in range(folds)]
 
 
-def held_back(corpus: Corpus, enough: int) -> list[Sides]:
+def held_back(corpus: Corpus, enough: int, least: int = LEAST) -> list[Sides]:
     """What each fold learns from and holds back, of at most MOST completely annotated documents; nothing if
-    there are fewer than LEAST groups of them.
+    there are too few.
 
     enough (int): documents that all folds together hold back, or as many times LONG tokens of longer ones.
+    least (int): groups of documents, at least 2.
     """
-    groups = sampled_groups(corpus, MOST, least=LEAST)
+    groups = sampled_groups(corpus, MOST, least=least)
     found: list[Sides] = []
     documents = tokens = 0
     for unseen in map(set, divided(range(len(groups)), FOLDS, SEED)):

@@ -359,6 +359,8 @@ class Learner(ConstrainedModel):
         weights, also after an interruption.
         """
         self.steps += 1
+        if self.choice is not None and self.choice.temperatures:
+            self.choice = replace(self.choice, temperatures={})
         try:
             run.step()
         except BaseException:

@@ -216,8 +216,15 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def choice(self) -> "Choice | None":
-        """What `sigma = "auto"` and `order = "auto"` have come to mean; None if neither is set."""
-        return self._learner.choice
+        """What settings that are "auto" have come to mean: sigma, order, and the decoder's cost, once that
+        is learnt; and the temperatures that `temper` has found. None if nothing was chosen.
+        """
+        choice, cost = self._learner.choice, self._reader.cost
+        if cost is None:
+            return choice
+        from spacy_hocrf.learning.choice import Choice
+
+        return replace(choice or Choice(), cost=cost.cost)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -583,6 +590,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H042 before training, H220 with fewer than two texts that the model can read as
             they are annotated.
         """
+        from spacy_hocrf.learning.choice import Choice
         from spacy_hocrf.learning.temperature import (
             HeldOut,
             named_temperatures,
@@ -596,7 +604,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         with learner.lock:
             weights = scaled_weights(learner.structure, self.model.get_param("W"), scales)
             self.model.set_param("W", weights)
-        return named_temperatures(held_out.scheme, scales)
+            found = named_temperatures(held_out.scheme, scales)
+            learner.choice = replace(learner.choice or Choice(), temperatures=found)
+        return found
 
     @property
     def _asked(self) -> dict[str, Any]:
@@ -692,7 +702,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
             "clusters": ClusteringsKeeper(settings.templates),
-            "choice": ChoiceKeeper(lambda: self.choice),
+            "choice": ChoiceKeeper(lambda: self._learner.choice),
             "cost": self._reader,
             "rules": self._prices,
             **joint,

@@ -37,8 +37,8 @@ Vector = NDArray[np.float64]
 AUTO = "auto"
 """A setting that is chosen by what the corpus shows."""
 
-DEFAULT_SIGMA = 1.0
-"""Of `sigma = "auto"` where nothing was chosen."""
+DEFAULT_SIGMA = 2.0
+"""Of `sigma = "auto"` where nothing was chosen, since texts are few (project/defaults)."""
 LARGEST_SIGMA = 1e9
 """A larger one is as good as none; 1 over it as good as 0, and what is smaller leaves no finite loss."""
 

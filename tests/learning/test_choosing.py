@@ -19,6 +19,7 @@ from small_corpus import (
     found,
     learner_of,
     objective_at_optimum,
+    reader_of,
     untrained,
 )
 from spacy.tokens import Doc, Span
@@ -389,8 +390,8 @@ def test_the_order_of_a_trainer_without_a_loss_is_chosen_by_likelihood(trainer):
 def test_with_too_little_annotation_the_defaults_stand(data, caplog):
     caplog.set_level(logging.INFO, logger="spacy")
     _, pipe = initialized(data, **BOTH)
-    assert pipe.choice == Choice(1.0, 1, 0)
-    assert "sigma = 1 and order = 1, chosen by default" in caplog.messages[-1]
+    assert pipe.choice == Choice(2.0, 1, 0)
+    assert "sigma = 2 and order = 1, chosen by default" in caplog.messages[-1]
 
 
 def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
@@ -421,7 +422,7 @@ def trained(three_sigmas, monkeypatch):
     losses_are(table, monkeypatch)
     nlp, pipe = initialized(**BOTH)
     fit(nlp, examples(nlp, every_name()))
-    assert pipe.choice == Choice(3.0, 2, 24)
+    assert pipe.choice == Choice(3.0, 2, 24, cost=reader_of(pipe).cost.cost)
     return nlp
 
 
@@ -463,7 +464,7 @@ def test_a_model_without_a_choice_goes_on_with_the_default_sigma():
     loaded = untrained(trainer={**AUTO, "prior": "zero"}, model={"order": 1})
     other = loaded.from_bytes(nlp.to_bytes()).get_pipe("hocrf")
     assert other.choice is None and other.structure.settings.order == 1
-    assert learner_of(other).trainer.precision(learner_of(other))[0] == 1.0
+    assert learner_of(other).trainer.precision(learner_of(other))[0] == 0.25
 
 
 @pytest.mark.slow
@@ -479,7 +480,7 @@ def test_initializing_again_chooses_again(trained):
     pipe = trained.get_pipe("hocrf")
     few = examples(trained, every_name(18))
     trained.initialize(lambda: few)
-    assert pipe.choice == Choice(1.0, 1, 0) and pipe.structure.settings.order == 1
+    assert pipe.choice == Choice(2.0, 1, 0) and pipe.structure.settings.order == 1
 
 
 @pytest.mark.slow

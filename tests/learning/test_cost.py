@@ -86,6 +86,7 @@ def test_the_cost_is_half_way_from_the_best_one_to_that_of_right_probabilities(p
     tied = [i for i in range(30) if smoothed[i] == pytest.approx(max(smoothed))]
     best = tied[len(tied) // 2]
     expected = (costs.COSTS[best] + scores[best] / (1 + beta**2)) / 2
+    expected = (300 * expected + 5 * DEFAULT_COST) / 305
     assert best_cost(evidence, beta) == pytest.approx(expected, abs=0.00501)
 
 
@@ -144,10 +145,11 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     assert "hocrf: cost = " in caplog.text
     learnt = reader_of(pipe).cost
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
-    assert reader_of(pipe).decoder(pipe.trainer).cost == learnt.cost
+    assert reader_of(pipe).decoder(pipe.trainer).cost == learnt.cost == pipe.choice.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
         assert reader_of(other.get_pipe("hocrf")).cost == learnt
+        assert other.get_pipe("hocrf").choice == pipe.choice
         assert other.config["components"]["hocrf"]["decoder"]["cost"] == "auto"
         for example in data:
             text = example.reference.text
@@ -172,9 +174,25 @@ def test_a_number_in_the_config_is_used_as_it_is():
     assert reader_of(pipe).cost is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
 
 
-def test_with_few_documents_the_default_stands(caplog, monkeypatch):
+@pytest.mark.parametrize("documents", [2, 5, 12])
+def test_few_documents_teach_a_cost_of_which_the_default_is_five_texts(documents, monkeypatch):
+    known = []
+    original = costs.best_cost
+    monkeypatch.setattr(costs, "best_cost", lambda *given: known.append(given) or original(*given))
+    nlp, data = pipeline(documents)
+    fit(nlp, data)
+    (evidence, beta), cost = known[0], reader_of(nlp.get_pipe("hocrf")).cost
+    assert len(evidence.lengths) == cost.documents == documents  # each was held back once
+    monkeypatch.setattr(costs, "PRIOR", 0)
+    alone = original(evidence, beta)
+    expected = (documents * alone + 5 * DEFAULT_COST) / (documents + 5)
+    assert cost.cost == pytest.approx(expected, abs=0.0101)
+
+
+def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline(12)
+    monkeypatch.setattr(costs, "LEAST", 13)
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert reader_of(nlp.get_pipe("hocrf")).cost is None

@@ -1,5 +1,7 @@
 """Temperatures: their loss and gradient, and what becomes of a model that is too sure."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -66,9 +68,15 @@ def test_a_model_that_is_too_sure_becomes_as_sure_as_it_was():
 def test_tempered_models_are_saved_and_keep_their_labels():
     nlp = trained()
     pipe = nlp.get_pipe("hocrf")
-    pipe.temper(examples(nlp, NEW))
-    other = trained().from_bytes(nlp.to_bytes()).get_pipe("hocrf")
-    np.testing.assert_array_equal(other.model.get_param("W"), pipe.model.get_param("W"))
+    temperatures = pipe.temper(examples(nlp, NEW))
+    other = trained().from_bytes(nlp.to_bytes())
+    same = other.get_pipe("hocrf")
+    np.testing.assert_array_equal(same.model.get_param("W"), pipe.model.get_param("W"))
+    assert pipe.choice.temperatures == temperatures == pytest.approx(same.choice.temperatures)
+    assert replace(same.choice, temperatures=temperatures) == pipe.choice
+    more = examples(other, [("Ada flew to Oslo .", [(0, 3, "PERSON"), (12, 16, "PLACE")])])
+    other.update(more, sgd=other.resume_training())
+    assert not same.choice.temperatures  # the scores are others
 
 
 def test_texts_that_the_model_cannot_read_say_nothing():
