@@ -7,6 +7,7 @@ unless somebody says otherwise, as are the transitions of the usual toolkits for
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol, TypeVar
 
@@ -14,9 +15,10 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.config import make_segment
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.segments import TransitionTemplate
+from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 
-__all__ = ["Complete", "Named", "make_features", "make_label_patterns"]
+__all__ = ["Complete", "Named", "Wider", "make_features", "make_label_patterns"]
 
 
 class Named(Protocol):
@@ -33,6 +35,18 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 class Complete(list[AnyNamed]):
     """Elements of a block that needs no basic templates beside it."""
+
+
+@dataclass(frozen=True)
+class Wider:
+    """A template that the model has only if texts held back say so when the component is initialised."""
+
+    template: Template
+
+    @property
+    def name(self) -> str:
+        """The template's."""
+        return self.template.name
 
 
 def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[AnyNamed | Any]:
@@ -86,4 +100,4 @@ def _merged(blocks: Sequence[Sequence[AnyNamed]]) -> dict[str, AnyNamed]:
 
 
 def _optional(each: object) -> bool:
-    return isinstance(each, Vectors) and each.optional
+    return isinstance(each, Wider) or (isinstance(each, Vectors) and each.optional)

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.combined import Complete, make_features, make_label_patterns
+from spacy_hocrf.features.combined import Complete, Wider, make_features, make_label_patterns
 from spacy_hocrf.features.config import (
     check_order,
     make_char_ngrams,
@@ -17,6 +17,7 @@ from spacy_hocrf.features.config import (
     make_segment,
     make_token,
 )
+from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors, make_vectors
 
@@ -25,31 +26,35 @@ __all__ = ["make_window"]
 AUTO = "auto"
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
 """Settings of `make_window` for what is observed of tokens."""
+ATTRS = {False: ("NORM", "SHAPE"), True: ("NORM", "SHAPE", "ORTH")}
+BIGRAMS = {False: ("FLAGS",), True: ("FLAGS", "SHAPE", "NORM")}
 
 
 def make_window(
-    attrs: Sequence[str] = ("NORM", "SHAPE"),
+    attrs: Sequence[str] | None = None,
     window: int | Mapping[str, int] | None = None,
     prefix: Sequence[int] = (1, 2, 3, 4),
     suffix: Sequence[int] = (1, 2, 3, 4),
-    bigrams: Sequence[str] = ("FLAGS",),
+    bigrams: Sequence[str] | None = None,
     flags: Sequence[int] = (0,),
     boundaries: bool | Sequence[str] = True,
     lengths: bool = True,
     order: int | None = None,
-    vectors: bool | str = "auto",
-) -> list[Template | Vectors]:
+    vectors: bool | str = AUTO,
+    wide: bool | str = AUTO,
+) -> list[Template | Vectors | Wider]:
     """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
     and label patterns.
 
-    attrs (Sequence[str]): attributes of the tokens of the window.
+    attrs (Optional[Sequence[str]]): attributes of the tokens of the window; null for NORM and SHAPE, and ORTH
+        if it is wide.
     window (Optional[Union[int, Dict[str, int]]]): tokens to either side, for all attributes or by
         attribute, 0 for those that are not named; null for 1 of the first attribute and 2 of the
-        others.
+        others, or, if it is wide, 2 of all, but 0 of ORTH.
     prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
         `attrs`.
-    bigrams (Sequence[str]): attributes of which neighbours are observed together, at (-1, 0) and
-        (0, 1).
+    bigrams (Optional[Sequence[str]]): attributes of which neighbours are observed together, at (-1, 0) and
+        (0, 1); null for FLAGS, and SHAPE and NORM if it is wide.
     flags (Sequence[int]): offsets of the tokens of which `FLAGS` are observed, 0 for itself.
     boundaries (Union[bool, Sequence[str]]): all of these once more for the first and for the last
         token of a segment, or some, by the names of their settings. A CRF, whose segments have one
@@ -59,25 +64,36 @@ def make_window(
         null: up to model.order.
     vectors (Union[bool, str]): the word vectors of the vocabulary, as `spacy-hocrf.Vectors.v1` scores
         them; "auto": if it has some when training begins.
-    RETURNS (list[Union[Template, Vectors]]): the templates, and what scores vectors.
-    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038, H141 or H174 for
+    wide (Union[bool, str]): what null stands for in `attrs`, `window` and `bigrams`; "auto" decides that
+        by texts held back where sigma or the order is chosen by them, and is false elsewhere.
+    RETURNS (list[Union[Template, Vectors, Wider]]): the templates, and what scores vectors.
+    RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038, H141, H174 or H244 for
         arguments out of range.
     """
     if vectors not in (True, False, AUTO):
         raise ValueError(Errors.H174.format(found=repr(vectors)))
-    sides = _sides(attrs, window)
-    at_ends = _at_ends(boundaries)
-    templates: list[Template | Vectors] = []
-    for part in ("tokens", "start", "end"):
-        observed = {
-            "attrs": [t for attr in attrs for t in make_token([attr], sides[attr], [part])],
-            "prefix": make_char_ngrams(attrs[0], prefix=prefix, parts=[part]) if prefix else [],
-            "suffix": make_char_ngrams(attrs[0], suffix=suffix, parts=[part]) if suffix else [],
-            "bigrams": _pairs(bigrams, part),
-            "flags": make_flags(window=flags, parts=[part]) if flags else [],
-        }
-        for name in OBSERVED if part == "tokens" else at_ends:
-            templates += observed[name]
+    if wide not in (True, False, AUTO):
+        raise ValueError(FeatureErrors.H244.format(found=repr(wide)))
+    at_ends, names = _at_ends(boundaries), set[str]()
+    templates: list[Template | Vectors | Wider] = []
+    for wider in (False, True) if wide else (False,):
+        shown = ATTRS[wider] if attrs is None else attrs
+        sides = _sides(shown, window, wider)
+        pairs = BIGRAMS[wider] if bigrams is None else bigrams
+        for part in ("tokens", "start", "end"):
+            observed = {
+                "attrs": [t for attr in shown for t in make_token([attr], sides[attr], [part])],
+                "prefix": make_char_ngrams(shown[0], prefix=prefix, parts=[part]) if prefix else [],
+                "suffix": make_char_ngrams(shown[0], suffix=suffix, parts=[part]) if suffix else [],
+                "bigrams": _pairs(pairs, part),
+                "flags": make_flags(window=flags, parts=[part]) if flags else [],
+            }
+            made = [
+                t for name in (OBSERVED if part == "tokens" else at_ends) for t in observed[name]
+            ]
+            new = [template for template in made if template.name not in names]
+            templates += map(Wider, new) if wider and wide == AUTO else new
+        names = {template.name for template in templates}
     if lengths:
         templates += make_segment(["LENGTH"])
     if order is not None:
@@ -88,12 +104,16 @@ def make_window(
     return Complete(make_features(templates, basics=False))
 
 
-def _sides(attrs: Sequence[str], window: int | Mapping[str, int] | None) -> dict[str, range]:
+def _sides(
+    attrs: Sequence[str], window: int | Mapping[str, int] | None, wide: bool
+) -> dict[str, range]:
     """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""
     if not attrs:
         raise ValueError(Errors.H030.format(name="attrs"))
     if window is None:
-        window = {**dict.fromkeys(attrs, 2), attrs[0]: 1}
+        window = {**dict.fromkeys(attrs, 2), attrs[0]: 2 if wide else 1}
+        if wide and "ORTH" in attrs[1:]:
+            window["ORTH"] = 0  # the shape and the norm of neighbours say it
     sizes = window if isinstance(window, Mapping) else dict.fromkeys(attrs, window)
     for attr in sizes:
         if attr not in attrs:

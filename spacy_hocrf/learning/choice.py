@@ -22,6 +22,7 @@ class _Header(Struct, forbid_unknown_fields=True):
     sigma: Annotated[float, Meta(gt=0)] | None
     order: Whole | None
     documents: Amount
+    wide: bool | None = None
     temperatures: dict[str, Annotated[float, Meta(gt=0)]] = {}
 
 
@@ -29,7 +30,7 @@ class _Header(Struct, forbid_unknown_fields=True):
 class Choice:
     """Settings that were chosen; None for one that the config names itself, or that is still to be chosen.
 
-    sigma (Optional[float]), order (Optional[int]): by the loss of texts held back.
+    sigma (Optional[float]), order (Optional[int]), wide (Optional[bool]): by the loss of texts held back.
     documents (int): that decided on these; 0 if there were too few, and they are defaults.
     patterns (Tuple[Tuple[int, ...], ...]): label patterns of two or more labels, where they are selected;
         a saved model has them elsewhere.
@@ -42,6 +43,7 @@ class Choice:
     order: int | None = None
     documents: int = 0
     patterns: tuple[LabelPattern, ...] = ()
+    wide: bool | None = None
     cost: float | None = None
     temperatures: Mapping[str, float] = field(default_factory=dict)
 
@@ -62,7 +64,8 @@ class ChoiceKeeper:
         choice = self._choice()
         if choice is None or replace(choice, documents=0, patterns=()) == Choice():
             return None
-        header = _Header(choice.sigma, choice.order, choice.documents, {**choice.temperatures})
+        known = choice.sigma, choice.order, choice.documents, choice.wide
+        header = _Header(*known, {**choice.temperatures})
         return Section(to_builtins(header), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
@@ -71,7 +74,7 @@ class ChoiceKeeper:
             return None
         saved = section.read("choice", _Header)
         known = saved.sigma, saved.order, saved.documents
-        return Choice(*known, temperatures=saved.temperatures)
+        return Choice(*known, wide=saved.wide, temperatures=saved.temperatures)
 
     def adopt(self, value: Any) -> None:
         """Nothing: `Learner.restore` has taken it."""

@@ -2,15 +2,15 @@
 for most trainers minus their log-likelihood, which is exact.
 
 Sigma goes from small to large, from a strong prior to a weak one, and training for each begins at
-the weights of the one before it, whose optimum is near. A higher order is tried with the sigma that
-the order below it has, and begins at its weights. All sums have one order whatever the number of
-threads, so the choice is the same, too.
+the weights of the one before it, whose optimum is near. A larger model, of a higher order or with more
+templates, is tried with what is the best so far, and begins at its weights. All sums have one order
+whatever the number of threads, so the choice is the same, too.
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,8 +40,10 @@ TOLERANCE = 0.08
 """Of the lowest loss: so much more may a weaker prior lose. The likelihood prefers a stronger prior
 than F1 does, above all where texts are few and have few spans.
 """
-GAIN = 0.02
-"""Of the loss: so much less must a higher order lose, which takes longer."""
+GAINS = {"order": 0.02, "wide": 0.005}
+"""Of the loss: so much less must a larger model lose, which takes longer."""
+WIDE = 30_000
+"""Tokens, at least, of texts by which a wide model is tried: with fewer it seldom pays."""
 
 HELD_BACK = 100
 """So many documents held back are enough to choose by."""
@@ -50,9 +52,10 @@ Vector = NDArray[np.float64]  # [F]
 
 
 class Trial(NamedTuple):
-    """A candidate, the settings that are not "auto" left out."""
+    """A candidate; its settings as they are where they are not "auto"."""
 
     order: int
+    wide: bool
     sigma: float | None
     loss: float  # of all documents held back
 
@@ -73,32 +76,36 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     name (str): of the component, for the log.
     shown (bool): say on standard error what is chosen, and how far that is, even if it is no terminal.
     """
-    orders, sigmas = _orders(learner), learner.trainer.choices
+    settings, sigmas, orders = learner.structure.settings, learner.trainer.choices, _orders(learner)
     if not orders and not sigmas:
         return _with_patterns(learner, Choice(), name)
     parts = held_back(learner.corpus, HELD_BACK)
+    wide = settings.greedy is None and bool(settings.wider) and _tokens(parts) >= WIDE
+    wanted = {"sigma": bool(sigmas), "order": bool(orders), "wide": wide}
+    names = [setting for setting, auto in wanted.items() if auto]
     if parts:
         documents = sum(map(len, parts[0]))
-        wanted = " and ".join(["sigma"] * bool(sigmas) + ["order"] * bool(orders))
-        title = f"{name}: choosing {wanted} by {documents:,} texts"
-        found = _compare(learner, parts, orders, sigmas, title, shown=shown)
+        steps: list[dict[str, Any]] = [{"order": order} for order in orders or [settings.order]]
+        steps[0]["wide"] = False
+        steps += [{"wide": True}] * wide
+        title = f"{name}: choosing {' and '.join(names)} by {documents:,} texts"
+        found = _compare(learner, parts, steps, sigmas, title, shown=shown)
         trials = list(found)
         best = _best(trials)
-        if learner.structure.settings.greedy is None and learner.trainer.quick() is not None:
+        if settings.greedy is None and learner.trainer.quick() is not None:
             trainer = learner.trainer.with_sigma(best.sigma)
             learner.folds = [fold.trained(trainer, weights) for fold, weights in found[best]]
         why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
     else:
-        documents, best = 0, Trial(ORDERS[0], DEFAULT_SIGMA, 0.0)
+        documents, best = 0, Trial(ORDERS[0], False, DEFAULT_SIGMA, 0.0)
         why = f"by default, since fewer than {LEAST} texts (or groups) are annotated completely"
-    choice = Choice(best.sigma if sigmas else None, best.order if orders else None, documents)
-    chosen = [f"sigma = {best.sigma:g}"] if sigmas else []
-    chosen += [f"order = {best.order}"] if orders else []
-    logger.info("%s: %s, chosen %s", name, " and ".join(chosen), why)
+    chosen = {setting: getattr(best, setting) for setting in names}
+    said = " and ".join(f"{setting} = {_written(value)}" for setting, value in chosen.items())
+    logger.info("%s: %s, chosen %s", name, said, why)
     if shown:
-        line = f"{name}: {' and '.join(chosen)}, chosen by {documents:,} texts"
+        line = f"{name}: {said}, chosen by {documents:,} texts"
         print(Printer(no_print=True).info(line), file=sys.stderr, flush=True)
-    return _with_patterns(learner, choice, name)
+    return _with_patterns(learner, Choice(**chosen, documents=documents), name)
 
 
 def _with_patterns(learner: Learner, choice: Choice, name: str) -> Choice:
@@ -125,63 +132,73 @@ def _orders(learner: Learner) -> Sequence[int]:
     return [order for order in ORDERS if order in known] if settings.auto_order else []
 
 
+def _tokens(parts: Sequence[Sides]) -> int:
+    """Tokens of all texts that decide; 0 if there are none."""
+    return sum(map(len, chain(*parts[0]))) if parts else 0
+
+
 def _compare(
     learner: Learner,
     parts: Sequence[Sides],
-    orders: Sequence[int],
+    steps: Sequence[Mapping[str, Any]],
     sigmas: Sequence[float],
     title: str,
     *,
     shown: bool,
 ) -> dict[Trial, list[tuple[Fold, Vector]]]:
-    """The losses of candidates: sigmas with the lowest order, then higher orders with the best one.
+    """The losses of candidates: sigmas with the smallest model, then larger ones with the best of all before.
 
     parts (Sequence[Sides]): what each fold learns from, and what it holds back.
-    orders, sigmas (Sequence): candidates, ascending; none for a setting that the config has.
+    steps (Sequence[Mapping[str, Any]]): settings of the smallest model, and what each larger one changes.
+    sigmas (Sequence[float]): candidates, ascending; none if the config has it.
     title (str): of the progress bar. shown (bool): show it even where there is no terminal.
     RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): with the folds, and the weights that each of
         them had.
     """
-    folds = list[Fold]()
-    trials, trained = list[Trial](), list[list[tuple[Fold, Vector]]]()
+    found = dict[Trial, list[tuple[Fold, Vector]]]()
     trainer = judge(learner.trainer)
     path: Sequence[float | None] = sigmas or [None]
-    orders = orders or [learner.structure.settings.order]
-    most = len(parts) * (len(path) + len(orders) - 1)
+    settings, below = dict[str, Any](), list[Fold]()
     hidden = False if shown else None  # unless this is a terminal
-    with tqdm(total=most, desc=title, disable=hidden, leave=False) as bar:
-        for order in orders:
-            below, folds = folds, []
+    with tqdm(
+        total=len(parts) * (len(path) + len(steps) - 1), desc=title, disable=hidden, leave=False
+    ) as bar:
+        for step in steps:
+            settings |= step
+            folds = list[Fold]()
             for (learnt, held), model in zip_longest(parts, below):
-                folds.append(Fold(learner, learnt, held, model, order=order))
+                folds.append(Fold(learner, learnt, held, model, **settings))
                 if model is not None:
                     model.rest()
+            trials = list[Trial]()
             for sigma in path:
-                bar.set_postfix(order=order, sigma=sigma)
+                bar.set_postfix(sigma=sigma, **settings)
                 loss = 0.0
                 for fold in folds:
                     loss += fold.loss(trainer.with_sigma(sigma))
                     bar.update()
-                trials.append(Trial(order, sigma, loss))
-                trained.append([(fold, fold.weights) for fold in folds])
+                trials.append(Trial(settings["order"], settings["wide"], sigma, loss))
+                found[trials[-1]] = [(fold, fold.weights) for fold in folds]
                 if loss > _limit(trials):
                     break
-            best = _best(trials)
-            path = [best.sigma]
-            for fold, weights in trained[trials.index(best)]:
-                fold.weights = weights  # a higher order begins at these
-    return dict(zip(trials, trained))
+            best = _best(list(found))
+            settings, path = {"order": best.order, "wide": best.wide}, [best.sigma]
+            below = [fold for fold, _ in found[best]]
+            for fold, weights in found[best]:
+                fold.weights = weights  # a larger model begins at these
+    return found
 
 
 def _best(trials: Sequence[Trial]) -> Trial:
-    """The choice: the weakest prior within TOLERANCE of the lowest loss, and a higher order if it
-    has GAIN.
+    """The choice: of the smallest model the weakest prior within TOLERANCE of the lowest loss, and a larger
+    one if it has the gain that it must have.
     """
-    lowest = trials[0].order
-    limit = _limit([trial for trial in trials if trial.order == lowest])
-    best = [trial for trial in trials if trial.order == lowest and trial.loss <= limit][-1]
-    for trial in trials:
-        if trial.order > best.order and trial.loss < (1 - GAIN) * best.loss:
+    smallest = [each for each in trials if each[:2] == trials[0][:2]]
+    limit = _limit(smallest)
+    best = [trial for trial in smallest if trial.loss <= limit][-1]
+    for trial in trials[len(smallest) :]:
+        gain = GAINS["wide" if trial.wide else "order"]
+        if trial.loss < (1 - gain) * best.loss:
             best = trial
     return best
 
@@ -193,5 +210,13 @@ def _limit(trials: Sequence[Trial]) -> float:
 
 def _spell(trials: Sequence[Trial]) -> str:
     """Losses of all candidates."""
-    rows = ((f"order {t.order}", f"sigma {t.sigma:g}" if t.sigma else "", t.loss) for t in trials)
+    rows = (
+        (f"order {t.order}", "wide" * t.wide, f"sigma {t.sigma:g}" if t.sigma else "", t.loss)
+        for t in trials
+    )
     return ", ".join(f"{' '.join(filter(None, words))}: {loss:.6g}" for *words, loss in rows)
+
+
+def _written(value: Any) -> str:
+    """A setting as a config has it."""
+    return str(value).lower() if isinstance(value, bool) else f"{value:g}"

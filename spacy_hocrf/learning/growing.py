@@ -194,13 +194,17 @@ class GrowingModel:
         features = structure.learn(patterns, located)
         self._become(structure, features)
 
-    def take(self, order: int | None, selected: Sequence[LabelPattern]) -> None:
+    def take(
+        self, order: int | None, selected: Sequence[LabelPattern], *, wide: bool = False
+    ) -> None:
         """Take another order, if there is one, and these label patterns, where they are selected, as long
         as there are no features.
 
         selected (Sequence[LabelPattern]): of two or more labels.
+        wide (bool): with the templates that only a wide model has.
         """
         settings = self.structure.settings
+        settings = replace(settings, wide=wide)
         if order is not None:
             settings = replace(settings, order=order)
         if settings.greedy is not None:
@@ -242,7 +246,8 @@ class GrowingModel:
         self._loaded_documents = model.documents
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
-        self.take(model.order, [z for z in model.index.patterns if len(z) > 1])
+        longer = [pattern for pattern in model.index.patterns if len(pattern) > 1]
+        self.take(model.order, longer, wide=model.wide)
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:
@@ -282,6 +287,7 @@ class GrowingModel:
             self._survey.repeats,
             self.documents,
             order=structure.settings.order,
+            wide=structure.settings.wide,
             said=said,
         )
 

@@ -19,7 +19,7 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import set_weights
-from spacy_hocrf.training.base import DEFAULT_SIGMA, Trainer
+from spacy_hocrf.training.base import Trainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = [
@@ -55,6 +55,8 @@ HELD_BACK = 400
 LONG = 50
 """Tokens of a document, for what is enough: a few long ones show as much as many short ones."""
 SEED = 0
+SIGMA = 1.0
+"""Of models by which settings are chosen for a trainer that has no prior."""
 
 ARCS = 300
 """To score a token by its features takes about as long as so many arcs."""
@@ -118,7 +120,7 @@ def held_back(corpus: Corpus, enough: int, least: int = LEAST) -> list[Sides]:
 def judge(trainer: Trainer) -> LBFGSTrainer:
     """What trains models that are compared."""
     own: LBFGSTrainer | None = trainer.quick()
-    return own or LBFGSTrainer(sigma=getattr(trainer, "sigma", DEFAULT_SIGMA)).quick()
+    return own or LBFGSTrainer(sigma=getattr(trainer, "sigma", SIGMA)).quick()
 
 
 def train(model: Learner, steps: int) -> None:

@@ -205,7 +205,7 @@ class Learner(ConstrainedModel):
             self._survey.note((document.annotation for document in added), self.structure.settings)
             choice = choose(self)
             self._settle(choice)
-            self.take(choice.order, choice.patterns)
+            self.take(choice.order, choice.patterns, wide=bool(choice.wide))
         self._grow(added)
         check_documents(self, self.corpus, added)
         if self.trainer.batchwise:

@@ -14,6 +14,7 @@ from thinc.api import Model, NumpyOps
 from thinc.types import Floats1d, Floats2d
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.combined import Wider
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.features.window import make_window
@@ -38,7 +39,7 @@ CHOICES = (SEGMENTS, "io", "bio", "bieso", "tags")
 
 
 def build_high_order_crf(
-    features: Sequence[Template | Vectors] | None = None,
+    features: Sequence[Template | Vectors | Wider] | None = None,
     order: int | str | None = "auto",
     encoding: str = SEGMENTS,
     tok2vec: Model[list[Doc], list[Floats2d]] | None = None,
@@ -57,7 +58,7 @@ def build_high_order_crf(
     """`spacy-hocrf.HighOrderCRF.v1`: a semi-CRF, whose segments have any length (Nguyen et al., JMLR 15,
     §2.1), or a CRF, whose segments are tokens (Ye et al., NIPS 2009, §2); with an encoder or without.
 
-    features (Optional[Sequence[Union[Template, Vectors]]]): what is observed, and the arrays that
+    features (Optional[Sequence[Union[Template, Vectors, Wider]]]): what is observed, and the arrays that
         tokens have; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
     order (Union[int, str, None]): number of earlier segments whose labels a feature may see; any
         number. "auto" lets the component choose it when it is initialised; with an encoder, which has not
@@ -95,7 +96,9 @@ def build_high_order_crf(
         range.
     """
     given = make_window() if features is None else features
-    templates = tuple(each for each in given if not isinstance(each, Vectors))
+    wider = frozenset(each.name for each in given if isinstance(each, Wider))
+    known = (each.template if isinstance(each, Wider) else each for each in given)
+    templates = tuple(each for each in known if not isinstance(each, Vectors))
     vectors = tuple(each for each in given if isinstance(each, Vectors))
     if encoding != SEGMENTS:
         _check_single_tokens(encoding, parts, outside, repeats, max_length)
@@ -108,11 +111,13 @@ def build_high_order_crf(
         from spacy_hocrf.model.neural import encoder_with_heads
 
         order = 1 if order == "auto" else order
+        templates, wider = tuple(t for t in templates if t.name not in wider), frozenset()
         encoder, heads = encoder_with_heads(tok2vec, parts or ("tokens", "start", "end"), scale)
         dense = (*dense, *heads)
     return model_of(
         Settings(
             templates=templates,
+            wider=wider,
             **chosen,
             **checked_order(order, chosen["patterns"]),
             encoding=encoding,

@@ -53,6 +53,8 @@ class Settings:
     """
 
     templates: tuple[Template, ...]
+    wider: frozenset[str] = frozenset()  # names of those that the model has only if it is wide
+    wide: bool = False  # what was chosen last
     order: int = 1  # where it is chosen: what was chosen last
     auto_order: bool = False  # is it chosen when the component is initialised?
     endless: bool = False  # is it that of the longest label pattern?
@@ -76,9 +78,11 @@ class Settings:
         """The templates whose order the model has; what stands for all orders gives way to others."""
         from spacy_hocrf.features.segments import TransitionTemplate
 
-        named = {template.name for template in self.templates}
+        unused = frozenset() if self.wide else self.wider
+        templates = [template for template in self.templates if template.name not in unused]
+        named = {template.name for template in templates}
         used: list[Template] = []
-        for template in self.templates:
+        for template in templates:
             if isinstance(template, TransitionTemplate) and template.every:
                 used += [each for each in template.up_to(self.order) if each.name not in named]
                 named.update(each.name for each in used)

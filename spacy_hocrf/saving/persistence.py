@@ -101,6 +101,7 @@ class LearntModel:
     repeats: bool = False  # do neighbouring training segments share a label?
     documents: int = 0  # that it was trained on
     order: int = 1
+    wide: bool = False
     # how often each source of `features.presence` said something in training
     said: Mapping[str, int] = field(default_factory=dict)
     # what each keeper made of its section, by the section's name
@@ -197,7 +198,8 @@ def read(
     if not isinstance(header, _Header):
         return LearntModel(labels)
     order = _order_of(payload) if settings.auto_order or settings.endless else settings.order
-    settings = replace(settings, order=order)
+    wide = not settings.wider.isdisjoint(header.settings.templates)
+    settings = replace(settings, order=order, wide=wide)
     _check_settings(header.settings, settings, name)
     scheme = _scheme_of(header, settings)
     patterns = patterns_from(arrays, scheme.n_labels)
@@ -215,6 +217,7 @@ def read(
         learnt.repeats,
         learnt.documents,
         order,
+        wide,
         learnt.said,
         _read_extra(payload, keepers, scheme, name),
     )

@@ -8,7 +8,7 @@ from spacy.tokens import Token
 from spacy.util import registry
 from thinc.api import Config
 
-from spacy_hocrf.features.combined import make_features
+from spacy_hocrf.features.combined import Wider, make_features
 from spacy_hocrf.features.config import make_token, make_transition
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.tokens import ATTRIBUTES
@@ -136,7 +136,7 @@ def test_the_default_window():
     words = [f"NORM[{i}]" for i in (-1, 0, 1)] + [f"SHAPE[{i}]" for i in (-2, -1, 0, 1, 2)]
     affixes = [f"NORM:{kind}{n}" for kind in ("prefix", "suffix") for n in (1, 2, 3, 4)]
     inside = [*words, *affixes, "FLAGS[-1]|FLAGS[0]", "FLAGS[0]|FLAGS[1]", "FLAG[0]"]
-    made = names(make("Window", order=1))
+    made = names(make("Window", order=1, wide=False))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
     assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1", "vector[0]"]
     assert names(make("Window", **BARE | {"attrs": ["LOWER", "SHAPE"]})) == [
@@ -185,7 +185,7 @@ BARE = {
         ),
         ({"attrs": ["NORM", "ORTH"], "window": {}}, ["NORM[0]", "ORTH[0]"]),
         (
-            {"attrs": ["ORTH", "NORM"], "window": None},
+            {"attrs": ["ORTH", "NORM"], "window": None, "wide": False},
             [*(f"ORTH[{i}]" for i in (-1, 0, 1)), *(f"NORM[{i}]" for i in (-2, -1, 0, 1, 2))],
         ),
         ({"prefix": [5]}, ["NORM[0]", "NORM:prefix5"]),
@@ -209,6 +209,29 @@ def test_what_a_window_observes_of_every_token_and_of_both_ends(more, observed):
     assert made == [*observed, *ends, "LABELS"]
 
 
+def test_a_wide_window_observes_more_of_the_words_around():
+    narrow, wide, auto = (make("Window", wide=wide) for wide in (False, True, "auto"))
+    words = ["NORM[-2]", "NORM[2]", "ORTH[0]"]
+    pairs = [f"{a}[{i}]|{a}[{i + 1}]" for a in ("SHAPE", "NORM") for i in (-1, 0)]
+    more = [f"{part}{name}" for part in ("", "start:", "end:") for name in [*words, *pairs]]
+    assert [name for name in names(wide) if name not in names(narrow)] == more
+    assert not {*names(narrow)} - {*names(wide)}
+    assert names(auto) == names(wide)
+    assert [each.name for each in auto if isinstance(each, Wider)] == more
+
+
+@pytest.mark.parametrize("settings", [BARE, {"attrs": ["NORM"], "window": 1, "bigrams": []}])
+def test_a_window_whose_words_are_all_named_is_not_wider(settings):
+    assert not any(isinstance(each, Wider) for each in make("Window", **settings))
+
+
+def test_a_template_that_another_block_asks_for_is_there_however_wide_the_window_is():
+    own = make("Token", attrs=["NORM"], window=[2], parts=["tokens"])
+    both = make_features(make("Window"), own)
+    [found] = [each for each in both if each.name == "NORM[2]"]
+    assert found == own[0]
+
+
 def test_a_window_observes_some_of_it_of_both_ends():
     everything = {"prefix": [1], "suffix": [2], "bigrams": ["SHAPE"], "flags": [0]}
     ends = {
@@ -228,7 +251,7 @@ def test_a_window_observes_some_of_it_of_both_ends():
 
 @pytest.mark.parametrize("order", [0, 1, 5, 40])
 def test_the_default_window_has_label_patterns_of_every_order_that_a_model_has(order):
-    made = of_order(make("Window", vectors=False), order)
+    made = of_order(make("Window", vectors=False, wide=False), order)
     assert [template.order for template in made if template.part == CONST] == [*range(order + 1)]
 
 
@@ -332,6 +355,7 @@ REFUSED = [
     ("Window", {"attrs": ["NORM", "NORM"]}, ["H029", "'NORM[-1]'"]),
     ("Window", {"bigrams": ["SHAPPE"]}, ["H023", "'SHAPPE'"]),
     ("Window", {"vectors": "always"}, ["H174", "'always'"]),
+    ("Window", {"wide": "no"}, ["H244", "'no'", "auto"]),
     ("Window", {"boundaries": ["words"]}, ["H037", "'words'", "attrs, prefix, suffix, bigrams, flags"]),
 ]  # fmt: skip
 

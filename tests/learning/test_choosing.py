@@ -191,6 +191,92 @@ def test_a_higher_order_begins_at_the_weights_of_the_chosen_sigma(three_sigmas, 
     assert begun == [{0.0, 1.0}] * 5  # 0 where the lower order has no feature
 
 
+# How wide the window is
+
+WINDOW = {"@misc": "spacy-hocrf.Window.v1"}
+
+
+def widths_are(table, monkeypatch):
+    """Let folds have these losses, by order and whether they are wide; RETURNS (list): what was asked."""
+    asked = []
+
+    def loss(fold, trainer):
+        settings = learner_of(fold).structure.settings
+        asked.append((settings.order, settings.wide))
+        names = {template.name for template in learner_of(fold).structure.index.templates}
+        assert ("ORTH[0]" in names) == settings.wide
+        return table[asked[-1]]
+
+    monkeypatch.setattr(Fold, "loss", loss)
+    monkeypatch.setattr(choosing, "WIDE", 10)
+    return asked
+
+
+@pytest.mark.parametrize(
+    "table, chosen",
+    [
+        ({(1, False): 2.0, (2, False): 1.9, (2, True): 1.88}, (2, True)),
+        ({(1, False): 2.0, (2, False): 1.99, (1, True): 1.98}, (1, True)),
+        ({(1, False): 2.0, (2, False): 1.9, (2, True): 1.895}, (2, False)),
+    ],
+)
+def test_a_wide_window_is_chosen_with_the_best_order_if_it_has_the_gain(table, chosen, monkeypatch):
+    monkeypatch.setattr(LBFGSTrainer, "candidates", (1.0,))
+    asked = widths_are(table, monkeypatch)
+    _, pipe = initialized(trainer=AUTO, model={**ORDER, "features": WINDOW})
+    assert asked[::5] == list(table)
+    assert (pipe.choice.order, pipe.choice.wide) == chosen
+    observed = {template.name for template in pipe.structure.index.templates}
+    assert ("NORM[2]" in observed) == chosen[1]
+
+
+def test_a_window_is_as_it_is_set_and_narrow_where_tokens_are_few(monkeypatch):
+    monkeypatch.setattr(LBFGSTrainer, "candidates", (1.0,))
+    table = {(1, False): 2.0, (1, True): 1.0}
+    for setting, least, tried in (
+        ("auto", 10, True),
+        ("auto", 10_000, False),
+        (False, 10, False),
+    ):
+        asked = widths_are(table, monkeypatch)
+        monkeypatch.setattr(choosing, "WIDE", least)
+        features = {**WINDOW, "wide": setting}
+        _, pipe = initialized(trainer=AUTO, model={"order": 1, "features": features})
+        assert pipe.choice.wide == (True if tried else None)
+        assert {*asked} == ({*table} if tried else {(1, False)})
+    monkeypatch.setattr(choosing, "held_back", None)  # not even looked at
+    fixed = {**LBFGS, "sigma": 1.0}
+    _, pipe = initialized(trainer=fixed, model={"order": 1, "features": WINDOW})
+    assert pipe.choice is None and not pipe.structure.settings.wide
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("encoding", ["segments", "bio"])
+def test_a_wide_model_is_saved_loaded_and_is_that_of_a_config_which_says_so(
+    encoding, monkeypatch, tmp_path
+):
+    monkeypatch.setattr(LBFGSTrainer, "candidates", (1.0,))
+    monkeypatch.setattr(choosing, "WIDE", 10)
+    monkeypatch.setattr(choosing, "GAINS", {"order": 0.02, "wide": -1.0})
+    crf = {"encoding": encoding, "order": 1}
+    nlp, pipe = initialized(trainer=AUTO, model={**crf, "features": WINDOW})
+    data = examples(nlp, every_name())
+    fit(nlp, data)
+    assert pipe.choice.wide and pipe.structure.settings.wide
+    nlp.to_disk(tmp_path)
+    loaded = spacy.load(tmp_path)
+    assert loaded.get_pipe("hocrf").choice == pipe.choice
+    named = untrained(trainer=AUTO, model={**crf, "features": {**WINDOW, "wide": True}})
+    named.get_pipe("hocrf").from_bytes(pipe.to_bytes())
+    for other in (loaded, named):
+        assert [found(other(eg.text)) for eg in data] == [found(nlp(eg.text)) for eg in data]
+    loaded.initialize(lambda: examples(loaded, every_name(18)))
+    assert not loaded.get_pipe("hocrf").structure.settings.wide  # texts are too few
+    narrow = untrained(trainer=AUTO, model={**crf, "features": {**WINDOW, "wide": False}})
+    with pytest.raises(ValueError, match=r"H054.*ORTH\[0\]"):
+        narrow.get_pipe("hocrf").from_bytes(pipe.to_bytes())
+
+
 @pytest.mark.parametrize("sigma, first", [(3.0, 3.0), ([0.5, 2.0], 0.5)])
 def test_an_order_is_chosen_with_the_sigma_that_there_is(sigma, first, monkeypatch):
     asked = losses_are({(1, first): 2.0, (2, first): 1.0}, monkeypatch)
