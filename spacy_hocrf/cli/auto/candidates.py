@@ -24,6 +24,8 @@ CHANGES: tuple[Mapping[str, Any], ...] = (
     {"order": 2, "unseen": True},
     {"unseen": True},
     {"unseen": True, "unseen_transitions": True},
+    {"unseen": True, "unseen_transitions": True, "features": {"wide": True}},
+    {"features": {"wide": True}},
     {"order": 2},
     {"order": 3},
 )
@@ -70,6 +72,8 @@ def _spell(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     for key in ("unseen", "unseen_transitions"):
         if key in other and other[key] != model[key]:
             words.append(key if other[key] else f"no {key}")
-    if other["features"] != model["features"]:
+    if other["features"].get("wide") is True and model["features"].get("wide") is not True:
+        words.append("wide window")
+    elif other["features"] != model["features"]:
         words.append("word as written")
     return ", ".join(words)

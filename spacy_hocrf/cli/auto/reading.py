@@ -29,6 +29,7 @@ from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.training.base import AUTO
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import Segments
 
@@ -124,16 +125,22 @@ class Subject:
         self._trainer = trainer.quick()
         block = {"decoder": candidate.settings["decoder"]}
         self._decoder = registry.resolve(block)["decoder"]
-        self._order = learner.structure.settings.order
+        self._order, self._wide = (
+            learner.structure.settings.order,
+            learner.structure.settings.wide,
+        )
         self._gold = texts.counts
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of the candidate, with the sigma and the order that have been chosen."""
+        """Settings of the candidate, with what has been chosen: sigma, the order and how wide it is."""
         settings = self.candidate.settings
+        model = {**settings["model"], "order": self._order}
+        if model["features"].get("wide") == AUTO:
+            model["features"] = {**model["features"], "wide": self._wide}
         return {
             **settings,
-            "model": {**settings["model"], "order": self._order},
+            "model": model,
             "trainer": {**settings["trainer"], "sigma": self.sigma},
         }
 
@@ -154,7 +161,7 @@ class Subject:
         """
         documents = self._learner.corpus.documents
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
-        return Fold(self._learner, seen, unseen, order=self._order)
+        return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
 
     def trainer(self, sigma: float) -> LBFGSTrainer:
         """Trainer of models that are compared, or only read."""
