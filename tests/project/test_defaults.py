@@ -130,7 +130,12 @@ CORPORA = {
             ],
         },
     ),
+    "all-tweets": (
+        {"btc/a.conll": "ada\tB-PER\n", "btc/h.conll": "in\tO\nbonn\tB-LOC\n"},
+        {"train": [(["ada"], [(0, 1, "PER")]), (["in", "bonn"], [(1, 2, "LOC")])]},
+    ),
 }
+CORPORA |= {f"all-{name}": CORPORA[name] for name in ("chunks", "talks")}
 
 
 @pytest.mark.parametrize("name", CORPORA)
@@ -206,9 +211,30 @@ def test_a_small_draw_is_part_of_a_larger_one(load):
     assert tasks.draw("cora", train, "all", 0) == train
 
 
-@pytest.mark.parametrize("size, count, expected", [("5", 6, 3), ("5", 5, 0), ("all", 5, 1)])
-def test_there_is_no_draw_of_all_texts_but_all(load, size, count, expected):
-    assert load("tasks").count_draws(texts(load, count), size, 3) == expected
+@pytest.mark.parametrize(
+    "name, size, count, expected",
+    [
+        ("cora", "5", 6, 3),
+        ("cora", "5", 5, 0),
+        ("cora", "all", 5, 1),
+        ("all-talks", "5", 6, 0),
+        ("all-talks", "all", 6, 1),
+    ],
+)
+def test_there_is_no_draw_of_all_texts_but_all(load, name, size, count, expected):
+    assert load("tasks").count_draws(name, texts(load, count), size, 3) == expected
+
+
+def test_only_large_tasks_have_more_than_so_many_texts(load, monkeypatch, tmp_path):
+    tasks = load("tasks")
+    many = texts(load, 3_000)
+    for name, expected in (("cora", 2_000), ("all-talks", 2_500)):
+        monkeypatch.setitem(
+            tasks.TASKS, name, lambda data: {"train": many[:2_500], "test": many[2_500:]}
+        )
+        parts = tasks.load(name, tmp_path)
+        assert len(parts["train"]) + len(parts["dev"]) == min(2_500, expected + 500)
+        assert len(parts["test"]) == 500
 
 
 # -------------------- systems
@@ -252,9 +278,17 @@ def test_ours_learns_until_its_training_stops(load, flights):
 def test_the_results_say_what_ours_has_chosen(load, flights):
     _, said = load("systems").make_system("order-2").train(flights)
     # too few to choose by
-    assert said["choice"] == {"sigma": 1.0, "order": None, "documents": 0, "patterns": ()}
+    assert said["choice"] == {
+        "sigma": 2.0,
+        "order": None,
+        "documents": 0,
+        "patterns": (),
+        "wide": None,
+        "cost": pytest.approx(0.2, abs=0.1),
+        "temperatures": {},
+    }
     _, said = load("systems").make_system("order-2+sigma-3").train(flights)
-    assert "choice" not in said
+    assert said["choice"]["sigma"] is said["choice"]["order"] is None
 
 
 def test_crfsuite_learns_and_chooses_its_prior(peers, flights):

@@ -205,7 +205,7 @@ def test_what_the_defaults_are_worth_is_what_their_project_has_printed():
         assert means == [f"{float(printed[n][3]):+.1f}" for n in ("100", "400", "all")]
         assert ahead == f"{printed['any number'][5]} rows"
     [instead] = [rows for header, rows in tables(DOCS / "settings.md") if header[0] == "instead"]
-    names = ["viterbi", "crf-bio", "wide", "order-1+sigma-1", "first"]
+    names = ["viterbi", "crf-bio", "norms-around", "order-1+sigma-1", "first"]
     candidates = {row[0]: row for row in project if row[0] in names}
     assert [row[1:] for row in instead] == [
         [f"{float(mean):+.1f}" for mean in candidates[name][-2:]] for name in names

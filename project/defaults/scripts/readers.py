@@ -72,6 +72,12 @@ def read_news_tweets(data: Path) -> Parts:
     return {"train": from_tweets(read_conll(data / "btc" / "g.conll"))}
 
 
+def read_all_tweets(data: Path) -> Parts:
+    """Tweets of all kinds, entities: the sections of the Broad Twitter Corpus together."""
+    paths = sorted((data / "btc").glob("*.conll"))
+    return {"train": [text for path in paths for text in from_tweets(read_conll(path))]}
+
+
 def read_msm2013(data: Path) -> Parts:
     """Tweets, entities: MSM2013, cut so that tweets about one event are in one part."""
     source = data / "msm2013" / "TweetsTrainingSetCH.tsv"

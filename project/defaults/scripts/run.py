@@ -36,7 +36,9 @@ def main(
         str, typer.Option(help="default, other candidates of systems.py, crfsuite, ner")
     ] = "default,crfsuite,ner",
     tasks: Annotated[str, typer.Option(help="Those of tasks.py")] = ",".join(TASKS),
-    sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
+    sizes: Annotated[
+        str, typer.Option(help="Numbers of training texts")
+    ] = f"5,10,20,50,100,400,{ALL}",
     draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 3,
     part: Annotated[str, typer.Option(help="dev; test once, when all is chosen")] = "dev",
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
@@ -62,7 +64,7 @@ def jobs(
     for number in range(draws):
         for size in sizes:
             for name, parts in corpora.items():
-                if number < count_draws(parts["train"], size, draws):
+                if number < count_draws(name, parts["train"], size, draws):
                     for system in systems:
                         yield name, size, number, system
 

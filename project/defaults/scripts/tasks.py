@@ -15,7 +15,7 @@ HELD_OUT = 500
 """A dev or a test part has at most so many texts."""
 
 MOST = 2000
-"""All training texts are at most so many."""
+"""All training texts are at most so many, but of LARGE tasks."""
 
 ALL = "all"
 
@@ -32,7 +32,13 @@ TASKS: Mapping[str, Callable[[Path], Parts]] = {
     "chunks": readers.read_chunks,
     "transcripts": readers.read_transcripts,
     "talks": readers.read_talks,
+    "all-tweets": readers.read_all_tweets,
+    "all-chunks": readers.read_chunks,
+    "all-talks": readers.read_talks,
 }
+
+LARGE = ("all-tweets", "all-chunks", "all-talks")
+"""Tasks with all texts that there are; they have no smaller draws."""
 
 
 def load(name: str, data: Path) -> Parts:
@@ -55,7 +61,11 @@ def load(name: str, data: Path) -> Parts:
             found["train"] = [text for i, text in enumerate(train) if i not in held_out]
     return {
         part: sample(found[part], most, f"{name} {part} sample")
-        for part, most in (("train", MOST), ("dev", HELD_OUT), ("test", HELD_OUT))
+        for part, most in (
+            ("train", len(found["train"]) if name in LARGE else MOST),
+            ("dev", HELD_OUT),
+            ("test", HELD_OUT),
+        )
     }
 
 
@@ -69,11 +79,13 @@ def draw(name: str, train: Sequence[Text], size: str, number: int) -> list[Text]
     return sample(train, most, f"{name} draw {number}")
 
 
-def count_draws(train: Sequence[Text], size: str, wanted: int) -> int:
-    """How many draws of a size to take: one of all texts, none of more texts than there are."""
+def count_draws(name: str, train: Sequence[Text], size: str, wanted: int) -> int:
+    """How many draws of a size to take: one of all texts, none of more texts than there are, or of fewer of a
+    LARGE task.
+    """
     if size == ALL:
         return min(wanted, 1)
-    return wanted if int(size) < len(train) else 0
+    return wanted if int(size) < len(train) and name not in LARGE else 0
 
 
 def sample(texts: Sequence[Text], most: int, seed: str) -> list[Text]:
