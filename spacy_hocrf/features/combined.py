@@ -45,7 +45,7 @@ class Wider:
 
     @property
     def name(self) -> str:
-        """The template's."""
+        """Name of the template."""
         return self.template.name
 
 

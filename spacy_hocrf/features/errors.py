@@ -57,14 +57,14 @@ class FeatureErrors(metaclass=Coded):
         "The template {found!r} has a dollar sign, which spaCy doubles whenever it saves a config. Write "
         "{instead!r} in [components.*.model.features.*]."
     )
-    H244 = (
-        "The setting 'wide' of spacy-hocrf.Window.v1 is {found}, expected true, false or \"auto\". See "
-        "[components.*.model.features]."
-    )
     H240 = (
         "Two blocks of [components.*.model.features.*] have the feature template '{name}', but with "
         "different settings: {first} and {second}. Leave it out of one of them: in "
         "spacy-hocrf.Window.v1 by a setting such as lengths = false, flags = [] or vectors = false."
+    )
+    H244 = (
+        "The setting 'wide' of spacy-hocrf.Window.v1 is {found}, expected true, false or \"auto\". See "
+        "[components.*.model.features]."
     )
     H267 = (
         "{name} = {found!r} in [{section}] would be another setting once spaCy has saved the config, which "

@@ -42,7 +42,8 @@ def pipeline(*names, annotating=(), frozen=()):
     vectors = {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"}
     bias = {"@misc": "spacy-hocrf.Transition.v1", "order": 0}
     blocks = {"@misc": "spacy-hocrf.Features.v1", "*": {"tensor": vectors, "bias": bias}}
-    nlp.add_pipe("hocrf", config={"model": {"features": blocks}})
+    reads = {"@misc": "spacy-hocrf.ExpectedF.v1", "cost": 0.1}
+    nlp.add_pipe("hocrf", config={"model": {"features": blocks}, "decoder": reads})
     config = nlp.config.copy()  # a property, made anew at each look
     config["training"].update(
         annotating_components=list(annotating), frozen_components=list(frozen)
