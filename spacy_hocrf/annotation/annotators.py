@@ -3,37 +3,46 @@
 spaCy lets the annotating components of `[training]` run before every update, but not before a component
 is initialized. Those that are fixed, since they are frozen or not trainable at all, write the same then as
 later, so they run on what is learnt from at once: features, and settings that are "auto", are of what
-will be there.
+will be there. From then on `nlp.update` need not run them on these texts again (`OnceAnnotated`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from spacy import attrs
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.util import minibatch
 
-__all__ = ["all_have_written", "annotated", "validated"]
+__all__ = ["OnceAnnotated", "all_have_written", "annotated", "state_of", "validated"]
 
 TOGETHER = 64
 """Texts that a component gets together."""
+
+ATTRS = "ORTH SPACY NORM LEMMA TAG POS MORPH HEAD DEP SENT_START ENT_IOB ENT_TYPE ENT_ID ENT_KB_ID"
+STORED = [attrs.IDS[name] for name in ATTRS.split()]
+"""All that a Doc stores of a token."""
 
 BATCHES: Callable[..., Any] = minibatch
 Read = Callable[[], Iterable[Example]]
 
 
-def annotated(read: Read, nlp: Language | None, name: str) -> Read:
+def annotated(
+    read: Read, nlp: Language | None, name: str, note: Callable[[Example], None] | None = None
+) -> Read:
     """Examples whose predicted Docs have what the fixed annotating components in front of a component
     write.
 
     read (Callable[[], Iterable[Example]]): the examples, which are not changed.
     nlp (Optional[Language]): the pipeline.
     name (str): of the component.
+    note (Optional[Callable[[Example], None]]): is shown every example before they write.
     RETURNS (Callable[[], Iterable[Example]]): others with the same references, or `read` itself if no
         component writes anything.
     """
-    pipes = [] if nlp is None else _fixed(nlp, name)
-    return (lambda: _annotated(read(), pipes)) if pipes else read
+    pipes = [] if nlp is None else [nlp.get_pipe(other) for other in _fixed(nlp, name)]
+    return (lambda: _annotated(read(), pipes, note)) if pipes else read
 
 
 def all_have_written(nlp: Language, name: str) -> bool:
@@ -45,24 +54,89 @@ def all_have_written(nlp: Language, name: str) -> bool:
 
 def _annotators(nlp: Language, name: str) -> list[str]:
     """Names of the annotating components in front of a component, in their order."""
-    names = nlp.component_names
-    before = names[: names.index(name)] if name in names else []
     annotating = nlp.config.get("training", {}).get("annotating_components", ())
+    return _in_front(nlp.component_names, name, annotating)
+
+
+def _in_front(names: list[str], name: str, annotating: Iterable[str]) -> list[str]:
+    before = names[: names.index(name)] if name in names else []
     return [other for other in before if other in annotating]
 
 
-def _fixed(nlp: Language, name: str) -> list[Any]:
-    """Annotating components before this one that training does not change."""
+def _fixed(nlp: Language, name: str) -> list[str]:
+    """Names of those that training does not change."""
     frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
-    pipes = [(other, nlp.get_pipe(other)) for other in _annotators(nlp, name)]
     return [
-        pipe for other, pipe in pipes if other in frozen or not getattr(pipe, "is_trainable", False)
+        other
+        for other in _annotators(nlp, name)
+        if other in frozen or not getattr(nlp.get_pipe(other), "is_trainable", False)
     ]
 
 
-def _annotated(examples: Iterable[Example], pipes: list[Any]) -> Iterator[Example]:
+class OnceAnnotated:
+    """The `update` of a pipeline: as `Language.update`, but components annotate only for those in training
+    that may not know the texts yet.
+
+    nlp (Language): the pipeline; calls of its `update` come here from now on.
+    """
+
+    def __init__(self, nlp: Language) -> None:
+        self._nlp = nlp
+        # by name: a component that knows texts, and who had written to them
+        self._known: dict[str, tuple[Any, list[str]]] = {}
+
+    @classmethod
+    def begin(cls, nlp: Language, name: str) -> None:
+        """From now on, trust `knows(examples)` of a component: it was initialized with these texts, as they
+        were before the fixed annotating components in front of it wrote to them.
+        """
+        writers = _fixed(nlp, name)
+        update = vars(nlp).setdefault("update", cls(nlp)) if writers else None
+        if isinstance(update, cls):
+            update._known[name] = nlp.get_pipe(name), writers
+
+    def __call__(self, examples: Iterable[Example], _: Any = None, **settings: Any) -> Any:
+        """The arguments and the result are those of `Language.update`."""
+        nlp, examples = self._nlp, list(examples)
+        excluded, annotates = settings.get("exclude", ()), {*settings.get("annotates", ())}
+        trained = {
+            name: pipe
+            for name, pipe in nlp.pipeline
+            if name not in excluded and hasattr(pipe, "update")
+        }
+        for name, (_pipe, writers) in [*self._known.items()]:
+            if not trained.keys().isdisjoint(writers):  # not so fixed after all
+                del self._known[name]
+        if annotates and all(self._knows(*each, annotates, examples) for each in trained.items()):
+            settings["annotates"] = ()
+        return type(nlp).update(nlp, examples, _, **settings)
+
+    def _knows(
+        self, name: str, pipe: Any, annotates: Iterable[str], examples: list[Example]
+    ) -> bool:
+        known, writers = self._known.get(name, (None, []))
+        same = pipe is known and writers == _in_front(self._nlp.pipe_names, name, annotates)
+        return same and bool(pipe.knows(examples))
+
+
+def state_of(doc: Doc) -> bytes | None:
+    """Equal for Docs to which the same was written; None where that cannot be told."""
+    if not (doc.user_data or doc.cats or len(doc.spans) or doc.tensor.size):
+        return bytes(doc.to_array(STORED).tobytes())
+    try:
+        return bytes(doc.to_bytes())
+    except Exception:  # an extension attribute that cannot be stored
+        return None
+
+
+def _annotated(
+    examples: Iterable[Example], pipes: list[Any], note: Callable[[Example], None] | None
+) -> Iterator[Example]:
     batches: Iterable[list[Example]] = BATCHES(examples, TOGETHER)
     for some in batches:
+        if note is not None:
+            for example in some:
+                note(example)
         docs = [example.predicted.copy() for example in some]
         for pipe in pipes:
             docs = list(pipe.pipe(docs)) if hasattr(pipe, "pipe") else [pipe(doc) for doc in docs]

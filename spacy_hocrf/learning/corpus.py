@@ -17,6 +17,7 @@ from spacy.strings import StringStore
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.annotation.annotators import state_of
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.groups import group_in
@@ -117,6 +118,7 @@ class Corpus:
         # of each content, longest known first; once there is a change
         self._keys: dict[bytes, list[bytes]] | None = None
         self._skipped: set[bytes] = set()  # contents
+        self._raw: set[bytes] = set()  # by content and state: examples before others wrote to them
         self._size = 0
         self._strings = StringStore()
         self.reads: Sequence[str] | None = None
@@ -191,10 +193,36 @@ class Corpus:
         text = Warnings.W003.format(**counts, place=self._gold.target.place, first=some)
         warnings.warn(text, stacklevel=4)
 
+    def note(self, example: Example) -> None:
+        """Recognize an example of the corpus from now on by what it was before components wrote to it that
+        write the same each time.
+        """
+        mark = self._mark(example)
+        if mark is not None:
+            self._raw.add(mark)
+
+    def recognized(self, examples: Iterable[Example]) -> Difference | None:
+        """What `compare` says of examples after others wrote to them, all of which were noted before; None
+        if one was not.
+        """
+        usable = read = empty = 0
+        for example in examples:
+            read += 1
+            if not len(example.predicted):
+                empty += 1
+                continue
+            mark = self._mark(example) if self._raw else None
+            if mark not in self._raw:
+                return None
+            usable += mark[:DIGEST] not in self._skipped
+        return Difference({}, {}, frozenset(), usable, read, empty)
+
     def add(self, difference: Difference) -> list[Document]:
         """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or
         have changed.
         """
+        if difference.older:
+            self._raw.clear()  # what was noted has become another document
         for key, document in difference.documents.items():
             if key in difference.older:
                 self._remove(difference.older[key])
@@ -317,6 +345,13 @@ class Corpus:
             b"" if group is None else repr(group).encode()
         )
         return hashlib.blake2b(content, digest_size=DIGEST).digest()
+
+    def _mark(self, example: Example) -> bytes | None:
+        state = state_of(example.predicted)
+        if state is None:
+            return None
+        content = self._content(example, group_in(example, self.group_by))
+        return content + hashlib.blake2b(state, digest_size=DIGEST).digest()
 
     def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
         """What features are extracted from, None where that is the Doc itself, and its fingerprint."""

@@ -233,7 +233,7 @@ class Learner(ConstrainedModel):
             none; nothing is taken in then. H182 once as many examples as the corpus has have been
             shown, if no document has a span group that a template reads.
         """
-        difference = self.corpus.compare(examples)
+        difference = self.corpus.recognized(examples) or self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
         self._waiting += self.corpus.add(difference)
         many = GROWTH * len(self._waiting) >= len(self.corpus)

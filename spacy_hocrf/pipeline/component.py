@@ -272,7 +272,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads
             the answer, H267 or H268 for a setting. Whatever goes wrong, the component is as it was.
         """
-        from spacy_hocrf.annotation.annotators import annotated, validated
+        from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
         from spacy_hocrf.learning import doubtful
         from spacy_hocrf.learning.choosing import ORDERS, choose, watched
         from spacy_hocrf.learning.encoder import begun
@@ -282,7 +282,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         saved_settings.check(nlp, self.name, self._learner.trainer)
         learner = self._learner.untrained(self.labels)
-        read = annotated(get_examples if corpus is None else partial(corpus, nlp), nlp, self.name)
+        own = get_examples if corpus is None else partial(corpus, nlp)
+        once = nlp is not None and not learner.trainer.batchwise
+        read = annotated(own, nlp, self.name, learner.corpus.note if once else None)
         with begun(self.structure.settings.encoder, read):
             unannotated = learner.begin(
                 validated(read(), f"{type(self).__name__}.initialize"),
@@ -300,6 +302,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._prices.adopt(None)
         if self._joint is not None:
             self._joint.forget()
+        if once:
+            OnceAnnotated.begin(nlp, self.name)
         if nlp is not None and "spans_key" in self.cfg:
             weigh_spans(nlp, self.name, self.cfg["spans_key"])
 
@@ -338,12 +342,19 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         else:
             from spacy_hocrf.learning.encoder import check_constant
 
-            check_constant(self.structure.settings.encoder, examples, self.name)
+            if not self.knows(examples):
+                check_constant(self.structure.settings.encoder, examples, self.name)
             usable, loss = self._learner.add(examples), self._learner.loss()
             losses[self.name] = loss if usable else losses[self.name]
         if sgd is not None and sgd is not False:
             self.finish_update(sgd)
         return losses
+
+    def knows(self, examples: Iterable[Example]) -> bool:
+        """Did `initialize` read all of these, as they are before the fixed annotating components write to
+        them? Then `update` need not be shown what those write.
+        """
+        return self._learner.corpus.recognized(examples) is not None
 
     def finish_update(self, sgd: Optimizer) -> None:
         """Take the trainer's iterations on the whole corpus; nothing once it has converged.

@@ -1,0 +1,268 @@
+"""A frozen component before ours reads each training text once in the whole of `spacy train`."""
+
+import io
+import pickle
+from collections import Counter
+
+import numpy as np
+import pytest
+import spacy
+from small_corpus import examples, learner_of
+from spacy.language import Language
+from spacy.pipeline import TrainablePipe
+from spacy.tokens import Doc, DocBin
+from spacy.training import Example
+from spacy.training.initialize import init_nlp
+from spacy.training.loop import train
+from thinc.api import Model
+
+from spacy_hocrf.annotation.annotators import OnceAnnotated, state_of
+
+READ = Counter()  # texts, by how often `test_frozen` has read them
+
+
+class Frozen(TrainablePipe):
+    """Writes a span for every capital, and can be trained to do nothing else."""
+
+    def __init__(self, nlp, name):
+        self.vocab, self.name, self.model = nlp.vocab, name, Model("nothing", None)
+
+    def predict(self, docs):
+        READ.update(doc.text for doc in docs)
+        return docs
+
+    def set_annotations(self, docs, scores):
+        for doc in docs:
+            doc.spans["big"] = [
+                doc.char_span(token.idx, token.idx + len(token), "BIG")
+                for token in doc
+                if token.text[0].isupper()
+            ]
+
+    def initialize(self, get_examples, *, nlp=None):
+        pass
+
+    def update(self, examples, *, drop=0.0, sgd=None, losses=None):
+        return losses
+
+    def finish_update(self, sgd):
+        pass
+
+    def to_disk(self, path, *, exclude=()):
+        pass
+
+
+@pytest.fixture(scope="module", autouse=True)
+def registered():
+    Language.factory("test_frozen")(Frozen)
+
+
+@pytest.fixture(autouse=True)
+def nothing_read():
+    READ.clear()
+
+
+def pipeline(*others, frozen=("frozen",), annotating=("frozen",)):
+    """`frozen`, which writes doc.spans["big"], other components, and a `hocrf` that reads these spans."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("test_frozen", name="frozen")
+    for name in others:
+        nlp.add_pipe("test_frozen", name=name)
+    blocks = {
+        "window": {"@misc": "spacy-hocrf.Token.v1", "attrs": ["NORM"]},
+        "big": {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.big"},
+    }
+    features = {"@misc": "spacy-hocrf.Features.v1", "*": blocks}
+    nlp.add_pipe("hocrf", config={"model": {"features": features}})
+    config = nlp.config.copy()
+    config["training"].update(
+        frozen_components=list(frozen), annotating_components=list(annotating)
+    )
+    nlp.config = config
+    return nlp
+
+
+def whole_training(folder, streamed, steps=60, **settings):
+    """What `spacy train` makes of ten texts and one to score. RETURNS: the pipeline and the ten."""
+    nlp = pipeline(**settings)
+    data = [example.reference for example in examples(nlp)]
+    DocBin(docs=data[:9]).to_disk(folder / "train.spacy")
+    DocBin(docs=data[9:]).to_disk(folder / "dev.spacy")
+    config = nlp.config.copy()
+    config["paths"].update(train=str(folder / "train.spacy"), dev=str(folder / "dev.spacy"))
+    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": 3, "get_length": None}
+    config["training"].update(max_steps=steps, eval_frequency=20, patience=0, batcher=batcher)
+    if streamed:
+        config["training"]["max_epochs"] = -1
+        config["initialize"]["components"]["hocrf"] = {"corpus": "${corpora.train}"}
+    nlp = init_nlp(config)
+    train(nlp, stdout=io.StringIO(), stderr=io.StringIO())
+    return nlp, [doc.text for doc in data[:9]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("streamed", [False, True])
+def test_each_training_text_is_read_once_and_the_weights_are_the_same(
+    tmp_path, monkeypatch, streamed
+):
+    nlp, texts = whole_training(tmp_path, streamed)
+    pipe = nlp.get_pipe("hocrf")
+    assert not pipe.run.running
+    assert [READ[text] for text in texts] == [1] * 9
+    READ.clear()
+    monkeypatch.setattr(OnceAnnotated, "begin", lambda nlp, name: None)
+    without, _ = whole_training(tmp_path, streamed)
+    assert min(READ[text] for text in texts) > 15  # 61 steps of three of nine
+    other = without.get_pipe("hocrf")
+    assert np.array_equal(pipe.model.get_param("W"), other.model.get_param("W"))
+    assert pipe.run.status == other.run.status
+
+
+@pytest.mark.slow
+def test_nothing_is_read_after_convergence(tmp_path):
+    few, _ = whole_training(tmp_path, streamed=False, steps=60)
+    assert not few.get_pipe("hocrf").run.running
+    once = {text: n for text, n in READ.items() if "rains" not in text}
+    READ.clear()
+    whole_training(tmp_path, streamed=False, steps=200)
+    assert {text: n for text, n in READ.items() if "rains" not in text} == once
+
+
+def begun(*others, **settings):
+    """An initialized pipeline, its examples and what `nlp.update` is called with."""
+    nlp = pipeline(*others, **settings)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    READ.clear()
+    return nlp, data, {"exclude": ["frozen"], "annotates": ["frozen"]}
+
+
+def losses_of(nlp, data, **settings):
+    return nlp.update(data, sgd=nlp.create_optimizer(), **settings)
+
+
+def test_texts_of_initialize_are_paced_by_and_losses_are_those_of_the_corpus():
+    nlp, data, settings = begun()
+    first = losses_of(nlp, data, **settings)["hocrf"]
+    assert first > losses_of(nlp, data[:1], **settings)["hocrf"] > 0
+    assert not READ
+    unknown = [Example(Doc(nlp.vocab), Doc(nlp.vocab))]
+    assert losses_of(nlp, unknown, **settings) == {"hocrf": 0.0}
+
+
+def test_a_text_without_annotation_changes_no_loss():
+    nlp = pipeline()
+    none = Example.from_dict(nlp.make_doc("Nobody knows ."), {})
+    data = [*examples(nlp), none]
+    with pytest.warns(UserWarning, match="W004"):
+        nlp.initialize(lambda: data)
+    READ.clear()
+    settings = {"exclude": ["frozen"], "annotates": ["frozen"]}
+    assert losses_of(nlp, [none], **settings) == {"hocrf": 0.0}
+    assert not READ
+
+
+def test_other_texts_are_read_and_learnt_from():
+    nlp, data, settings = begun()
+    new = examples(nlp, [("Emmy left Rome .", [(0, 4, "PERSON")])])
+    losses_of(nlp, [*data[:1], *new], **settings)
+    assert READ == {data[0].text: 1, "Emmy left Rome .": 1}
+    assert len(learner_of(nlp.get_pipe("hocrf")).corpus) == 11
+
+
+def test_a_text_that_comes_with_something_else_written_to_it_is_read():
+    nlp, data, settings = begun()
+    other = Example(data[0].predicted.copy(), data[0].reference)
+    other.predicted.spans["big"] = []
+    losses_of(nlp, [other], **settings)
+    assert READ == {other.text: 1}
+    other = Example(data[0].predicted.copy(), data[0].reference)
+    other.predicted[0].tag_ = "X"
+    losses_of(nlp, [other], **settings)
+    assert READ == {other.text: 2}
+
+
+def test_texts_with_what_cannot_be_stored_are_read_each_time():
+    nlp = pipeline()
+    data = examples(nlp)
+    data[0].predicted.user_data["x"] = object()
+    nlp.initialize(lambda: data)
+    READ.clear()
+    for some in (data[:1], data[1:]):
+        losses_of(nlp, some, exclude=["frozen"], annotates=["frozen"])
+    assert READ == {data[0].text: 1}
+
+
+def test_once_a_text_has_changed_all_are_read():
+    nlp, data, settings = begun()
+    words = [token.lower_ for token in data[0].reference]
+    other = Doc(nlp.vocab, words=words)  # other features, with the same reference
+    losses_of(nlp, [Example(other, data[0].reference)], **settings)
+    READ.clear()
+    losses_of(nlp, data[1:2], **settings)
+    assert READ == {data[1].text: 1}
+
+
+@pytest.mark.parametrize(
+    "others, settings, exclude",
+    [
+        (["trained"], {}, ["frozen"]),  # it may read what is written
+        (["trained"], {"annotating": ("frozen", "trained")}, ["frozen"]),
+        (["trained"], {"frozen": ("frozen", "trained")}, ["frozen"]),
+        ([], {"frozen": ()}, []),  # not frozen
+        ([], {}, []),  # frozen by the config, and trained after all
+    ],
+)
+def test_the_component_annotates_for_others_and_while_it_is_trained(others, settings, exclude):
+    nlp, data, _ = begun(*others, **settings)
+    annotates = [*settings.get("annotating", ("frozen",))]
+    for _ in range(2):
+        nlp.update(data, sgd=False, exclude=exclude, annotates=annotates)
+    assert READ[data[0].text] == 2 * len(annotates)
+
+
+def test_one_that_was_trained_after_all_is_asked_from_then_on():
+    nlp, data, settings = begun()
+    nlp.update(data, sgd=False)
+    losses_of(nlp, data, **settings)
+    assert READ[data[0].text] == 1
+
+
+def test_other_annotators_than_those_of_initialize_are_asked():
+    nlp, data, _ = begun("more")
+    nlp.update(data, sgd=False, exclude=["frozen", "more"], annotates=["frozen", "more"])
+    assert READ[data[0].text] == 2
+
+
+def test_another_component_of_the_same_name_knows_nothing():
+    nlp, data, settings = begun()
+    nlp.replace_pipe("hocrf", "hocrf")
+    nlp.get_pipe("hocrf").add_label("PERSON")
+    nlp.get_pipe("hocrf").add_label("PLACE")
+    with pytest.raises(ValueError, match="H042"):
+        nlp.update(data, sgd=False, **settings)
+    assert READ[data[0].text] == 1
+
+
+def test_a_pipeline_of_this_kind_can_be_pickled():
+    nlp, _, _ = begun()
+    copy = pickle.loads(pickle.dumps(nlp))
+    data = examples(copy)
+    losses_of(copy, data, exclude=["frozen"], annotates=["frozen"])
+    assert not copy.get_pipe("hocrf").knows(data)  # which is as if it had been saved and loaded
+    assert READ[data[0].text] == 1
+
+
+def test_the_state_of_a_doc_is_all_that_is_written_to_it():
+    nlp = spacy.blank("en")
+    docs = [nlp.make_doc("Ada met Emmy") for _ in range(7)]
+    docs[1].ents = [docs[1].char_span(0, 3, "PERSON")]
+    docs[2].spans["sc"] = [docs[2][0:1]]
+    docs[3].tensor = np.ones((3, 2), dtype=np.float32)
+    docs[4].user_data["x"] = 1
+    docs[5].cats["y"] = 1.0
+    docs[6][1].norm_ = "meet"
+    states = [state_of(doc) for doc in docs]
+    assert len({*states}) == 7 and states[0] == state_of(nlp.make_doc("Ada met Emmy"))
+    docs[4].user_data["x"] = object()
+    assert state_of(docs[4]) is None
