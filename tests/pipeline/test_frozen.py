@@ -16,7 +16,7 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from thinc.api import Model
 
-from spacy_hocrf.annotation.annotators import OnceAnnotated, state_of
+from spacy_hocrf.annotation.annotators import OnceAnnotated, _Kept, state_of
 
 READ = Counter()  # texts, by how often `test_frozen` has read them
 
@@ -29,6 +29,8 @@ class Frozen(TrainablePipe):
 
     def predict(self, docs):
         READ.update(doc.text for doc in docs)
+        if any(doc[0].is_space for doc in docs if len(doc)):
+            raise ValueError("a line of its own")
         return docs
 
     def set_annotations(self, docs, scores):
@@ -109,10 +111,12 @@ def test_each_training_text_is_read_once_and_the_weights_are_the_same(
     pipe = nlp.get_pipe("hocrf")
     assert not pipe.run.running
     assert [READ[text] for text in texts] == [1] * 9
+    assert READ["It rains ."] == 1  # in four evaluations
     READ.clear()
     monkeypatch.setattr(OnceAnnotated, "begin", lambda nlp, name: None)
     without, _ = whole_training(tmp_path, streamed)
     assert min(READ[text] for text in texts) > 15  # 61 steps of three of nine
+    assert READ["It rains ."] == 4
     other = without.get_pipe("hocrf")
     assert np.array_equal(pipe.model.get_param("W"), other.model.get_param("W"))
     assert pipe.run.status == other.run.status
@@ -122,10 +126,10 @@ def test_each_training_text_is_read_once_and_the_weights_are_the_same(
 def test_nothing_is_read_after_convergence(tmp_path):
     few, _ = whole_training(tmp_path, streamed=False, steps=60)
     assert not few.get_pipe("hocrf").run.running
-    once = {text: n for text, n in READ.items() if "rains" not in text}
+    once = READ.copy()
     READ.clear()
     whole_training(tmp_path, streamed=False, steps=200)
-    assert {text: n for text, n in READ.items() if "rains" not in text} == once
+    assert READ == once
 
 
 def begun(*others, **settings):
@@ -160,6 +164,55 @@ def test_a_text_without_annotation_changes_no_loss():
     settings = {"exclude": ["frozen"], "annotates": ["frozen"]}
     assert losses_of(nlp, [none], **settings) == {"hocrf": 0.0}
     assert not READ
+
+
+def scores_of(nlp, data):
+    scores = nlp.evaluate(data)
+    del scores["speed"]
+    return scores
+
+
+def test_texts_to_score_are_kept_from_evaluation_to_evaluation_while_there_are_updates():
+    nlp, data, settings = begun()
+    data = [*data, *data[:3]]  # and copies
+    kept = []
+
+    def score(examples, **_):
+        spans = [example.predicted.spans["big"] for example in examples]
+        kept.append([sorted((span.start, span.label_) for span in group) for group in spans])
+        return {}
+
+    nlp.get_pipe("frozen").scorer = score
+    scores, pipes = [], nlp.pipeline
+    for _ in range(3):
+        losses_of(nlp, data[:10], **settings)
+        scores.append(scores_of(nlp, data))
+    assert READ == {example.text: 2 if i < 3 else 1 for i, example in enumerate(data[:10])}
+    scores.append(scores_of(nlp, data))  # nobody trains any more: it may have changed
+    assert READ[data[5].text] == 2
+    assert kept == [kept[0]] * 4 and all(kept[0][:9]) and scores[2] == scores[3]
+    assert nlp.pipeline == pipes
+
+
+def test_evaluations_keep_so_many_tokens(monkeypatch):
+    monkeypatch.setattr("spacy_hocrf.annotation.annotators.MOST_KEPT", 10)
+    nlp, data, settings = begun()
+    for _ in range(2):
+        losses_of(nlp, data, **settings)
+        nlp.evaluate(data)
+    assert READ == {example.text: 2 if i not in (0, 9) else 1 for i, example in enumerate(data)}
+
+
+def test_errors_that_are_let_pass_lose_no_other_text():
+    nlp, data, _ = begun()
+    frozen = nlp.get_pipe("frozen")
+    frozen.set_error_handler(lambda name, pipe, docs, error: None)
+    kept = _Kept(nlp, "frozen", frozen)
+    read = [doc.text for doc in kept.pipe(example.predicted.copy() for example in data)]
+    assert read == [example.text for example in data]
+    bad = nlp.make_doc("\n Ada")
+    docs = [data[0].predicted.copy(), bad, data[1].predicted.copy()]
+    assert [doc.text for doc in kept.pipe(docs, batch_size=1)] == [docs[0].text, docs[2].text]
 
 
 def test_other_texts_are_read_and_learnt_from():
