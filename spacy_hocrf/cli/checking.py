@@ -4,11 +4,16 @@ Near copies are texts that are the same but for names and numbers, as when many 
 has besides is its frame: the words without a digit and without a capital letter, outside of annotated spans.
 Where spans take up nearly all, as in a reference, words within them are a part of it, too. A text of which
 hardly anything is left, such as an address, is like no other.
+
+How unlike two corpora are cannot be told from the share of unknown words alone, which falls with the size of
+the first. So it is compared with the share of its own words that only one of its texts has: about what it
+would be if the second were more of the same.
 """
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,11 +29,13 @@ __all__ = [
     "Frame",
     "LabelFacts",
     "Lost",
+    "Seen",
     "cut_docs",
     "facts_of",
     "frame_of",
     "grouped",
     "known_texts",
+    "seen_in",
 ]
 
 Frame = tuple[str, ...]
@@ -93,6 +100,16 @@ class CorpusFacts:
         """Spans, or tags, that fit no tokens."""
         learnt = sum(label.learnt for label in self.labels.values())
         return max(0, self.annotated - learnt - self.overlapping)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """How much of some texts is in others: shares of their tokens, and of their annotated spans."""
+
+    words: float  # by NORM
+    spans: float  # text and label
+    texts: float  # whatever the label
+    n_spans: int
 
 
 def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
@@ -165,6 +182,38 @@ def known_texts(here: Sequence[Example], there: Sequence[Example]) -> int:
     """How many texts of one corpus are in another."""
     known = {example.reference.text for example in there}
     return sum(example.reference.text in known for example in here)
+
+
+def seen_in(
+    target: Target, there: Sequence[Example], here: Sequence[Example] | None = None
+) -> Seen:
+    """How much of a corpus was seen in another one.
+
+    target (Target): where spans, or tags, are.
+    there, here (Sequence[Example], Optional[Sequence[Example]]): both; without the second, how much of each
+        text of the first is in another text of it.
+    """
+    of_texts = [_items(target, example) for example in there]
+    rows = of_texts if here is None else [_items(target, example) for example in here]
+    words, spans, texts = (
+        _share([row[kind] for row in of_texts], [row[kind] for row in rows], 1 + (here is None))
+        for kind in range(3)
+    )
+    return Seen(words, spans, texts, sum(len(row[1]) for row in rows))
+
+
+def _share(there: list[list[Any]], here: list[list[Any]], least: int) -> float:
+    """Share of the items of some texts, `here`, that at least so many texts of `there` have."""
+    known = Counter(item for items in there for item in {*items})
+    found = [known[item] >= least for items in here for item in items]
+    return sum(found) / max(1, len(found))
+
+
+def _items(target: Target, example: Example) -> tuple[list[Any], ...]:
+    """Words, spans with their labels, and without."""
+    words = [token.norm_ for token in example.predicted]
+    spans = [(tuple(words[a:b]), label) for a, b, label in target.annotation(example).spans]
+    return words, spans, [text for text, _ in spans]
 
 
 def cut_docs(docs: Sequence[Doc]) -> int:

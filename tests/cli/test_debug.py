@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.annotation.gold import Gold
-from spacy_hocrf.annotation.targets import EntsTarget
-from spacy_hocrf.cli.checking import facts_of
+from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
+from spacy_hocrf.cli.checking import Seen, facts_of, seen_in
 from spacy_hocrf.cli.config import starting_config
-from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, check
+from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, _of_kind, _print, check
 
-NLP = spacy.blank("en")
+NLP, TARGET = spacy.blank("en"), EntsTarget(None, False)
 TEXT = "Ada Lovelace met Max in Paris"
 
 
@@ -287,3 +287,68 @@ def test_near_copies_are_counted():
     assert (facts.copies, facts.near_copies) == (1, 1)
     notes = list(_of_corpus(facts, "training"))
     assert any("1 of 4 training texts are near copies" in note for note in notes)
+
+
+def words_with_a_name(*rows):
+    """Examples of words, the last of which is a span."""
+    docs = [
+        annotated(f"{text} {name}", [(len(text) + 1, len(text) + 1 + len(name), label)])
+        for text, name, label in rows
+    ]
+    return [Example(NLP.make_doc(doc.text), doc) for doc in docs]
+
+
+def test_what_of_a_corpus_was_seen_in_another_or_in_other_texts_of_it():
+    train = words_with_a_name(
+        ("we saw Paris and", "Rome", "PLACE"),
+        ("We like", "Rome", "PLACE"),
+        ("we like", "Ada", "PERSON"),
+    )
+    dev = words_with_a_name(
+        ("WE saw", "Rome", "PLACE"), ("met", "Rome", "PERSON"), ("met", "Max", "PERSON")
+    )
+    # of 7 words WE, saw, Rome, Rome; of 3 spans Rome as a place, and Rome twice
+    assert seen_in(TARGET, train, dev) == Seen(4 / 7, 1 / 3, 2 / 3, 3)
+    # of 11 words: we, Rome; We, like, Rome; we, like
+    assert seen_in(TARGET, train) == Seen(7 / 11, 2 / 3, 2 / 3, 3)
+    assert seen_in(TARGET, train, []) == Seen(0, 0, 0, 0)
+    tags = Doc(NLP.vocab, words=["We", "saw"], tags=["A", "B"])
+    assert (
+        seen_in(TagsTarget(overwrite=True), [Example(NLP.make_doc("we saw"), tags)] * 2).n_spans
+        == 4
+    )
+
+
+def of_a_kind(n, name, verb="saw", words="again"):
+    """Texts with a person and a place, which a number tells apart."""
+    before = f"I {verb} "
+    rows = [(f"{before}{name} {words} number{i}", len(before)) for i in range(n)]
+    return [annotated(t, [(0, 1, "PERSON"), (a, a + len(name), "PLACE")]) for t, a in rows]
+
+
+def unlike(train, dev):
+    here, there = [[Example(NLP.make_doc(doc.text), doc) for doc in docs] for docs in (train, dev)]
+    return [*_of_kind(seen_in(TARGET, here, there), seen_in(TARGET, here))]
+
+
+def test_texts_of_another_kind_are_told_by_their_words_or_spans():
+    train = of_a_kind(24, "Rome")
+    assert not unlike(train, of_a_kind(24, "Rome"))
+    (note,) = unlike(train, of_a_kind(24, "Oslo"))
+    assert "50.0 % of their spans are new (of a training text's, to the others: 0.0 %)" in note
+    assert "words" not in note  # a place is, and a number was: one of five
+    assert not unlike(train, of_a_kind(9, "Oslo"))  # 18 spans
+    (note,) = unlike(train, of_a_kind(24, "Rome", "met", "before"))
+    assert "40.0 % of their words are new (of a training text's, to the others: 20.0 %)" in note
+    assert "spans" not in note
+
+
+def test_what_was_seen_is_printed(tmp_path, capsys):
+    result = found(tmp_path, of_a_kind(24, "Rome"), of_a_kind(20, "Oslo", "met"))
+    assert any("unlike the training texts" in note for note in result.notes)
+    _print(result)
+    lines = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["words", "60.0", "%", "80.0", "%"] in lines
+    assert ["spans", "with", "their", "label", "50.0", "%", "100.0", "%"] in lines
+    few = found(tmp_path, of_a_kind(24, "Rome"), of_a_kind(19, "Oslo", "met"))
+    assert not any("unlike" in note for note in few.notes)

@@ -294,3 +294,13 @@ def test_averages_and_counts(transfer, report):
 
 STEPS = (2.0, 2.0, 2.0, 2.0, 2.0, 2.0, -1.0, -1.0, -2.0, -2.0, 0.0, 0.0)
 P_VALUES = (0.01, 0.06, 0.2, 0.2, 0.2, 0.2, 0.01, 0.02, 0.5, 0.5, 1.0, 1.0)
+
+
+@pytest.mark.slow
+def test_how_unlike_corpora_are_is_what_debug_prints(load, tmp_path, capsys):
+    vocab = spacy.blank("en").vocab
+    docs = [Doc(vocab, words=words, ents=tags) for words, tags in SENTENCES[2:]]
+    DocBin(docs=docs).to_disk(tmp_path / "fallen.spacy")  # a person and a place of one name
+    load("unlike").main([tmp_path / "fallen.spacy"])
+    (row,) = table_rows(capsys.readouterr().out)[2:]
+    assert row == ["half of fallen", "the other half", "0.0", "100.0", "100.0", "100.0", ""]
