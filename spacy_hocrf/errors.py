@@ -370,7 +370,8 @@ class Errors(metaclass=Coded):
     )
     H172 = (
         "'{name}' has arrays of {found} dimensions in the text beginning with '{text}', and {expected} "
-        "in those before. Arrays of all tokens must have one width."
+        "in those before, or in training. Arrays of all tokens must have one width: see what writes them, "
+        "such as [components.hocrf_encoder]."
     )
     H173 = "scale = {found}, but must be a number above 0. See [components.*.model]."
     H174 = (
@@ -430,4 +431,40 @@ class Errors(metaclass=Coded):
     H481 = (
         "group_by = '{found}' in [components.{name}] and group_by = '{joint}' in [components.{name}.joint]: "
         "texts of one group are held back together, so both must be the same. Set one of them alone."
+    )
+    H490 = "[components.{name}] needs {found}, which is not installed: pip install 'spacy-hocrf[encoder]'."
+    H491 = (
+        "{folder} is {found}, expected a folder with an encoder: tokenizer.json, as Hugging Face's "
+        "tokenizers write it, and an ONNX model. See folder in [components.{name}], or --encoder."
+    )
+    H492 = (
+        "{folder} and its folder 'onnx' have these ONNX models: {known}; expected was {wanted}. Name it in "
+        "file of [components.{name}], relative to the folder, or take another folder there or for --encoder."
+    )
+    H493 = (
+        "The {found} of {place} cannot be read: {reason}. Get the encoder again, or see folder and file in "
+        "[components.{name}]; a model whose weights are in other files needs saved = false there."
+    )
+    H494 = (
+        "{place} asks for {found}; expected input_ids and, if it likes, attention_mask and token_type_ids, "
+        "integers for any number of texts and pieces. See folder and file in [components.{name}]."
+    )
+    H495 = (
+        "{place} gives {found}; expected an array of floats for texts, pieces and a fixed number of "
+        "dimensions, such as last_hidden_state. See folder and file in [components.{name}]."
+    )
+    H496 = (
+        "{place} cannot read {found} pieces at once: {reason}. Set window in [components.{name}] to what the "
+        "model was made for, at most."
+    )
+    H497 = (
+        "The encoder in {folder} is not the one that the pipeline was saved with: checksum {found}, and "
+        "arrays of {width}; expected {checksum}, and {expected}. Name its folder in [components.{name}], or "
+        "train again."
+    )
+    H498 = "{setting} = {found} in [components.{name}], but must be {expected}."
+    H499 = (
+        "What was saved of [components.{name}] is not complete: of model.onnx, tokenizer.json and "
+        "encoder.json there is {found} in {place}, expected the first two or the last one. Save the "
+        "pipeline again."
     )

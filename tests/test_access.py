@@ -18,6 +18,7 @@ from spacy.training import Example
 SOURCE = Path(__file__).resolve().parents[1] / "spacy_hocrf"
 
 READERS = {  # besides `features/` and `annotation/`
+    "encoder/component.py",
     "joint/extensions.py",
     "joint/groups.py",
     "links/corpus.py",
@@ -30,6 +31,7 @@ READERS = {  # besides `features/` and `annotation/`
     "cli/counts.py",
 }
 WRITERS = {  # besides `annotation/`
+    "encoder/component.py",
     "joint/extensions.py",
     "links/corpus.py",
     "links/extensions.py",

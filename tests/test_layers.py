@@ -34,6 +34,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "dispatch": {"errors"},
     "types": set(),
     "": {"errors", "types"},
+    "encoder": SHARED,
     "engine": SHARED,
     "graph": SHARED,
     "features": SHARED,

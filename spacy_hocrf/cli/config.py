@@ -13,8 +13,16 @@ from spacy_hocrf.annotation.readers import ShardedCorpus
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Force, Lang, SpansKey, Vectors, check_path, write_config
-from spacy_hocrf.cli.pipelines import blank, component_of
+from spacy_hocrf.cli.options import (
+    EncoderFolder,
+    Force,
+    Lang,
+    SpansKey,
+    Vectors,
+    check_path,
+    write_config,
+)
+from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, component_of
 from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
@@ -57,6 +65,7 @@ def config_cli(
     output: Annotated[Path, Argument(help="File for the config")],
     lang: Lang = "en",
     vectors: Vectors = None,
+    encoder: EncoderFolder = None,
     spans_key: SpansKey = None,
     pipeline: Annotated[
         str | None,
@@ -83,17 +92,19 @@ def config_cli(
     """Write a config for `spacy train`, with every setting filled in.
 
     With --vectors, the default features score the words' vectors: much is known then of words that no
-    training text has. With --train, the tokens are those of the annotation if spaCy's lose spans. With
-    --stream, training keeps no Examples, and processes map files of what it learns from: the same model.
+    training text has. With --encoder, a component in front reads every text with a frozen encoder, and the
+    features score what that writes. With --train, the tokens are those of the annotation if spaCy's lose
+    spans. With --stream, training keeps no Examples, and processes map files of what it learns from: the
+    same model.
     """
     facts = None
     if output.exists() and not force:
         raise ValueError(CommandErrors.H157.format(path=output))
-    for path in (train, dev, vectors):
+    for path in (train, dev, vectors, encoder):
         check_path(path)
     if dev is not None:
         doc_files(dev)
-    config = starting_config(lang, vectors, spans_key, pipeline)
+    config = starting_config(lang, vectors, spans_key, pipeline, encoder)
     if train is not None:
         facts = fit_to_texts(config, train)
     if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
@@ -109,7 +120,11 @@ def config_cli(
 
 
 def starting_config(
-    lang: str, vectors: str | None, spans_key: str | None = None, factory: str | None = None
+    lang: str,
+    vectors: str | None,
+    spans_key: str | None = None,
+    factory: str | None = None,
+    encoder: Path | None = None,
 ) -> Config:
     """A config for `spacy train`.
 
@@ -117,8 +132,10 @@ def starting_config(
     vectors (Optional[str]): package or folder of a pipeline with word vectors.
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
     factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
+    encoder (Optional[Path]): folder of a frozen encoder in front of the component.
     RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
-        for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign.
+        for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign,
+        H490 to H495 for an encoder that cannot be run.
     """
     factory = factory or ("hocrf" if spans_key is None else "hocrf_spans")
     if factory not in FACTORIES:
@@ -126,8 +143,10 @@ def starting_config(
     if spans_key is not None and factory != "hocrf_spans":
         raise ValueError(CommandErrors.H261.format(key=spans_key, found=factory))
     check_key("spans_key", spans_key or "", f"components.{factory}")
-    nlp = blank(lang, vectors)
+    nlp = blank(lang, vectors, encoder)
     settings: dict[str, Any] = {} if spans_key is None else {"spans_key": spans_key}
+    if encoder is not None:
+        settings["model"] = {"features": OVER_ENCODER}
     nlp.add_pipe(factory, config=settings)
     if spans_key is not None:
         weigh_spans(nlp, "hocrf_spans", spans_key)
@@ -161,7 +180,7 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
 
 def stream_texts(config: Config) -> None:
     """Let training keep neither Examples nor, in this process, what it learns from."""
-    for name in config["nlp"]["pipeline"]:
+    for name in config["nlp"]["pipeline"][-1:]:  # what is before it is not trained
         config["components"][name]["trainer"]["workers"] = dict(WORKERS)
         config["initialize"]["components"][name] = {"corpus": "${corpora.train}"}
     config["corpora"]["train"]["@readers"] = "spacy-hocrf.ShardedCorpus.v1"

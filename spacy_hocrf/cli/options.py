@@ -19,6 +19,7 @@ __all__ = [
     "Code",
     "Component",
     "ConfigPath",
+    "EncoderFolder",
     "Folds",
     "Force",
     "GroupBy",
@@ -43,6 +44,10 @@ Component = Annotated[
     str | None, Option("--component", help="Its component, if it has several of ours")
 ]
 ConfigPath = Annotated[Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)]
+EncoderFolder = Annotated[
+    Path | None,
+    Option("--encoder", "-e", help="Folder of a frozen encoder: an ONNX model and tokenizer.json"),
+]
 Folds = Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")]
 Force = Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")]
 GroupBy = Annotated[

@@ -30,6 +30,8 @@ from spacy_hocrf.training.base import AUTO
 from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
+    "ENCODER",
+    "OVER_ENCODER",
     "begin",
     "blank",
     "component_of",
@@ -43,6 +45,16 @@ __all__ = [
     "trained",
 ]
 
+ENCODER = "hocrf_encoder"
+"""Factory and name of a frozen encoder."""
+OVER_ENCODER = {
+    "@misc": "spacy-hocrf.Features.v1",
+    "*": {
+        "window": {"@misc": "spacy-hocrf.Window.v1"},
+        "encoder": {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"},
+    },
+}
+"""Features of a component behind it: the default ones, and what it writes."""
 HIGHEST = 2
 """Of the orders that "auto" tries."""
 
@@ -76,12 +88,14 @@ def scorer_of(target: Target) -> Scorer:
     return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()
 
 
-def blank(lang: str, vectors: str | None = None) -> Language:
-    """A pipeline without components.
+def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) -> Language:
+    """A pipeline without components, but for a frozen encoder.
 
     vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
+    encoder (Optional[Path]): folder of the encoder.
     RAISES (ValueError): H159 for a language that spaCy does not have, H363 for one whose tokenizer needs a
-        package that is not installed, H187 or H188 for vectors that are not there.
+        package that is not installed, H187 or H188 for vectors that are not there, H490 to H495 for an
+        encoder that cannot be run.
     """
     try:
         nlp = spacy.blank(lang)
@@ -96,6 +110,10 @@ def blank(lang: str, vectors: str | None = None) -> Language:
             raise ValueError(CommandErrors.H187.format(found=vectors)) from error
         if not nlp.vocab.vectors.size:
             raise ValueError(CommandErrors.H188.format(found=vectors))
+    if encoder is not None:
+        pipe: Any = nlp.add_pipe(ENCODER, config={"folder": encoder.as_posix()})
+        assert pipe.encoder.width  # which can be run
+        nlp.config["training"]["annotating_components"] = [ENCODER]
     return nlp
 
 

@@ -56,11 +56,14 @@ def candidates(default: Mapping[str, Any]) -> list[Candidate]:
 
 
 def _merged(block: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The block with other settings; a block in it is changed, not replaced."""
+    """The block with other settings; of features, of `Window.v1` alone or among others."""
     merged = dict(block)
     for key, value in changes.items():
-        inner = key == "features"
-        merged[key] = {**merged[key], **value} if inner else value
+        if key == "features" and "*" in merged[key]:
+            window = {**merged[key]["*"]["window"], **value}
+            merged[key] = {**merged[key], "*": {**merged[key]["*"], "window": window}}
+        else:
+            merged[key] = {**merged[key], **value} if key == "features" else value
     return merged
 
 

@@ -33,6 +33,7 @@ from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     Code,
+    EncoderFolder,
     Force,
     GroupBy,
     Lang,
@@ -87,6 +88,7 @@ def auto_cli(
     lang: Lang = "en",
     spans_key: SpansKey = None,
     vectors: Vectors = None,
+    encoder: EncoderFolder = None,
     group_by: GroupBy = None,
     minutes: Annotated[
         float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
@@ -103,7 +105,7 @@ def auto_cli(
     """
     import_code(code)
     results = auto(
-        AutoSetup(train, lang, spans_key, vectors, group_by),
+        AutoSetup(train, lang, spans_key, vectors, group_by, encoder),
         output,
         minutes=minutes,
         seed=seed,
@@ -127,7 +129,7 @@ def auto(
     RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way, H269 for
             a path that a config cannot hold.
     """
-    for path in (setup.train.resolve(), setup.vectors):
+    for path in (setup.train.resolve(), setup.vectors, setup.encoder):
         check_path(path)
     with written(output, force=force) as folder, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=SAID)
@@ -212,7 +214,7 @@ def written(output: Path, *, force: bool) -> Iterator[Path]:
 def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
     """The config block of the component by default, every setting filled in.
 
-    nlp (Language): a blank pipeline, which is not changed.
+    nlp (Language): a pipeline without it, which is not changed.
     """
     other = nlp.from_config(nlp.config)
     other.add_pipe(setup.factory, config=setup.settings)
@@ -226,7 +228,7 @@ def make_config(
 ) -> Config:
     """A config for `spacy train`.
 
-    nlp (Language): a blank pipeline, which is not changed.
+    nlp (Language): a pipeline without the component, which is not changed.
     settings (Mapping[str, Any]): of the component.
     gold_tokens (bool): learn from the tokens of the annotation.
     """

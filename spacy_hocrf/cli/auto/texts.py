@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,7 +21,7 @@ from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.pipelines import blank
+from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
 from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.rules.constraints import Constraints
 
@@ -41,6 +42,7 @@ class AutoSetup:
     spans_key: str | None = None  # of the annotation in doc.spans; None for doc.ents
     vectors: str | None = None  # package or folder of a pipeline that has word vectors
     group_by: str | None = None  # extension attribute of texts that are held back together
+    encoder: Path | None = None  # folder of a frozen encoder
 
     @property
     def factory(self) -> str:
@@ -48,9 +50,10 @@ class AutoSetup:
         return "hocrf" if self.spans_key is None else "hocrf_spans"
 
     @property
-    def settings(self) -> dict[str, str]:
+    def settings(self) -> dict[str, Any]:
         """Settings of the component besides those that are chosen."""
-        found = {"spans_key": self.spans_key, "group_by": self.group_by}
+        model = None if self.encoder is None else {"features": OVER_ENCODER}
+        found = {"spans_key": self.spans_key, "group_by": self.group_by, "model": model}
         return {name: value for name, value in found.items() if value is not None}
 
     @property
@@ -69,8 +72,11 @@ class AutoSetup:
         return EntsScorer() if self.spans_key is None else SpansScorer(self.spans_key)
 
     def blank(self) -> Language:
-        """A pipeline without components. RAISES (ValueError): H159, H187 or H188."""
-        return blank(self.lang, self.vectors)
+        """A pipeline without components, but for an encoder.
+
+        RAISES (ValueError): H159, H187, H188, or H490 to H495.
+        """
+        return blank(self.lang, self.vectors, self.encoder)
 
 
 @dataclass(frozen=True)
@@ -125,6 +131,8 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     known: dict[bytes, Example] = {}
     for example in examples:
         known.setdefault(reader.key(example.reference), example)
+    for _ in nlp.pipe(example.predicted for example in examples):
+        pass  # what an encoder writes
     pairs = [(example, reader.annotation(example)) for example in known.values()]
     pairs = [(example, found) for example, found in pairs if not found.empty]
     gold = tuple(_items(scorer, example, found) for example, found in pairs)

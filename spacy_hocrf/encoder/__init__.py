@@ -1,0 +1,1 @@
+"""A frozen encoder: what an ONNX model says of every token, in `doc.tensor`."""

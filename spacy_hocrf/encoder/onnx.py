@@ -1,0 +1,276 @@
+"""An encoder as ONNX, with its tokenizer: words → pieces → windows of pieces → a row of every word.
+
+Windows are read together if they have equally many pieces, so nothing is padded, and most models compute
+every window by itself then, to the last bit. One that quantises its activations as it runs does not, since it
+takes one scale for all that it reads at once. Such a model is found out by reading a few windows alone and
+together, and reads one at a time.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.errors import Errors
+
+__all__ = ["Encoder", "EncoderFiles"]
+
+PIECES = 2_048
+"""That are read together, at most."""
+OVERLAP = 4
+"""Windows share a quarter of their pieces."""
+TRIED = (3, 9, 30)
+"""Pieces of the windows that are read alone and together."""
+INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
+TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+
+Integers = NDArray[np.int64]
+Rows = NDArray[np.float32]
+Window = tuple[int, int, int, int]
+"""First piece and one past the last; and the same of those whose rows are kept, up to the middle of what two
+windows share.
+"""
+
+
+@dataclass(frozen=True)
+class EncoderFiles:
+    """An ONNX model and its tokenizer."""
+
+    model: bytes | Path
+    tokenizer: bytes
+    place: str  # for people
+
+    @classmethod
+    def find(cls, folder: Path, file: str | None, name: str) -> "EncoderFiles":
+        """The files in a folder.
+
+        file (Optional[str]): the model's, relative to the folder; None for the only one.
+        name (str): of the component.
+        RAISES (ValueError): H491 without a tokenizer, H492 without one model.
+        """
+        path = folder / "tokenizer.json"
+        if not path.is_file():
+            found = "a folder without tokenizer.json" if folder.is_dir() else "no folder"
+            raise ValueError(Errors.H491.format(folder=folder, found=found, name=name))
+        models = sorted([*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")])
+        chosen = models if file is None else [folder / file]
+        if len(chosen) != 1 or not chosen[0].is_file():
+            known = ", ".join(each.relative_to(folder).as_posix() for each in models) or "none"
+            wanted = "one" if file is None else repr(file)
+            what = {"folder": folder, "known": known, "wanted": wanted, "name": name}
+            raise ValueError(Errors.H492.format(**what))
+        return cls(chosen[0], path.read_bytes(), str(chosen[0]))
+
+    def read(self) -> bytes:
+        """The model."""
+        return self.model if isinstance(self.model, bytes) else self.model.read_bytes()
+
+    @cached_property
+    def checksum(self) -> str:
+        """SHA-256 of model and tokenizer, in hexadecimal."""
+        return sha256(sha256(self.read()).digest() + self.tokenizer).hexdigest()
+
+
+class _Pieces(NamedTuple):
+    """A text as the tokenizer cuts it: n pieces, between those that it adds."""
+
+    ids: Integers  # [n + added] with those that it adds
+    types: Integers  # [n + added]
+    before: int  # of those that are added, so many at the beginning
+    words: Integers  # [n] number of each piece's word, ascending
+    pooled: NDArray[np.bool_]  # [n] is the row of the piece part of its word's?
+
+    def read(self, column: Integers, window: Window) -> Integers:
+        """The pieces of a window, between those that are added."""
+        before, end = self.before, self.before + len(self.words)
+        inner = column[before + window[0] : before + window[1]]
+        return np.concatenate([column[:before], inner, column[end:]])
+
+
+class Encoder:
+    """An encoder that runs on the CPU, with the same result on every run.
+
+    files (EncoderFiles): the model and its tokenizer.
+    pool (str): "mean" or "first" of the rows of a word's pieces.
+    window (int): pieces that are read at once, at most.
+    threads (int): that the model uses.
+    name (str): of the component, for errors.
+    RAISES (ValueError): H490 without the packages that run it, H493 for files that cannot be read, H494 or
+        H495 for a model with other inputs or outputs.
+
+    width (int): of a row.
+    """
+
+    def __init__(
+        self, files: EncoderFiles, pool: str, window: int, threads: int, name: str
+    ) -> None:
+        self._pool, self._window, self._name, self._place = pool, window, name, files.place
+        self._tokenizer = _tokenizer_of(files, name)
+        self._session = _session_of(files, threads, name)
+        self._types = self._checked_inputs()
+        self._output, self.width = self._checked_output()
+
+    def rows(self, texts: Sequence[Sequence[str]]) -> list[Rows]:
+        """A row of every word of each text, float32 [T, width]; zeros for a word without pieces.
+
+        RAISES (ValueError): H496 if the model fails.
+        """
+        pieces = [self._cut(words) for words in texts]
+        found = [np.zeros((len(words), self.width), dtype=np.float32) for words in texts]
+        groups = defaultdict[int, list[tuple[int, Window]]](list)
+        for i, text in enumerate(pieces):
+            added = len(text.ids) - len(text.words)
+            for window in _windows(len(text.words), max(self._window - added, 1)):
+                groups[window[1] - window[0] + added].append((i, window))
+        for length in sorted(groups):  # so that the pieces of a word are added in one order
+            group = groups[length]
+            size = max(1, PIECES // length)
+            if len(group) > 1 and (length == 1 or self._depends_on_company):
+                size = 1
+            for some in (group[at : at + size] for at in range(0, len(group), size)):
+                read = self._read(
+                    np.stack([pieces[i].read(pieces[i].ids, window) for i, window in some]),
+                    np.stack([pieces[i].read(pieces[i].types, window) for i, window in some]),
+                )
+                for (i, (first, _, begin, end)), rows in zip(some, read):
+                    text = pieces[i]
+                    used = begin + np.flatnonzero(text.pooled[begin:end])
+                    words, starts = np.unique(text.words[used], return_index=True)
+                    if len(words):
+                        rows = rows[text.before + used - first]
+                        found[i][words] += np.add.reduceat(rows, starts, axis=0)
+        for text, rows in zip(pieces, found):
+            counts = np.bincount(text.words[text.pooled], minlength=len(rows))
+            rows /= np.maximum(counts, 1).astype(np.float32)[:, None]
+        return found
+
+    def _cut(self, words: Sequence[str]) -> _Pieces:
+        cut = self._tokenizer.encode(list(words), is_pretokenized=True)
+        ids, types = (np.array(x, dtype=np.int64) for x in (cut.ids, cut.type_ids))
+        numbers = np.array([-1 if x is None else x for x in cut.word_ids], dtype=np.int64)
+        inner = np.flatnonzero(numbers >= 0)
+        before = int(inner[0]) if len(inner) else len(ids)
+        numbers = numbers[inner]
+        pooled = np.ones(len(numbers), dtype=np.bool_)
+        if self._pool == "first":
+            pooled[1:] = numbers[1:] != numbers[:-1]
+        return _Pieces(ids, types, before, numbers, pooled)
+
+    @cached_property
+    def _depends_on_company(self) -> bool:
+        """Are the rows of a window others where it is read together with windows of its length?"""
+        draw = np.random.default_rng(0)
+        for length in TRIED:
+            ids = draw.integers(0, self._tokenizer.get_vocab_size(), (4, length))
+            together = self._read(ids, np.zeros_like(ids))
+            alone = [self._read(some, np.zeros_like(some)) for some in ids[:, None]]
+            if not np.array_equal(np.concatenate(alone), together):
+                return True
+        return False
+
+    def _read(self, ids: Integers, types: Integers) -> Rows:
+        """Rows of pieces, int64 [n, pieces], as float32 [n, pieces, width]."""
+        values = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
+        inputs = {name: values[name].astype(dtype) for name, dtype in self._types.items()}
+        try:
+            (rows,) = self._session.run([self._output], inputs)
+        except Exception as error:  # which are of no common class
+            what = {"place": self._place, "found": ids.shape[1], "name": self._name}
+            raise ValueError(Errors.H496.format(**what, reason=_line(error))) from error
+        numbers: Rows = rows.astype(np.float32, copy=False)
+        return numbers
+
+    def _checked_inputs(self) -> dict[str, type[np.integer[Any]]]:
+        """Type of each input."""
+        inputs = self._session.get_inputs()
+        names = {each.name for each in inputs}
+        right = all(each.type in TYPES and _free(each.shape, 2) for each in inputs)
+        if not (right and "input_ids" in names and names <= INPUTS):
+            found = "; ".join(map(_spelt, inputs))
+            what = {"place": self._place, "found": found, "name": self._name}
+            raise ValueError(Errors.H494.format(**what))
+        return {each.name: TYPES[each.type] for each in inputs}
+
+    def _checked_output(self) -> tuple[str, int]:
+        """Name and width of the output with a row for each piece."""
+        outputs = self._session.get_outputs()
+        fitting = {
+            each.name: each.shape[2]
+            for each in outputs
+            if each.type.startswith("tensor(float")
+            and _free(each.shape[:2], 2)
+            and len(each.shape) == 3
+            and isinstance(each.shape[2], int)
+        }
+        if not fitting:
+            found = "; ".join(map(_spelt, outputs))
+            what = {"place": self._place, "found": found, "name": self._name}
+            raise ValueError(Errors.H495.format(**what))
+        name = "last_hidden_state" if "last_hidden_state" in fitting else next(iter(fitting))
+        return name, fitting[name]
+
+
+def _windows(size: int, most: int) -> Iterator[Window]:
+    """Windows over the pieces of a text: one, or several of equal length."""
+    if size == 0:
+        return
+    firsts = [*range(0, size - most, most - most // OVERLAP), max(0, size - most)]
+    middles = [(second + first + most) // 2 for first, second in pairwise(firsts)]
+    for first, begin, end in zip(firsts, [0, *middles], [*middles, size]):
+        yield first, min(first + most, size), begin, end
+
+
+def _tokenizer_of(files: EncoderFiles, name: str) -> Any:
+    try:
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise ValueError(Errors.H490.format(found="tokenizers", name=name)) from error
+    try:
+        tokenizer = Tokenizer.from_str(files.tokenizer.decode("utf8"))
+    except Exception as error:  # is what it raises
+        what = {"place": files.place, "found": "tokenizer", "reason": _line(error), "name": name}
+        raise ValueError(Errors.H493.format(**what)) from error
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    if getattr(tokenizer.pre_tokenizer, "add_prefix_space", None) is False:
+        tokenizer.pre_tokenizer.add_prefix_space = True  # every word begins as behind a blank
+    return tokenizer
+
+
+def _session_of(files: EncoderFiles, threads: int, name: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError as error:
+        raise ValueError(Errors.H490.format(found="onnxruntime", name=name)) from error
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+    options.use_deterministic_compute = True
+    options.enable_mem_pattern = False  # which would remember every shape
+    options.log_severity_level = 4  # errors are raised, not printed as well
+    try:
+        providers = ["CPUExecutionProvider"]
+        return onnxruntime.InferenceSession(files.model, options, providers=providers)
+    except Exception as error:  # which are of no common class
+        what = {"place": files.place, "found": "model", "reason": _line(error), "name": name}
+        raise ValueError(Errors.H493.format(**what)) from error
+
+
+def _free(shape: Sequence[Any], rank: int) -> bool:
+    """Are there so many extents, all of them open?"""
+    return len(shape) == rank and not any(isinstance(extent, int) for extent in shape)
+
+
+def _spelt(each: Any) -> str:
+    return f"{each.name} {each.type} {each.shape}"
+
+
+def _line(error: Exception) -> str:
+    """What an error says, without its later lines."""
+    return str(error).strip().split("\n")[0]
