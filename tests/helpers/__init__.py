@@ -18,6 +18,7 @@ Numbers by another way: enumeration that is slow, obvious, and shares nothing wi
 Data and models to learn from
     small_corpus         people and places: Docs, a config, `trained` and `untrained` pipelines of every kind
     small_encoder        small encoders and pipelines over them
+    onnx_encoder         a frozen encoder as ONNX, with a tokenizer
     toy_encoder          an encoder in float64, for derivatives through it
     consistent_corpus    names that only another sentence of the group makes clear
     joint_config         the block `[components.*.joint]`

@@ -147,26 +147,19 @@ def test_dev_and_official_parts_are_scored(load, data):
 # -------------------- a frozen encoder
 
 
-def test_a_word_has_the_mean_of_its_pieces_and_zeros_without_any(load):
-    rows = np.array([[9, 9], [1, 3], [3, 5], [7, 1], [9, 9]], dtype=np.float32)
-    found = load("minilm").word_rows(rows, [None, 0, 0, 2, None], 3)
-    assert found.tolist() == [[2, 4], [0, 0], [7, 1]]
-    assert found.dtype == np.float32
+def test_the_encoder_reads_every_text_once_and_its_rows_are_scored(
+    load, outside, tmp_path, monkeypatch
+):
+    for package, extra in (("onnxruntime", "encoder"), ("onnx", "test")):
+        pytest.importorskip(package, reason=f"needs the extra {extra!r}")
+    from onnx_encoder import write
 
-
-def test_the_encoder_reads_every_text_once_and_its_rows_are_scored(load, outside):
-    module, asked = load("knowledge"), []
-
-    def encoder(words):
-        asked.append(words)
-        return np.array([[word[0].isupper(), len(word)] for word in words], dtype=np.float32)
-
-    (system,) = module.make_informed(["minilm"], outside).values()
-    system.told[0].encoder = encoder
-    text = load("readers").Text(["Ada", "slept"], [(0, 1, "PER")])
-    predict, said = system.train([text])
-    assert predict([["Ada", "slept"], ["Max", "ate"]]) == [[(0, 1, "PER")], [(0, 1, "PER")]]
-    assert asked == [["Ada", "slept"], ["Max", "ate"]]
+    monkeypatch.setenv("HOCRF_MINILM", str(write(tmp_path)))
+    (system,) = load("knowledge").make_informed(["minilm"], outside).values()
+    texts = [load("readers").Text(words, [(0, 1, "PER")]) for words in (["Ada", "went"], ["Ada"])]
+    predict, said = system.train(texts)
+    assert predict([["Ada", "went"], ["Ada", "in"]]) == [[(0, 1, "PER")]] * 2
+    assert system.told[0].tokens == 5
     assert said["encoding"] > 0 and "minilm" in str(system.settings)
 
 

@@ -111,19 +111,20 @@ class FrozenEncoder(Knowledge):
 
     def __init__(self, outside: Language) -> None:
         super().__init__(outside)
-        self.encoder: Callable[[Words], Any] | None = None
+        self.encoder = spacy.blank("en")
+        folder = str(minilm.encoder_folder(ASSETS))
+        self.encoder.add_pipe("hocrf_encoder", config={"folder": folder})
         self.found: dict[tuple[str, ...], Any] = {}
         self.tokens, self.seconds = 0, 0.0
 
     def read(self, texts: Iterable[Words]) -> None:
-        if self.encoder is None:
-            self.encoder = minilm.Encoder(ASSETS)
+        new = list({tuple(words): None for words in texts if tuple(words) not in self.found})
+        docs = [Doc(self.encoder.vocab, words=list(words)) for words in new]
         begun = time.process_time()
-        for words in texts:
-            if tuple(words) not in self.found:
-                self.found[tuple(words)] = self.encoder(words)
-                self.tokens += len(words)
+        for words, doc in zip(new, self.encoder.pipe(docs), strict=True):
+            self.found[words] = doc.tensor
         self.seconds += time.process_time() - begun
+        self.tokens += sum(map(len, new))
 
     def show(self, doc: Doc) -> None:
         doc.tensor = self.found[tuple(token.text for token in doc)]

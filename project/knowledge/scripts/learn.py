@@ -34,13 +34,14 @@ def main(
     sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
     draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 3,
     part: Annotated[
-        str, typer.Option(help=f"dev; official once, when all is chosen, for {OFFICIAL}")
+        str,
+        typer.Option(help=f"dev; once, when all is chosen, test, or official for {OFFICIAL}"),
     ] = "dev",
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
 ) -> None:
     """Add the results that are missing."""
-    if part not in ("dev", "official"):
-        msg.fail(f"--part is {part}, neither dev nor official", exits=1)
+    if part not in ("dev", "test", "official"):
+        msg.fail(f"--part is {part}, not dev, test or official", exits=1)
     names = [OFFICIAL] if part == "official" else tasks.split(",")
     corpora = {name: parts_of(name, part) for name in names}
     made = make_informed(systems.split(","), load_outside(ASSETS))

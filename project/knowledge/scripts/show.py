@@ -6,7 +6,7 @@ import math
 import sys
 from pathlib import Path
 from statistics import mean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from knowledge import DEFAULT
@@ -32,13 +32,17 @@ MEANS = (
 )
 
 
-def main(results: LinesArgument, output: DocumentArgument) -> None:
+def main(
+    results: LinesArgument,
+    output: DocumentArgument,
+    part: Annotated[str, typer.Option(help="The parts that were scored, dev or test")] = "dev",
+) -> None:
     """Write the tables and the plot."""
     lines = read_lines(results)
-    dev = suite_of(lines, "dev")
-    if not any(DEFAULT in systems for systems in dev.rows.values()):
-        msg.fail(f"{results} has no results of {DEFAULT} on the dev parts", exits=1)
-    plot.publish((dev, suite_of(lines, "official")), output, render, draw)
+    scored = suite_of(lines, part)
+    if not any(DEFAULT in systems for systems in scored.rows.values()):
+        msg.fail(f"{results} has no results of {DEFAULT} on the {part} parts", exits=1)
+    plot.publish((scored, suite_of(lines, "official")), output, render, draw)
 
 
 def suite_of(lines: list[Result], part: str) -> Suite:
@@ -53,11 +57,12 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
     dev, official = suites
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "What outside knowledge gives"))
-    markdown.add(plot.image("F1 on the dev parts by number of training texts", plot_name))
+    name = f"F1 on the {dev.part} parts by number of training texts"
+    markdown.add(plot.image(name, plot_name))
     markdown.add(markdown.title(2, f"Points of F1 more than {DEFAULT}"))
     sizes = [size if size == ALL else f"{size} texts" for size in dev.sizes]
     markdown.add(table(mean_rows(dev), (*MEANS, *sizes)))
-    for suite, title in (dev, "F1, dev parts"), (official, "F1, the dev file of WNUT-17"):
+    for suite, title in (dev, f"F1, {dev.part} parts"), (official, "F1, the dev file of WNUT-17"):
         if suite.rows:
             markdown.add(markdown.title(2, title))
             less = [f"{name}, more than {DEFAULT} (p)" for name in suite.peers]
@@ -65,9 +70,11 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
     for title, key, digits in (
         ("CPU seconds of training", "learning", 1),
         ("Tokens of a CPU second, with scores", "speed", 0),
+        ("Tokens of a CPU second, read by the encoder", "encoding", 0),
     ):
-        markdown.add(markdown.title(2, title))
-        markdown.add(table(cost_rows(dev, key, digits), head(dev), "lr"))
+        if rows := cost_rows(dev, key, digits):
+            markdown.add(markdown.title(2, title))
+            markdown.add(table(rows, head(dev), "lr"))
     return markdown.text + "\n"
 
 
@@ -124,17 +131,18 @@ def score_rows(suite: Suite) -> list[tuple[str, ...]]:
 
 
 def cost_rows(suite: Suite, key: str, digits: int) -> list[tuple[str, ...]]:
-    """A number of each row's results, the mean of its draws."""
-    return [
-        (
-            *label(row, systems),
-            *(
-                f"{average(systems[name], key):,.{digits}f}" if name in systems else ""
-                for name in (DEFAULT, *suite.peers)
-            ),
-        )
-        for row, systems in suite.rows.items()
-    ]
+    """A number of each row's results, the mean of its draws; nothing where a system has none."""
+    rows = []
+    for row, systems in suite.rows.items():
+        means = {
+            name: f"{average(draws, key):,.{digits}f}"
+            for name, draws in systems.items()
+            if all(key in result for result in draws.values())
+        }
+        if means:
+            cells = [means.get(name, "") for name in (DEFAULT, *suite.peers)]
+            rows.append((*label(row, systems), *cells))
+    return rows
 
 
 def average(draws: Draws, key: str) -> float:
