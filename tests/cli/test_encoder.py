@@ -65,6 +65,7 @@ def _place(ent):
     return ent.start, ent.end, ent.label_
 
 
+@pytest.mark.filterwarnings("ignore:.*:UserWarning")  # of files that `spacy package` leaves open
 @pytest.mark.parametrize(
     "options, n_dense", [([], 1), (["--vectors", "VECTORS"], 2), (["--stream"], 1)]
 )
