@@ -62,6 +62,11 @@ def test_the_table_of_the_component_has_all_settings_with_their_defaults(factory
     assert {name: json.loads(defaults[place]) for name, defaults in told.items()} == config
 
 
+def test_the_table_of_the_encoder_has_all_settings_with_their_defaults():
+    config = spacy.blank("en").get_factory_meta("hocrf_encoder").default_config
+    assert settings_after("| setting of `hocrf_encoder`") == config
+
+
 def test_the_table_of_blocks_has_all_settings_with_their_defaults():
     """A default stands in brackets behind its setting, where it is short; two blocks have tables."""
     written = section("docs/features.md", "All blocks").replace(r"\|", "¦")

@@ -69,7 +69,7 @@ class EncoderFiles:
         return cls(chosen[0], path.read_bytes(), str(chosen[0]))
 
     def read(self) -> bytes:
-        """The model."""
+        """The bytes of the ONNX model."""
         return self.model if isinstance(self.model, bytes) else self.model.read_bytes()
 
     @cached_property
