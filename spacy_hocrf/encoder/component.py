@@ -39,7 +39,7 @@ class EncoderPipe:
         self.pool, self.window, self.threads, self.saved = pool, window, threads, saved
         self._files: EncoderFiles | None = None
         self._named: dict[str, Any] | None = None  # what a pipeline was saved with
-        self._running: tuple[int, Encoder] | None = None  # and its process
+        self._running: dict[int, Encoder] = {}  # by process
 
     @property
     def files(self) -> EncoderFiles:
@@ -62,14 +62,16 @@ class EncoderPipe:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder, one of each process: threads of a parent do not run in a child.
+        """The encoder, one of each process: threads of a parent do not run in a child. There its encoder
+        stays in memory, since to end it would wait for these threads.
 
         RAISES (ValueError): H490 to H495 or H497 for an encoder that cannot be run.
         """
-        if self._running is None or self._running[0] != os.getpid():
+        process = os.getpid()
+        if process not in self._running:
             settings = self.pool, self.window, self.threads, self.name
-            self._running = os.getpid(), Encoder(self.files, *settings)
-        return self._running[1]
+            self._running[process] = Encoder(self.files, *settings)
+        return self._running[process]
 
     def __call__(self, doc: Doc) -> Doc:
         """Set the tensor of a Doc, and return it."""
@@ -129,7 +131,8 @@ class EncoderPipe:
         if not ({MODEL, TOKENIZER} <= set(saved) or NAMED in saved):
             found = ", ".join(saved) or "none"
             raise ValueError(Errors.H499.format(name=self.name, found=found, place=place))
-        self._files = self._running = self._named = None
+        self._files = self._named = None
+        self._running.pop(os.getpid(), None)
         if NAMED in saved:
             self._named = srsly.json_loads(saved[NAMED])
         else:
@@ -137,4 +140,4 @@ class EncoderPipe:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_running": None}
+        return {**vars(self), "_running": {}}

@@ -139,6 +139,17 @@ def test_saved_and_loaded_and_in_two_processes_it_says_the_same(tmp_path, saved,
     assert_same(tensors(other.pipe(drawn(other, 20, 40))), expected)
 
 
+def test_every_process_has_an_encoder_and_ends_none_of_another(tmp_path, monkeypatch):
+    """To end that of a parent waits for threads that a child has not."""
+    pipe = pipeline(write(tmp_path)).get_pipe("hocrf_encoder")
+    own = pipe.encoder
+    monkeypatch.setattr("os.getpid", lambda: -1)
+    assert pipe.encoder is not own
+    pipe.from_bytes(pipe.to_bytes())
+    monkeypatch.undo()
+    assert pipe.encoder is own
+
+
 def test_loading_replaces_the_encoder(tmp_path):
     nlp = pipeline(write(tmp_path / "a"), saved=True)
     other = pipeline(write(tmp_path / "b", model(width=4)), saved=True)
