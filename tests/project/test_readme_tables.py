@@ -239,6 +239,18 @@ def test_what_trained_encoders_give_is_what_their_script_has_printed():
     ]
 
 
+def test_what_a_frozen_encoder_gives_is_what_was_measured():
+    """`spacy project run run-frozen`; docs/encoder.md has the table without differences."""
+    name = ["task", "texts", "default", "vectors", "minilm"]
+    [whole] = [
+        rows
+        for header, rows in tables(PROJECTS / "knowledge" / "README.md")
+        if [*header[:5]] == name
+    ]
+    [ours] = [rows for header, rows in tables(DOCS / "encoder.md") if [*header[:5]] == name]
+    assert [[*row] for row in ours] == [[*row[:9]] for row in whole]
+
+
 def means_of(cells):
     """Of loss, ECE and F1, each a number for each seed, as docs/encoder.md has them."""
     columns = [list(map(float, cell.split())) for cell in cells[:4]]
