@@ -12,7 +12,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["DEFAULT", "Candidate", "candidates"]
+__all__ = ["DEFAULT", "Candidate", "candidates", "window_of", "with_changes"]
 
 DEFAULT = "default"
 WRITTEN = {"attrs": ["NORM", "SHAPE", "ORTH"], "window": {"NORM": 1, "SHAPE": 2, "ORTH": 0}}
@@ -48,23 +48,28 @@ def candidates(default: Mapping[str, Any]) -> list[Candidate]:
     model = default["model"]
     found = [Candidate(DEFAULT, default)]
     for changes in CHANGES:
-        other = _merged(model, changes)
+        other = with_changes(model, changes)
         if all(other != known.settings["model"] for known in found):
             settings = deepcopy({**default, "model": other})
             found.append(Candidate(_spell(model, other), settings))
     return found
 
 
-def _merged(block: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
-    """The block with other settings; of features, of `Window.v1` alone or among others."""
-    merged = dict(block)
-    for key, value in changes.items():
-        if key == "features" and "*" in merged[key]:
-            window = {**merged[key]["*"]["window"], **value}
-            merged[key] = {**merged[key], "*": {**merged[key]["*"], "window": window}}
-        else:
-            merged[key] = {**merged[key], **value} if key == "features" else value
-    return merged
+def with_changes(model: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
+    """The block of a model with other settings; of features, those of `Window.v1`, alone or among others."""
+    changed = {**model, **changes}
+    if "features" in changes:
+        features, window = model["features"], {**window_of(model), **changes["features"]}
+        among = {**features, "*": {**features.get("*", {}), "window": window}}
+        changed["features"] = among if "*" in features else window
+    return changed
+
+
+def window_of(model: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The block of `Window.v1` in that of a model."""
+    features: Mapping[str, Any] = model["features"]
+    window: Mapping[str, Any] = features["*"]["window"] if "*" in features else features
+    return window
 
 
 def _spell(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
@@ -75,8 +80,9 @@ def _spell(model: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     for key in ("unseen", "unseen_transitions"):
         if key in other and other[key] != model[key]:
             words.append(key if other[key] else f"no {key}")
-    if other["features"].get("wide") is True and model["features"].get("wide") is not True:
+    before, after = window_of(model), window_of(other)
+    if after["wide"] is True is not before["wide"]:
         words.append("wide window")
-    elif other["features"] != model["features"]:
+    elif after != before:
         words.append("word as written")
     return ", ".join(words)

@@ -16,7 +16,7 @@ from spacy.util import registry
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, stretches
-from spacy_hocrf.cli.auto.candidates import Candidate
+from spacy_hocrf.cli.auto.candidates import Candidate, window_of, with_changes
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
@@ -135,9 +135,9 @@ class Subject:
     def settings(self) -> dict[str, Any]:
         """Settings of the candidate, with what has been chosen: sigma, the order and how wide it is."""
         settings = self.candidate.settings
-        model = {**settings["model"], "order": self._order}
-        if model["features"].get("wide") == AUTO:
-            model["features"] = {**model["features"], "wide": self._wide}
+        model = with_changes(settings["model"], {"order": self._order})
+        if window_of(model)["wide"] == AUTO:
+            model = with_changes(model, {"features": {"wide": self._wide}})
         return {
             **settings,
             "model": model,
