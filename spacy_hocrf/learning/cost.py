@@ -5,7 +5,7 @@ The best cost is F* / (1 + β²), F* being the expected F-score that is reached:
 much of texts that it has learnt from, and often of others. So the training texts are divided, and
 every part is scored by a model that has seen the others alone. The F-score there is flat around its
 maximum, so that chance decides which cost is best; its height is surer. What is learnt is half-way
-between the best cost and that height / (1 + β²); and with few texts nearer to what is best on average.
+between the best cost and that height / (1 + β²).
 """
 
 from collections.abc import Iterator, Sequence
@@ -53,10 +53,6 @@ should not decide.
 
 LEAST = 2
 """Groups of completely annotated documents, usually of one each, that a cost is learnt from."""
-PRIOR = 5
-"""Texts that say as much of the cost as DEFAULT_COST does: both are the best on average with 5 to 19 texts
-of the tasks in project/defaults, their dev parts.
-"""
 
 STEPS = 40
 """Steps of training in each fold, at most; more change the marginals little."""
@@ -124,17 +120,14 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
 
 def best_cost(evidence: Evidence, beta: float) -> float:
     """Half-way between the candidate with the highest smoothed F-score, the middle one of several,
-    and what would be best if the model's probabilities were right; between that and DEFAULT_COST, as n
-    documents are to PRIOR.
+    and what would be best if the model's probabilities were right.
     """
     scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
     padded = np.pad(scores, SMOOTHED, mode="edge")
     smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
     best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
     middle = best[len(best) // 2]
-    learnt = float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2
-    documents = len(evidence.lengths)
-    return round((documents * learnt + PRIOR * DEFAULT_COST) / (documents + PRIOR), 2)
+    return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
 
 
 def held_out_models(
