@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 AUTO = "auto"
-DEFAULT_COST = 0.15
+DEFAULT_COST = 0.25
 """Where no cost could be learnt."""
 
 

@@ -136,7 +136,7 @@ def test_the_default_window():
     words = [f"NORM[{i}]" for i in (-1, 0, 1)] + [f"SHAPE[{i}]" for i in (-2, -1, 0, 1, 2)]
     affixes = [f"NORM:{kind}{n}" for kind in ("prefix", "suffix") for n in (1, 2, 3, 4)]
     inside = [*words, *affixes, "FLAGS[-1]|FLAGS[0]", "FLAGS[0]|FLAGS[1]", "FLAG[0]"]
-    made = names(make("Window", order=1, wide=False))
+    made = names(make("Window", order=1))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
     assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1", "vector[0]"]
     assert names(make("Window", **BARE | {"attrs": ["LOWER", "SHAPE"]})) == [
@@ -185,7 +185,7 @@ BARE = {
         ),
         ({"attrs": ["NORM", "ORTH"], "window": {}}, ["NORM[0]", "ORTH[0]"]),
         (
-            {"attrs": ["ORTH", "NORM"], "window": None, "wide": False},
+            {"attrs": ["ORTH", "NORM"], "window": None},
             [*(f"ORTH[{i}]" for i in (-1, 0, 1)), *(f"NORM[{i}]" for i in (-2, -1, 0, 1, 2))],
         ),
         ({"prefix": [5]}, ["NORM[0]", "NORM:prefix5"]),
@@ -222,12 +222,12 @@ def test_a_wide_window_observes_more_of_the_words_around():
 
 @pytest.mark.parametrize("settings", [BARE, {"attrs": ["NORM"], "window": 1, "bigrams": []}])
 def test_a_window_whose_words_are_all_named_is_not_wider(settings):
-    assert not any(isinstance(each, Wider) for each in make("Window", **settings))
+    assert not any(isinstance(each, Wider) for each in make("Window", **settings, wide="auto"))
 
 
 def test_a_template_that_another_block_asks_for_is_there_however_wide_the_window_is():
     own = make("Token", attrs=["NORM"], window=[2], parts=["tokens"])
-    both = make_features(make("Window"), own)
+    both = make_features(make("Window", wide="auto"), own)
     [found] = [each for each in both if each.name == "NORM[2]"]
     assert found == own[0]
 
@@ -251,7 +251,7 @@ def test_a_window_observes_some_of_it_of_both_ends():
 
 @pytest.mark.parametrize("order", [0, 1, 5, 40])
 def test_the_default_window_has_label_patterns_of_every_order_that_a_model_has(order):
-    made = of_order(make("Window", vectors=False, wide=False), order)
+    made = of_order(make("Window", vectors=False), order)
     assert [template.order for template in made if template.part == CONST] == [*range(order + 1)]
 
 

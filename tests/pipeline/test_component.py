@@ -107,7 +107,7 @@ def test_a_pipeline_without_it_imports_nothing_but_the_factories():
         spacy.blank("en").add_pipe("sentencizer")
         print(*sorted(name for name in sys.modules if name.startswith("spacy_hocrf.")))
     """
-    rooms = ("spacy_hocrf.links", "spacy_hocrf.pipeline")
+    rooms = ("spacy_hocrf.encoder", "spacy_hocrf.links", "spacy_hocrf.pipeline")
     assert run_python(code).split() == [name for r in rooms for name in (r, f"{r}.factories")]
 
 

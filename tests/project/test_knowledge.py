@@ -101,7 +101,10 @@ def test_new_words_are_known_by_what_is_told(load, outside, four_clusters, name,
     outside.get_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": "Oslo"}])
     text = load("readers").Text
     towns = [text([word], [(0, 1, "TOWN")]) for word in ("Rome", "Bonn")]
-    train = [*towns, *(text([word], []) for word in ("Paul", "Jane", "Fred"))] * 3
+    train = [
+        *towns,
+        *(text([word], []) for word in ("Paul", "Jane", "Fred", "Mary", "Rosa", "Carl")),
+    ] * 3
     predict, _ = load("knowledge").make_informed([name], outside)[name].train(train)
     oslo, lima = predict([["Oslo"], ["Lima"]])
     assert (oslo != lima) == knows
