@@ -36,7 +36,7 @@ class Choice:
         a saved model has them elsewhere.
     cost (Optional[float]): of `ExpectedF`.
     temperatures (Dict[str, float]): by which `temper` has divided the scores of each label; empty if it
-        has not, or if training went on.
+        has not, or if a trainer of the whole corpus has taken a step since.
     """
 
     sigma: float | None = None

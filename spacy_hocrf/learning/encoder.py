@@ -50,12 +50,12 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
         raise
 
 
-def check_constant(encoder: Encoder | None, examples: Sequence[Example], name: str) -> None:
+def check_constant(encoder: Encoder, examples: Sequence[Example], name: str) -> None:
     """A trainer that goes through the corpus again and again needs the same rows each time.
 
     RAISES (ValueError): H179 if another component changes them, or has written none.
     """
-    if encoder is None or not listens(encoder):
+    if not listens(encoder):
         return
     if any(getattr(node, "_batch_id", None) is not None for node in encoder.walk()):
         raise ValueError(EncoderErrors.H179.format(name=name, found="is being trained"))

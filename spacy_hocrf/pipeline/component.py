@@ -216,8 +216,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def choice(self) -> "Choice | None":
-        """What settings that are "auto" have come to mean: sigma, order, and the decoder's cost, once that
-        is learnt; and the temperatures that `temper` has found. None if nothing was chosen.
+        """What settings that are "auto" have come to mean: sigma, order, how wide the window is, and the
+        decoder's cost, once that is learnt; and the temperatures that `temper` has found. None if nothing was
+        chosen.
         """
         choice, cost = self._learner.choice, self._reader.cost
         if cost is None:
@@ -342,8 +343,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         else:
             from spacy_hocrf.learning.encoder import check_constant
 
-            if not self.knows(examples):
-                check_constant(self.structure.settings.encoder, examples, self.name)
+            encoder = self.structure.settings.encoder
+            if encoder is not None and not self.knows(examples):
+                check_constant(encoder, examples, self.name)
             usable, loss = self._learner.add(examples), self._learner.loss()
             losses[self.name] = loss if usable else losses[self.name]
         if sgd is not None and sgd is not False:

@@ -125,10 +125,8 @@ class Subject:
         self._trainer = trainer.quick()
         block = {"decoder": candidate.settings["decoder"]}
         self._decoder = registry.resolve(block)["decoder"]
-        self._order, self._wide = (
-            learner.structure.settings.order,
-            learner.structure.settings.wide,
-        )
+        chosen = learner.structure.settings
+        self._order, self._wide = chosen.order, chosen.wide
         self._gold = texts.counts
 
     @property
