@@ -41,7 +41,7 @@ def make_window(
     lengths: bool = True,
     order: int | None = None,
     vectors: bool | str = AUTO,
-    wide: bool | str = False,
+    wide: bool | str = AUTO,
 ) -> list[Template | Vectors | Wider]:
     """`spacy-hocrf.Window.v1`, the default features: the words around a token, its letters, lengths
     and label patterns.

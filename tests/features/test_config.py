@@ -136,7 +136,7 @@ def test_the_default_window():
     words = [f"NORM[{i}]" for i in (-1, 0, 1)] + [f"SHAPE[{i}]" for i in (-2, -1, 0, 1, 2)]
     affixes = [f"NORM:{kind}{n}" for kind in ("prefix", "suffix") for n in (1, 2, 3, 4)]
     inside = [*words, *affixes, "FLAGS[-1]|FLAGS[0]", "FLAGS[0]|FLAGS[1]", "FLAG[0]"]
-    made = names(make("Window", order=1))
+    made = names(make("Window", order=1, wide=False))
     ends = [f"{end}:{name}" for end in ("start", "end") for name in inside]
     assert made == [*inside, *ends, "LENGTH", "LABELS", "LABELS@1", "vector[0]"]
     assert names(make("Window", **BARE | {"attrs": ["LOWER", "SHAPE"]})) == [
@@ -173,6 +173,7 @@ BARE = {
     "lengths": False,
     "order": 0,
     "vectors": False,
+    "wide": False,
 }
 
 
@@ -210,7 +211,7 @@ def test_what_a_window_observes_of_every_token_and_of_both_ends(more, observed):
 
 
 def test_a_wide_window_observes_more_of_the_words_around():
-    narrow, wide, auto = (make("Window", wide=wide) for wide in (False, True, "auto"))
+    narrow, wide, auto = make("Window", wide=False), make("Window", wide=True), make("Window")
     words = ["NORM[-2]", "NORM[2]", "ORTH[0]"]
     pairs = [f"{a}[{i}]|{a}[{i + 1}]" for a in ("SHAPE", "NORM") for i in (-1, 0)]
     more = [f"{part}{name}" for part in ("", "start:", "end:") for name in [*words, *pairs]]
@@ -222,7 +223,9 @@ def test_a_wide_window_observes_more_of_the_words_around():
 
 @pytest.mark.parametrize("settings", [BARE, {"attrs": ["NORM"], "window": 1, "bigrams": []}])
 def test_a_window_whose_words_are_all_named_is_not_wider(settings):
-    assert not any(isinstance(each, Wider) for each in make("Window", **settings, wide="auto"))
+    assert not any(
+        isinstance(each, Wider) for each in make("Window", **settings | {"wide": "auto"})
+    )
 
 
 def test_a_template_that_another_block_asks_for_is_there_however_wide_the_window_is():
@@ -251,7 +254,7 @@ def test_a_window_observes_some_of_it_of_both_ends():
 
 @pytest.mark.parametrize("order", [0, 1, 5, 40])
 def test_the_default_window_has_label_patterns_of_every_order_that_a_model_has(order):
-    made = of_order(make("Window", vectors=False), order)
+    made = of_order(make("Window", vectors=False, wide=False), order)
     assert [template.order for template in made if template.part == CONST] == [*range(order + 1)]
 
 

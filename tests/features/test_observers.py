@@ -49,7 +49,7 @@ def test_what_is_observed_of_segments_is_apart():
 
 
 def test_the_default_features_have_a_third_as_many_observers():
-    templates = make_window(vectors=False)
+    templates = make_window(vectors=False, wide=False)
     sizes = [len(some) for some in groups(templates) if templates[some[0]].part <= 3]
     assert set(sizes) == {3}
 

@@ -193,7 +193,7 @@ def test_a_higher_order_begins_at_the_weights_of_the_chosen_sigma(three_sigmas, 
 
 # How wide the window is
 
-WINDOW = {"@misc": "spacy-hocrf.Window.v1", "wide": "auto"}
+WINDOW = {"@misc": "spacy-hocrf.Window.v1"}
 
 
 def widths_are(table, monkeypatch):

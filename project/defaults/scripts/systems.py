@@ -57,7 +57,7 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "unseen": {"model": {"unseen": True}},
     "unseen-transitions": {"model": {"unseen_transitions": True}},
     "wide": features(wide=True),
-    "width-auto": features(wide="auto"),
+    "narrow": features(wide=False),
     "norms-around": features(window=2),
     "words-around": features(window={"NORM": 2, "SHAPE": 1}),
     "suffixes-around": features(attrs=["NORM", "SHAPE", "SUFFIX"], window={**SIDES, "SUFFIX": 1}),
