@@ -1,6 +1,9 @@
-"""What is scored: spans without the white space at their ends, which no prediction has.
+"""What is scored: spans without the white space at their ends, which no prediction has; and whole texts.
 
 Annotation tools often mark the line break behind a name, too. Who finds the name has found all of it.
+
+A text is right as a whole if all of its spans are, and it has no others: a record with one wrong field is
+one that somebody must mend.
 """
 
 from __future__ import annotations
@@ -8,15 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from spacy.attrs import ENT_IOB, IS_SPACE, TAG
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
-from spacy_hocrf.annotation.annotation import trim
+from spacy_hocrf.annotation.annotation import UNKNOWN, trim
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.targets import Target
 
-__all__ = ["comparable"]
+__all__ = ["comparable", "whole_texts"]
 
 
 def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
@@ -24,6 +28,44 @@ def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
     themselves, the others have copies of their Docs.
     """
     return [_comparable(example, target) for example in examples]
+
+
+def whole_texts(examples: Iterable[Example], target: Target) -> tuple[int, int]:
+    """How many texts are right as a whole, and how many could be: those that are annotated completely, and
+    have a token.
+
+    examples (Iterable[Example]): as `comparable` returns them.
+    """
+    of = _tags if target.place == "token.tag" else _spans
+    key: str | None = getattr(target, "spans_key", None)
+    complete = [eg for eg in examples if len(eg.y) and _is_complete(eg.y, target.place, key)]
+    return sum(of(eg, key) for eg in complete), len(complete)
+
+
+def _is_complete(doc: Doc, place: str, key: str | None) -> bool:
+    """Does the annotation say something of every token that is not white space?"""
+    if key is not None:
+        return key in doc.spans and not doc.spans[key].attrs.get(UNKNOWN)
+    known = doc.to_array([TAG if place == "token.tag" else ENT_IOB, IS_SPACE])
+    return bool(known.any(axis=1).all())
+
+
+def _spans(example: Example, key: str | None) -> bool:
+    """Are these the annotated spans?"""
+    found, wanted = (_spans_of(doc, key) for doc in (example.x, example.y))
+    aligned = example.get_aligned_spans_x2y(found, allow_overlap=True)
+    rows = [{(span.start, span.end, span.label_) for span in some} for some in (aligned, wanted)]
+    return bool(len(aligned) == len(found) and rows[0] == rows[1])
+
+
+def _tags(example: Example, key: str | None) -> bool:
+    """Has every token the annotated tag?"""
+    return [token.tag_ for token in example.x] == example.get_aligned("TAG", as_string=True)
+
+
+def _spans_of(doc: Doc, key: str | None) -> Sequence[Span]:
+    """Spans of `doc.spans[key]`, or of `doc.ents`."""
+    return doc.ents if key is None else list(doc.spans.get(key, ()))
 
 
 def _comparable(example: Example, target: Target) -> Example:
@@ -40,7 +82,7 @@ def _without_whitespace(doc: Doc, key: str | None) -> Doc:
 
     key (Optional[str]): of the spans in `doc.spans`; None for `doc.ents`.
     """
-    spans: Sequence[Span] = doc.ents if key is None else list(doc.spans.get(key, ()))
+    spans = _spans_of(doc, key)
     if not any(span[0].is_space or span[-1].is_space for span in spans if len(span)):
         return doc
     copy, places = doc.copy(), [trim(doc, span.start, span.end) for span in spans]

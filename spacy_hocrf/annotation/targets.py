@@ -80,6 +80,11 @@ class Target(Protocol):
         ...
 
     @property
+    def whole(self) -> str:
+        """The score of `nlp.evaluate` that tells the share of texts that are right as a whole."""
+        ...
+
+    @property
     def answers(self) -> frozenset[str]:
         """Names of what this target writes, as in `TokenBatch.reads`; no template may read it."""
         ...
@@ -153,6 +158,7 @@ class EntsTarget:
     overlapping = False
     place = "doc.ents"
     metric = "ents_f"
+    whole = "hocrf_texts_acc"
 
     @property
     def answers(self) -> frozenset[str]:
@@ -269,6 +275,10 @@ class SpansTarget:
         return f"spans_{self.spans_key}_f"
 
     @property
+    def whole(self) -> str:
+        return f"spans_{self.spans_key}_texts_acc"
+
+    @property
     def answers(self) -> frozenset[str]:
         return frozenset(groups_of(self.spans_key, self.n_best))
 
@@ -329,6 +339,7 @@ class TagsTarget:
     overlapping = False
     place = "token.tag"
     metric = "tag_acc"
+    whole = "tag_texts_acc"
     writes_by = ("TAG",)
 
     @property

@@ -1,8 +1,8 @@
 """`python -m spacy hocrf compare`: is one system better than another, or were they lucky with these
 documents?
 
-Micro-averaged F1 over all labels, and the F1 of each, with the p-values of an approximate
-randomization test over documents.
+Micro-averaged F1 over all labels, and the F1 of each, and the share of documents that are right as a whole,
+with the p-values of an approximate randomization test over documents.
 """
 
 from collections.abc import Collection, Sequence
@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.tokens import Doc
 from spacy.util import load_model
@@ -36,6 +37,7 @@ Holm      the same, corrected for asking about every label
 shuffles  of all of them p is exact, of n of them (n_c + 1)/(n + 1)
 differ    documents in which the counts of A and B differ
 gold      annotated items
+texts     documents that have all annotated items and no others
 """
 
 
@@ -144,7 +146,8 @@ def compare_counts(
     RETURNS (Dict[str, Any]): "all" and "labels", with `a` and `b` (p, r, f from 0 to 1),
         `difference` (F1 of b minus F1 of a), `p_value`, `exact` and `shuffles` (were all of them
         taken, or how many?), `differ` (documents in which the systems differ), `gold` (annotated
-        items); labels also `p_holm`, corrected for the number of labels.
+        items); labels also `p_holm`, corrected for the number of labels. And "texts": the share of documents,
+        of the `gold` that are annotated completely, which are right as a whole, as `f`.
     """
     pair = [a, b]
     correct, predicted, gold = (
@@ -181,7 +184,29 @@ def compare_counts(
     for row, p in zip(rows[1:], holm(test.p[1:])):
         row["p_holm"] = p
     rows = [_plain(row) for row in rows]
-    return {"all": rows[0], "labels": dict(zip(counts.labels, rows[1:]))}
+    texts = _plain(_compare_whole(counts.whole()[pair], trials=trials, seed=seed))
+    return {"all": rows[0], "labels": dict(zip(counts.labels, rows[1:])), "texts": texts}
+
+
+def _compare_whole(whole: NDArray[np.bool_], *, trials: int, seed: int) -> dict[str, Any]:
+    """The shares of texts that are right as a whole, and the p-value of their difference.
+
+    whole (bool [2, D]): is the text right?
+    """
+    texts = np.ones_like(whole[:, :, None], dtype=np.int64)  # each is one item
+    right = whole[:, :, None].astype(np.int64)
+    test = randomization_test(right, texts, texts[0], trials=trials, seed=seed)
+    f = f1(right.sum(axis=1), texts.sum(axis=1), texts.sum(axis=1))[:, 0]
+    return {
+        "a": {"f": f[0]},
+        "b": {"f": f[1]},
+        "difference": f[1] - f[0],
+        "p_value": test.p[0],
+        "exact": test.exact[0],
+        "shuffles": test.shuffles[0],
+        "differ": test.documents[0],
+        "gold": texts[0].sum(),
+    }
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
@@ -274,6 +299,7 @@ def _print(result: dict[str, Any]) -> None:
     )
     rows = [
         _cells("all", result["all"], digits),
+        *([_cells("texts", result["texts"], digits)] if result["texts"]["gold"] else []),
         *(_cells(label, row, digits) for label, row in result["labels"].items()),
     ]
     msg.divider("Comparison")
@@ -286,7 +312,11 @@ def _print(result: dict[str, Any]) -> None:
 
 
 def _cells(name: str, row: dict[str, Any], digits: int) -> tuple[str, ...]:
-    scores = [f"{100 * row[system][score]:.2f}" for system in "ab" for score in "prf"]
+    scores = [
+        f"{100 * row[system][score]:.2f}" if score in row[system] else ""
+        for system in "ab"
+        for score in "prf"
+    ]
     p_values = [f"{row[key]:.{digits}f}" if key in row else "" for key in ("p_value", "p_holm")]
     shuffles = f"all {row['shuffles']}" if row["exact"] else str(row["shuffles"])
     return (

@@ -107,6 +107,18 @@ class Counts:
     correct: NDArray[np.int32]  # [S, D, L]
     predicted: NDArray[np.int32]  # [S, D, L]
     gold: NDArray[np.int32]  # [D, L]
+    complete: NDArray[np.bool_] | None = None  # [D] is all of it annotated? None: of all of them
+
+    def whole(self) -> NDArray[np.bool_]:
+        """Documents in which each system has all annotated items and no others, bool [S, n], of the n
+        that are annotated completely.
+        """
+        right, found, wanted = (
+            each.sum(axis=-1) for each in (self.correct, self.predicted, self.gold)
+        )
+        every = slice(None) if self.complete is None else self.complete
+        same: NDArray[np.bool_] = (right == found) & (right == wanted)
+        return same[:, every]
 
 
 def count_items(
@@ -138,13 +150,19 @@ def count_items(
             )
         )
     names = tuple(sorted((set(labels) or occurring) - set(ignore)))
+    complete = [scorer.annotated(doc) and not _any(scorer.unknown(doc)) for doc in gold]
     right = [[items & wanted for items, wanted in zip(system, truth)] for system in found]
     return Counts(
         names,
         np.stack([_by_label(system, names) for system in right]),
         np.stack([_by_label(system, names) for system in found]),
         _by_label(truth, names),
+        np.array(complete, dtype=bool),
     )
+
+
+def _any(unknown: NDArray[np.bool_] | None) -> bool:
+    return unknown is not None and bool(unknown.any())
 
 
 def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:
@@ -163,7 +181,7 @@ def _items(
         truth.append(scorer.items(doc) if known else set())
         for items, prediction in zip(found, predictions):
             here = scorer.items(prediction) if known else set()
-            if unknown is not None and unknown.any():
+            if unknown is not None and _any(unknown):
                 here = {item for item in here if not unknown[item[1] : item[2]].any()}
             items.append(here)
     return found, truth

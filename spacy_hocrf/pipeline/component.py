@@ -519,13 +519,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             yield from docs
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """What the scorer says of examples whose spans have no white space at their ends.
+        """What the scorer says of examples whose spans have no white space at their ends, and the share of
+        texts that are right as a whole, as "hocrf_texts_acc", "spans_KEY_texts_acc" or "tag_texts_acc": None
+        if no text is annotated completely.
 
         kwargs (Any): for the scorer.
         """
-        from spacy_hocrf.annotation.scoring import comparable
+        from spacy_hocrf.annotation.scoring import comparable, whole_texts
 
-        return dict(super().score(comparable(examples, self.target), **kwargs))
+        compared = comparable(examples, self.target)
+        right, texts = whole_texts(compared, self.target)
+        share = right / texts if texts else None
+        return {**super().score(compared, **kwargs), self.target.whole: share}
 
     def _annotate(self, docs: Sequence[Doc], predictions: "Sequence[Prediction]") -> None:
         """Write predictions that were made just now, so that the Docs need not be read again."""

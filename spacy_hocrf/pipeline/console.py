@@ -28,7 +28,7 @@ Logger = Callable[[Language, IO[str], IO[str]], tuple[Log, Callable[[], None]]]
 WIDTHS = {"E": 3, "#": 6, "Score": 6, "Sec/step": 8}
 PERIOD, MUCH = 5, 0.05
 """Steps, and a share of the objective: if it fell by less in so many, F1 has come to where it stays."""
-SCORE_WIDTH, LOSS_WIDTH = 6, 9
+SCORE_WIDTH, LOSS_WIDTH, WIDEST = 6, 9, 24
 
 
 def logger_of(
@@ -88,7 +88,9 @@ class ConsoleTable:
             WIDTHS.get(name, SCORE_WIDTH if name in self._scores else LOSS_WIDTH)
             for name in columns
         ]
-        header, self._widths, self._aligns = setup_table(cols=columns, widths=widths)
+        header, self._widths, self._aligns = setup_table(
+            cols=columns, widths=widths, max_width=WIDEST
+        )
         self._print(header)
         self._print(["-" * width for width in self._widths])
 

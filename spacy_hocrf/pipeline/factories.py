@@ -81,7 +81,13 @@ def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
         overwrite=False,
         scorer={"@scorers": "spacy.ner_scorer.v1"},
     ),
-    default_score_weights={"ents_f": 1.0, "ents_p": 0.0, "ents_r": 0.0, "ents_per_type": None},
+    default_score_weights={
+        "ents_f": 1.0,
+        "ents_p": 0.0,
+        "ents_r": 0.0,
+        "ents_per_type": None,
+        "hocrf_texts_acc": 0.0,
+    },
 )
 def make_hocrf(
     nlp: Language,
@@ -151,7 +157,12 @@ def make_hocrf(
         threshold=None,
         scorer={"@scorers": "spacy.spancat_scorer.v1"},
     ),
-    default_score_weights={"spans_sc_f": 1.0, "spans_sc_p": 0.0, "spans_sc_r": 0.0},
+    default_score_weights={
+        "spans_sc_f": 1.0,
+        "spans_sc_p": 0.0,
+        "spans_sc_r": 0.0,
+        "spans_sc_texts_acc": 0.0,
+    },
 )
 def make_hocrf_spans(
     nlp: Language,
@@ -211,7 +222,7 @@ def make_hocrf_spans(
         overwrite=False,
         scorer={"@scorers": "spacy.tagger_scorer.v1"},
     ),
-    default_score_weights={"tag_acc": 1.0},
+    default_score_weights={"tag_acc": 1.0, "tag_texts_acc": 0.0},
 )
 def make_hocrf_tagger(
     nlp: Language,

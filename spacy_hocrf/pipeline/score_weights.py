@@ -9,8 +9,8 @@ from spacy.util import logger
 
 __all__ = ["weigh_spans"]
 
-DEFAULT = {"f": 1.0, "p": 0.0, "r": 0.0}
-"""Weights of F-score, precision and recall, as the factory has them."""
+DEFAULT = {"f": 1.0, "p": 0.0, "r": 0.0, "texts_acc": 0.0}
+"""Weights of F-score, precision, recall and whole texts, as the factory has them."""
 
 
 def weigh_spans(nlp: Language, name: str, key: str) -> None:

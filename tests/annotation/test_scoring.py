@@ -5,11 +5,11 @@ command that compares the two.
 import pytest
 import spacy
 from small_corpus import fit, untrained
-from spacy.tokens import Span
+from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.annotation.readers import predicted_of
-from spacy_hocrf.annotation.scoring import comparable
+from spacy_hocrf.annotation.scoring import comparable, whole_texts
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
@@ -48,7 +48,8 @@ def test_they_are_right_in_nlp_evaluate(trained):
     metric = nlp.get_pipe("hocrf").target.metric
     before = [doc.to_bytes() for doc in gold]
     data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold)]
-    assert nlp.evaluate(data)[metric] == 1.0
+    scores = nlp.evaluate(data)
+    assert scores[metric] == scores[nlp.get_pipe("hocrf").target.whole] == 1.0
     assert [doc.to_bytes() for doc in gold] == before
 
 
@@ -97,6 +98,84 @@ def test_tokens_that_are_not_annotated_stay_so():
     doc.set_ents([Span(doc, 0, 2, "PER")], default="missing")
     (found,) = comparable([Example(doc.copy(), doc)], target)
     assert [token.ent_iob for token in found.reference] == [3, 2, 0, 0]
+
+
+# Whole texts
+
+WORDS = ["Ada", "met", "Max", "in", "Rome"]
+RIGHT = [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "CITY")]
+WRONG = {
+    "one is missing": RIGHT[:2],
+    "one more": [*RIGHT, (3, 4, "CITY")],
+    "another label": [*RIGHT[:2], (4, 5, "PER")],
+    "another end": [*RIGHT[:2], (3, 5, "CITY")],
+    "nothing": [],
+}
+
+
+def marked(nlp, factory, spans, words=WORDS, default="outside"):
+    doc = Doc(nlp.vocab, words=words)
+    made = [Span(doc, *span) for span in spans]
+    if factory == "hocrf_spans":
+        doc.spans["sc"] = made
+    elif factory == "hocrf":
+        doc.set_ents(made, default=default)
+    for start, end, label in spans if factory == "hocrf_tagger" else ():
+        for token in doc[start:end]:
+            token.tag_ = label
+    return doc
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+@pytest.mark.parametrize("found", [RIGHT, *WRONG.values()], ids=["right", *WRONG])
+def test_a_text_is_right_if_all_of_its_spans_are_and_it_has_no_others(factory, found):
+    nlp = spacy.blank("en")
+    target = nlp.add_pipe(factory).target
+    pairs = [
+        Example(marked(nlp, factory, spans), marked(nlp, factory, RIGHT))
+        for spans in (found, RIGHT)
+    ]
+    assert whole_texts(pairs, target) == (1 + (found == RIGHT), 2)
+    assert whole_texts([Example(marked(nlp, factory, []), marked(nlp, factory, []))], target) == (
+        1,
+        1,
+    )
+
+
+@pytest.mark.parametrize("factory", FACTORIES)
+def test_texts_are_right_whatever_their_tokens_are(factory):
+    nlp = spacy.blank("en")
+    target = nlp.add_pipe(factory).target
+    gold = marked(nlp, factory, [(0, 2, "PER")], ["Ada", "Byron", "slept", "."])
+    split = ["A", "da", "Byron", "slept", "."]
+    pieces = [[(0, 3, "PER")], [(1, 3, "PER")], [(0, 3, "PER"), (4, 5, "X")]]
+    found = [Example(marked(nlp, factory, spans, split), gold) for spans in pieces]
+    assert [whole_texts([each], target)[0] for each in found] == [1, 0, 0]
+
+
+def test_texts_that_are_annotated_in_part_are_not_counted():
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    part = marked(nlp, "hocrf", RIGHT, default="missing")
+    space = marked(nlp, "hocrf", [(0, 1, "PER"), (2, 3, "PER")], ["Ada", " ", "Max"], "missing")
+    target = nlp.get_pipe("hocrf").target
+    assert whole_texts([Example(part.copy(), part)], target) == (0, 0)
+    assert whole_texts([Example(space.copy(), space)], target) == (1, 1)
+    assert whole_texts([Example(Doc(nlp.vocab), Doc(nlp.vocab))], target) == (0, 0)
+    other = spacy.blank("en").add_pipe("hocrf_spans").target
+    assert whole_texts([Example(part.copy(), part)], other) == (0, 0)
+
+
+def test_a_sentence_is_right_if_all_of_its_tags_are():
+    nlp = spacy.blank("en")
+    target = nlp.add_pipe("hocrf_tagger").target
+    every = [(0, 1, "A"), (1, 2, "B"), (2, 3, "A"), (3, 4, "B"), (4, 5, "A")]
+    gold = marked(nlp, "hocrf_tagger", every)
+    for tags, expected in ((every, (1, 1)), ([*every[:4], (4, 5, "B")], (0, 1))):
+        found = marked(nlp, "hocrf_tagger", tags)
+        assert whole_texts([Example(found, gold)], target) == expected
+    part = marked(nlp, "hocrf_tagger", every[:4])
+    assert whole_texts([Example(gold.copy(), part)], target) == (0, 0)
 
 
 def bare_docs(nlp, docs):

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli
 from spacy_hocrf.cli.compare import predict, read_gold
-from spacy_hocrf.cli.counts import TagsScorer
+from spacy_hocrf.cli.counts import EntsScorer, TagsScorer, count_items
 
 INSTALLED = os.environ.get("HOCRF_TEST_INSTALLED") == "1"
 
@@ -91,8 +91,8 @@ def test_two_files_are_compared(work, tmp_path):
     )
     rows = {
         line.split()[0]: line.split()
-        for line in printed.splitlines()
-        if line.split()[:1] in (["all"], ["PERSON"], ["PLACE"])
+        for line in printed.split("\np  ")[0].splitlines()
+        if line.split()[:1] in (["all"], ["texts"], ["PERSON"], ["PLACE"])
     }
     assert (
         rows["PERSON"]
@@ -100,6 +100,23 @@ def test_two_files_are_compared(work, tmp_path):
     )
     assert rows["PLACE"][7:] == ["-5.56", "0.5000", "0.5000", "all", "4", "2", str(place["gold"])]
     assert len(rows["all"]) == 12  # no correction for all together
+    whole = result["texts"]
+    right = [20 - people, 18]  # each document has one person at most
+    assert [whole["a"]["f"], whole["b"]["f"]] == approx([n / 20 for n in right])
+    assert whole["gold"] == 20 and whole["differ"] == people - 2
+    shares = [f"{5 * n:.2f}" for n in right]
+    assert rows["texts"][1:3] == shares and rows["texts"][-1] == "20" and len(rows["texts"]) == 8
+
+
+def test_documents_that_are_annotated_in_part_are_no_whole_texts(work, tmp_path):
+    gold = read_gold(work / "gold.spacy", EntsScorer())
+    found = [doc.copy() for doc in gold]
+    for doc in gold[:5]:
+        doc.set_ents(list(doc.ents), default="missing")
+    for doc in found[5:8]:
+        doc.set_ents([])
+    counts = count_items(EntsScorer(), [found, gold], gold)
+    assert counts.whole().sum(axis=1).tolist() == [12, 15] and counts.whole().shape == (2, 15)
 
 
 def test_other_places_and_labels(work, tmp_path):
