@@ -60,7 +60,7 @@ def _spans(example: Example, key: str | None) -> bool:
 
 def _tags(example: Example, key: str | None) -> bool:
     """Has every token the annotated tag?"""
-    return [token.tag_ for token in example.x] == example.get_aligned("TAG", as_string=True)
+    return bool([token.tag_ for token in example.x] == example.get_aligned("TAG", as_string=True))
 
 
 def _spans_of(doc: Doc, key: str | None) -> Sequence[Span]:

@@ -28,7 +28,7 @@ from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import Division, rungs_for
-from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, BestAt, read_texts
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.doubts import Doubt, ReadText
 
@@ -289,7 +289,8 @@ def test_rungs_hold_enough_back(texts, sizes, folds):
 def test_the_default_stays_unless_loss_and_f1_are_better(loss, right, taken):
     default, other = trial(1.0, 30), trial(loss, right, "other")
     both = sorted([default, other], key=lambda each: each.loss)
-    assert search._chosen(both, default, default) is (other if taken else default)
+    for goal in BestAt:  # each text has one span here
+        assert search._chosen(both, default, default, goal) is (other if taken else default)
 
 
 def trial(loss, right, name="default"):
@@ -301,6 +302,28 @@ def trial(loss, right, name="default"):
     ones = np.ones(50, dtype=np.int64)
     reading = HeldOutPredictions(ones.astype(bool), nothing, best, {}, ones[:, None], ones)
     return search.CandidateTrial(candidates.Candidate(name, {}), 1.0, loss, reading)
+
+
+def test_a_model_for_whole_texts_is_chosen_by_them_and_shows_the_best_reading(
+    few_candidates, tmp_path, monkeypatch
+):
+    asked = []
+    score = search._score
+    monkeypatch.setattr(search, "_score", lambda *a, **k: asked.append(score(*a, **k)) or asked[-1])
+    path = write(tmp_path / "train.spacy", annotated())
+    done = CliRunner().invoke(
+        app,
+        ["hocrf", "auto", str(path), str(tmp_path / "out"), "--for", "texts", "--minutes", "30"],
+        catch_exceptions=False,
+    )
+    assert done.exit_code == 0, done.output
+    component = load_config(tmp_path / "out" / "config.cfg")["components"]["hocrf"]
+    assert component["decoder"]["@misc"] == "spacy-hocrf.Viterbi.v1"
+    assert asked and all((40 * share) == approx(round(40 * share)) for share in asked)
+    (whole,) = re.findall(r"Texts right as a whole: ([\d.]+) of 40 held back", done.output)
+    assert float(whole) / 100 == approx(round(float(whole) * 0.4) / 40, abs=1e-3)
+    wrong = CliRunner().invoke(app, ["hocrf", "auto", "x", "y", "--for", "speed"])
+    assert wrong.exit_code == 2
 
 
 def test_a_division_holds_every_text_back_once():

@@ -19,6 +19,7 @@ __all__ = [
     "lead",
     "learning_curve",
     "paired_error",
+    "proportion",
     "scores",
 ]
 
@@ -57,6 +58,13 @@ class SpanCounts:
     def f(self) -> float:
         """F1 of all labels together, from 0 to 1; 0 where there is nothing."""
         return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
+
+    @property
+    def whole(self) -> NDArray[np.bool_]:
+        """Is the text right as a whole, all of its spans found and no others? bool [D]"""
+        right, found, gold = (each.sum(axis=1) for each in (self.right, self.found, self.gold))
+        same: NDArray[np.bool_] = (right == found) & (right == gold)
+        return same
 
 
 @dataclass(frozen=True)
@@ -243,6 +251,12 @@ def _influence(counts: SpanCounts) -> Vector:
 def _with_total(counts: Numbers) -> Numbers:
     """int64 [D, 1 + L]"""
     return np.hstack([counts.sum(axis=1, keepdims=True), counts])
+
+
+def proportion(right: NDArray[np.bool_]) -> Interval:
+    """Where the share is of which these are a sample, bool [n > 0], in 90 of 100 cases (Wilson, 1927)."""
+    share = float(right.mean())
+    return _widened(Interval(share, share), share, len(right))
 
 
 def _widened(interval: Interval, f: float, spans: float) -> Interval:

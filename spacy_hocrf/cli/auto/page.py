@@ -20,6 +20,7 @@ from spacy_hocrf.cli.auto.report import (
     notes_of,
     percent,
     tried,
+    whole,
     within,
 )
 from spacy_hocrf.cli.doubts import ReadText
@@ -64,6 +65,7 @@ def page(results: AutoResults) -> str:
         f"<h1>{name}</h1>",
         f'<div class="headline"><b>{percent(score.f)}</b><div>F1 on new texts<br>between '
         f"{within(score.interval)} in 90 of 100 cases</div></div>",
+        _paragraph(whole(results)),
         *(_paragraph(line) for line in explain(results)),
         _heading("By label"),
         _labels(by_label(results)),

@@ -9,7 +9,7 @@ from thinc.api import Config
 from wasabi.tables import table
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT
-from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score
+from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score, proportion
 from spacy_hocrf.cli.auto.search import GAIN, SearchResults
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText
@@ -25,6 +25,7 @@ __all__ = [
     "percent",
     "report",
     "tried",
+    "whole",
     "within",
 ]
 
@@ -73,6 +74,7 @@ def report(results: AutoResults) -> str:
     parts = [
         *_heading("How good it will be"),
         headline,
+        whole(results),
         "",
         *_wrapped(explain(results)),
         "",
@@ -89,6 +91,15 @@ def report(results: AutoResults) -> str:
         *_doubts(results),
     ]
     return "\n".join(parts) + "\n"
+
+
+def whole(results: AutoResults) -> str:
+    """A line on the share of texts that are right as a whole."""
+    right = results.found.chosen.counts.whole
+    return (
+        f"Texts right as a whole: {percent(float(right.mean()))} of {len(right)} held back, between "
+        f"{within(proportion(right))}"
+    )
 
 
 def explain(results: AutoResults) -> list[str]:

@@ -5,12 +5,13 @@ Candidates are compared by the loss of texts that are held back, minus their exa
 varies much less by chance than F1 does. The default is trained first on all texts: it tells how long
 training takes, and it stays to the end. Another candidate takes its place only if there its loss is
 lower by GAIN and its F1 no lower. Of the sigmas with a loss that `sigma = "auto"` would accept, it
-has the one with the highest F1.
+has the one with the highest F1. For whole texts, the share of those that are right takes the place of F1.
 """
 
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from tqdm import tqdm
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts, paired_error
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
-from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, BestAt
 from spacy_hocrf.learning.choosing import TOLERANCE
 from spacy_hocrf.learning.heldout import FOLDS, MOST, Fold
 from spacy_hocrf.training.base import AUTO
@@ -213,14 +214,15 @@ class Search:
         begun = self._clock.spent
         own = self._trial(default, rungs[-1], [subject.sigma], math.inf)
         assert own is not None
-        if subject.decodes_best:
+        if subject.decodes_best or self._setup.best_at is BestAt.TEXTS:
             own = replace(own, cost=None)
         # after the search: the learning curve, and the model itself
         budget = self._clock.seconds - LATER * (self._clock.spent - begun)
         found, unfinished = self._halve(rungs, default, _near(subject.sigma), budget)
         _, last = found[-1]
+        goal = self._setup.best_at
         measure = next((trial for trial in last if trial.candidate.name == DEFAULT), own)
-        chosen = _decoded(_chosen(last, measure, own if auto else measure))
+        chosen = _decoded(_chosen(last, measure, own if auto else measure, goal), goal)
         if chosen.reading is own.reading and chosen.cost is not None:
             chosen = replace(chosen, cost=subject.learnt_cost())
         taken = self._subject(chosen.candidate)
@@ -294,9 +296,14 @@ class Search:
         trial = CandidateTrial(candidate, good[-1][0], lowest)
         if not rung.last:
             return trial
+        goal = self._setup.best_at
         readings = [(sigma, joined(parts)) for sigma, parts in good]
-        read = [replace(trial, sigma=s, reading=some, cost=some.cost) for s, some in readings]
-        return max(read, key=lambda one: one.counts.f)
+        costs = [None if goal is BestAt.TEXTS else some.cost for _, some in readings]
+        read = [
+            replace(trial, sigma=sigma, reading=some, cost=cost)
+            for (sigma, some), cost in zip(readings, costs)
+        ]
+        return max(read, key=partial(_score, goal=goal))
 
     def _path(
         self, subject: Subject, rung: Rung, sigmas: Sequence[float], limit: float
@@ -335,8 +342,14 @@ def _near(sigma: float) -> list[float]:
     return places[max(0, i - 1) : i + 2]
 
 
+def _score(trial: CandidateTrial, goal: BestAt) -> float:
+    """F1, or the share of texts that are right as a whole."""
+    counts = trial.counts
+    return counts.f if goal is BestAt.FIELDS else float(counts.whole.mean())
+
+
 def _chosen(
-    trials: Sequence[CandidateTrial], measure: CandidateTrial, default: CandidateTrial
+    trials: Sequence[CandidateTrial], measure: CandidateTrial, default: CandidateTrial, goal: BestAt
 ) -> CandidateTrial:
     """The lowest loss, if it is low enough.
 
@@ -346,13 +359,17 @@ def _chosen(
     """
     for trial in trials:
         low = trial.loss <= (1 - GAIN) * measure.loss
-        if low and trial.counts.f >= default.counts.f:
+        if low and _score(trial, goal) >= _score(default, goal):
             return trial
     return default
 
 
-def _decoded(trial: CandidateTrial) -> CandidateTrial:
-    """With the other decoder, if that is better by more than chance."""
+def _decoded(trial: CandidateTrial, goal: BestAt) -> CandidateTrial:
+    """With the other decoder, if that is better by more than chance; for whole texts with that of the most
+    probable segmentation.
+    """
+    if goal is BestAt.TEXTS:
+        return replace(trial, cost=None)
     other = replace(trial, cost=trial.known.cost if trial.cost is None else None)
     error = paired_error(other.counts, trial.counts)
     return other if other.counts.f - trial.counts.f > SURE * error else trial

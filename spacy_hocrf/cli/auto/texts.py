@@ -4,6 +4,7 @@ import zlib
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,19 @@ from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
 from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.rules.constraints import Constraints
 
-__all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
+__all__ = ["AnnotatedTexts", "AutoSetup", "BestAt", "read_texts"]
 
 LARGEST = 0.2
 """Of the texts: near copies of one text that are more cannot be held back together."""
 LOST = 0.01
 """If the tokenizer loses a larger share of the spans, the tokens of the annotation are taken."""
+
+
+class BestAt(str, Enum):
+    """What a model may be best at."""
+
+    FIELDS = "fields"  # as many right spans as possible
+    TEXTS = "texts"  # as many texts as possible that are right as a whole
 
 
 @dataclass(frozen=True)
@@ -43,6 +51,7 @@ class AutoSetup:
     vectors: str | None = None  # package or folder of a pipeline that has word vectors
     group_by: str | None = None  # extension attribute of texts that are held back together
     encoder: Path | None = None  # folder of a frozen encoder
+    best_at: BestAt = BestAt.FIELDS
 
     @property
     def factory(self) -> str:
