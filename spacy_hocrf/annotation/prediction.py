@@ -50,6 +50,7 @@ class Prediction(NamedTuple):
     certificate: bool | None = None
     trace: Trace | None = None  # how these came, iteration by iteration
     alternatives: "BestReadings | None" = None  # if they are to be written
+    whole: float | None = None  # P(these spans and no others), None if nobody asked
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -64,6 +65,8 @@ class BatchPrediction(NamedTuple):
     spans: "Segments"  # with places in `names` for labels
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [n] probability of each, None if nobody asked
+    # [D] P(the spans of the Doc and no others), None if nobody asked
+    whole: NDArray[np.float64] | None = None
 
 
 class Predictions(list[Prediction]):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span, SpanGroup, Token
 
 from spacy_hocrf.annotation.encoders import remember_encoders
+from spacy_hocrf.annotation.groups import register
 from spacy_hocrf.annotation.identity import register_identity
 from spacy_hocrf.annotation.prediction import DecodedSpans
 
@@ -152,8 +153,8 @@ def is_scored(group: SpanGroup | None) -> bool:
 
 
 def register_scores() -> None:
-    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores` and what says which text they are,
-    and let these be saved fast.
+    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores`, what says which text they are, and
+    what says whether somebody needs to read them; and let these be saved fast.
     """
     register_identity()
     remember_encoders()
@@ -161,6 +162,7 @@ def register_scores() -> None:
         Span.set_extension("hocrf_score", getter=score_of)
     if not Token.has_extension("hocrf_score"):
         Token.set_extension("hocrf_score", getter=tag_score_of)
+    register("hocrf_probability", "hocrf_accepted")
     if not Doc.has_extension("hocrf_scores"):
         Doc.set_extension("hocrf_scores", getter=_as_json, setter=_from_json)
 

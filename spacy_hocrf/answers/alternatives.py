@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.annotation.annotation import NamedSpans
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain_batch
 from spacy_hocrf.annotation.best_readings import (
     BestReadings,
     FoundReadings,
@@ -191,6 +191,24 @@ class Alternatives:
                 asked = replace(potentials, allowed=bits)
                 found += log_partition(asked, self.automaton, buffers=buffers).tolist()
         return float(np.logaddexp.reduce(found))
+
+    def log_sums(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
+        """`log_z` of every Doc, each with spans of its own, float64 [D]: of all Docs at once, but for those
+        with white space. Where there is too much of it the sum is of one way to show the spans, so too small.
+        """
+        potentials = self.potentials
+        asked = [
+            Annotation(tuple(rows), np.zeros(length, dtype=bool))
+            for rows, length in zip(spans, np.diff(potentials.offsets).tolist())
+        ]
+        bits = constrain_batch(self.scheme, potentials.allowed, potentials.offsets, asked)
+        with self.pool.lend(self.automaton) as buffers:
+            allowed = replace(potentials, allowed=bits & potentials.allowed)
+            found: NDArray[np.float64] = log_partition(allowed, self.automaton, buffers=buffers)
+        for i in filter(self.has_blank, range(len(found))):
+            with suppress(ValueError):
+                found[i] = self.log_z(i, spans[i], "")
+        return found
 
     def _find_best(self, n: int) -> FoundReadings:
         """The spans of the n best segmentations of each Doc."""

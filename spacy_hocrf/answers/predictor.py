@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation import text_constraints
-from spacy_hocrf.annotation.annotation import Annotation, constrain
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.prediction import BatchPrediction, Prediction, Predictions, Trace
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.annotation.text_constraints import INSIDE, TextConstraints
@@ -98,6 +98,7 @@ class Predictor:
         scores: bool,
         threshold: float | None,
         revise: Revise | None = None,
+        whole: bool = False,
     ) -> Predictions:
         """Spans of every Doc.
 
@@ -105,17 +106,21 @@ class Predictor:
         threshold (Optional[float]): leave out spans that are less probable.
         revise (Optional[Revise]): reads Docs together: each then has spans and probabilities given what
             the best segmentations of all say of its places.
+        whole (bool): with P(the spans of the Doc and no others).
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H216 if its constraints cannot be
             kept.
         """
-        found = self._found(batch, scores, threshold, revise)
-        (offsets, start, end, label), names, chances = found.batch
+        found = self._found(batch, scores, threshold, revise, whole)
+        (offsets, start, end, label), names, chances, right = found.batch
         predictions = [
             Prediction(
                 start[i:j], end[i:j], label[i:j], names, None if chances is None else chances[i:j]
             )
             for i, j in pairwise(offsets.tolist())
         ]
+        if right is not None:
+            pairs = zip(predictions, right.tolist())
+            predictions = [prediction._replace(whole=p) for prediction, p in pairs]
         if self.target.n_best:
             self._add_alternatives(predictions, found)
         revised = found.revised
@@ -130,7 +135,7 @@ class Predictor:
 
     def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
         """What `predict` says of every Doc by itself, without alternatives."""
-        return self._found(batch, scores, threshold, None).batch
+        return self._found(batch, scores, threshold, None, False).batch
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Docs that are read under the same rules, around what was set before, and log Z of each,
@@ -141,7 +146,12 @@ class Predictor:
         yield from self._decode(batch, self._presets(batch), self._read_totals)[1]
 
     def _found(
-        self, batch: TokenBatch, scores: bool, threshold: float | None, revise: Revise | None
+        self,
+        batch: TokenBatch,
+        scores: bool,
+        threshold: float | None,
+        revise: Revise | None,
+        whole: bool,
     ) -> "_Found":
         """What `predict` and `spans` are made of."""
         presets = self._presets(batch)
@@ -164,8 +174,8 @@ class Predictor:
         shown, kept = self._shown(batch, presets, spans)
         asked = scores or threshold is not None
         parts = [part]
-        if self.rules.rules and (self.target.n_best or (asked and given is None)):
-            parts = self._under.apart(part, exactly=self.target.n_best > 0)
+        if self.rules.rules and (self.target.n_best or whole or (asked and given is None)):
+            parts = self._under.apart(part, exactly=whole or self.target.n_best > 0)
         chances = None
         if asked and given is not None:
             chances = given if kept is None else given[kept]
@@ -175,7 +185,9 @@ class Predictor:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
         total = None if self.rules.rules else total
-        return _Found(BatchPrediction(shown, self.scheme.labels, chances), parts, total, revised)
+        right = self._whole(parts, presets, shown) if whole else None
+        found = BatchPrediction(shown, self.scheme.labels, chances, right)
+        return _Found(found, parts, total, revised)
 
     # What is read off the log potentials
 
@@ -336,11 +348,14 @@ class Predictor:
         """Bits of the segmentations that agree with what was set before; what this model cannot
         have is outside.
         """
+        return constrain(self.scheme, bits, Annotation(self._had(preset), preset.unknown))
+
+    def _had(self, preset: Annotation) -> tuple[tuple[int, int, str], ...]:
+        """Spans that were set before and that this model can have."""
         labels = self.scheme.labels
-        spans = tuple(
+        return tuple(
             span for span in preset.spans if span[2] in labels and self.scheme.can_have([span])
         )
-        return constrain(self.scheme, bits, Annotation(spans, preset.unknown))
 
     def _tell(self, batch: TokenBatch, docs: Sequence[int]) -> None:
         """Warn once that what was set before gives way to constraints."""
@@ -399,6 +414,19 @@ class Predictor:
         for part in parts:
             chosen = ranges(shown.offsets[part.docs], np.diff(shown.offsets)[part.docs])
             found[chosen] = part.scores(self.decoder, [named[i] for i in part.docs])
+        return found
+
+    def _whole(
+        self, parts: Sequence[Part], presets: Mapping[int, Annotation], shown: Segments
+    ) -> NDArray[np.float64]:
+        """P(the spans that are shown, beside those that were set before, and no others), float64 [D]."""
+        named: list[NamedSpans] = [*self.scheme.named(shown)]
+        for i, preset in presets.items():
+            named[i] = sorted({*named[i], *self._had(preset)})
+        found = np.ones(len(named))
+        for part in parts:
+            logs = Alternatives(part, self.exact.pool).log_sums([named[i] for i in part.docs])
+            found[part.docs] = np.exp(np.minimum(0.0, logs - self._total(part)))
         return found
 
     def _add_alternatives(self, predictions: list[Prediction], found: "_Found") -> None:

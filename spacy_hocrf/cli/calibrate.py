@@ -1,5 +1,5 @@
-"""`python -m spacy hocrf calibrate`: do spans of probability p turn out right in p of all cases, and from
-which probability on are nearly all annotated spans among them?
+"""`python -m spacy hocrf calibrate`: do spans of probability p turn out right in p of all cases, from which
+probability on are nearly all annotated spans among them, and which texts are right as a whole?
 
 The threshold for a recall R is an order statistic: of n annotated spans' probabilities, the k-th
 smallest has at least a share R of all such probabilities at or above it, with the confidence
@@ -10,13 +10,14 @@ recall is to be reached in as many new spans, where it varies as much again. Tex
 like these.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import floor, lgamma, log, log10
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+from msgspec import to_builtins
 from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.language import Language
@@ -26,8 +27,11 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
+from spacy_hocrf.cli.accept import WholeTexts, accept, whole_texts
+from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
@@ -135,32 +139,70 @@ def calibrate_cli(
         float | None,
         Option("--recall", "-r", help="Find a threshold with at least this recall on new texts"),
     ] = None,
+    accept_: Annotated[
+        float | None,
+        Option(
+            "--accept",
+            "-a",
+            help="Accept texts unread of which at least this share is right as a whole",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        Option("--by", help="Extension attribute of Docs: a threshold for each of its values"),
+    ] = None,
+    into: Annotated[
+        Path | None,
+        Option(
+            "--into",
+            help="Folder for the pipeline with that threshold, instead of MODEL",
+            file_okay=False,
+        ),
+    ] = None,
     confidence: Annotated[
-        float, Option("--confidence", "-p", help="How sure the recall should be")
+        float, Option("--confidence", "-p", help="How sure the recall, or the share, should be")
     ] = 0.9,
     output: Results = None,
     code: Code = None,
 ) -> None:
     """Compare the probabilities of spans with how often they are right, on texts that the model has not
-    seen; and find a threshold that misses hardly any annotated span.
+    seen; find a threshold that misses hardly any annotated span, or one from which on texts are accepted
+    unread, which the model keeps.
 
-    DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?"
+    DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?", and docs/records.md
     """
     import_code(code)
     check_data("--output", output)
     nlp = load_model(model)
-    scorer = _scorer(component_of(nlp, component)[1].target)
+    name, pipe = component_of(nlp, component)
+    scorer = _scorer(pipe.target)
     docs = read_gold(gold, scorer)
+    if accept_ is not None and into is None and not Path(model).is_dir():
+        raise ValueError(CommandErrors.H503.format(path=model))
+    whole = (
+        None if pipe.target.overlapping and accept_ is None else whole_texts(nlp, docs, name, by)
+    )
+    promised = None if accept_ is None or whole is None else accept(whole, accept_, confidence, by)
     found = calibrate(nlp, docs, component)
     asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))
-    result = _result(found, asked)
+    result = {**_result(found, asked), "texts": None if whole is None else _of_texts(whole)}
     if asked is not None:
         each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
         result["threshold"]["spans"] = sum(each)
+    if promised is not None:
+        pipe.acceptance = promised[0]
+        result["accepted"] = {**to_builtins(promised[0]), "refused": promised[1]}
+        if into is None:
+            pipe.to_disk(Path(model) / name)
+        else:
+            into.parent.mkdir(parents=True, exist_ok=True)
+            nlp.to_disk(into)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, result)
     _print(result, asked)
+    if promised is not None:
+        print(_spelt(*promised), f"The threshold is kept in {into or model}.", sep="\n")
 
 
 def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Calibration:
@@ -313,6 +355,36 @@ def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
     }
 
 
+def _of_texts(whole: WholeTexts) -> dict[str, float]:
+    """Texts that are right as a whole, between `low` and `high` in 90 of 100 cases."""
+    n = len(whole.right)
+    interval = proportion(whole.right) if n else Interval(0.0, 1.0)
+    right = float(whole.right.mean()) if n else 0.0
+    return {
+        "texts": n,
+        "right": right,
+        "low": interval.low,
+        "high": interval.high,
+        "ece": whole.ece,
+    }
+
+
+def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
+    """What is promised."""
+    share = promised.accepted / max(1, promised.texts)
+    lines = [
+        f"\nOf the accepted texts at least {_percent(promised.level)} are right as a whole, in texts like "
+        f"these and with\na confidence of {_percent(promised.confidence)}. Accepted of these "
+        f"{promised.texts:,}: {promised.accepted:,}, {_percent(share)}."
+    ]
+    if promised.by is None:
+        assert promised.threshold is not None
+        lines.append(f"Accepted are texts with a probability of at least {promised.threshold:.4f}.")
+    lines += [f"{promised.by} {group}: at least {p:.4f}" for group, p in promised.groups.items()]
+    lines += [f"{promised.by} {group}: none. {why}" for group, why in refused.items()]
+    return "\n".join(lines)
+
+
 def _print(result: dict[str, Any], asked: Threshold | None) -> None:
     bins = [
         (
@@ -336,6 +408,12 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
     header = ("label", "annotated", "spans", "ECE", "Brier")
     print(table(rows, header=header, aligns=("l", "r", "r", "r", "r"), divider=True))
     print(f"spans: with a probability of {LEAST:g} and more")
+    if (whole := result["texts"]) is not None and whole["texts"]:
+        print(
+            f"Texts right as a whole: {_percent(whole['right'])} of {whole['texts']:,}, between "
+            f"{_percent(whole['low'])} and {_percent(whole['high'])} in 90 of 100\ncases; ECE of the "
+            f"probability that all of a text is right: {whole['ece']:.3f}"
+        )
     if asked is not None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]
         shown = f"{asked.threshold:.{DIGITS}g}"

@@ -169,3 +169,21 @@ class CommandErrors(metaclass=Coded):
         "None of {found} texts could be read, so nothing is written; {path} says why. See --text for the "
         "field with the text."
     )
+    H500 = (
+        "'{name}' writes all spans that are probable enough (select = \"all\"), which overlap: no text is "
+        'right as a whole then. Set select = "decoded" in [components.{name}].'
+    )
+    H501 = (
+        "There are {found} texts that are annotated completely, too few for --accept {level} with "
+        "--confidence {confidence}: at least {needed} are needed. Annotate more texts that the model has not "
+        "seen, or ask for less."
+    )
+    H502 = (
+        "No text can be accepted with --accept {level} and --confidence {confidence}: of the {n} surest "
+        "texts {found} are not right as a whole, and none may be. Ask for less, or train a model that is "
+        "better at whole texts: python -m spacy hocrf auto --for texts."
+    )
+    H503 = (
+        "{path} is no folder, so the threshold cannot be kept with the model. Say where the pipeline should "
+        "be written: --into FOLDER."
+    )

@@ -26,7 +26,7 @@ from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
 from spacy_hocrf.annotation.errors import ComponentErrors
-from spacy_hocrf.annotation.groups import check_group_by
+from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
 from spacy_hocrf.answers.decoders import Decoder, checked_decoder
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from spacy.tokens import Span
 
+    from spacy_hocrf.annotation.acceptance import Acceptance
     from spacy_hocrf.annotation.gold import Gold
     from spacy_hocrf.annotation.prediction import BatchPrediction, Prediction
     from spacy_hocrf.annotation.targets import Target
@@ -137,6 +138,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 raise ValueError(Errors.H481.format(**found))
         check_group_by(group_by, name)
         self._group_by = group_by
+        self._acceptance: Acceptance | None = None
         register_scores()
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -170,6 +172,21 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self.cfg = {**self.cfg, "threshold": checked_threshold(value, self.name)}
 
     @property
+    def acceptance(self) -> "Acceptance | None":
+        """From which probability on a text is accepted unread, as `hocrf calibrate --accept` finds it. Docs
+        have `doc._.hocrf_probability`, that all of it is right, and `doc._.hocrf_accepted` then. It can be
+        set, is saved with the model, and is gone when training goes on. If it goes by an extension attribute,
+        that is registered.
+        """
+        return self._acceptance
+
+    @acceptance.setter
+    def acceptance(self, value: "Acceptance | None") -> None:
+        if value is not None and value.by is not None:
+            register(value.by)
+        self._acceptance = value
+
+    @property
     def _learner(self) -> "Learner":
         """The learner of the model; made when it is first asked for."""
         with self._lock:
@@ -185,6 +202,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _after_step(self, run: "Run") -> None:
         """Learn what else there is to learn after a step of the trainer."""
+        self._acceptance = None  # what it promises is of the model of before
         self._prices.learn(self._learner, run)
         if self._joint is None or self._joint.decoder.ignores_patterns:
             self._reader.learn(self._learner, run)
@@ -451,7 +469,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         else:
             batches = joint.batches(docs, groups, predictor)
         for batch, revise in batches:
-            predictions.add(batch, predictor.predict(batch, revise=revise, **self._asked))
+            asked = {**self._asked, "revise": revise, "whole": self._acceptance is not None}
+            predictions.add(batch, predictor.predict(batch, **asked))
             if watch is not None:
                 watch.look(batch, self.name)
         return predictions
@@ -546,6 +565,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 self.target.annotate(batch.docs, predictions, batch)
         else:
             self.target.annotate(docs, list(scores))
+        if self._acceptance is not None:
+            from spacy_hocrf.annotation.acceptance import mark
+
+            mark(docs, scores, self._acceptance)
         if self._joint is not None:
             self._joint.set_proofs(docs, scores)
 
@@ -616,7 +639,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             scales_of,
         )
 
-        learner = self._learner
+        learner, self._acceptance = self._learner, None
         held_out = HeldOut.of(learner, list(examples))
         scales = scales_of(held_out)
         with learner.lock:
@@ -710,6 +733,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _keepers(self, settings: Settings) -> "dict[str, Keeper]":
         """What besides the features' weights is saved, by the names of the sections."""
+        from spacy_hocrf.learning.acceptance import AcceptanceKeeper
         from spacy_hocrf.learning.choice import ChoiceKeeper
         from spacy_hocrf.learning.clusterings import ClusteringsKeeper
         from spacy_hocrf.learning.encoder import EncoderKeeper
@@ -723,8 +747,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "choice": ChoiceKeeper(lambda: self._learner.choice),
             "cost": self._reader,
             "rules": self._prices,
+            "acceptance": AcceptanceKeeper(lambda: self._acceptance, self._accept),
             **joint,
         }
+
+    def _accept(self, value: "Acceptance | None") -> None:
+        self.acceptance = value
 
     def _payload(self) -> "Payload":
         from spacy_hocrf.saving.persistence import to_payload

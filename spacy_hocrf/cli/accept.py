@@ -1,0 +1,163 @@
+"""Which texts may be accepted unread: the threshold of `hocrf calibrate --accept`.
+
+Let n_c be the smallest n with
+
+    P(Binomial(n, 1 - level) <= c) <= 1 - confidence,    c = 0, 1, 2, …
+
+If at most c of the n_c surest texts are wrong, an exact test rejects that more than 1 - level of all texts
+that are as sure are wrong: given how sure the next text is, those n_c are a sample of all that are surer.
+The tests are made in this order up to the first that does not reject, so that the chance of a wrong promise
+is 1 - confidence in all (a fixed sequence, as in Angelopoulos et al., Learn then Test, 2021).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import count
+from math import ceil, exp, floor, lgamma, log
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.annotation.groups import get_group, register
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+
+__all__ = ["WholeTexts", "accept", "least_texts", "threshold_of", "whole_texts"]
+
+BINS = 10
+DIGITS = 10**10
+"""A threshold is rounded down to a multiple of 1 / DIGITS, as it is saved."""
+NOTHING = Acceptance(0.5, 0.5, None, 0, 0)
+"""Asks for the probabilities, and accepts nothing."""
+
+
+@dataclass(frozen=True)
+class WholeTexts:
+    """n annotated texts that a model has not seen."""
+
+    probability: NDArray[np.float64]  # [n] that all of the text is right
+    right: NDArray[np.bool_]  # [n] is it?
+    group: NDArray[np.str_]  # [n] whose threshold holds; "" for all
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error, in BINS bins of equal width."""
+        place = np.minimum((self.probability * BINS).astype(np.int64), BINS - 1)
+        sizes = np.bincount(place, minlength=BINS)
+        gaps = [np.bincount(place, x, BINS) for x in (self.right, self.probability)]
+        return float(np.abs(gaps[0] - gaps[1]).sum() / max(1, int(sizes.sum())))
+
+    def of(self, group: str) -> "WholeTexts":
+        """Texts of a group."""
+        mine = self.group == group
+        return WholeTexts(self.probability[mine], self.right[mine], self.group[mine])
+
+
+def whole_texts(
+    nlp: Language, docs: Sequence[Doc], component: str | None = None, by: str | None = None
+) -> WholeTexts:
+    """Read documents that are annotated completely, of which the pipeline gets the tokens only.
+
+    by (Optional[str]): extension attribute with the group of each.
+    RAISES (ValueError): H204 for a component that there is not, H500 for one whose spans overlap.
+    """
+    name, pipe = component_of(nlp, component)
+    if pipe.target.overlapping:
+        raise ValueError(CommandErrors.H500.format(name=name))
+    if by is not None:
+        register(by)
+    scorer = scorer_of(pipe.target)
+    unknown = [scorer.unknown(doc) if scorer.annotated(doc) else True for doc in docs]
+    complete = [doc for doc, some in zip(docs, unknown) if some is None or not np.any(some)]
+    before, pipe.acceptance = pipe.acceptance, NOTHING
+    try:
+        found = pipe.predict([*ready_docs(nlp, complete, name)])
+    finally:
+        pipe.acceptance = before
+    right = [
+        scorer.items(doc) == {(label, start, end) for start, end, label in each.spans}
+        for doc, each in zip(complete, found)
+    ]
+    groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
+    chances = np.array([each.whole for each in found], dtype=np.float64)
+    return WholeTexts(chances, np.array(right, dtype=bool), np.array(groups, dtype=np.str_))
+
+
+def accept(
+    found: WholeTexts, level: float, confidence: float, by: str | None = None
+) -> tuple[Acceptance, dict[str, str]]:
+    """Thresholds that keep the promise.
+
+    level (float): of the accepted texts to come, at least this share is right as a whole,
+    confidence (float): with this probability, in each group.
+    RETURNS (Tuple[Acceptance, Dict[str, str]]): and of each group without a threshold, why.
+    RAISES (ValueError): H207 for settings out of range, H501 for too few texts, H502 if too many of the
+        surest ones are wrong; where there are groups, only if that is so in all of them.
+    """
+    if not (0 < level < 1 and 0 < confidence < 1):
+        raise ValueError(
+            CommandErrors.H207.format(found=f"--accept {level} and --confidence {confidence}")
+        )
+    groups, why = dict[str, float](), dict[str, str]()
+    error: ValueError | None = None
+    for group in dict.fromkeys(found.group.tolist()):
+        try:
+            groups[group] = threshold_of(found.of(group), level, confidence)
+        except ValueError as reason:
+            error, why[group] = reason, str(reason)
+    if not groups:
+        raise error or ValueError(_too_few(0, level, confidence))
+    least = np.array([groups.get(group, np.inf) for group in found.group.tolist()])
+    accepted = int((found.probability >= least).sum())
+    known = level, confidence, groups.get(""), len(found.right), accepted
+    return Acceptance(*known, by, groups if by is not None else {}), why
+
+
+def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
+    """The threshold of texts of one group. RAISES (ValueError): H501 or H502."""
+    order = np.argsort(-found.probability, kind="stable")
+    wrong = np.cumsum(~found.right[order])
+    last, first = 0, least_texts(level, confidence)
+    if len(order) < first:
+        raise ValueError(_too_few(len(order), level, confidence))
+    for allowed, n in enumerate(_steps(level, confidence)):
+        if n > len(order) or wrong[n - 1] > allowed:
+            break
+        last = n
+    if not last:
+        n_wrong = int(wrong[first - 1])
+        raise ValueError(
+            CommandErrors.H502.format(level=level, found=n_wrong, n=first, confidence=confidence)
+        )
+    return floor(float(found.probability[order[last - 1]]) * DIGITS) / DIGITS
+
+
+def least_texts(level: float, confidence: float) -> int:
+    """So many texts are needed at least: n_0."""
+    return ceil(log(1 - confidence) / log(level))
+
+
+def _too_few(found: int, level: float, confidence: float) -> str:
+    needed = least_texts(level, confidence)
+    return CommandErrors.H501.format(found=found, level=level, confidence=confidence, needed=needed)
+
+
+def _steps(level: float, confidence: float) -> Iterator[int]:
+    """n_0, n_1, and so on."""
+    n = least_texts(level, confidence)
+    for allowed in count():
+        while _at_most(allowed, n, 1 - level) > 1 - confidence:
+            n += 1
+        yield n
+
+
+def _at_most(k: int, n: int, p: float) -> float:
+    """P(Binomial(n, p) <= k)."""
+    logs = (
+        lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) + i * log(p) + (n - i) * log(1 - p)
+        for i in range(min(k, n) + 1)
+    )
+    return sum(map(exp, logs))

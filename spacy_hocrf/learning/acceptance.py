@@ -1,0 +1,38 @@
+"""Saves from which probability on texts are accepted unread."""
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import to_builtins
+
+from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.saving.persistence import Section
+
+__all__ = ["AcceptanceKeeper"]
+
+
+class AcceptanceKeeper:
+    """Saves an acceptance.
+
+    acceptance (Callable[[], Optional[Acceptance]]): as it is. adopt (Callable[[Optional[Acceptance]], None]):
+        takes a loaded one.
+    """
+
+    setting = "[components.*]"
+
+    def __init__(
+        self,
+        acceptance: Callable[[], Acceptance | None],
+        adopt: Callable[[Acceptance | None], None],
+    ) -> None:
+        self._acceptance, self.adopt = acceptance, adopt
+
+    def saved(self) -> Section | None:
+        """None if there is none."""
+        found = self._acceptance()
+        return None if found is None else Section(to_builtins(found), {})
+
+    def checked(self, section: Section | None, scheme: LabelScheme) -> Any:
+        """The acceptance. RAISES (ValueError): H039 or H134 for what is none."""
+        return None if section is None else section.read("acceptance", Acceptance)

@@ -1,0 +1,162 @@
+"""How probable it is that all of a text is right, and which texts are accepted unread."""
+
+from math import exp
+
+import pytest
+import spacy
+from pytest import approx
+from small_corpus import MODELS, examples, fit, untrained
+from spacy.tokens import DocBin, Span
+
+from spacy_hocrf.annotation.acceptance import Acceptance
+
+ALL = Acceptance(0.9, 0.9, 0.0, 10, 10)
+TEXTS = (
+    "Ada Lovelace was born in Paris .",
+    "Ada \n Lovelace \n\n was born in \n Paris \n .",
+    "Grace slept in New York , London and San Jose .",
+    "It rains .",
+    "",
+)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def trained(request):
+    factory, model = MODELS[request.param]
+    nlp = untrained(factory, model)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 4)
+    nlp.get_pipe("hocrf").acceptance = ALL
+    return nlp
+
+
+def texts(nlp):
+    return [nlp.make_doc(text) for text in TEXTS]
+
+
+def shown(pipe, doc):
+    target = pipe.target
+    if target.place == "token.tag":
+        return [(token.i, token.i + 1, token.tag_) for token in doc]
+    spans = doc.ents if target.place == "doc.ents" else doc.spans[target.spans_key]
+    return [(span.start, span.end, span.label_) for span in spans]
+
+
+def test_the_probability_is_that_of_the_reading_that_is_shown(trained):
+    pipe = trained.get_pipe("hocrf")
+    bare = texts(trained)
+    for doc, reading in zip(trained.pipe(texts(trained)), pipe.readings(bare)):
+        expected = exp(reading.log_probability(shown(pipe, doc))) if len(doc) else 1.0
+        assert doc._.hocrf_probability == approx(expected, rel=1e-9)
+        assert doc._.hocrf_accepted is True
+    assert 0 < trained(TEXTS[2])._.hocrf_probability < 1
+
+
+def test_entities_that_were_there_are_certain_and_constraints_are_kept():
+    nlp = untrained("hocrf", {})
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 3)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = ALL
+    doc = nlp.make_doc(TEXTS[0])
+    doc.set_ents([Span(doc, 0, 2, "KING")], default="missing")
+    reading = pipe.reading(doc.copy())
+    expected = exp(reading.log_probability([(5, 6, "PLACE")]))
+    assert [ent.label_ for ent in pipe(doc).ents] == ["KING", "PLACE"]
+    assert doc._.hocrf_probability == approx(expected, rel=1e-9)
+    other = nlp.make_doc(TEXTS[0])
+    pipe.constrain(other, (5, 6, "PERSON"))
+    reading = pipe.reading(other.copy())
+    expected = exp(reading.log_probability(shown(pipe, pipe(other))))
+    assert other._.hocrf_probability == approx(expected, rel=1e-9) and expected > 0
+
+
+@pytest.mark.parametrize("price", ["inf", 1.5])
+def test_rules_about_all_spans_are_paid_for(price):
+    rule = {"@misc": "spacy-hocrf.AtMost.v1", "labels": ["PLACE"], "most": 1, "price": price}
+    blocks = {"@misc": "spacy-hocrf.Constraints.v1", "rules": {"one": rule}}
+    nlp = untrained("hocrf", {}, constraints=blocks)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 3)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = ALL
+    doc = nlp(TEXTS[2])
+    expected = exp(pipe.reading(nlp.make_doc(TEXTS[2])).log_probability(shown(pipe, doc)))
+    assert doc._.hocrf_probability == approx(expected, rel=1e-6)
+
+
+def test_texts_are_accepted_by_the_threshold_of_their_group(trained):
+    pipe = trained.get_pipe("hocrf")
+    p = trained(TEXTS[2])._.hocrf_probability
+    for least, accepted in ((p, True), (p + 1e-9, False), (None, False)):
+        pipe.acceptance = replace_struct(threshold=least)
+        assert trained(TEXTS[2])._.hocrf_accepted is accepted
+    pipe.acceptance = replace_struct(threshold=None, by="scanner", groups={"new": 0.0, "7": 1.0})
+    docs = texts(trained)[2:3] * 1
+    found = {}
+    for group in ("new", 7, "old", None):
+        doc = docs[0].copy()
+        doc._.scanner = group
+        found[group] = trained(doc)._.hocrf_accepted
+    assert found == {"new": True, 7: False, "old": False, None: False}
+    pipe.acceptance = ALL
+
+
+def replace_struct(**changes):
+    known = {name: getattr(ALL, name) for name in ALL.__struct_fields__}
+    return Acceptance(**known | changes)
+
+
+def test_it_is_saved_with_the_model_and_the_docs(trained, tmp_path):
+    pipe = trained.get_pipe("hocrf")
+    pipe.acceptance = replace_struct(threshold=0.25, by="scanner", groups={"a": 0.5})
+    trained.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("hocrf").acceptance == pipe.acceptance
+    pipe.acceptance = ALL
+    expected = [doc._.hocrf_probability for doc in trained.pipe(TEXTS)]
+    sent = [doc._.hocrf_probability for doc in trained.pipe(TEXTS, n_process=2, batch_size=2)]
+    assert sent == approx(expected, rel=1e-9)
+    docs = list(trained.pipe(TEXTS))
+    read = DocBin(store_user_data=True).from_bytes(
+        DocBin(docs=docs, store_user_data=True).to_bytes()
+    )
+    again = list(read.get_docs(trained.vocab))
+    assert [doc._.hocrf_probability for doc in again] == expected
+    assert all(doc._.hocrf_accepted for doc in again)
+    other = untrained(*MODELS["spans"]).get_pipe("hocrf")
+    other.acceptance = ALL
+    other.from_bytes(untrained(*MODELS["spans"]).get_pipe("hocrf").to_bytes())
+    assert other.acceptance is None  # loading replaces what was there
+
+
+def test_a_promise_ends_when_training_goes_on():
+    nlp = untrained("hocrf", {})
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    fit(nlp, data, 2)
+    pipe = nlp.get_pipe("hocrf")
+    assert nlp(TEXTS[0])._.hocrf_probability is None is nlp(TEXTS[0])._.hocrf_accepted
+    pipe.acceptance = ALL
+    pipe.temper(data)
+    assert pipe.acceptance is None
+    pipe.acceptance = ALL
+    nlp.update(data, sgd=optimizer)
+    assert pipe.acceptance is None
+
+
+def test_nothing_more_is_computed_without_it(trained, monkeypatch):
+    from spacy_hocrf.answers.predictor import Predictor
+
+    calls = []
+    whole = Predictor._whole
+    monkeypatch.setattr(Predictor, "_whole", lambda *a: calls.append(1) or whole(*a))
+    pipe = trained.get_pipe("hocrf")
+    pipe.acceptance = None
+    list(trained.pipe(TEXTS))
+    assert not calls
+    pipe.acceptance = ALL
+    list(trained.pipe(TEXTS))
+    assert calls

@@ -1,0 +1,239 @@
+"""`hocrf calibrate --accept`: the promise, by loops, exact binomials and simulated texts; and the command."""
+
+import json
+from math import comb
+
+import numpy as np
+import pytest
+import spacy
+from numpy.testing import assert_allclose
+from pytest import approx
+from small_corpus import ambiguous, examples, fit, untrained
+from spacy.tokens import Doc, DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.accept import (
+    WholeTexts,
+    _steps,
+    accept,
+    least_texts,
+    threshold_of,
+    whole_texts,
+)
+
+
+def made(probability, right, group=None):
+    n = len(probability)
+    groups = [""] * n if group is None else group
+    return WholeTexts(
+        np.array(probability, dtype=float), np.array(right, dtype=bool), np.array(groups)
+    )
+
+
+def drawn(rng, n):
+    """Texts whose probability is too high by half of what is missing."""
+    p = rng.beta(2, 1, n)
+    return made(1 - (1 - p) / 2, rng.random(n) < p)
+
+
+def at_most(k, n, p):
+    return sum(comb(n, i) * p**i * (1 - p) ** (n - i) for i in range(k + 1))
+
+
+@pytest.mark.parametrize("level, confidence", [(0.95, 0.9), (0.8, 0.9), (0.9, 0.5)])
+def test_steps_are_the_smallest_samples_in_which_so_many_may_be_wrong(level, confidence):
+    steps = _steps(level, confidence)
+    for allowed, n in zip(range(6), steps):
+        assert at_most(allowed, n, 1 - level) <= 1 - confidence + 1e-12
+        assert at_most(allowed, n - 1, 1 - level) > 1 - confidence
+        assert allowed or n == least_texts(level, confidence)
+
+
+def test_tests_end_with_the_first_that_does_not_reject():
+    sure = np.linspace(0.99, 0.5, 60)
+    right = np.ones(60, dtype=bool)
+    first, second, third = (n for _, n in zip(range(3), _steps(0.8, 0.8)))
+    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[max_step(60) - 1], abs=1e-9)
+    right[[0, first]] = False
+    with pytest.raises(ValueError, match=rf"H502.*{first} surest texts 1 are"):
+        threshold_of(made(sure, right), 0.8, 0.8)
+    right[:] = True
+    right[[first, first + 1]] = False  # two among the second step, where one may be
+    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[first - 1], abs=1e-9)
+    assert third < 60 and first < second
+    shuffled = np.random.default_rng(0).permutation(60)
+    assert threshold_of(made(sure[shuffled], right[shuffled]), 0.8, 0.8) == approx(
+        sure[first - 1], abs=1e-9
+    )
+
+
+def max_step(n):
+    last = 0
+    for step in _steps(0.8, 0.8):
+        if step > n:
+            return last
+        last = step
+
+
+@pytest.mark.parametrize("level, confidence", [(0.9, 0.9), (0.8, 0.7)])
+def test_the_promise_is_broken_as_seldom_as_was_said(level, confidence):
+    """What is promised is about all texts to come, of which 200,000 are drawn."""
+    rng, tries, broken, some = np.random.default_rng(1), 300, 0, 0
+    coming = drawn(rng, 200_000)
+    for _ in range(tries):
+        try:
+            threshold = threshold_of(drawn(rng, 300), level, confidence)
+        except ValueError:
+            continue
+        some += 1
+        broken += coming.right[coming.probability >= threshold].mean() < level
+    expected = (1 - confidence) * tries
+    assert some > tries / 2 and broken <= expected + 3 * np.sqrt(expected * confidence)
+    assert broken >= expected / 4  # it is no idle promise
+
+
+def test_groups_have_thresholds_of_their_own():
+    rng = np.random.default_rng(0)
+    good, bad = drawn(rng, 800), made(rng.random(400), np.zeros(400))
+    few = made([0.9] * 5, [True] * 5)
+    parts = {"good": good, "bad": bad, "few": few}
+    together = made(
+        np.concatenate([each.probability for each in parts.values()]),
+        np.concatenate([each.right for each in parts.values()]),
+        np.repeat([*parts], [len(each.right) for each in parts.values()]),
+    )
+    found, why = accept(together, 0.9, 0.9, "source")
+    assert found.groups == {"good": threshold_of(good, 0.9, 0.9)} and found.threshold is None
+    assert found.by == "source" and found.texts == 1205
+    assert found.accepted == (good.probability >= found.groups["good"]).sum()
+    assert why["bad"].startswith("[H502]") and why["few"].startswith("[H501]")
+    assert "There are 5 texts" in why["few"] and str(least_texts(0.9, 0.9)) in why["few"]
+    assert threshold_of(made([1.0] * 60, [True] * 60), 0.9, 0.9) == 1.0
+    with pytest.raises(ValueError, match="H501"):
+        accept(few, 0.9, 0.9)
+    with pytest.raises(ValueError, match="H501"):
+        accept(made([], []), 0.9, 0.9)
+    with pytest.raises(ValueError, match="H207"):
+        accept(good, 1.0, 0.9)
+
+
+def test_calibration_errors_of_whole_texts_are_those_of_bins():
+    texts = drawn(np.random.default_rng(3), 500)
+    error = 0.0
+    for low in range(10):
+        mine = (texts.probability * 10).astype(int).clip(max=9) == low
+        if mine.any():
+            error += mine.mean() * abs(texts.right[mine].mean() - texts.probability[mine].mean())
+    assert texts.ece == approx(error)
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory):
+    """A pipeline, and texts that it has not seen."""
+    folder = tmp_path_factory.mktemp("accept")
+    nlp = untrained("hocrf", {})
+    data = examples(nlp, ambiguous(36))
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 20)
+    nlp.to_disk(folder / "model")
+    if not Doc.has_extension("source"):
+        Doc.set_extension("source", default=None)
+    gold = [example.reference for example in examples(nlp, ambiguous(72))]
+    for i, doc in enumerate(gold):
+        doc._.source = "ab"[i % 2]
+    DocBin(docs=gold, store_user_data=True).to_disk(folder / "gold.spacy")
+    return nlp, gold, folder
+
+
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def calibrate(*arguments):
+    return CliRunner().invoke(hocrf_cli, ["calibrate", *map(str, arguments)])
+
+
+def test_texts_are_read_as_the_pipeline_shows_them(work):
+    nlp, gold, _ = work
+    found = whole_texts(nlp, gold)
+    docs = [nlp(Doc(nlp.vocab, [token.text for token in doc])) for doc in gold]
+    same = [
+        {(e.start, e.end, e.label) for e in a.ents} == {(e.start, e.end, e.label) for e in b.ents}
+        for a, b in zip(docs, gold)
+    ]
+    assert found.right.tolist() == same and 0 < sum(same) < len(same)
+    logs = [
+        reading.log_probability([(e.start, e.end, e.label_) for e in doc.ents])
+        for doc, reading in zip(docs, nlp.get_pipe("hocrf").readings(docs))
+    ]
+    assert_allclose(found.probability, np.exp(logs), rtol=1e-9)
+    assert nlp.get_pipe("hocrf").acceptance is None
+    part = gold[0].copy()
+    part.set_ents(list(part.ents), default="missing")
+    assert len(whole_texts(nlp, [part, gold[1]]).right) == 1
+
+
+def test_the_command_keeps_the_threshold_with_the_model(work, tmp_path):
+    nlp, gold, folder = work
+    nlp.to_disk(tmp_path / "model")
+    level = round(float(whole_texts(nlp, gold).right.mean()) - 0.15, 2)
+    options = ["--accept", level, "--confidence", 0.8, "--output", tmp_path / "found.json"]
+    done = calibrate(tmp_path / "model", folder / "gold.spacy", *options)
+    assert done.exit_code == 0, done.output
+    written = json.loads((tmp_path / "found.json").read_text(encoding="utf8"))
+    loaded = spacy.load(tmp_path / "model")
+    kept = loaded.get_pipe("hocrf").acceptance
+    assert kept.threshold == written["accepted"]["threshold"] and kept.level == approx(level)
+    accepted = [doc._.hocrf_accepted for doc in loaded.pipe([doc.text for doc in gold])]
+    assert sum(accepted) == kept.accepted == written["accepted"]["accepted"] > 0
+    assert f"{kept.accepted:,}, {100 * kept.accepted / 72:.1f} %" in " ".join(done.output.split())
+    other = calibrate(
+        tmp_path / "model",
+        folder / "gold.spacy",
+        *options,
+        "--into",
+        tmp_path / "new",
+        "--by",
+        "source",
+    )
+    assert other.exit_code == 0, other.output
+    kept = spacy.load(tmp_path / "new").get_pipe("hocrf").acceptance
+    assert kept.by == "source" and {*kept.groups} <= {"a", "b"} and kept.groups
+    assert spacy.load(tmp_path / "model").get_pipe("hocrf").acceptance.by is None
+
+
+@pytest.mark.parametrize(
+    "options, code",
+    [
+        (["--accept", "1.0"], "H207"),
+        (["--accept", "0.99"], "H501"),
+        (["--accept", "0.95", "--confidence", "0.9"], "H502"),
+    ],
+)
+def test_what_cannot_be_promised_is_an_error_and_changes_nothing(work, options, code):
+    _, _, folder = work
+    before = contents(folder / "model")
+    done = calibrate(folder / "model", folder / "gold.spacy", *options)
+    assert done.exit_code == 1 and code in done.output + (done.stderr or "")
+    assert contents(folder / "model") == before
+
+
+def test_spans_that_overlap_have_no_whole_texts(tmp_path):
+    nlp = untrained("hocrf_spans", {}, select="all", threshold=0.3)
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data, 5)
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[example.reference for example in data]).to_disk(tmp_path / "gold.spacy")
+    plain = calibrate(tmp_path / "model", tmp_path / "gold.spacy")
+    assert plain.exit_code == 0 and "whole" not in plain.output
+    asked = calibrate(tmp_path / "model", tmp_path / "gold.spacy", "--accept", 0.5)
+    assert asked.exit_code == 1 and "H500" in asked.output + (asked.stderr or "")
+
+
+def test_a_package_needs_a_folder_for_the_threshold(work, monkeypatch):
+    nlp, _, folder = work
+    monkeypatch.setattr("spacy_hocrf.cli.calibrate.load_model", lambda name: nlp)
+    done = calibrate("some_package", folder / "gold.spacy", "--accept", 0.5)
+    assert done.exit_code == 1 and "H503" in done.output + (done.stderr or "")
