@@ -187,3 +187,7 @@ class CommandErrors(metaclass=Coded):
         "{path} is no folder, so the threshold cannot be kept with the model. Say where the pipeline should "
         "be written: --into FOLDER."
     )
+    H504 = (
+        "{model} does not know which texts may be accepted unread, as --review asks for. Find a threshold "
+        "first: python -m spacy hocrf calibrate {model} TEXTS --accept 0.95"
+    )

@@ -25,6 +25,7 @@ from annotating import (
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.annotate import command
 from spacy_hocrf.cli.annotate.annotator import Annotator
@@ -633,3 +634,72 @@ def test_tables_without_pyarrow_say_what_to_install(model, texts, tmp_path, monk
     path = write(tmp_path / "texts.jsonl", texts)
     assert "[H346]" in code_of(model, path, tmp_path / "out.parquet")
     assert [each.name for each in tmp_path.iterdir()] == ["texts.jsonl"]
+
+
+# Texts that are accepted unread
+
+
+@pytest.fixture(scope="module")
+def accepting(models, tmp_path_factory, texts):
+    """A model that accepts the surer half of the texts; those with another source, none."""
+    nlp = spacy.load(models / "hocrf")
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = Acceptance(0.9, 0.9, 0.0, 10, 10)
+    chances = sorted(doc._.hocrf_probability for doc in nlp.pipe(texts))
+    middle = chances[len(chances) // 2]
+    pipe.acceptance = Acceptance(0.9, 0.9, None, 10, 5, "source", {"form": middle})
+    folder = tmp_path_factory.mktemp("accepting")
+    nlp.to_disk(folder / "model")
+    rows = [{"text": text, "source": "form" if i % 4 else "fax"} for i, text in enumerate(texts)]
+    (folder / "texts.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return nlp, rows, folder
+
+
+def test_texts_are_accepted_or_go_to_a_file_of_their_own(accepting, tmp_path):
+    nlp, rows, folder = accepting
+    out, review = tmp_path / "out.jsonl", tmp_path / "review.jsonl"
+    said = annotated(folder / "model", folder / "texts.jsonl", out, "--review", review)
+    found = lines(out)
+    least = nlp.get_pipe("hocrf").acceptance.groups["form"]
+    for row, given, doc in zip(found, rows, nlp.pipe([row["text"] for row in rows]), strict=True):
+        p = doc._.hocrf_probability
+        assert row["probability"] == pytest.approx(p, abs=1e-6)
+        assert row["accepted"] is (given["source"] == "form" and p >= least)
+    assert lines(review) == [row for row in found if not row["accepted"]]
+    counts = [sum(row["accepted"] is each for row in found) for each in (True, False)]
+    assert f"{counts[0]} texts are accepted, {counts[1]} are to be read" in " ".join(said.split())
+    assert 0 < counts[0] < len(found) and sorted(tmp_path.iterdir()) == [out, review]
+
+
+def test_acceptance_has_types_of_its_own_in_tables_and_docs(accepting, tmp_path):
+    _, _, folder = accepting
+    annotated(folder / "model", folder / "texts.jsonl", tmp_path / "out.jsonl")
+    annotated(folder / "model", folder / "texts.jsonl", tmp_path / "out.parquet")
+    annotated(folder / "model", folder / "texts.jsonl", tmp_path / "out.spacy")
+    table = parquet.read_table(tmp_path / "out.parquet")
+    assert [str(table.schema.field(name).type) for name in ("probability", "accepted")] == [
+        "double",
+        "bool",
+    ]
+    expected = [(row["probability"], row["accepted"]) for row in lines(tmp_path / "out.jsonl")]
+    assert list(zip(*(table[name].to_pylist() for name in ("probability", "accepted")))) == expected
+    docs = (
+        DocBin(store_user_data=True)
+        .from_disk(tmp_path / "out.spacy")
+        .get_docs(spacy.blank("en").vocab)
+    )
+    assert [doc._.hocrf_accepted for doc in docs] == [accepted for _, accepted in expected]
+
+
+def test_what_cannot_be_accepted_is_said_before_the_work(accepting, model, tmp_path):
+    _, _, folder = accepting
+    texts, out = folder / "texts.jsonl", tmp_path / "out.jsonl"
+    for arguments, code in (
+        ((model, texts, out, "--review", tmp_path / "x.jsonl"), "H504"),
+        ((folder / "model", texts, out, "--review", tmp_path / "x.txt"), "H074"),
+        ((folder / "model", texts, tmp_path / "out", "--review", tmp_path / "x.jsonl"), "H074"),
+        ((folder / "model", texts, out, "--into", "accepted"), "H247"),
+    ):
+        done = run(*arguments)
+        assert done.exit_code == 1 and code in done.output
+        assert not [path for path in tmp_path.iterdir() if path.suffix != ".lock"]

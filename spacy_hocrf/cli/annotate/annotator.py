@@ -7,7 +7,7 @@ texts would go into Docs that nobody looks at: `PlainReader` goes from words to 
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import spacy
@@ -20,16 +20,24 @@ from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.annotation.prediction import BatchPrediction
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget
 from spacy_hocrf.arrays import offsets_of, stretches
-from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS, Annotated
+from spacy_hocrf.cli.annotate.formats import (
+    ACCEPTED,
+    CANDIDATES,
+    FORMATS,
+    PROBABILITY,
+    READINGS,
+    Annotated,
+)
 from spacy_hocrf.cli.annotate.found import (
     FoundSpans,
     Rows,
+    acceptance_in,
     candidates_in,
     readings_in,
     spans_in,
     text_row,
 )
-from spacy_hocrf.cli.annotate.parts import Job, Parts
+from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, InputText, Rejected
 from spacy_hocrf.cli.convert.entries import about_text, named_id
 from spacy_hocrf.cli.pipelines import component_of
@@ -39,6 +47,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["AnnotatedChunk", "Annotator", "Done", "PlainReader"]
 
+ACCEPTANCE = [(PROBABILITY, "the probability that all is right"), (ACCEPTED, "the acceptance")]
 SHOWN = 200
 """So many characters of what is rejected are written."""
 
@@ -63,7 +72,9 @@ class Annotator:
     """Reads chunks of texts in one format, and writes parts in another.
 
     source (str): suffix of the texts' files, one of SOURCES.
-    RAISES (ValueError): H204 unless the component is there; OSError: E050 if the model is not.
+    accepts (bool): does the model know which texts are accepted unread?
+    RAISES (ValueError): H204 unless the component is there, H247 for a field that is written twice; OSError:
+        E050 if the model is not there.
     """
 
     def __init__(self, job: Job, source: str, parts: Parts) -> None:
@@ -71,7 +82,11 @@ class Annotator:
         self.job, self.source, self.parts = job, source, parts
         self.nlp: Language = spacy.load(job.model)
         _, self._pipe = component_of(self.nlp, job.component)
-        spans_only = not (job.n_best or job.at_least or parts.suffix == ".spacy")
+        self.accepts = accepts = self._pipe.acceptance is not None
+        fields = [*job.fields, *ACCEPTANCE] if accepts else job.fields
+        check_fields(job.text, fields)
+        self._names = [name for name, _ in fields]
+        spans_only = not (job.n_best or job.at_least or accepts or parts.suffix == ".spacy")
         plain = spans_only and PlainReader.can_read(self.nlp, self._pipe)
         self._plain = PlainReader(self.nlp, self._pipe) if plain else None
 
@@ -96,11 +111,10 @@ class Annotator:
 
     def _records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
         records, rejected = list[InputText](), list[Rejected]()
-        fields = [name for name, _ in self.job.fields]
         for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
             if isinstance(found, Rejected):
                 rejected.append(found)
-            elif not (taken := [field for field in fields if field in found.row]):
+            elif not (taken := [field for field in self._names if field in found.row]):
                 records.append(found)
             else:
                 reason = f"has a field {taken[0]!r}, which is to be written: see --into"
@@ -138,7 +152,7 @@ class Annotator:
     ) -> list[tuple[int, Annotated]]:
         """Each with its number."""
         try:
-            docs = list(self.nlp.pipe([record.text for record in records]))
+            docs = list(self.nlp.pipe(map(self._asked, records)))
             return self._rows(records, docs)
         except Exception as error:
             if len(records) == 1:
@@ -148,6 +162,15 @@ class Annotator:
                 return []
         return [each for record in records for each in self._with_docs([record], rejected)]
 
+    def _asked(self, record: InputText) -> str | Doc:
+        """A text; as a Doc if the threshold that holds for it goes by one of its fields."""
+        acceptance = self._pipe.acceptance
+        if acceptance is None or acceptance.by is None or acceptance.by not in record.row:
+            return record.text
+        doc = self.nlp.make_doc(record.text) if isinstance(record.text, str) else record.text
+        doc._.set(acceptance.by, record.row[acceptance.by])
+        return doc
+
     def _rows(
         self, records: Sequence[InputText], docs: Sequence[Doc]
     ) -> list[tuple[int, Annotated]]:
@@ -155,7 +178,9 @@ class Annotator:
         if self.parts.suffix == ".spacy":
             for record, doc in zip(records, docs, strict=True):
                 set_identity(doc, named_id(record.row), about_text(record.row, {job.text}))
-        found = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
+        found: list[dict[str, Any]] = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
+        for fields, doc in zip(found, docs, strict=True) if pipe.acceptance else ():
+            fields.update(acceptance_in(doc))
         if job.n_best or job.at_least:
             for fields, reading in zip(found, pipe.readings(docs), strict=True):
                 if job.n_best:

@@ -8,6 +8,7 @@ import errno
 import os
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,8 +22,8 @@ from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.formats import FORMATS
-from spacy_hocrf.cli.annotate.parts import Job, Parts, digest_of, plan_of
+from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS
+from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Actors, ChunkWorkers, Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
@@ -61,6 +62,14 @@ def annotate_cli(
     workers: Annotated[
         str, Option("--workers", "-w", help="Processes: 2, or processes:2; on Ray: ray, or ray:2")
     ] = "1",
+    review: Annotated[
+        Path | None,
+        Option(
+            "--review",
+            help="Write the texts that are not accepted here, too (.jsonl)",
+            dir_okay=False,
+        ),
+    ] = None,
     size: Annotated[int, Option("--size", min=1, help="Texts of a part")] = 5000,
     component: Component = None,
     code: Code = None,
@@ -82,7 +91,13 @@ def annotate_cli(
         at_least=at_least,
         size=size,
     )
-    _check_fields(job)
+    check_fields(job.text, job.fields)
+    if review is not None and (review.suffix, output.suffix) != (".jsonl", ".jsonl"):
+        expected = "a file of JSON lines (.jsonl), as OUTPUT must be"
+        found = f"{review}, and OUTPUT {output}"
+        raise ValueError(
+            CommandErrors.H074.format(option="--review", found=found, expected=expected)
+        )
     annotating = _workers_of(workers)
     files, parts = files_of(texts), _parts_of(output, format_)
     suffix = files[0].suffix
@@ -90,7 +105,11 @@ def annotate_cli(
         parquet_files()
     with locked(output.with_name(f"{output.name}.lock"), output):
         annotator = Annotator(job, suffix, parts)
+        if review is not None and not annotator.accepts:
+            raise ValueError(CommandErrors.H504.format(model=model))
         _annotate(annotator, annotating, files, output)
+        if review is not None:
+            _write_review(output, review)
 
 
 def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], output: Path) -> None:
@@ -130,16 +149,6 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
     _tell(rejected, count, output)
 
 
-def _check_fields(job: Job) -> None:
-    """RAISES (ValueError): H247 if something would be written over the text, or over something else."""
-    fields = dict[str, str]()
-    for name, what in ((job.text, "the text"), *job.fields):
-        if name in fields:
-            text = CommandErrors.H247.format(found=name, one=fields[name], other=what)
-            raise ValueError(text)
-        fields[name] = what
-
-
 def _workers_of(name: str) -> ChunkWorkers:
     """Workers that a setting such as "2", "processes:2", "ray" or "ray:2" names.
 
@@ -170,6 +179,19 @@ def _parts_of(output: Path, format_: str) -> Parts:
     if not output.suffix:
         return Parts(output, suffix)
     return Parts(output.with_name(f"{output.name}.parts"), suffix)
+
+
+def _write_review(output: Path, review: Path) -> None:
+    """The lines of texts that are not accepted."""
+    unfinished, counts = review.with_name(f"{review.name}.unfinished"), Counter[bool]()
+    with output.open("rb") as lines, unfinished.open("wb") as file:
+        for line in lines:
+            accepted = bool(srsly.json_loads(line)[ACCEPTED])
+            counts[accepted] += 1
+            if not accepted:
+                file.write(line)
+    unfinished.replace(review)
+    msg.good(f"{counts[True]:,} texts are accepted, {counts[False]:,} are to be read", review)
 
 
 def _rejects_of(output: Path) -> Path:

@@ -12,8 +12,10 @@ from spacy.tokens import Doc, DocBin
 from spacy_hocrf.cli.annotate.sources import parquet_files
 
 __all__ = [
+    "ACCEPTED",
     "CANDIDATES",
     "FORMATS",
+    "PROBABILITY",
     "READINGS",
     "Annotated",
     "Docs",
@@ -26,13 +28,15 @@ JSON = msgspec.json.Encoder(enc_hook=str)
 """What JSON does not have is text."""
 READINGS, CANDIDATES = "readings", "candidates"
 """Fields that are written when they are asked for."""
+PROBABILITY, ACCEPTED = "probability", "accepted"
+"""Fields that are written if the model knows which texts are accepted unread."""
 
 
 class Annotated(NamedTuple):
     """A text that has been annotated."""
 
     row: Mapping[str, Any]  # what is handed through
-    found: Mapping[str, Sequence[Mapping[str, Any]]]  # by field
+    found: Mapping[str, Any]  # by field: lists of objects; PROBABILITY a float, ACCEPTED a bool
     doc: Doc | None  # None where nobody will ask for it
 
 
@@ -82,7 +86,9 @@ class Parquet:
         table = pyarrow.table(columns, schema if texts else None)
         for field in texts[0].found if texts else ():
             values = [text.found[field] for text in texts]
-            type_ = _readings() if field == READINGS else _spans(("score", pyarrow.float64()))
+            scored = _spans(("score", pyarrow.float64()))
+            known = {PROBABILITY: pyarrow.float64(), ACCEPTED: pyarrow.bool_()}
+            type_ = _readings() if field == READINGS else known.get(field, scored)
             table = table.append_column(field, pyarrow.array(values, type_))
         sink = pyarrow.BufferOutputStream()
         parquet_files().write_table(table, sink)

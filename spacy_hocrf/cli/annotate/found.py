@@ -13,11 +13,20 @@ from spacy.tokens import Doc
 from spacy_hocrf.annotation.identity import id_of, meta_of
 from spacy_hocrf.annotation.probabilities import TAGS, known_scores
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget, Target
+from spacy_hocrf.cli.annotate.formats import ACCEPTED, PROBABILITY
 
 if TYPE_CHECKING:
     from spacy_hocrf.answers.reading import Reading
 
-__all__ = ["FoundSpans", "Rows", "candidates_in", "readings_in", "spans_in", "text_row"]
+__all__ = [
+    "FoundSpans",
+    "Rows",
+    "acceptance_in",
+    "candidates_in",
+    "readings_in",
+    "spans_in",
+    "text_row",
+]
 
 DIGITS = 6
 """Of probabilities."""
@@ -76,6 +85,11 @@ def text_row(doc: Doc, field: str) -> dict[str, Any]:
     """The text of a Doc as a row, with `id` and `meta` where it has them (`doc._.hocrf_id`)."""
     said = {"id": id_of(doc), "meta": meta_of(doc)}
     return {**{name: value for name, value in said.items() if value}, field: doc.text}
+
+
+def acceptance_in(doc: Doc) -> dict[str, Any]:
+    """How probable it is that all of a text is right, and whether it is accepted unread."""
+    return {PROBABILITY: _rounded(doc._.hocrf_probability), ACCEPTED: doc._.hocrf_accepted}
 
 
 def readings_in(reading: Reading, n: int) -> Rows:

@@ -20,7 +20,7 @@ from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
 from spacy_hocrf.cli.annotate.sources import Rejected
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Job", "Parts", "digest_of", "plan_of", "write_whole"]
+__all__ = ["Job", "Parts", "check_fields", "digest_of", "plan_of", "write_whole"]
 
 PLAN = "_plan.json"
 REJECTS = "_rejects"
@@ -54,6 +54,19 @@ class Job:
         """The fields that are written of each text, and what they hold."""
         asked = ((READINGS, "readings", self.n_best), (CANDIDATES, "candidates", self.at_least))
         return [(self.into, "the spans"), *((name, what) for name, what, n in asked if n)]
+
+
+def check_fields(text: str, fields: Sequence[tuple[str, str]]) -> None:
+    """Check the fields that are written, and what they hold.
+
+    text (str): field with the text.
+    RAISES (ValueError): H247 if something would be written over the text, or over something else.
+    """
+    known = {text: "the text"}
+    for name, what in fields:
+        if name in known:
+            raise ValueError(CommandErrors.H247.format(found=name, one=known[name], other=what))
+        known[name] = what
 
 
 @dataclass(frozen=True)
