@@ -8,6 +8,7 @@ promised is of texts like these, and of this model: it is gone when training goe
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import exp, log
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -22,6 +23,8 @@ __all__ = ["Acceptance", "mark"]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
+MOST_ODDS = 700
+"""Of which `exp` is a number."""
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -35,6 +38,8 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     by (Optional[str]): extension attribute of Docs that says whose threshold holds, by its value; texts
         of other groups are not accepted.
     groups (Dict[str, float]): those thresholds.
+    slope, intercept (float): the log-odds that all of a text is right are slope · log-odds of the model +
+        intercept, which is how often it was in those texts.
     """
 
     level: Share
@@ -44,11 +49,20 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     accepted: Amount
     by: str | None = None
     groups: Mapping[str, Probability] = {}
+    slope: Annotated[float, Meta(gt=0)] = 1.0
+    intercept: float = 0.0
+
+    def honest(self, probability: float) -> float:
+        """How probable it is that all of a text is right, from what the model says."""
+        if probability in (0.0, 1.0) or (self.slope, self.intercept) == (1.0, 0.0):
+            return probability
+        odds = self.slope * log(probability / (1 - probability)) + self.intercept
+        return 1 / (1 + exp(-odds)) if odds > -MOST_ODDS else 0.0
 
     def accepts(self, doc: Doc, probability: float) -> bool:
         """Need nobody read this text?
 
-        probability (float): that all of it is right.
+        probability (float): that all of it is right, as the model says.
         """
         least = self.threshold
         if self.by is not None:
@@ -60,5 +74,5 @@ def mark(docs: Sequence[Doc], predictions: Sequence[Prediction], acceptance: Acc
     """Write `doc._.hocrf_probability` and `doc._.hocrf_accepted`."""
     for doc, prediction in zip(docs, predictions):
         if prediction.whole is not None:
-            doc._.hocrf_probability = prediction.whole
+            doc._.hocrf_probability = acceptance.honest(prediction.whole)
             doc._.hocrf_accepted = acceptance.accepts(doc, prediction.whole)

@@ -20,7 +20,7 @@ from spacy_hocrf.annotation.annotation import UNKNOWN, trim
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.targets import Target
 
-__all__ = ["comparable", "whole_texts"]
+__all__ = ["comparable", "count_whole"]
 
 
 def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
@@ -30,7 +30,7 @@ def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
     return [_comparable(example, target) for example in examples]
 
 
-def whole_texts(examples: Iterable[Example], target: Target) -> tuple[int, int]:
+def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
     """How many texts are right as a whole, and how many could be: those that are annotated completely, and
     have a token.
 

@@ -360,13 +360,8 @@ def _of_texts(whole: WholeTexts) -> dict[str, float]:
     n = len(whole.right)
     interval = proportion(whole.right) if n else Interval(0.0, 1.0)
     right = float(whole.right.mean()) if n else 0.0
-    return {
-        "texts": n,
-        "right": right,
-        "low": interval.low,
-        "high": interval.high,
-        "ece": whole.ece,
-    }
+    found = {"texts": n, "right": right, "low": interval.low, "high": interval.high}
+    return {**found, "ece": whole.ece, "ece_corrected": whole.corrected().ece}
 
 
 def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
@@ -379,8 +374,12 @@ def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
     ]
     if promised.by is None:
         assert promised.threshold is not None
-        lines.append(f"Accepted are texts with a probability of at least {promised.threshold:.4f}.")
-    lines += [f"{promised.by} {group}: at least {p:.4f}" for group, p in promised.groups.items()]
+        least = promised.honest(promised.threshold)
+        lines.append(f"Accepted are texts with a probability of at least {least:.4f}.")
+    lines += [
+        f"{promised.by} {group}: at least {promised.honest(p):.4f}"
+        for group, p in promised.groups.items()
+    ]
     lines += [f"{promised.by} {group}: none. {why}" for group, why in refused.items()]
     return "\n".join(lines)
 
@@ -412,7 +411,8 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         print(
             f"Texts right as a whole: {_percent(whole['right'])} of {whole['texts']:,}, between "
             f"{_percent(whole['low'])} and {_percent(whole['high'])} in 90 of 100\ncases; ECE of the "
-            f"probability that all of a text is right: {whole['ece']:.3f}"
+            f"probability that all of a text is right: {whole['ece']:.3f}, corrected by the "
+            f"other half {whole['ece_corrected']:.3f}"
         )
     if asked is not None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]

@@ -544,10 +544,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         kwargs (Any): for the scorer.
         """
-        from spacy_hocrf.annotation.scoring import comparable, whole_texts
+        from spacy_hocrf.annotation.scoring import comparable, count_whole
 
         compared = comparable(examples, self.target)
-        right, texts = whole_texts(compared, self.target)
+        right, texts = count_whole(compared, self.target)
         share = right / texts if texts else None
         return {**super().score(compared, **kwargs), self.target.whole: share}
 

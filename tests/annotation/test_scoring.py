@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.annotation.readers import predicted_of
-from spacy_hocrf.annotation.scoring import comparable, whole_texts
+from spacy_hocrf.annotation.scoring import comparable, count_whole
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
@@ -135,8 +135,8 @@ def test_a_text_is_right_if_all_of_its_spans_are_and_it_has_no_others(factory, f
         Example(marked(nlp, factory, spans), marked(nlp, factory, RIGHT))
         for spans in (found, RIGHT)
     ]
-    assert whole_texts(pairs, target) == (1 + (found == RIGHT), 2)
-    assert whole_texts([Example(marked(nlp, factory, []), marked(nlp, factory, []))], target) == (
+    assert count_whole(pairs, target) == (1 + (found == RIGHT), 2)
+    assert count_whole([Example(marked(nlp, factory, []), marked(nlp, factory, []))], target) == (
         1,
         1,
     )
@@ -150,7 +150,7 @@ def test_texts_are_right_whatever_their_tokens_are(factory):
     split = ["A", "da", "Byron", "slept", "."]
     pieces = [[(0, 3, "PER")], [(1, 3, "PER")], [(0, 3, "PER"), (4, 5, "X")]]
     found = [Example(marked(nlp, factory, spans, split), gold) for spans in pieces]
-    assert [whole_texts([each], target)[0] for each in found] == [1, 0, 0]
+    assert [count_whole([each], target)[0] for each in found] == [1, 0, 0]
 
 
 def test_texts_that_are_annotated_in_part_are_not_counted():
@@ -159,11 +159,11 @@ def test_texts_that_are_annotated_in_part_are_not_counted():
     part = marked(nlp, "hocrf", RIGHT, default="missing")
     space = marked(nlp, "hocrf", [(0, 1, "PER"), (2, 3, "PER")], ["Ada", " ", "Max"], "missing")
     target = nlp.get_pipe("hocrf").target
-    assert whole_texts([Example(part.copy(), part)], target) == (0, 0)
-    assert whole_texts([Example(space.copy(), space)], target) == (1, 1)
-    assert whole_texts([Example(Doc(nlp.vocab), Doc(nlp.vocab))], target) == (0, 0)
+    assert count_whole([Example(part.copy(), part)], target) == (0, 0)
+    assert count_whole([Example(space.copy(), space)], target) == (1, 1)
+    assert count_whole([Example(Doc(nlp.vocab), Doc(nlp.vocab))], target) == (0, 0)
     other = spacy.blank("en").add_pipe("hocrf_spans").target
-    assert whole_texts([Example(part.copy(), part)], other) == (0, 0)
+    assert count_whole([Example(part.copy(), part)], other) == (0, 0)
 
 
 def test_a_sentence_is_right_if_all_of_its_tags_are():
@@ -173,9 +173,9 @@ def test_a_sentence_is_right_if_all_of_its_tags_are():
     gold = marked(nlp, "hocrf_tagger", every)
     for tags, expected in ((every, (1, 1)), ([*every[:4], (4, 5, "B")], (0, 1))):
         found = marked(nlp, "hocrf_tagger", tags)
-        assert whole_texts([Example(found, gold)], target) == expected
+        assert count_whole([Example(found, gold)], target) == expected
     part = marked(nlp, "hocrf_tagger", every[:4])
-    assert whole_texts([Example(gold.copy(), part)], target) == (0, 0)
+    assert count_whole([Example(gold.copy(), part)], target) == (0, 0)
 
 
 def bare_docs(nlp, docs):

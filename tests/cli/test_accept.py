@@ -17,6 +17,7 @@ from spacy_hocrf.cli.accept import (
     WholeTexts,
     _steps,
     accept,
+    correction,
     least_texts,
     threshold_of,
     whole_texts,
@@ -116,6 +117,31 @@ def test_groups_have_thresholds_of_their_own():
         accept(made([], []), 0.9, 0.9)
     with pytest.raises(ValueError, match="H207"):
         accept(good, 1.0, 0.9)
+
+
+def test_probabilities_are_corrected_by_the_texts():
+    rng = np.random.default_rng(5)
+    seen, new = drawn(rng, 2000), drawn(rng, 5000)
+    found, _ = accept(seen, 0.8, 0.9)
+    honest = np.array([found.honest(p) for p in new.probability.tolist()])
+    after = made(honest, new.right)
+    assert new.ece > 0.12 and after.ece < 0.03
+    z = np.log(seen.probability / (1 - seen.probability))
+
+    def loss(slope, intercept):
+        chance = 1 / (1 + np.exp(-slope * z - intercept))
+        likelihood = np.log(np.where(seen.right, chance, 1 - chance)).sum()
+        return -likelihood + (slope - 1) ** 2 / 2 + intercept**2 / 2
+
+    best = loss(found.slope, found.intercept)
+    for step in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
+        assert loss(found.slope + step[0], found.intercept + step[1]) > best
+    assert correction(made([], [])) == (1.0, 0.0)
+    assert correction(made([1.0, 0.0], [True, False]))[0] > 0
+    order = np.argsort(new.probability)
+    assert (np.diff(honest[order]) >= 0).all()
+    assert (found.honest(0.0), found.honest(1.0)) == (0.0, 1.0)
+    assert 0 <= found.honest(1e-300) < 1e-9
 
 
 def test_calibration_errors_of_whole_texts_are_those_of_bins():
