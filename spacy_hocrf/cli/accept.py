@@ -13,8 +13,9 @@ How probable it is that all of a text is right is what the model says, corrected
 slope · z + intercept, z being the model's, with the largest likelihood (Platt, 1999).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import count
 from math import ceil, exp, floor, lgamma, log
 
@@ -157,7 +158,8 @@ def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
     last, first = 0, least_texts(level, confidence)
     if len(order) < first:
         raise ValueError(_too_few(len(order), level, confidence))
-    for allowed, n in enumerate(_steps(level, confidence)):
+    for allowed in count():
+        n = step(allowed, level, confidence)
         if n > len(order) or wrong[n - 1] > allowed:
             break
         last = n
@@ -179,13 +181,13 @@ def _too_few(found: int, level: float, confidence: float) -> str:
     return CommandErrors.H501.format(found=found, level=level, confidence=confidence, needed=needed)
 
 
-def _steps(level: float, confidence: float) -> Iterator[int]:
-    """n_0, n_1, and so on."""
-    n = least_texts(level, confidence)
-    for allowed in count():
-        while _at_most(allowed, n, 1 - level) > 1 - confidence:
-            n += 1
-        yield n
+@cache
+def step(allowed: int, level: float, confidence: float) -> int:
+    """n_c: of so many texts, at least, c = `allowed` may be wrong."""
+    n = step(allowed - 1, level, confidence) if allowed else least_texts(level, confidence)
+    while _at_most(allowed, n, 1 - level) > 1 - confidence:
+        n += 1
+    return n
 
 
 def _at_most(k: int, n: int, p: float) -> float:

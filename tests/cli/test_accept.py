@@ -15,10 +15,10 @@ from typer.testing import CliRunner
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.accept import (
     WholeTexts,
-    _steps,
     accept,
     correction,
     least_texts,
+    step,
     threshold_of,
     whole_texts,
 )
@@ -44,8 +44,8 @@ def at_most(k, n, p):
 
 @pytest.mark.parametrize("level, confidence", [(0.95, 0.9), (0.8, 0.9), (0.9, 0.5)])
 def test_steps_are_the_smallest_samples_in_which_so_many_may_be_wrong(level, confidence):
-    steps = _steps(level, confidence)
-    for allowed, n in zip(range(6), steps):
+    for allowed in range(6):
+        n = step(allowed, level, confidence)
         assert at_most(allowed, n, 1 - level) <= 1 - confidence + 1e-12
         assert at_most(allowed, n - 1, 1 - level) > 1 - confidence
         assert allowed or n == least_texts(level, confidence)
@@ -54,7 +54,7 @@ def test_steps_are_the_smallest_samples_in_which_so_many_may_be_wrong(level, con
 def test_tests_end_with_the_first_that_does_not_reject():
     sure = np.linspace(0.99, 0.5, 60)
     right = np.ones(60, dtype=bool)
-    first, second, third = (n for _, n in zip(range(3), _steps(0.8, 0.8)))
+    first, second, third = (step(allowed, 0.8, 0.8) for allowed in range(3))
     assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[max_step(60) - 1], abs=1e-9)
     right[[0, first]] = False
     with pytest.raises(ValueError, match=rf"H502.*{first} surest texts 1 are"):
@@ -71,10 +71,10 @@ def test_tests_end_with_the_first_that_does_not_reject():
 
 def max_step(n):
     last = 0
-    for step in _steps(0.8, 0.8):
-        if step > n:
+    for allowed in range(n):
+        if step(allowed, 0.8, 0.8) > n:
             return last
-        last = step
+        last = step(allowed, 0.8, 0.8)
 
 
 @pytest.mark.parametrize("level, confidence", [(0.9, 0.9), (0.8, 0.7)])
@@ -134,8 +134,8 @@ def test_probabilities_are_corrected_by_the_texts():
         return -likelihood + (slope - 1) ** 2 / 2 + intercept**2 / 2
 
     best = loss(found.slope, found.intercept)
-    for step in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
-        assert loss(found.slope + step[0], found.intercept + step[1]) > best
+    for a, b in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
+        assert loss(found.slope + a, found.intercept + b) > best
     assert correction(made([], [])) == (1.0, 0.0)
     assert correction(made([1.0, 0.0], [True, False]))[0] > 0
     order = np.argsort(new.probability)

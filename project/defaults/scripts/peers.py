@@ -46,15 +46,19 @@ class CRFsuite:
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
         """Add the chosen `c2`."""
-        observed = [pycrfsuite.ItemSequence(features(text.words)) for text in texts]
-        tags = [to_bio(text) for text in texts]
-        best = max(self.strengths, key=lambda c2: self.cross_validate(observed, tags, c2))
-        tagger = self.fit(observed, tags, best)
+        tagger, best = self.tagger(texts)
 
         def predict(unseen: Sequence[list[str]]) -> list[Spans]:
             return [chunks_of(tagger.tag(features(words))) for words in unseen]
 
         return predict, {"c2": best}
+
+    def tagger(self, texts: Sequence[Text]) -> tuple[pycrfsuite.Tagger, float]:
+        """The tagger, and the chosen `c2`."""
+        observed = [pycrfsuite.ItemSequence(features(text.words)) for text in texts]
+        tags = [to_bio(text) for text in texts]
+        best = max(self.strengths, key=lambda c2: self.cross_validate(observed, tags, c2))
+        return self.fit(observed, tags, best), best
 
     def cross_validate(
         self, observed: Sequence[pycrfsuite.ItemSequence], tags: Sequence[list[str]], c2: float

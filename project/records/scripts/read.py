@@ -1,0 +1,112 @@
+"""Five folds of a task: what each system shows of every text, and how probable it says all of it is.
+
+The default is read twice: the spans with the largest expected F-score (`fields`), and the most probable
+reading (`texts`). CRFsuite has the most probable tags, with their probability as a sequence (`crfsuite`) and
+with the product of the probabilities of the tags (`product`); spaCy's `ner` has no probability. A text is a
+line of JSON.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from math import exp, prod
+from pathlib import Path
+from typing import Annotated
+
+import spacy
+import typer
+from spacy.tokens import Doc
+
+sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
+import peers
+from readers import Text
+from systems import example_of
+from tasks import load, shuffled
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.columns import Spans, chunks_of
+from common.report import read_lines
+from common.training import learn
+
+TASKS = "addresses,cora,anystyle,conll04,tweets,gum"
+FOLDS = 5
+Shown = tuple[Spans, float | None]
+"""Spans of a text, and how probable it is that these are all of them."""
+
+
+def main(
+    tasks: Annotated[str, typer.Option(help="Those of project/defaults")] = TASKS,
+    systems: Annotated[str, typer.Option(help="hocrf, crfsuite, ner")] = "hocrf,crfsuite,ner",
+    results: Annotated[Path, typer.Option(help="Lines of JSON")] = Path("metrics/results.jsonl"),
+) -> None:
+    """Add the texts of folds that are missing."""
+    results.parent.mkdir(parents=True, exist_ok=True)
+    results.touch()
+    there = {(row["task"], row["fold"], row["of"]) for row in read_lines(results)}
+    for task in tasks.split(","):
+        parts = load(task, Path(os.environ["HOCRF_DATA"]))
+        texts = [*parts["train"], *parts["dev"]]
+        order = shuffled(len(texts), f"{task} folds")
+        for fold in range(FOLDS):
+            held = [texts[i] for i in sorted(order[fold::FOLDS])]
+            rest = [texts[i] for i in sorted({*order} - {*order[fold::FOLDS]})]
+            for of in systems.split(","):
+                if (task, fold, of) not in there:
+                    lines = list(rows(task, fold, of, rest, held))
+                    with results.open("a", encoding="utf8") as file:
+                        file.write("".join(f"{json.dumps(line)}\n" for line in lines))
+                    print(task, fold, of, len(held), flush=True)
+
+
+def rows(
+    task: str, fold: int, of: str, train: Sequence[Text], held: Sequence[Text]
+) -> Iterator[dict[str, object]]:
+    """A row for each text and each way to read it."""
+    for system, found in SYSTEMS[of](train, held).items():
+        for text, (spans, probability) in zip(held, found, strict=True):
+            both = len({*spans} & {*text.spans})
+            counts = both, len(spans), len(text.spans)
+            row = {"task": task, "fold": fold, "of": of, "system": system, "counts": counts}
+            yield {**row, "right": {*spans} == {*text.spans}, "probability": probability}
+
+
+def read_hocrf(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
+    """`fields` and `texts` of the default."""
+    nlp = spacy.blank("en")
+    pipe = nlp.add_pipe("hocrf")
+    learn(nlp, [example_of(nlp, text) for text in train])
+    docs = [Doc(nlp.vocab, words=text.words) for text in held]
+    fields, texts = list[Shown](), list[Shown]()
+    for reading, doc in zip(pipe.readings([doc.copy() for doc in docs]), nlp.pipe(docs)):
+        spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
+        fields.append((spans, exp(reading.log_probability(spans))))
+        [best] = reading.best(1)
+        texts.append((list(best.spans), best.probability))
+    return {"fields": fields, "texts": texts}
+
+
+def read_crfsuite(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
+    """`crfsuite` and `product`."""
+    tagger, _ = peers.CRFsuite().tagger(train)
+    whole, product = list[Shown](), list[Shown]()
+    for text in held:
+        tagger.set(peers.features(text.words))
+        tags = tagger.tag()
+        spans = chunks_of(tags)
+        whole.append((spans, tagger.probability(tags)))
+        product.append((spans, prod(tagger.marginal(tag, i) for i, tag in enumerate(tags))))
+    return {"crfsuite": whole, "product": product}
+
+
+def read_ner(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
+    """`ner`."""
+    predict, _ = peers.EntityRecognizer().train(train)
+    return {"ner": [(spans, None) for spans in predict([text.words for text in held])]}
+
+
+SYSTEMS = {"hocrf": read_hocrf, "crfsuite": read_crfsuite, "ner": read_ner}
+
+
+if __name__ == "__main__":
+    typer.run(main)
