@@ -12,7 +12,8 @@ from spacy_hocrf.learning.choice import Choice as Choice
 from spacy_hocrf.cli.config import starting_config as starting_config
 from spacy_hocrf.cli.auto.command import auto as auto
 from spacy_hocrf.cli.auto.report import AutoResults as AutoResults
-from spacy_hocrf.cli.auto.texts import AutoSetup as AutoSetup, BestAt as BestAt
+from spacy_hocrf.cli.auto.texts import AutoSetup as AutoSetup
+from spacy_hocrf.cli.options import BestAt as BestAt
 from spacy_hocrf.cli.pipelines import trained as trained
 from spacy_hocrf.cli.doubt import cross_read as cross_read
 from spacy_hocrf.cli.doubts import Doubt as Doubt

@@ -25,6 +25,7 @@ from spacy.tokens import Doc
 from spacy.util import load_model
 from srsly import write_json
 from typer import Argument, Option
+from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.annotation.acceptance import Acceptance
@@ -51,6 +52,8 @@ __all__ = [
 LEAST = 0.05
 """Less probable spans are not looked at: there are many of them, and hardly any is right."""
 HALVES = 100
+MOST_OTHER = 0.01
+"""Of the texts: if more have other tokens, that is said."""
 DIGITS = 4
 """Of a threshold."""
 EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
@@ -203,6 +206,12 @@ def calibrate_cli(
     _print(result, asked)
     if promised is not None:
         print(_spelt(*promised), f"The threshold is kept in {into or model}.", sep="\n")
+        other = sum(_words(nlp.make_doc(doc.text)) != _words(doc) for doc in docs)
+        if other > MOST_OTHER * len(docs):
+            msg.warn(
+                f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. What "
+                "is promised is of texts with tokens like those of the annotation."
+            )
 
 
 def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Calibration:
@@ -428,6 +437,10 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
             f"Of {HALVES} random halves of these texts, {asked.held} had thresholds that reached this recall "
             "in the other half."
         )
+
+
+def _words(doc: Doc) -> list[str]:
+    return [token.text for token in doc]
 
 
 def _percent(share: float) -> str:

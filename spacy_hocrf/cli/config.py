@@ -14,8 +14,10 @@ from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
+    BestAt,
     EncoderFolder,
     Force,
+    Goal,
     Lang,
     SpansKey,
     Vectors,
@@ -67,6 +69,7 @@ def config_cli(
     vectors: Vectors = None,
     encoder: EncoderFolder = None,
     spans_key: SpansKey = None,
+    best_at: Goal = BestAt.FIELDS,
     pipeline: Annotated[
         str | None,
         Option("--pipeline", "-p", help=f"Component: {', '.join(FACTORIES)}"),
@@ -104,7 +107,7 @@ def config_cli(
         check_path(path)
     if dev is not None:
         doc_files(dev)
-    config = starting_config(lang, vectors, spans_key, pipeline, encoder)
+    config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
     if train is not None:
         facts = fit_to_texts(config, train)
     if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
@@ -125,6 +128,7 @@ def starting_config(
     spans_key: str | None = None,
     factory: str | None = None,
     encoder: Path | None = None,
+    best_at: BestAt = BestAt.FIELDS,
 ) -> Config:
     """A config for `spacy train`.
 
@@ -133,6 +137,7 @@ def starting_config(
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
     factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
     encoder (Optional[Path]): folder of a frozen encoder in front of the component.
+    best_at (BestAt): TEXTS for the decoder of the most probable reading.
     RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
         for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign,
         H490 to H495 for an encoder that cannot be run.
@@ -147,6 +152,8 @@ def starting_config(
     settings: dict[str, Any] = {} if spans_key is None else {"spans_key": spans_key}
     if encoder is not None:
         settings["model"] = {"features": OVER_ENCODER}
+    if best_at is BestAt.TEXTS:
+        settings["decoder"] = {"@misc": "spacy-hocrf.Viterbi.v1"}
     nlp.add_pipe(factory, config=settings)
     if spans_key is not None:
         weigh_spans(nlp, "hocrf_spans", spans_key)

@@ -5,6 +5,7 @@ spaCy reads a file twice: "$$" of the file is "$$" then, where `Config.to_str` m
 "\u0024" is a dollar sign either way.
 """
 
+from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
@@ -16,12 +17,14 @@ from typer import Argument, Context, Option
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
+    "BestAt",
     "Code",
     "Component",
     "ConfigPath",
     "EncoderFolder",
     "Folds",
     "Force",
+    "Goal",
     "GroupBy",
     "Lang",
     "Model",
@@ -37,6 +40,22 @@ __all__ = [
     "write_config",
 ]
 
+
+class BestAt(str, Enum):
+    """What a model may be best at."""
+
+    FIELDS = "fields"  # as many right spans as possible
+    TEXTS = "texts"  # as many texts as possible that are right as a whole
+
+
+Goal = Annotated[
+    BestAt,
+    Option(
+        "--for",
+        help="What it should be best at: fields, as many right spans as possible, or texts, as many that are "
+        "right as a whole",
+    ),
+]
 Code = Annotated[
     Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
 ]

@@ -9,7 +9,7 @@ import spacy
 from numpy.testing import assert_allclose
 from pytest import approx
 from small_corpus import ambiguous, examples, fit, untrained
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc, DocBin, Span
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
@@ -214,6 +214,7 @@ def test_the_command_keeps_the_threshold_with_the_model(work, tmp_path):
     accepted = [doc._.hocrf_accepted for doc in loaded.pipe([doc.text for doc in gold])]
     assert sum(accepted) == kept.accepted == written["accepted"]["accepted"] > 0
     assert f"{kept.accepted:,}, {100 * kept.accepted / 72:.1f} %" in " ".join(done.output.split())
+    assert "other tokens" not in done.output
     other = calibrate(
         tmp_path / "model",
         folder / "gold.spacy",
@@ -263,3 +264,15 @@ def test_a_package_needs_a_folder_for_the_threshold(work, monkeypatch):
     monkeypatch.setattr("spacy_hocrf.cli.calibrate.load_model", lambda name: nlp)
     done = calibrate("some_package", folder / "gold.spacy", "--accept", 0.5)
     assert done.exit_code == 1 and "H503" in done.output + (done.stderr or "")
+
+
+def test_tokens_that_the_pipeline_does_not_make_are_said(work, tmp_path):
+    nlp, gold, _ = work
+    docs = [Doc(nlp.vocab, [*(token.text for token in doc), "a-b!"]) for doc in gold]
+    for doc, known in zip(docs, gold):
+        doc.set_ents([Span(doc, ent.start, ent.end, ent.label_) for ent in known.ents])
+    DocBin(docs=docs).to_disk(tmp_path / "gold.spacy")
+    nlp.to_disk(tmp_path / "model")
+    done = calibrate(tmp_path / "model", tmp_path / "gold.spacy", "--accept", 0.2)
+    assert done.exit_code == 0, done.output
+    assert "72 of 72 texts have other tokens" in " ".join(done.output.split())

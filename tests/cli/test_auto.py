@@ -28,9 +28,10 @@ from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.search import Division, rungs_for
-from spacy_hocrf.cli.auto.texts import AutoSetup, BestAt, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.doubts import Doubt, ReadText
+from spacy_hocrf.cli.options import BestAt
 
 FEW = ({"order": 2}, {"unseen": True})
 PLACES = ("London", "Paris")

@@ -13,7 +13,7 @@ from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
-from spacy.util import load_config
+from spacy.util import load_config, load_model_from_config
 from spacy.vectors import Vectors
 from typer.testing import CliRunner
 
@@ -205,3 +205,12 @@ def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
     corpora = load_config(path)["corpora"]
     assert corpora["train"]["gold_preproc"] and corpora["dev"]["gold_preproc"]
     assert "--paths.dev dev.spacy" in done.output and "--paths.train" not in done.output
+
+
+@pytest.mark.parametrize("goal, decoder", [("fields", "ExpectedF"), ("texts", "Viterbi")])
+def test_a_config_says_what_the_model_is_best_at(tmp_path, goal, decoder):
+    done = config_of(tmp_path / "a.cfg", "--for", goal)
+    assert done.exit_code == 0, done.output
+    block = load_config(tmp_path / "a.cfg")["components"]["hocrf"]["decoder"]
+    assert block["@misc"] == f"spacy-hocrf.{decoder}.v1"
+    load_model_from_config(load_config(tmp_path / "a.cfg"), auto_fill=True)

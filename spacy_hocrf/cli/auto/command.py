@@ -27,14 +27,16 @@ from spacy_hocrf.cli.auto.page import curve_numbers, page
 from spacy_hocrf.cli.auto.reading import doubted_texts, joined
 from spacy_hocrf.cli.auto.report import AutoResults, report
 from spacy_hocrf.cli.auto.search import Clock, Search, SearchResults
-from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, BestAt, read_texts
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, read_texts
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
+    BestAt,
     Code,
     EncoderFolder,
     Force,
+    Goal,
     GroupBy,
     Lang,
     SpansKey,
@@ -90,14 +92,7 @@ def auto_cli(
     vectors: Vectors = None,
     encoder: EncoderFolder = None,
     group_by: GroupBy = None,
-    best_at: Annotated[
-        BestAt,
-        Option(
-            "--for",
-            help="What it should be best at: fields, as many right spans as possible, or texts, as many that "
-            "are right as a whole",
-        ),
-    ] = BestAt.FIELDS,
+    best_at: Goal = BestAt.FIELDS,
     minutes: Annotated[
         float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
     ] = 3.0,

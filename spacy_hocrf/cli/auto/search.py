@@ -21,7 +21,8 @@ from tqdm import tqdm
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts, paired_error
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
-from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, BestAt
+from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
+from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.learning.choosing import TOLERANCE
 from spacy_hocrf.learning.heldout import FOLDS, MOST, Fold
 from spacy_hocrf.training.base import AUTO

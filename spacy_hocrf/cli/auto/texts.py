@@ -4,7 +4,6 @@ import zlib
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +21,17 @@ from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
 from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.rules.constraints import Constraints
 
-__all__ = ["AnnotatedTexts", "AutoSetup", "BestAt", "read_texts"]
+__all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
 
 LARGEST = 0.2
 """Of the texts: near copies of one text that are more cannot be held back together."""
 LOST = 0.01
 """If the tokenizer loses a larger share of the spans, the tokens of the annotation are taken."""
-
-
-class BestAt(str, Enum):
-    """What a model may be best at."""
-
-    FIELDS = "fields"  # as many right spans as possible
-    TEXTS = "texts"  # as many texts as possible that are right as a whole
 
 
 @dataclass(frozen=True)
