@@ -29,7 +29,15 @@ from spacy_hocrf.annotation.groups import get_group, register
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 
-__all__ = ["WholeTexts", "accept", "correction", "least_texts", "threshold_of", "whole_texts"]
+__all__ = [
+    "WholeTexts",
+    "accept",
+    "correction",
+    "least_texts",
+    "step",
+    "threshold_of",
+    "whole_texts",
+]
 
 BINS = 10
 CERTAIN = 1e-9
