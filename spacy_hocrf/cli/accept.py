@@ -28,6 +28,7 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.engine.lbfgs import LBFGS
 
 __all__ = [
     "WholeTexts",
@@ -42,7 +43,6 @@ __all__ = [
 BINS = 10
 CERTAIN = 1e-9
 """No text is surer than that."""
-NEWTON = 25
 FLATTEST = 0.01
 """Slope, at least: what the model says is surer is no less probable."""
 DIGITS = 10**10
@@ -143,19 +143,19 @@ def accept(
 
 
 def correction(found: WholeTexts) -> tuple[float, float]:
-    """Slope and intercept of the log-odds, by Newton's method; a prior N(1, 1) and N(0, 1) keeps them near
-    those of the model where texts are few.
+    """Slope and intercept of the log-odds; a prior, N(1, 1) and N(0, 1), keeps them near those of the model
+    where texts are few.
     """
     p = np.clip(found.probability, CERTAIN, 1 - CERTAIN)
     features = np.stack([np.log(p / (1 - p)), np.ones_like(p)], axis=1)
-    start = np.array([1.0, 0.0])
-    weights = start
-    for _ in range(NEWTON):
-        chance = 1 / (1 + np.exp(-features @ weights))
-        gradient = features.T @ (chance - found.right) + weights - start
-        curvature = (features.T * (chance * (1 - chance))) @ features + np.eye(2)
-        weights = weights - np.linalg.solve(curvature, gradient)
-    slope, intercept = weights.tolist()
+    signs, start = np.where(found.right, 1.0, -1.0), np.array([1.0, 0.0])
+    optimiser = LBFGS(start)
+    while optimiser.status == "running":
+        logs = np.logaddexp(0.0, -signs * (features @ optimiser.x))  # -log P(what is so)
+        away = optimiser.x - start
+        gradient = features.T @ (-signs * -np.expm1(-logs)) + away
+        optimiser.tell(float(logs.sum() + away @ away / 2), gradient)
+    slope, intercept = optimiser.best_x.tolist()
     return max(slope, FLATTEST), intercept
 
 

@@ -137,6 +137,11 @@ def test_probabilities_are_corrected_by_the_texts():
     for a, b in ((1e-3, 0), (-1e-3, 0), (0, 1e-3), (0, -1e-3)):
         assert loss(found.slope + a, found.intercept + b) > best
     assert correction(made([], [])) == (1.0, 0.0)
+    sure = made(
+        np.repeat([1 - 1e-12, 1e-12, 0.9], 60), np.arange(180) % 20 > 0
+    )  # Newton's steps diverge
+    slope, intercept = correction(sure)
+    assert 0 < slope < 1 and abs(intercept) < 5 and sure.corrected().ece < 0.5
     assert correction(made([1.0, 0.0], [True, False]))[0] > 0
     order = np.argsort(new.probability)
     assert (np.diff(honest[order]) >= 0).all()
