@@ -1,0 +1,88 @@
+"""The project records: its scripts on a few texts, and promises about texts that are made up."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import srsly
+
+PROJECT = Path(__file__).parents[2] / "project" / "records"
+LOADS = ("records", "defaults")
+
+pytestmark = pytest.mark.skipif(
+    not PROJECT.exists(), reason="project/records is not in this distribution"
+)
+pytest.importorskip("pycrfsuite")
+
+
+def made(load, count):
+    names = ["Ada", "Rome", "Max", "Bonn", "Emmy", "Oslo"]
+    text = load("readers").Text
+    return [
+        text([names[i % 6], "left", names[(i * 5 + 1) % 6], str(i % 3)], [(0, 1, "A"), (2, 3, "B")])
+        for i in range(count)
+    ]
+
+
+def test_every_text_is_read_once_by_models_that_have_not_seen_it(load, tmp_path, monkeypatch):
+    module = load("read")
+    texts, seen = made(load, 20), []
+
+    def read(train, held):
+        seen.append([train, held])
+        return {"one": [(list(text.spans)[:1], 0.5) for text in held]}
+
+    monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
+    monkeypatch.setattr(module, "load", lambda task, data: {"train": texts[:15], "dev": texts[15:]})
+    monkeypatch.setitem(module.SYSTEMS, "hocrf", read)
+    path = tmp_path / "results.jsonl"
+    module.main("task", "hocrf", path)
+    rows = list(srsly.read_jsonl(path))
+    assert len(rows) == 20 and all(row["counts"] == [1, 1, 2] and not row["right"] for row in rows)
+    assert sorted(id(text) for _, held in seen for text in held) == sorted(map(id, texts))
+    assert all(
+        len(train) == 16 and not {*map(id, train)} & {*map(id, held)} for train, held in seen
+    )
+    module.main("task", "hocrf", path)  # nothing is read twice
+    assert len(seen) == 5 and len(list(srsly.read_jsonl(path))) == 20
+
+
+def test_systems_say_what_they_show_and_how_sure_they_are(load):
+    module, texts = load("read"), made(load, 24)
+    for read in (module.read_hocrf, module.read_crfsuite):
+        for found in read(texts[:18], texts[18:]).values():
+            assert len(found) == 6
+            for (spans, p), text in zip(found, texts[18:]):
+                assert {*spans} == {*map(tuple, text.spans)} and 0.3 < p <= 1
+    whole, product = module.read_crfsuite(texts[:18], texts[18:]).values()
+    assert all(0 < one[1] != other[1] > 0 for one, other in zip(whole, product))
+
+
+def test_promises_are_kept_about_as_often_as_was_said(load):
+    module, rng = load("report"), np.random.default_rng(0)
+    p = rng.beta(8, 1, 1500)
+    rows = [
+        {"right": bool(right), "probability": float(chance), "counts": [1, 1, 1]}
+        for right, chance in zip(rng.random(1500) < p, p)
+    ]
+    texts = module.texts_of(rows)
+    accepted, broken, wrong = module.try_halves(texts, 0.95, 200)
+    assert 0.2 < accepted < 0.6 and 0.01 < broken < 0.3 and 0.02 < wrong < 0.05
+    assert module.try_halves(texts, 0.999, 10) == (0.0, 0.0, 0.0)
+
+
+def test_the_report_has_all_tables(load, tmp_path):
+    module, rng = load("report"), np.random.default_rng(1)
+    lines = []
+    for system in ("fields", "texts", "crfsuite", "product", "ner"):
+        for right in (rng.random(200) < 0.9).tolist():
+            p = None if system == "ner" else 0.9 + 0.1 * rng.random()
+            row = {"task": "addresses", "fold": 0, "of": "x", "system": system, "right": right}
+            lines.append({**row, "probability": p, "counts": [2, 2, 3]})
+    srsly.write_jsonl(tmp_path / "results.jsonl", lines)
+    module.main(tmp_path / "results.jsonl", tmp_path / "out.md", 5)
+    document = (tmp_path / "out.md").read_text(encoding="utf8")
+    shares = [np.mean([r["right"] for r in lines if r["system"] == s]) for s in module.SYSTEMS]
+    row = next(line for line in document.splitlines() if line.startswith("| addresses"))
+    assert row.split(" | ")[2:6] == [f"{100 * share:.1f}" for share in shares]
+    assert document.count("| addresses") == 3 and " 80.0 " in row
