@@ -119,27 +119,6 @@ class Alternatives:
             return best
         return self._one_by_one(number, n, log_z)
 
-    def most_probable(self, number: int, log_z: float) -> Segments:
-        """The spans of the most probable reading of a Doc, as they are shown.
-
-        Readings come by their most probable segmentations, so one that comes later may be more probable as a
-        sum; none is, once the best one so far has at least what is left of the probability. That is looked
-        for among MOST_TOGETHER readings.
-
-        log_z (float): at least the log of the sum over all segmentations.
-        """
-        best: tuple[float, Segments] | None = None
-        left = 1.0
-        with suppress(ValueError):  # H201: a sum over too much white space
-            for score, shown in islice(self._each(number, ""), MOST_TOGETHER):
-                chance = float(np.exp(min(0.0, score - log_z)))
-                left -= chance
-                if best is None or chance > best[0]:
-                    best = chance, shown
-                if best[0] >= left:
-                    break
-        return self._find_one(number) if best is None else best[1]
-
     def has_blank(self, number: int) -> bool:
         """May white space be at the end of spans of a Doc?"""
         blank = self._blank(number)
@@ -230,11 +209,6 @@ class Alternatives:
             with suppress(ValueError):
                 found[i] = self.log_z(i, spans[i], "")
         return found
-
-    def _find_one(self, number: int) -> Segments:
-        """The spans of the most probable segmentation of a Doc, as they are shown."""
-        _, segments = next(self._ranked(number, self.automaton))
-        return self._shown(segments, self._blank(number))
 
     def _find_best(self, n: int) -> FoundReadings:
         """The spans of the n best segmentations of each Doc."""

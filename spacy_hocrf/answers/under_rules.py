@@ -18,14 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.whitespace import merged
-from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Answer, Candidates, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.answers.gains import chances_of, span_gains
 from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.ruled import RuledTexts
-from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import beginning
@@ -76,14 +73,14 @@ class UnderRules:
     def answer(self, part: Part) -> Answer:
         """The decoder's answer for Docs that are read without rules so far."""
         decoder = self.decoder
-        free = self.rules.constraints.empty and part.inside is None  # there is nothing to break
-        if type(decoder) is Viterbi:
-            answer = self._most_probable(part)
-            return answer if free else self._kept(part, answer)
-        if free:
-            return self._decoded(part)
+        if self.rules.constraints.empty and part.inside is None:
+            return self._decoded(part)  # which has nothing to break
         if not self.rules.rules:
             return self._kept(part, self._decoded(part))
+        if type(decoder) is Viterbi:
+            best = self.best(part)
+            spans = self.scheme.spans(best.segments)
+            return self._kept(part, Answer(spans, None, ~np.isneginf(best.scores)))
         survey, found = self._survey(part)
         if found is None or not isinstance(decoder, ExpectedF):
             parts = self._apart(part, survey)
@@ -137,27 +134,6 @@ class UnderRules:
 
     def _texts(self, part: Part, survey: RuleSurvey) -> Texts:
         return Texts(part.potentials, part.automaton, survey, self.scheme.encoding == "io")
-
-    def _most_probable(self, part: Part) -> Answer:
-        """The most probable readings as they are shown: where spans may have white space at their ends, these
-        are sums over segmentations, and need not be those of the most probable one.
-        """
-        best = self.best(part)
-        answer = Answer(self.scheme.spans(best.segments), None, ~np.isneginf(best.scores))
-        for each in self.apart(part, exactly=True) if part.blank is not None else ():
-            others = Alternatives(each, self.exact.pool)
-            some = [i for i in range(len(each.docs)) if others.has_blank(i)]
-            some = [i for i in some if answer.possible[each.docs[i]]]
-            if some:
-                with self.exact.pool.lend(each.automaton) as buffers:
-                    total = log_partition(each.potentials, each.automaton, buffers=buffers).copy()
-                shown = [others.most_probable(i, float(total[i])) for i in some]
-                offsets = offsets_of([len(spans.start) for spans in shown])
-                columns = (np.concatenate(column) for column in zip(*(s[1:] for s in shown)))
-                known = np.ones(len(some), dtype=bool)
-                own = Answer(Segments(offsets, *columns), None, known)
-                answer = with_others(answer, (each.docs[some], own))
-        return answer
 
     def _decoded(self, part: Part) -> Answer:
         """What the decoder says under the rules of the part."""
