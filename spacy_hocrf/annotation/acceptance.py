@@ -3,14 +3,22 @@
 A text is accepted if P(the spans that are shown and no others) is at least a threshold, which
 `python -m spacy hocrf calibrate --accept` finds on annotated texts that the model has not seen. What is
 promised is of texts like these, and of this model: it is gone when training goes on.
+
+Are other texts like these? If they are, how sure the model is of them has the same distribution, and the
+largest difference of two distribution functions, of n and m texts, is above d with the probability
+
+    2 Σ_k (-1)^(k-1) exp(-2 k² λ²),    λ = (√e + 0.12 + 0.11 / √e) d,    e = n m / (n + m)
+
+(Kolmogorov and Smirnov; Stephens, Journal of the Royal Statistical Society B 32, 1970).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import exp, log
+from math import exp, log, sqrt
 from typing import TYPE_CHECKING, Annotated
 
+import numpy as np
 from msgspec import Meta, Struct
 from spacy.tokens import Doc
 
@@ -19,10 +27,14 @@ from spacy_hocrf.annotation.groups import get_group
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.prediction import Prediction
 
-__all__ = ["Acceptance", "mark"]
+__all__ = ["ALARM", "Acceptance", "mark"]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
+ALARM = 0.01
+"""Texts that are like those of the sample are taken for others with this probability."""
+SMALL, TERMS = 0.2, 20
+"""Below that the probability is 1 to 12 digits; so many terms are enough above."""
 MOST_ODDS = 700
 """Of which `exp` is a number."""
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
@@ -38,6 +50,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     by (Optional[str]): extension attribute of Docs that says whose threshold holds, by its value; texts
         of other groups are not accepted.
     groups (Dict[str, float]): those thresholds.
+    sample (Tuple[float, …]): how sure the model was of those texts, ascending; quantiles where they are many.
     slope, intercept (float): the log-odds that all of a text is right are slope · log-odds of the model +
         intercept, which is how often it was in those texts.
     """
@@ -51,6 +64,28 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     groups: Mapping[str, Probability] = {}
     slope: Annotated[float, Meta(gt=0)] = 1.0
     intercept: float = 0.0
+    sample: tuple[Probability, ...] = ()
+
+    def likeness(self, probabilities: Sequence[float]) -> float:
+        """How probably texts are as unlike those of the sample by chance, if they are like them: the promise
+        is about such texts alone.
+
+        probabilities (Sequence[float]): `doc._.hocrf_probability` of each.
+        RETURNS (float): 1.0 where there is no sample, or no text.
+        """
+        known = np.sort([self.honest(p) for p in self.sample])
+        given = np.sort(np.asarray(probabilities, dtype=np.float64))
+        n, m = min(len(known), self.texts), len(given)
+        if not n or not m:
+            return 1.0
+        places = np.concatenate([known, given])
+        shares = [np.searchsorted(x, places, "right") / len(x) for x in (known, given)]
+        root = sqrt(n * m / (n + m))
+        scaled = (root + 0.12 + 0.11 / root) * float(np.abs(shares[0] - shares[1]).max())
+        if scaled < SMALL:
+            return 1.0
+        terms = [(-1) ** (k - 1) * exp(-2 * (k * scaled) ** 2) for k in range(1, TERMS)]
+        return float(min(1.0, max(0.0, 2 * sum(terms))))
 
     def honest(self, probability: float) -> float:
         """How probable it is that all of a text is right, from what the model says."""

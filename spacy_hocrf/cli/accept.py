@@ -23,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 from spacy.tokens import Doc
+from wasabi import msg
 
-from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.annotation.acceptance import ALARM, Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
@@ -37,6 +38,7 @@ __all__ = [
     "least_texts",
     "step",
     "threshold_of",
+    "warn_unlike",
     "whole_texts",
 ]
 
@@ -45,6 +47,8 @@ CERTAIN = 1e-9
 """No text is surer than that."""
 FLATTEST = 0.01
 """Slope, at least: what the model says is surer is no less probable."""
+SAMPLE = 1_000
+"""Quantiles that are kept of how sure the model is."""
 DIGITS = 10**10
 """A threshold is rounded down to a multiple of 1 / DIGITS, as it is saved."""
 NOTHING = Acceptance(0.5, 0.5, None, 0, 0)
@@ -138,8 +142,12 @@ def accept(
     least = np.array([groups.get(group, np.inf) for group in found.group.tolist()])
     accepted = int((found.probability >= least).sum())
     known = level, confidence, groups.get(""), len(found.right), accepted
-    slope, intercept = correction(found)
-    return Acceptance(*known, by, groups if by is not None else {}, slope, intercept), why
+    sample = np.sort(found.probability)
+    if len(sample) > SAMPLE:
+        sample = np.quantile(sample, (np.arange(SAMPLE) + 0.5) / SAMPLE)
+    rounded = np.floor(sample * DIGITS) / DIGITS
+    more = groups if by is not None else {}, *correction(found), tuple(rounded.tolist())
+    return Acceptance(*known, by, *more), why
 
 
 def correction(found: WholeTexts) -> tuple[float, float]:
@@ -157,6 +165,20 @@ def correction(found: WholeTexts) -> tuple[float, float]:
         optimiser.tell(float(logs.sum() + away @ away / 2), gradient)
     slope, intercept = optimiser.best_x.tolist()
     return max(slope, FLATTEST), intercept
+
+
+def warn_unlike(acceptance: Acceptance, probabilities: Sequence[float]) -> None:
+    """Say so if texts are not like those that the threshold was found on.
+
+    probabilities (Sequence[float]): corrected, that all of each is right.
+    """
+    chance = acceptance.likeness(probabilities)
+    if chance < ALARM:
+        msg.warn(
+            "The model is not as sure of these texts as of those that the threshold was found on: that comes "
+            f"by chance with a probability of {chance:.1g}. What was promised need not hold for them. "
+            "Annotate some of them, and run calibrate --accept again."
+        )
 
 
 def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:

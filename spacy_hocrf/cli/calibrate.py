@@ -31,7 +31,7 @@ from wasabi.tables import table
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
-from spacy_hocrf.cli.accept import WholeTexts, accept, whole_texts
+from spacy_hocrf.cli.accept import WholeTexts, accept, warn_unlike, whole_texts
 from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
@@ -192,6 +192,9 @@ def calibrate_cli(
     if asked is not None:
         each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
         result["threshold"]["spans"] = sum(each)
+    before = pipe.acceptance
+    if before is not None and whole is not None:
+        warn_unlike(before, [before.honest(p) for p in whole.probability.tolist()])
     if promised is not None:
         pipe.acceptance = promised[0]
         result["accepted"] = {**to_builtins(promised[0]), "refused": promised[1]}

@@ -2,13 +2,14 @@
 
 from math import exp
 
+import numpy as np
 import pytest
 import spacy
 from pytest import approx
 from small_corpus import MODELS, examples, fit, untrained
 from spacy.tokens import DocBin, Span
 
-from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.annotation.acceptance import ALARM, Acceptance
 
 ALL = Acceptance(0.9, 0.9, 0.0, 10, 10)
 TEXTS = (
@@ -160,3 +161,28 @@ def test_nothing_more_is_computed_without_it(trained, monkeypatch):
     pipe.acceptance = ALL
     list(trained.pipe(TEXTS))
     assert calls
+
+
+def test_texts_of_another_kind_are_noticed_and_others_seldom():
+    rng = np.random.default_rng(0)
+    seen = tuple(sorted(rng.beta(3, 1, 400).tolist()))
+    known = replace_struct(sample=seen, texts=400, slope=0.7, intercept=-0.2)
+
+    def likeness(drawn):
+        return known.likeness([known.honest(p) for p in drawn.tolist()])
+
+    alarms = sum(likeness(rng.beta(3, 1, 200)) < ALARM for _ in range(1000))
+    others = sum(likeness(rng.beta(1.8, 1, 200)) < ALARM for _ in range(100))
+    assert alarms <= 40 and others >= 90  # 10 on average over samples, of which this is one
+    assert likeness(np.array(seen)) == 1.0 and known.likeness([]) == 1.0
+    assert ALL.likeness([0.5]) == 1.0
+    assert 0 <= likeness(np.zeros(200)) < 1e-12
+
+
+def test_the_chance_is_that_of_kolmogorov_and_smirnov():
+    stats = pytest.importorskip("scipy.stats")
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        seen, given = tuple(sorted(rng.random(150).tolist())), (rng.random(90) ** 1.2).tolist()
+        found = replace_struct(sample=seen, texts=150).likeness(given)
+        assert found == approx(stats.ks_2samp(seen, given, method="exact").pvalue, abs=0.02)

@@ -691,6 +691,20 @@ def test_acceptance_has_types_of_its_own_in_tables_and_docs(accepting, tmp_path)
     assert [doc._.hocrf_accepted for doc in docs] == [accepted for _, accepted in expected]
 
 
+def test_texts_that_are_unlike_those_of_the_threshold_are_said(accepting, tmp_path):
+    nlp, _, folder = accepting
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.acceptance
+    for sample, warns in ((tuple(0.001 * i for i in range(1, 200)), True), ((), False)):
+        pipe.acceptance = Acceptance(0.9, 0.9, 0.5, 199, 100, sample=sample)
+        nlp.to_disk(tmp_path / "model")
+        out = tmp_path / f"{warns}.jsonl"
+        said = annotated(tmp_path / "model", folder / "texts.jsonl", out)
+        assert ("What was promised need not hold" in " ".join(said.split())) is warns
+        assert "texts are accepted" in said
+    pipe.acceptance = before
+
+
 def test_what_cannot_be_accepted_is_said_before_the_work(accepting, model, tmp_path):
     _, _, folder = accepting
     texts, out = folder / "texts.jsonl", tmp_path / "out.jsonl"

@@ -72,7 +72,7 @@ class Annotator:
     """Reads chunks of texts in one format, and writes parts in another.
 
     source (str): suffix of the texts' files, one of SOURCES.
-    accepts (bool): does the model know which texts are accepted unread?
+    acceptance (Optional[Acceptance]): from which probability on texts are accepted unread.
     RAISES (ValueError): H204 unless the component is there, H247 for a field that is written twice; OSError:
         E050 if the model is not there.
     """
@@ -82,7 +82,8 @@ class Annotator:
         self.job, self.source, self.parts = job, source, parts
         self.nlp: Language = spacy.load(job.model)
         _, self._pipe = component_of(self.nlp, job.component)
-        self.accepts = accepts = self._pipe.acceptance is not None
+        self.acceptance = self._pipe.acceptance
+        accepts = self.acceptance is not None
         fields = [*job.fields, *ACCEPTANCE] if accepts else job.fields
         check_fields(job.text, fields)
         self._names = [name for name, _ in fields]
@@ -164,7 +165,7 @@ class Annotator:
 
     def _asked(self, record: InputText) -> str | Doc:
         """A text; as a Doc if the threshold that holds for it goes by one of its fields."""
-        acceptance = self._pipe.acceptance
+        acceptance = self.acceptance
         if acceptance is None or acceptance.by is None or acceptance.by not in record.row:
             return record.text
         doc = self.nlp.make_doc(record.text) if isinstance(record.text, str) else record.text
@@ -179,7 +180,7 @@ class Annotator:
             for record, doc in zip(records, docs, strict=True):
                 set_identity(doc, named_id(record.row), about_text(record.row, {job.text}))
         found: list[dict[str, Any]] = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
-        for fields, doc in zip(found, docs, strict=True) if pipe.acceptance else ():
+        for fields, doc in zip(found, docs, strict=True) if self.acceptance else ():
             fields.update(acceptance_in(doc))
         if job.n_best or job.at_least:
             for fields, reading in zip(found, pipe.readings(docs), strict=True):

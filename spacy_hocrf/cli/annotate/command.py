@@ -8,7 +8,6 @@ import errno
 import os
 import sys
 import warnings
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -21,9 +20,11 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.cli.accept import warn_unlike
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS
-from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of
+from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY
+from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Actors, ChunkWorkers, Here, Processes
 from spacy_hocrf.cli.errors import CommandErrors
@@ -105,11 +106,11 @@ def annotate_cli(
         parquet_files()
     with locked(output.with_name(f"{output.name}.lock"), output):
         annotator = Annotator(job, suffix, parts)
-        if review is not None and not annotator.accepts:
+        if review is not None and annotator.acceptance is None:
             raise ValueError(CommandErrors.H504.format(model=model))
         _annotate(annotator, annotating, files, output)
-        if review is not None:
-            _write_review(output, review)
+        if annotator.acceptance is not None and output.suffix == ".jsonl":
+            _tell_accepted(output, review, annotator.acceptance)
 
 
 def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], output: Path) -> None:
@@ -181,17 +182,23 @@ def _parts_of(output: Path, format_: str) -> Parts:
     return Parts(output.with_name(f"{output.name}.parts"), suffix)
 
 
-def _write_review(output: Path, review: Path) -> None:
-    """The lines of texts that are not accepted."""
-    unfinished, counts = review.with_name(f"{review.name}.unfinished"), Counter[bool]()
-    with output.open("rb") as lines, unfinished.open("wb") as file:
+def _tell_accepted(output: Path, review: Path | None, acceptance: Acceptance) -> None:
+    """Say how many texts are accepted, and whether they are like those that the threshold was found on.
+
+    review (Optional[Path]): file for the lines of the others.
+    """
+    probabilities, left = list[float](), list[bytes]()
+    with output.open("rb") as lines:
         for line in lines:
-            accepted = bool(srsly.json_loads(line)[ACCEPTED])
-            counts[accepted] += 1
-            if not accepted:
-                file.write(line)
-    unfinished.replace(review)
-    msg.good(f"{counts[True]:,} texts are accepted, {counts[False]:,} are to be read", review)
+            row = srsly.json_loads(line)
+            probabilities.append(row[PROBABILITY])
+            if not row[ACCEPTED]:
+                left.append(line)
+    if review is not None:
+        write_whole(review, b"".join(left))
+    accepted = len(probabilities) - len(left)
+    msg.good(f"{accepted:,} texts are accepted, {len(left):,} are to be read", review or "")
+    warn_unlike(acceptance, probabilities)
 
 
 def _rejects_of(output: Path) -> Path:
