@@ -72,6 +72,17 @@ def test_a_system_learns_what_it_is_told(load, outside, flights, name):
     assert ("reading" in said) == ("spans" in name)
 
 
+def test_lists_of_names_are_observed(load, outside, flights):
+    """Names of countries and the like, of any case, as they are looked up in Babel."""
+    pytest.importorskip("babel", reason="needs the extra 'knowledge'")
+    system = load("knowledge").make_informed(["lists"], outside)["lists"]
+    doc = system.shown(outside.vocab, "in March the UNITED STATES paid Euros".split())
+    found = [(span.text, span.label_) for span in doc.spans["lists"]]
+    assert found == [("March", "MONTH"), ("UNITED STATES", "PLACE")]
+    assert list(system.settings["model"]["features"]["*"]) == ["lists", "window"]
+    assert load("knowledge").make_informed(["default"], outside)["default"].told == []
+
+
 @pytest.fixture
 def four_clusters(load, monkeypatch):
     """As many as there are words."""

@@ -34,7 +34,13 @@ def features(**settings: Any) -> dict[str, Any]:
     return {"model": {"features": settings}}
 
 
+def blocks(**settings: dict[str, Any]) -> dict[str, Any]:
+    """A list of blocks of features instead of the default ones, each by a name."""
+    return features(**{"@misc": "spacy-hocrf.Features.v1", "*": settings})
+
+
 CRF = "spacy-hocrf.HighOrderCRF.v1"
+WINDOW = {"@misc": "spacy-hocrf.Window.v1"}
 VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 SIDES = {"NORM": 1, "SHAPE": 2}
 CANDIDATES: Mapping[str, Mapping[str, Any]] = {
@@ -70,6 +76,36 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "no-boundaries": features(boundaries=False, lengths=False),
     "crf-bio": {"model": {"@architectures": CRF, "encoding": "bio"}},
     "crf-bieso": {"model": {"@architectures": CRF, "encoding": "bieso"}},
+    # Recipes of docs/features.md, as is order-3+unseen.
+    "own-list": blocks(
+        words={
+            "@misc": "spacy-hocrf.Token.v1",
+            "attrs": ["NORM", "SHAPE"],
+            "window": [-1, 0, 1],
+        },
+        letters={
+            "@misc": "spacy-hocrf.CharNgrams.v1",
+            "prefix": [1, 2, 3],
+            "suffix": [1, 2, 3],
+        },
+        place={"@misc": "spacy-hocrf.Position.v1"},
+    ),
+    "place": blocks(window=WINDOW, place={"@misc": "spacy-hocrf.Position.v1"}),
+    "word-pairs": blocks(
+        window=WINDOW,
+        pairs={"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["NORM[-1]", "NORM[0]"]},
+    ),
+    "borders": blocks(
+        window=WINDOW,
+        border={
+            "@misc": "spacy-hocrf.Transition.v1",
+            "order": 1,
+            "terms": ["BEFORE.NORM", "FIRST.NORM"],
+        },
+    ),
+    "whole-fields": blocks(
+        window=WINDOW, whole={"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"]}
+    ),
 }
 """Changes of the default config by name; "order-2+sigma-3" makes both."""
 

@@ -104,6 +104,32 @@ class ForeignSpans(Knowledge):
         return {"reading": round(self.tokens / self.seconds)}
 
 
+class WordLists(Knowledge):
+    """Lists that anybody has: names of countries and regions, languages, currencies, months and days, as
+    Babel has them in English.
+    """
+
+    blocks: ClassVar = {"lists": {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "lists"}}
+
+    def __init__(self, outside: Language) -> None:
+        super().__init__(outside)
+        self.ruler = outside.create_pipe(
+            "span_ruler", config={"spans_key": "lists", "phrase_matcher_attr": "LOWER"}
+        )
+        self.ruler.add_patterns(
+            [
+                {"label": label, "pattern": name}
+                for label, names in word_lists().items()
+                for name in sorted(names)
+            ]
+        )
+
+    def show(self, doc: Doc) -> None:
+        found = self.ruler(Doc(self.outside.vocab, words=[token.text for token in doc]))
+        spans = found.spans["lists"]
+        doc.spans["lists"] = [Span(doc, span.start, span.end, span.label_) for span in spans]
+
+
 class FrozenEncoder(Knowledge):
     """What an encoder makes of every token, in `doc.tensor`. It reads every text once."""
 
@@ -138,6 +164,7 @@ KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
     "vectors": WordVectors,
     "clusters": WordClusters,
     "spans": ForeignSpans,
+    "lists": WordLists,
     "minilm": FrozenEncoder,
 }
 
@@ -214,15 +241,28 @@ def make_informed(names: Iterable[str], outside: Language) -> dict[str, Informed
     names (Iterable[str]): DEFAULT, one of KINDS, or several of these with "+" between them.
     RAISES (ValueError): if there is none of a name.
     """
-    kinds = {name: make(outside) for name, make in KINDS.items()}
-    systems = {}
-    for name in names:
-        parts = [] if name == DEFAULT else name.split("+")
-        if unknown := [part for part in parts if part not in kinds]:
-            known = ", ".join([DEFAULT, *kinds])
-            raise ValueError(f"There is no system {unknown[0]!r}. Known: {known}")
-        systems[name] = Informed([kinds[part] for part in parts])
-    return systems
+    parts = {name: [] if name == DEFAULT else name.split("+") for name in names}
+    wanted = dict.fromkeys(part for each in parts.values() for part in each)
+    if unknown := [part for part in wanted if part not in KINDS]:
+        known = ", ".join([DEFAULT, *KINDS])
+        raise ValueError(f"There is no system {unknown[0]!r}. Known: {known}")
+    kinds = {name: KINDS[name](outside) for name in wanted}
+    return {name: Informed([kinds[part] for part in each]) for name, each in parts.items()}
+
+
+def word_lists() -> dict[str, set[str]]:
+    """English names by the list that has them."""
+    from babel import Locale  # needs the extra `knowledge`
+
+    english = Locale("en")
+    widths = ("wide", "abbreviated")
+    return {
+        "PLACE": set(english.territories.values()),
+        "LANGUAGE": set(english.languages.values()),
+        "CURRENCY": set(english.currencies.values()),
+        "MONTH": {name for width in widths for name in english.months["format"][width].values()},
+        "DAY": {name for width in widths for name in english.days["format"][width].values()},
+    }
 
 
 def config_of(told: Sequence[Knowledge]) -> dict[str, Any]:

@@ -30,7 +30,7 @@ def main(
     ] = "default,vectors,clusters,spans,vectors+clusters,vectors+spans",
     tasks: Annotated[
         str, typer.Option(help="Those of project/defaults")
-    ] = "wnut17,tweets,gum,conll04,cora",
+    ] = "wnut17,tweets,msm2013,gum,conll04,cora",
     sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
     draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 3,
     part: Annotated[
