@@ -90,7 +90,6 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
         },
         place={"@misc": "spacy-hocrf.Position.v1"},
     ),
-    "place": blocks(window=WINDOW, place={"@misc": "spacy-hocrf.Position.v1"}),
     "word-pairs": blocks(
         window=WINDOW,
         pairs={"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["NORM[-1]", "NORM[0]"]},

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import minilm
@@ -60,6 +61,10 @@ class Knowledge:
         """What the results should say."""
         return {}
 
+    def saved(self) -> dict[str, int]:
+        """What is saved beside the component, and its bytes; what several need has one name."""
+        return {}
+
 
 class WordVectors(Knowledge):
     """Vectors of words: the default features score them where there are some."""
@@ -67,11 +72,17 @@ class WordVectors(Knowledge):
     def equip(self, vocab: Vocab) -> None:
         vocab.vectors = self.outside.vocab.vectors
 
+    def saved(self) -> dict[str, int]:
+        return {"vocabulary": bytes_of(self.outside.vocab)}
+
 
 class WordClusters(WordVectors):
     """Clusters of these vectors, instead of the vectors, or beside them if they are told too."""
 
     blocks: ClassVar = {"clusters": {"@misc": "spacy-hocrf.Clusters.v1"}}
+
+    def saved(self) -> dict[str, int]:
+        return {}
 
 
 class ForeignSpans(Knowledge):
@@ -102,6 +113,11 @@ class ForeignSpans(Knowledge):
     def report(self) -> dict[str, Any]:
         """`reading`, tokens of a CPU second of the other pipeline."""
         return {"reading": round(self.tokens / self.seconds)}
+
+    def saved(self) -> dict[str, int]:
+        """Its encoder has the vectors."""
+        components = bytes_of(self.outside, exclude=["vocab"])
+        return {"components": components, "vocabulary": bytes_of(self.outside.vocab)}
 
 
 class WordLists(Knowledge):
@@ -159,6 +175,9 @@ class FrozenEncoder(Knowledge):
         """`encoding`, tokens of a CPU second of the encoder."""
         return {"encoding": round(self.tokens / self.seconds)} if self.tokens else {}
 
+    def saved(self) -> dict[str, int]:
+        return {"encoder": bytes_of(self.encoder.get_pipe("hocrf_encoder"))}
+
 
 KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
     "vectors": WordVectors,
@@ -190,9 +209,9 @@ class Informed:
         return nlp
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
-        """Add the training's `status`, the component's `choice` of sigma and order, and what is told
-        says; when it predicts, `speed` as well, tokens of a CPU second with scores. Other pipelines'
-        work is in no time.
+        """Add the training's `status`, the component's `choice` of sigma and order, its `size` in bytes, that
+        of what is saved `beside` it, and what is told says; when it predicts, `speed` as well, tokens of a
+        CPU second with scores. Other pipelines' work is in no time.
         """
         for kind in self.told:
             kind.read(text.words for text in texts)
@@ -206,6 +225,8 @@ class Informed:
             "status": run.status,
             "choice": asdict(nlp.get_pipe("hocrf").choice),
             "learning": round(time.process_time() - begun, 2),
+            "size": bytes_of(nlp.get_pipe("hocrf")),
+            "beside": sum({k: n for kind in self.told for k, n in kind.saved().items()}.values()),
         }
         return self.predictor(nlp, said), said
 
@@ -248,6 +269,13 @@ def make_informed(names: Iterable[str], outside: Language) -> dict[str, Informed
         raise ValueError(f"There is no system {unknown[0]!r}. Known: {known}")
     kinds = {name: KINDS[name](outside) for name in wanted}
     return {name: Informed([kinds[part] for part in each]) for name, each in parts.items()}
+
+
+def bytes_of(something: Any, **options: Any) -> int:
+    """How large it is on disk. It has a `to_disk`, which takes the options."""
+    with TemporaryDirectory() as folder:
+        something.to_disk(Path(folder) / "saved", **options)
+        return sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file())
 
 
 def word_lists() -> dict[str, set[str]]:

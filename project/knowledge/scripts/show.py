@@ -32,6 +32,10 @@ MEANS = (
 )
 
 
+TYPICAL = "400"
+"""Number of texts of which costs are told."""
+
+
 def main(
     results: LinesArgument,
     output: DocumentArgument,
@@ -57,10 +61,13 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
     dev, official = suites
     markdown = MarkdownRenderer()
     markdown.add(markdown.title(1, "What outside knowledge gives"))
+    sizes = [size if size == ALL else f"{size} texts" for size in dev.sizes]
+    markdown.add(markdown.title(2, "What to choose by"))
+    costs = ("CPU s of training", "tokens a CPU second", "MB saved")
+    markdown.add(table(choice_rows(dev), ("told", *sizes, *costs)))
     name = f"F1 on the {dev.part} parts by number of training texts"
     markdown.add(plot.image(name, plot_name))
     markdown.add(markdown.title(2, f"Points of F1 more than {DEFAULT}"))
-    sizes = [size if size == ALL else f"{size} texts" for size in dev.sizes]
     markdown.add(table(mean_rows(dev), (*MEANS, *sizes)))
     for suite, title in (dev, f"F1, {dev.part} parts"), (official, "F1, the dev file of WNUT-17"):
         if suite.rows:
@@ -70,7 +77,10 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
     for title, key, digits in (
         ("CPU seconds of training", "learning", 1),
         ("Tokens of a CPU second, with scores", "speed", 0),
+        ("Tokens of a CPU second, read by the other pipeline", "reading", 0),
         ("Tokens of a CPU second, read by the encoder", "encoding", 0),
+        ("Bytes of the component, saved", "size", 0),
+        ("Bytes that are saved beside it", "beside", 0),
     ):
         if rows := cost_rows(dev, key, digits):
             markdown.add(markdown.title(2, title))
@@ -81,6 +91,38 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
 def head(suite: Suite) -> tuple[str, ...]:
     """The header of a table with a column for each system."""
     return ("task", "texts", DEFAULT, *suite.peers)
+
+
+def choice_rows(suite: Suite) -> list[tuple[str, ...]]:
+    """Of each system the mean F1 of all tasks by size, nothing where it lacks one; and for TYPICAL texts
+    the means of training time, of the speed of all that reads a text, and of what is saved.
+    """
+    rows = []
+    for name in (DEFAULT, *suite.peers):
+        cells = []
+        for size in suite.sizes:
+            draws = [systems.get(name) for (_, each), systems in suite.rows.items() if each == size]
+            whole = [percent(each) for each in draws if each]
+            cells.append(f"{mean(whole):.1f}" if len(whole) == len(draws) else "")
+        results = [
+            result
+            for (_, size), systems in suite.rows.items()
+            if size == TYPICAL
+            for result in systems.get(name, {}).values()
+        ]
+        if results and all("size" in result for result in results):
+            saved = mean(result["size"] + result["beside"] for result in results) / 1e6
+            speed = mean(map(whole_speed, results))
+            learning = mean(result["learning"] for result in results)
+            cells += [f"{learning:.1f}", f"{speed:,.0f}", f"{saved:.1f}"]
+        rows.append((name, *cells))
+    return rows
+
+
+def whole_speed(result: Result) -> float:
+    """Tokens of a CPU second, of hocrf and of what reads the texts before it."""
+    speeds = [result[name] for name in ("speed", "reading", "encoding") if name in result]
+    return 1 / sum(1 / speed for speed in speeds)
 
 
 def mean_rows(suite: Suite) -> list[tuple[str, ...]]:
