@@ -20,7 +20,7 @@ from thinc.api import Config
 
 from spacy_hocrf.cli.config import starting_config
 
-PAGES = ("docs/features.md", "docs/encoder.md")
+PAGES = ("docs/features.md", "docs/knowledge.md", "docs/encoder.md")
 CORA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf" / "ref" / "ref.train"
 CONVERT = ROOT / "project" / "references" / "scripts" / "convert_cora.py"
 OUTSIDE = "en_core_web_md"

@@ -442,9 +442,22 @@ def test_rows_have_means_and_differences_on_common_draws(report):
 
 def test_candidates_are_judged_by_the_rule(report):
     rows = [row for row in report if row[0] in ("order-2", "sigma-3")]
+    worst, only = ("+0.00", "cora"), ("-10.00", "cora")
     assert [[*row[:3], *row[4:]] for row in rows] == [
-        ["order-2", "2", "+10.00", "1 of 2", "+0.00", "cora", "3.00 ×", "better", "+10.00", ""],
-        ["sigma-3", "1", "-10.00", "0 of 1", "-10.00", "cora", "1.00 ×", "no", "-10.00", ""],
+        [
+            "order-2",
+            "2",
+            "+10.00",
+            "1 of 2",
+            *worst,
+            "+20.00",
+            "gum",
+            "3.00 ×",
+            "better",
+            "+10.00",
+            "",
+        ],
+        ["sigma-3", "1", "-10.00", "0 of 1", *only, *only, "1.00 ×", "no", "-10.00", ""],
     ]
 
 

@@ -52,7 +52,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Summary:
-    """Differences of several rows: their mean with an interval, and the worst of the tasks."""
+    """Differences of several rows: their mean with an interval, and the worst and the best of the tasks."""
 
     rows: int
     mean: float
@@ -62,6 +62,8 @@ class Summary:
     worst_row: Difference
     worst_task: str
     worst_mean: float  # of the rows of that task
+    best_task: str
+    best_mean: float
 
 
 def by_row(results: Iterable[Result], part: str) -> dict[Row, dict[str, Draws]]:
@@ -108,7 +110,8 @@ def summarize(some: Sequence[Difference]) -> Summary:
         task: [difference.points for difference in some if difference.row[0] == task]
         for task in tasks
     }
-    worst = min(by_task, key=lambda task: mean(by_task[task]))
+    ascending = sorted(by_task, key=lambda task: mean(by_task[task]))
+    worst, best = ascending[0], ascending[-1]
     centre = mean(difference.points for difference in some)
     radius = jackknife(list(by_task.values()))
     return Summary(
@@ -120,6 +123,8 @@ def summarize(some: Sequence[Difference]) -> Summary:
         worst_row=min(some, key=lambda difference: difference.points),
         worst_task=worst,
         worst_mean=mean(by_task[worst]),
+        best_task=best,
+        best_mean=mean(by_task[best]),
     )
 
 

@@ -87,7 +87,7 @@ def render(suite: Suite, plot_name: str) -> str:
 
 SUMMARY = ("less", "texts", "rows", "mean", "95 % interval", "ahead", "worst row", "")
 CANDIDATE = (
-    *("candidate", "rows", "mean", "95 % interval", "ahead", "worst task", ""),
+    *("candidate", "rows", "mean", "95 % interval", "ahead", "worst task", "", "best task", ""),
     *("training time", "by the rule"),
 )
 
@@ -117,7 +117,8 @@ def candidate_rows(suite: Suite) -> list[tuple[str, ...]]:
             ratio = f"{time_ratio(suite, name):.2f} ×"
             verdict = "better" if better else "no"
             means = [mean_of(suite.compared(name, suite.ours, size)) for size in suite.sizes]
-            rows.append((*head, found.worst_task, ratio, verdict, *means))
+            best = (f"{found.best_mean:+.2f}", found.best_task)
+            rows.append((*head, found.worst_task, *best, ratio, verdict, *means))
     return rows
 
 

@@ -32,8 +32,8 @@ MEANS = (
 )
 
 
-TYPICAL = "400"
-"""Number of texts of which costs are told."""
+TYPICAL = ("msm2013", "400")
+"""The task and the number of texts of which costs are told."""
 
 
 def main(
@@ -94,8 +94,8 @@ def head(suite: Suite) -> tuple[str, ...]:
 
 
 def choice_rows(suite: Suite) -> list[tuple[str, ...]]:
-    """Of each system the mean F1 of all tasks by size, nothing where it lacks one; and for TYPICAL texts
-    the means of training time, of the speed of all that reads a text, and of what is saved.
+    """Of each system the mean F1 of all tasks by size, nothing where it lacks one; and of TYPICAL texts the
+    training time, the speed of all that reads a text, and what is saved, means of the draws.
     """
     rows = []
     for name in (DEFAULT, *suite.peers):
@@ -104,12 +104,7 @@ def choice_rows(suite: Suite) -> list[tuple[str, ...]]:
             draws = [systems.get(name) for (_, each), systems in suite.rows.items() if each == size]
             whole = [percent(each) for each in draws if each]
             cells.append(f"{mean(whole):.1f}" if len(whole) == len(draws) else "")
-        results = [
-            result
-            for (_, size), systems in suite.rows.items()
-            if size == TYPICAL
-            for result in systems.get(name, {}).values()
-        ]
+        results = list(suite.rows.get(TYPICAL, {}).get(name, {}).values())
         if results and all("size" in result for result in results):
             saved = mean(result["size"] + result["beside"] for result in results) / 1e6
             speed = mean(map(whole_speed, results))
