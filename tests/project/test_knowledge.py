@@ -158,6 +158,28 @@ def test_dev_and_official_parts_are_scored(load, data):
 # -------------------- the report
 
 
+def test_costs_are_of_one_row_and_scores_of_all_tasks(load):
+    """Where a system has all of a size. A text is read by what stands before the component, too."""
+    load("differences")  # of defaults, which the report imports
+    show = load("show")
+    costs = {"learning": 2.0, "speed": 3000, "bytes": 10**6, "beside": 2 * 10**6, "texts": 100}
+    results = [
+        {"part": "dev", "task": task, "size": size, "draw": 0, "system": system, "f": f, **costs}
+        for task, size, system, f in [
+            ("cora", "100", "default", 0.8),
+            ("msm2013", "100", "default", 0.4),
+            ("msm2013", "100", "spans", 0.6),
+            ("msm2013", "400", "default", 0.5),
+            ("msm2013", "400", "spans", 0.7),
+        ]
+    ]
+    results[-1]["reading"] = 1000
+    assert show.choice_rows(show.suite_of(results, "dev")) == [
+        ("default", "60.0", "50.0", "2.0", "3,000", "3.0"),
+        ("spans", "", "70.0", "2.0", "750", "3.0"),
+    ]
+
+
 # -------------------- a frozen encoder
 
 

@@ -209,9 +209,9 @@ class Informed:
         return nlp
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
-        """Add the training's `status`, the component's `choice` of sigma and order, its `size` in bytes, that
-        of what is saved `beside` it, and what is told says; when it predicts, `speed` as well, tokens of a
-        CPU second with scores. Other pipelines' work is in no time.
+        """Add the training's `status`, the component's `choice` of sigma and order, its `bytes` on disk,
+        those of what is saved `beside` it, and what is told says; when it predicts, `speed` as well, tokens
+        of a CPU second with scores. Other pipelines' work is in no time.
         """
         for kind in self.told:
             kind.read(text.words for text in texts)
@@ -225,7 +225,7 @@ class Informed:
             "status": run.status,
             "choice": asdict(nlp.get_pipe("hocrf").choice),
             "learning": round(time.process_time() - begun, 2),
-            "size": bytes_of(nlp.get_pipe("hocrf")),
+            "bytes": bytes_of(nlp.get_pipe("hocrf")),
             "beside": sum({k: n for kind in self.told for k, n in kind.saved().items()}.values()),
         }
         return self.predictor(nlp, said), said

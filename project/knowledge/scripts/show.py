@@ -79,7 +79,7 @@ def render(suites: tuple[Suite, Suite], plot_name: str) -> str:
         ("Tokens of a CPU second, with scores", "speed", 0),
         ("Tokens of a CPU second, read by the other pipeline", "reading", 0),
         ("Tokens of a CPU second, read by the encoder", "encoding", 0),
-        ("Bytes of the component, saved", "size", 0),
+        ("Bytes of the component, saved", "bytes", 0),
         ("Bytes that are saved beside it", "beside", 0),
     ):
         if rows := cost_rows(dev, key, digits):
@@ -105,8 +105,8 @@ def choice_rows(suite: Suite) -> list[tuple[str, ...]]:
             whole = [percent(each) for each in draws if each]
             cells.append(f"{mean(whole):.1f}" if len(whole) == len(draws) else "")
         results = list(suite.rows.get(TYPICAL, {}).get(name, {}).values())
-        if results and all("size" in result for result in results):
-            saved = mean(result["size"] + result["beside"] for result in results) / 1e6
+        if results and all("bytes" in result for result in results):
+            saved = mean(result["bytes"] + result["beside"] for result in results) / 1e6
             speed = mean(map(whole_speed, results))
             learning = mean(result["learning"] for result in results)
             cells += [f"{learning:.1f}", f"{speed:,.0f}", f"{saved:.1f}"]
