@@ -171,12 +171,14 @@ def test_costs_are_of_one_row_and_scores_of_all_tasks(load):
             ("msm2013", "100", "spans", 0.6),
             ("msm2013", "400", "default", 0.5),
             ("msm2013", "400", "spans", 0.7),
+            ("msm2013", "100", "clusters", 0.5),
         ]
     ]
-    results[-1]["reading"] = 1000
+    results[-2]["reading"] = 1000
     assert show.choice_rows(show.suite_of(results, "dev")) == [
         ("default", "60.0", "50.0", "2.0", "3,000", "3.0"),
         ("spans", "", "70.0", "2.0", "750", "3.0"),
+        ("clusters", "", "", "", "", ""),
     ]
 
 

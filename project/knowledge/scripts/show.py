@@ -105,12 +105,13 @@ def choice_rows(suite: Suite) -> list[tuple[str, ...]]:
             whole = [percent(each) for each in draws if each]
             cells.append(f"{mean(whole):.1f}" if len(whole) == len(draws) else "")
         results = list(suite.rows.get(TYPICAL, {}).get(name, {}).values())
+        costs = ("", "", "")
         if results and all("bytes" in result for result in results):
             saved = mean(result["bytes"] + result["beside"] for result in results) / 1e6
             speed = mean(map(whole_speed, results))
             learning = mean(result["learning"] for result in results)
-            cells += [f"{learning:.1f}", f"{speed:,.0f}", f"{saved:.1f}"]
-        rows.append((name, *cells))
+            costs = (f"{learning:.1f}", f"{speed:,.0f}", f"{saved:.1f}")
+        rows.append((name, *cells, *costs))
     return rows
 
 
