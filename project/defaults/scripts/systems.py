@@ -77,19 +77,6 @@ CANDIDATES: Mapping[str, Mapping[str, Any]] = {
     "crf-bio": {"model": {"@architectures": CRF, "encoding": "bio"}},
     "crf-bieso": {"model": {"@architectures": CRF, "encoding": "bieso"}},
     # Recipes of docs/features.md, as is order-3+unseen.
-    "own-list": blocks(
-        words={
-            "@misc": "spacy-hocrf.Token.v1",
-            "attrs": ["NORM", "SHAPE"],
-            "window": [-1, 0, 1],
-        },
-        letters={
-            "@misc": "spacy-hocrf.CharNgrams.v1",
-            "prefix": [1, 2, 3],
-            "suffix": [1, 2, 3],
-        },
-        place={"@misc": "spacy-hocrf.Position.v1"},
-    ),
     "word-pairs": blocks(
         window=WINDOW,
         pairs={"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["NORM[-1]", "NORM[0]"]},
