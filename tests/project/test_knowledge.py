@@ -76,7 +76,9 @@ def test_lists_of_names_are_observed(load, outside, flights):
     """Names of countries and the like, of any case, as they are looked up in Babel."""
     pytest.importorskip("babel", reason="needs the extra 'knowledge'")
     system = load("knowledge").make_informed(["lists"], outside)["lists"]
-    doc = system.shown(outside.vocab, "in March the UNITED STATES paid Euros".split())
+    words = "in March the UNITED STATES paid Euros".split()
+    system.told[0].read([words])
+    doc = system.shown(outside.vocab, words)
     found = [(span.text, span.label_) for span in doc.spans["lists"]]
     assert found == [("March", "MONTH"), ("UNITED STATES", "PLACE")]
     assert list(system.settings["model"]["features"]["*"]) == ["lists", "window"]

@@ -212,6 +212,23 @@ def test_what_the_defaults_are_worth_is_what_their_project_has_printed():
     ]
 
 
+def test_what_recipes_are_worth_is_what_their_project_has_printed():
+    """Means over the tasks, and the best and the worst of these."""
+    names = ("word-pairs", "borders", "whole-fields", "order-3+unseen")
+    [ours] = [rows for header, rows in tables(DOCS / "features.md") if header[0] == "recipe"]
+    [printed] = [
+        rows
+        for header, rows in tables(PROJECTS / "defaults" / "README.md")
+        if "best task" in header
+    ]
+    candidates = {row[0]: row for row in printed}
+    assert len(candidates) == len(ours) == len(names)
+    for (_, *cells), name in zip(ours, names):
+        row = candidates[name]  # name, rows, …, worst, its task, best, its task, time, …
+        ends = [f"{row[7]} {row[8]}", f"{row[5]} {row[6]}"]
+        assert cells == [*row[-2:], *ends, row[9]]
+
+
 def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
     """F1, costs and the points of each task: docs/knowledge.md has the project's names as words."""
     names = {

@@ -91,6 +91,7 @@ class ForeignSpans(Knowledge):
     """
 
     blocks: ClassVar = {"ner": {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ner"}}
+    key = "ner"
 
     def __init__(self, outside: Language) -> None:
         super().__init__(outside)
@@ -108,7 +109,7 @@ class ForeignSpans(Knowledge):
 
     def show(self, doc: Doc) -> None:
         spans = self.found[tuple(token.text for token in doc)]
-        doc.spans["ner"] = [Span(doc, *span) for span in spans]
+        doc.spans[self.key] = [Span(doc, *span) for span in spans]
 
     def report(self) -> dict[str, Any]:
         """`reading`, tokens of a CPU second of the other pipeline."""
@@ -117,22 +118,21 @@ class ForeignSpans(Knowledge):
     def saved(self) -> dict[str, int]:
         """Its encoder has the vectors."""
         components = bytes_of(self.outside, exclude=["vocab"])
-        return {"components": components, "vocabulary": bytes_of(self.outside.vocab)}
+        return {"other components": components, "vocabulary": bytes_of(self.outside.vocab)}
 
 
-class WordLists(Knowledge):
+class WordLists(ForeignSpans):
     """Lists that anybody has: names of countries and regions, languages, currencies, months and days, as
-    Babel has them in English.
+    Babel has them in English. A span_ruler finds the names, whatever their case.
     """
 
     blocks: ClassVar = {"lists": {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "lists"}}
+    key = "lists"
 
     def __init__(self, outside: Language) -> None:
-        super().__init__(outside)
-        self.ruler = outside.create_pipe(
-            "span_ruler", config={"spans_key": "lists", "phrase_matcher_attr": "LOWER"}
-        )
-        self.ruler.add_patterns(
+        super().__init__(spacy.blank("en", meta={"name": "lists"}))
+        settings = {"spans_key": None, "annotate_ents": True, "phrase_matcher_attr": "LOWER"}
+        self.outside.add_pipe("span_ruler", config=settings).add_patterns(
             [
                 {"label": label, "pattern": name}
                 for label, names in word_lists().items()
@@ -140,10 +140,8 @@ class WordLists(Knowledge):
             ]
         )
 
-    def show(self, doc: Doc) -> None:
-        found = self.ruler(Doc(self.outside.vocab, words=[token.text for token in doc]))
-        spans = found.spans["lists"]
-        doc.spans["lists"] = [Span(doc, span.start, span.end, span.label_) for span in spans]
+    def saved(self) -> dict[str, int]:
+        return {"lists": bytes_of(self.outside, exclude=["vocab"])}
 
 
 class FrozenEncoder(Knowledge):
