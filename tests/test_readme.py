@@ -70,7 +70,9 @@ def test_the_table_of_the_encoder_has_all_settings_with_their_defaults():
 def test_the_table_of_blocks_has_all_settings_with_their_defaults():
     """A default stands in brackets behind its setting, where it is short; two blocks have tables."""
     written = section("docs/features.md", "All blocks").replace(r"\|", "¦")
-    rows = [row for row in table_rows(written)[1:] if not row[2].startswith("see [What it can know]")]
+    rows = [
+        row for row in table_rows(written)[1:] if not row[2].startswith("see [What it can know]")
+    ]
     assert len(rows) > 10
     for block, _, settings in rows:
         maker = registry.get("misc", f"spacy-hocrf.{block.strip('`')}")

@@ -205,9 +205,12 @@ class Alternatives:
         with self.pool.lend(self.automaton) as buffers:
             allowed = replace(potentials, allowed=bits & potentials.allowed)
             found: NDArray[np.float64] = log_partition(allowed, self.automaton, buffers=buffers)
-        for i in filter(self.has_blank, range(len(found))):
-            with suppress(ValueError):
-                found[i] = self.log_z(i, spans[i], "")
+        for i, (rows, length) in enumerate(zip(spans, np.diff(potentials.offsets).tolist())):
+            if self.has_blank(i):
+                with suppress(ValueError):
+                    found[i] = self.log_z(i, rows, "")
+            elif self.scheme.outside < 0 and sum(end - start for start, end, _ in rows) < length:
+                found[i] = -np.inf  # no label is left for the other tokens
         return found
 
     def _find_best(self, n: int) -> FoundReadings:

@@ -21,11 +21,23 @@ TEXTS = (
 )
 
 
-@pytest.fixture(scope="module", params=MODELS)
+FULL = "semi-CRF, no outside"
+COVERED = [
+    ("Ada Lovelace Paris", [(0, 12, "PERSON"), (13, 18, "PLACE")]),
+    ("Grace New York", [(0, 5, "PERSON"), (6, 14, "PLACE")]),
+    ("London Emmy", [(0, 6, "PLACE"), (7, 11, "PERSON")]),
+]
+
+
+@pytest.fixture(scope="module", params=[*MODELS, FULL])
 def trained(request):
-    factory, model = MODELS[request.param]
+    return made(request.param)
+
+
+def made(kind):
+    factory, model = MODELS.get(kind, ("hocrf", {}))
     nlp = untrained(factory, model)
-    data = examples(nlp)
+    data = examples(nlp, COVERED) if kind == FULL else examples(nlp)
     nlp.initialize(lambda: data)
     fit(nlp, data, 4)
     nlp.get_pipe("hocrf").acceptance = ALL
@@ -51,7 +63,22 @@ def test_the_probability_is_that_of_the_reading_that_is_shown(trained):
         expected = exp(reading.log_probability(shown(pipe, doc))) if len(doc) else 1.0
         assert doc._.hocrf_probability == approx(expected, rel=1e-9)
         assert doc._.hocrf_accepted is True
-    assert 0 < trained(TEXTS[2])._.hocrf_probability < 1
+
+
+@pytest.mark.parametrize("kind", [*MODELS, FULL])
+def test_so_it_is_with_any_weights(kind):
+    """Random ones, by which tokens are left over in a model that has no label for them, too."""
+    nlp = made(kind)
+    pipe = nlp.get_pipe("hocrf")
+    impossible, size = 0, pipe.model.get_param("W").shape
+    for seed in range(12):
+        weights = np.random.default_rng(seed).normal(0, 0.4, size)
+        pipe.model.set_param("W", weights.astype(np.float32))
+        for doc, reading in zip(nlp.pipe(texts(nlp)[:4]), pipe.readings(texts(nlp)[:4])):
+            expected = exp(reading.log_probability(shown(pipe, doc)))
+            assert doc._.hocrf_probability == approx(expected, rel=1e-9)
+            impossible += expected == 0
+    assert impossible or kind != FULL
 
 
 def test_entities_that_were_there_are_certain_and_constraints_are_kept():
