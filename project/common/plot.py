@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#1f5fa8", "#d0661b", "#2a8a4a", "#8a3f8f", "#555555"
-RED, CYAN = "#b8323b", "#2a9aa8"
+RED, CYAN, OLIVE, PINK = "#b8323b", "#2a9aa8", "#9a8a1f", "#e07ba8"
 GRID = "#e4e4e4"
 DPI = 120
 

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLUMNS = 4
-COLOURS = (plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.GREY, plot.RED, plot.CYAN)
+COLOURS = (
+    *(plot.BLUE, plot.ORANGE, plot.GREEN, plot.PURPLE, plot.GREY),
+    *(plot.RED, plot.CYAN, plot.OLIVE, plot.PINK),
+)
 LOSS = -0.3
 """By the rule, no task may lose more than this on average."""
 
