@@ -100,11 +100,12 @@ def log_scale(axes: "Axes", name: str) -> None:
 
 
 def legend_above(figure: "Figure", panels: Sequence["Axes"]) -> None:
-    """One legend for all panels, with each name once, in a row above them."""
+    """One legend for all panels, with each name once, above them: in a row, or in two if there are many."""
     named = {
         label: line for axes in panels for line, label in zip(*axes.get_legend_handles_labels())
     }
     if named:
+        columns = -(-len(named) // (1 + len(named) // 8))
         figure.legend(
-            named.values(), named, loc="outside upper center", ncols=len(named), frameon=False
+            named.values(), named, loc="outside upper center", ncols=columns, frameon=False
         )
