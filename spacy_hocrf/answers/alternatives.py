@@ -209,8 +209,10 @@ class Alternatives:
             if self.has_blank(i):
                 with suppress(ValueError):
                     found[i] = self.log_z(i, rows, "")
-            elif self.scheme.outside < 0 and sum(end - start for start, end, _ in rows) < length:
-                found[i] = -np.inf  # no label is left for the other tokens
+            elif not self.scheme.can_have(rows) or (
+                self.scheme.outside < 0 and sum(end - start for start, end, _ in rows) < length
+            ):  # no label is left for the other tokens
+                found[i] = -np.inf
         return found
 
     def _find_best(self, n: int) -> FoundReadings:
