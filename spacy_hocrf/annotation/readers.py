@@ -30,6 +30,7 @@ __all__ = [
     "SpansCorpus",
     "checked_path",
     "groups_of",
+    "has_tokens_of",
     "predicted_of",
     "read_examples",
     "read_group",
@@ -201,6 +202,12 @@ def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
         spaces = [bool(token.whitespace_) for token in reference]
         return Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
     return nlp.make_doc(reference.text)
+
+
+def has_tokens_of(nlp: Language, reference: Doc) -> bool:
+    """Does the pipeline make these tokens of the text?"""
+    words = [token.text for token in nlp.make_doc(reference.text)]
+    return words == [token.text for token in reference]
 
 
 def read_group(doc: Doc, key: str | None) -> GroupSpans:

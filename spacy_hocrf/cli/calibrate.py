@@ -29,6 +29,7 @@ from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.annotation.readers import has_tokens_of
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.accept import WholeTexts, accept, warn_unlike, whole_texts
@@ -209,7 +210,7 @@ def calibrate_cli(
     _print(result, asked)
     if promised is not None:
         print(_spelt(*promised), f"The threshold is kept in {into or model}.", sep="\n")
-        other = sum(_words(nlp.make_doc(doc.text)) != _words(doc) for doc in docs)
+        other = sum(not has_tokens_of(nlp, doc) for doc in docs)
         if other > MOST_OTHER * len(docs):
             msg.warn(
                 f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. What "
@@ -440,10 +441,6 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
             f"Of {HALVES} random halves of these texts, {asked.held} had thresholds that reached this recall "
             "in the other half."
         )
-
-
-def _words(doc: Doc) -> list[str]:
-    return [token.text for token in doc]
 
 
 def _percent(share: float) -> str:

@@ -175,7 +175,7 @@ def test_the_first_readme_has_the_figures_of_these_tables():
         for header, rows in tables(PROJECTS.parent / "README.md")
         if "100 texts" in header
     ]
-    [measured] = [
+    measured, *_ = [
         rows
         for header, rows in tables(PROJECTS / "defaults" / "README.md")
         if header[:5] == ["task", "texts", "default", "crfsuite", "ner"]
@@ -289,7 +289,7 @@ def test_scores_of_cora_are_the_same_in_every_comparison():
     """
     references = text(PROJECTS / "references" / "README.md")
     here, there = compared(text(DOCS / "compare.md")), compared(references)
-    assert len(here) == 14
+    assert len(here) == 15 and here.pop("texts")[0] == there.pop("texts")[1]  # which have F1 alone
     assert {label: cells[:3] for label, cells in here.items()} == {
         label: cells[3:6] for label, cells in there.items()
     }
