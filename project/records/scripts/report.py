@@ -162,7 +162,7 @@ def draw(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> "Figure":
         tidy(place)
         place.set(title=task, xlabel="accepted, % of all texts", xlim=(0, 100), ylim=(0, 35))
     axes[0].set(ylabel="wrong, % of the accepted texts")
-    axes[0].legend(frameon=False, loc="upper left")
+    axes[-1].legend(frameon=False, loc="upper left")
     return drawn
 
 
