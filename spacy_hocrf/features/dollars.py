@@ -14,6 +14,7 @@ DOLLAR = r"\x24"
 
 TAKEN = frozenset(
     {
+        "expression",
         "forbidden",
         "labels",
         "pairs",

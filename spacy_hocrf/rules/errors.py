@@ -46,3 +46,7 @@ class ConstraintErrors(metaclass=Coded):
         "for each of up to 65,535 states with the next state for each of {n_labels} labels. See "
         "[components.*.constraints.rules]."
     )
+    H312 = (
+        "The grammar '{expression}' cannot be read: {what}. Write labels one after the other, with | for or, "
+        "? + * for how often, and parentheses. See [components.*.constraints.rules]."
+    )

@@ -26,6 +26,7 @@ __all__ = [
     "AtLeast",
     "AtMost",
     "Precedes",
+    "Priced",
     "RuleTemplate",
     "Together",
     "checked_price",
@@ -64,7 +65,7 @@ class RuleTemplate(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Priced:
+class Priced:
     """Base of our templates.
 
     price (Union[float, str]): what it costs to break one of the rules, nats; "inf" for rules that no reading
@@ -78,7 +79,7 @@ class _Priced:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfLabels(_Priced):
+class _OfLabels(Priced):
     """A rule about each of some labels.
 
     labels (Optional[Sequence[str]]): null for all of the model.
@@ -155,7 +156,7 @@ class AtLeast(_OfLabels):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _OfPairs(_Priced):
+class _OfPairs(Priced):
     """A rule about each of some pairs of different labels.
 
     pairs (Optional[Sequence[Sequence[str]]]): null for all of the model.

@@ -1,0 +1,246 @@
+"""The grammar of a record: `spacy-hocrf.Grammar.v1`, a regular expression over the labels of a text's spans.
+
+An expression becomes an automaton of its positions (Glushkov, Russian Mathematical Surveys 16, 1961):
+position j may follow i where some sentence has them so, `first` begin one, and `last` end one. Its subsets
+that can be reached are the states of a deterministic automaton, and states are one where no continuation
+tells them apart (Moore, Automata Studies, 1956): so the automaton is the smallest. The rule is exact wherever
+rules are.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, NoReturn
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.rules import MOST_STATES, Rule
+from spacy_hocrf.features.dollars import with_dollars
+from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.rules.templates import Priced, refuse
+
+__all__ = ["Grammar"]
+
+ANYWHERE, NOWHERE = "anywhere", "nowhere"
+TOKEN = re.compile(r'\s*(?:"([^"]+)"|([()|?*+])|([^\s()|?*+"]+))')
+LEGIBLE = 20
+"""Characters that show where an expression cannot be read."""
+
+Places = frozenset[int]
+
+
+class _Sign(NamedTuple):
+    """A sign or a label of an expression."""
+
+    text: str
+    at: int  # character
+    is_label: bool
+
+
+class _Part(NamedTuple):
+    """Positions of a part of an expression."""
+
+    empty: bool  # may it have no span?
+    first: Places
+    last: Places
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar(Priced):
+    """`spacy-hocrf.Grammar.v1`: the labels of a text's spans, in their order, are as an expression says.
+
+    expression (str): labels one after the other, as in "author+ title (journal volume? | booktitle) date?":
+        "|" is or, "?" at most once, "+" once and more, "*" any number, parentheses are a group. A label with
+        other signs stands in double quotes.
+    others (str): "anywhere": labels that the expression does not name may come anywhere; "nowhere".
+    price (Union[float, str]): what it costs to be otherwise, nats; "inf" for never, "learnt".
+    RAISES (ValueError): H214 for bad settings, H312 for an expression that cannot be read; H215 for a label
+        that the model does not have.
+    """
+
+    expression: str
+    others: str = ANYWHERE
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.others not in (ANYWHERE, NOWHERE):
+            refuse("others", repr(self.others), f'"{ANYWHERE}" or "{NOWHERE}"')
+        if not isinstance(self.expression, str):
+            refuse("expression", repr(self.expression), "a regular expression over labels")
+        (expression,) = with_dollars((self.expression,))
+        object.__setattr__(self, "expression", expression)
+        _Reader(expression)
+
+    @property
+    def name(self) -> str:
+        """The kind and the expression."""
+        return f"Grammar[{self.expression}]"
+
+    def rules(self, labels: Sequence[str]) -> list[Rule]:
+        """One, of all spans."""
+        found = _Reader(self.expression)
+        missing = next((label for label in found.labels if label not in labels), None)
+        if missing is not None:
+            known = ", ".join(labels)
+            raise ValueError(ConstraintErrors.H215.format(found=missing, known=known))
+        after, kept = _smallest(*self._subsets(found, labels))
+        return [Rule(after, kept, name="whole text")]
+
+    def _subsets(
+        self, found: "_Reader", labels: Sequence[str]
+    ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+        """Table and kept states of the subsets of positions; position -1 is before the first span.
+
+        RAISES (ValueError): H312 if there are too many.
+        """
+        stays = self.others == ANYWHERE
+        numbers, rows = {frozenset({-1}): 0}, list[list[int]]()
+        for subset in (states := [frozenset({-1})]):
+            row = []
+            for label in labels:
+                reached = subset
+                if label in found.labels or not stays:
+                    reached = frozenset(
+                        j
+                        for i in subset
+                        for j in (found.whole.first if i < 0 else found.follow[i])
+                        if found.positions[j] == label
+                    )
+                if reached not in numbers:
+                    numbers[reached] = len(states)
+                    states.append(reached)
+                row.append(numbers[reached])
+            rows.append(row)
+            if len(states) > MOST_STATES:
+                self._refuse_size()
+        ends = {*found.whole.last, *([-1] if found.whole.empty else [])}
+        kept = [bool(subset & ends) for subset in states]
+        return np.array(rows, dtype=np.int32), np.array(kept, dtype=bool)
+
+    def _refuse_size(self) -> NoReturn:
+        """RAISES (ValueError): H312, always."""
+        what = f"it needs more than {MOST_STATES:,} states"
+        raise ValueError(ConstraintErrors.H312.format(expression=self.expression, what=what))
+
+
+class _Reader:
+    """An expression, by recursive descent.
+
+    positions (List[str]): the label of each position. follow (List[Set[int]]): which may come after each.
+    whole (_Part): all of it.
+    RAISES (ValueError): H312 for one that cannot be read.
+    """
+
+    def __init__(self, expression: str) -> None:
+        self._expression = expression
+        self._tokens = [*self._split()]
+        self._next = 0
+        self.positions, self.follow = list[str](), list[set[int]]()
+        self.whole = self._choice()
+        if (token := self._token) is not None:
+            self._refuse(f"'{token.text}' is not expected", token.at)
+        self.labels = frozenset(self.positions)
+
+    def _split(self) -> Iterator[_Sign]:
+        at, end = 0, len(self._expression.rstrip())
+        while at < end:
+            match = TOKEN.match(self._expression, at)
+            if match is None:
+                self._refuse("a double quote is not closed, or has nothing in it", at)
+            quoted, sign, label = match.groups()
+            begin = match.end() - len(match.group().lstrip())
+            yield _Sign(quoted or sign or label, begin, sign is None)
+            at = match.end()
+
+    @property
+    def _token(self) -> _Sign | None:
+        return self._tokens[self._next] if self._next < len(self._tokens) else None
+
+    def _takes(self, signs: str) -> str:
+        """The next token, if it is one of these signs; "" if not."""
+        token = self._token
+        if token is None or token.is_label or token.text not in signs:
+            return ""
+        self._next += 1
+        return token.text
+
+    def _choice(self) -> _Part:
+        """Alternatives, with "|" between them."""
+        part = self._sequence()
+        while self._takes("|"):
+            other = self._sequence()
+            part = _Part(
+                part.empty or other.empty, part.first | other.first, part.last | other.last
+            )
+        return part
+
+    def _sequence(self) -> _Part:
+        """Parts one after the other."""
+        part = self._repeated()
+        while (token := self._token) is not None and (token.is_label or token.text == "("):
+            part = self._joined(part, self._repeated())
+        return part
+
+    def _repeated(self) -> _Part:
+        """A label or a group, and how often it comes."""
+        part = self._single()
+        while sign := self._takes("?*+"):
+            if sign != "?":
+                self._link(part.last, part.first)
+            part = part._replace(empty=part.empty or sign != "+")
+        return part
+
+    def _single(self) -> _Part:
+        """A label, or a group."""
+        if (token := self._token) is None:
+            self._refuse("a label or a group is missing at the end", len(self._expression))
+        if self._takes("("):
+            part = self._choice()
+            if not self._takes(")"):
+                self._refuse("this parenthesis is not closed", token.at)
+            return part
+        if not token.is_label:
+            self._refuse(f"'{token.text}' has no label or group before it", token.at)
+        self._next += 1
+        self.positions.append(token.text)
+        self.follow.append(set())
+        own = frozenset({len(self.positions) - 1})
+        return _Part(False, own, own)
+
+    def _joined(self, one: _Part, other: _Part) -> _Part:
+        self._link(one.last, other.first)
+        return _Part(
+            one.empty and other.empty,
+            one.first | other.first if one.empty else one.first,
+            one.last | other.last if other.empty else other.last,
+        )
+
+    def _link(self, last: Places, first: Places) -> None:
+        for i in last:
+            self.follow[i] |= first
+
+    def _refuse(self, what: str, at: int) -> NoReturn:
+        """RAISES (ValueError): H312, always."""
+        here = self._expression[at : at + LEGIBLE]
+        place = f"{what}: character {at + 1}, " + (f"before '{here}'" if here else "the end")
+        raise ValueError(ConstraintErrors.H312.format(expression=self._expression, what=place))
+
+
+def _smallest(
+    after: NDArray[np.int32], kept: NDArray[np.bool_]
+) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
+    """The automaton with states that no continuation tells apart as one; the first is that of state 0."""
+    kinds, number = kept.astype(np.int64), 0
+    while True:
+        rows = np.column_stack([kinds, kinds[after]])
+        _, first, kinds = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+        kinds = kinds.reshape(-1)
+        if len(first) == number:
+            break
+        number = len(first)
+    order = np.argsort(first, kind="stable")  # by the first state of each kind, so 0 stays 0
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    chosen = first[order]
+    return place[kinds[after[chosen]]].astype(np.int32), kept[chosen]
