@@ -86,3 +86,22 @@ def test_the_report_has_all_tables(load, tmp_path):
     row = next(line for line in document.splitlines() if line.startswith("| addresses"))
     assert row.split(" | ")[2:6] == [f"{100 * share:.1f}" for share in shares]
     assert document.count("| addresses") == 3 and " 80.0 " in row
+
+
+def test_damaged_texts_and_those_of_another_kind_are_noticed(load, monkeypatch):
+    module = load("alarm")
+    words = ["Lovelace", "left", "Rome"] * 40
+    assert module.damaged(words) == module.damaged(words)
+    changed = sum(
+        one != other
+        for word, own in zip(words, module.damaged(words))
+        for one, other in zip(word, own, strict=True)
+    )
+    letters = sum(map(len, words))
+    assert 0.01 < changed / letters < 0.1
+    monkeypatch.setattr(module, "SIZES", (20,))
+    monkeypatch.setattr(module, "DRAWS", 20)
+    text = load("readers").Text
+    strange = [text(["1", ",", "2", ";", "x"] * 3, []) for _ in range(30)]
+    [row] = module.look("task", made(load, 120), "other", strange)
+    assert row[:2] == ("task", "20") and float(row[2]) <= 20 and float(row[4]) > 50
