@@ -92,8 +92,9 @@ class Predictions(NamedTuple):
 
     def only(self, documents: NDArray[np.int64]) -> "Predictions":
         """Some of the documents."""
-        labels, correct, predicted, gold = vars(self.counts).values()
-        counts = Counts(labels, correct[:, documents], predicted[:, documents], gold[documents])
+        own = self.counts
+        parts = own.correct[:, documents], own.predicted[:, documents], own.gold[documents]
+        counts = Counts(own.labels, *parts)
         return Predictions(self.names, counts, [self.gold[i] for i in documents])
 
     def score(self, name: str) -> float:
@@ -192,7 +193,8 @@ def p_values(found: Predictions, trials: int) -> str:
     """Table 4, with the systems of Table 5."""
     names = [name for name in found.names if name in PAPER]
     numbers = [found.names.index(name) for name in names]
-    labels, correct, predicted, gold = vars(found.counts).values()
+    own = found.counts
+    labels, correct, predicted, gold = own.labels, own.correct, own.predicted, own.gold
     counts = Counts(labels, correct[numbers], predicted[numbers], gold)
     return make_table(names, counts, trials=trials)
 
