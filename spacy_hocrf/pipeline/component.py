@@ -440,6 +440,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             self.model.set_param("W", learner.model.get_param("W"))
             learner.model, learner.lock = self.model, self._lock
             self._learning = learner
+            self._acceptance = None
 
     # Prediction
 
@@ -747,12 +748,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "choice": ChoiceKeeper(lambda: self._learner.choice),
             "cost": self._reader,
             "rules": self._prices,
-            "acceptance": AcceptanceKeeper(lambda: self._acceptance, self._accept),
+            "acceptance": AcceptanceKeeper(
+                lambda: self._acceptance, partial(setattr, self, "acceptance")
+            ),
             **joint,
         }
-
-    def _accept(self, value: "Acceptance | None") -> None:
-        self.acceptance = value
 
     def _payload(self) -> "Payload":
         from spacy_hocrf.saving.persistence import to_payload

@@ -173,6 +173,9 @@ def test_a_promise_ends_when_training_goes_on():
     pipe.acceptance = ALL
     nlp.update(data, sgd=optimizer)
     assert pipe.acceptance is None
+    pipe.acceptance = ALL
+    nlp.initialize(lambda: data)
+    assert pipe.acceptance is None
 
 
 def test_nothing_more_is_computed_without_it(trained, monkeypatch):
