@@ -75,7 +75,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         """
         known = np.sort([self.honest(p) for p in self.sample])
         given = np.sort(np.asarray(probabilities, dtype=np.float64))
-        n, m = min(len(known), self.texts), len(given)
+        n, m = len(known), len(given)
         if not n or not m:
             return 1.0
         places = np.concatenate([known, given])

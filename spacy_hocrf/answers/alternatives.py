@@ -8,13 +8,13 @@ readings come in the order of their most probable segmentations, each once.
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import islice, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain_batch
+from spacy_hocrf.annotation.annotation import NamedSpans
 from spacy_hocrf.annotation.best_readings import (
     BestReadings,
     FoundReadings,
@@ -194,25 +194,20 @@ class Alternatives:
 
     def log_sums(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
         """`log_z` of every Doc, each with spans of its own, float64 [D]: of all Docs at once, but for those
-        with white space. Where there is too much of it the sum is of one way to show the spans, so too small.
+        that show them in several ways. Where these are too many the sum is of one way, so too small.
         """
-        potentials = self.potentials
-        asked = [
-            Annotation(tuple(rows), np.zeros(length, dtype=bool))
-            for rows, length in zip(spans, np.diff(potentials.offsets).tolist())
-        ]
-        bits = constrain_batch(self.scheme, potentials.allowed, potentials.offsets, asked)
+        bits, several = self.potentials.allowed.copy(), list[int]()
+        bounds = pairwise(self.potentials.offsets.tolist())
+        for i, (rows, (first, last)) in enumerate(zip(spans, bounds)):
+            _, ways = ways_to_show(self.scheme, bits[first:last], self._blank(i), rows)
+            bits[first:last] = np.concatenate([each[0] for each in ways]) if all(ways) else 0
+            several += [i] if max(map(len, ways)) > 1 else []
         with self.pool.lend(self.automaton) as buffers:
-            allowed = replace(potentials, allowed=bits & potentials.allowed)
-            found: NDArray[np.float64] = log_partition(allowed, self.automaton, buffers=buffers)
-        for i, (rows, length) in enumerate(zip(spans, np.diff(potentials.offsets).tolist())):
-            if self.has_blank(i):
-                with suppress(ValueError):
-                    found[i] = self.log_z(i, rows, "")
-            elif not self.scheme.can_have(rows) or (
-                self.scheme.outside < 0 and sum(end - start for start, end, _ in rows) < length
-            ):  # no label is left for the other tokens
-                found[i] = -np.inf
+            asked = replace(self.potentials, allowed=bits)
+            found: NDArray[np.float64] = log_partition(asked, self.automaton, buffers=buffers)
+        for i in several:
+            with suppress(ValueError):
+                found[i] = self.log_z(i, spans[i], "")
         return found
 
     def _find_best(self, n: int) -> FoundReadings:

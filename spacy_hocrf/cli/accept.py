@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
-from math import ceil, exp, floor, lgamma, log
+from math import ceil, floor, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.acceptance import ALARM, Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
+from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.engine.lbfgs import LBFGS
@@ -34,6 +35,7 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 __all__ = [
     "WholeTexts",
     "accept",
+    "binomial",
     "correction",
     "least_texts",
     "step",
@@ -99,8 +101,7 @@ def whole_texts(
     if by is not None:
         register(by)
     scorer = scorer_of(pipe.target)
-    unknown = [scorer.unknown(doc) if scorer.annotated(doc) else True for doc in docs]
-    complete = [doc for doc, some in zip(docs, unknown) if some is None or not np.any(some)]
+    complete = [doc for doc in docs if is_complete(scorer, doc)]
     before, pipe.acceptance = pipe.acceptance, NOTHING
     try:
         found = pipe.predict([*ready_docs(nlp, complete, name)])
@@ -215,15 +216,15 @@ def _too_few(found: int, level: float, confidence: float) -> str:
 def step(allowed: int, level: float, confidence: float) -> int:
     """n_c: of so many texts, at least, c = `allowed` may be wrong."""
     n = step(allowed - 1, level, confidence) if allowed else least_texts(level, confidence)
-    while _at_most(allowed, n, 1 - level) > 1 - confidence:
+    while binomial(n, 1 - level, allowed).sum() > 1 - confidence:
         n += 1
     return n
 
 
-def _at_most(k: int, n: int, p: float) -> float:
-    """P(Binomial(n, p) <= k)."""
-    logs = (
-        lgamma(n + 1) - lgamma(i + 1) - lgamma(n - i + 1) + i * log(p) + (n - i) * log(1 - p)
-        for i in range(min(k, n) + 1)
-    )
-    return sum(map(exp, logs))
+def binomial(n: int, p: float, most: int) -> NDArray[np.float64]:
+    """P(Binomial(n, p) = k) for k from 0 to `most`, at most n."""
+    logs = [
+        lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log(1 - p)
+        for k in range(most + 1)
+    ]
+    return np.asarray(np.exp(np.array(logs)))

@@ -12,7 +12,7 @@ like these.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import floor, lgamma, log, log10
+from math import floor, log, log10
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -32,7 +32,7 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.readers import has_tokens_of
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
-from spacy_hocrf.cli.accept import WholeTexts, accept, warn_unlike, whole_texts
+from spacy_hocrf.cli.accept import WholeTexts, accept, binomial, warn_unlike, whole_texts
 from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
@@ -281,7 +281,7 @@ def threshold_for(found: Calibration, recall: float, confidence: float) -> Thres
     n, ordered = len(found.annotated), np.sort(found.annotated)
     likely = ordered[int((1 - recall) * n)] if n else 0.0
     independent = int(n / (2 * _design_effect(found, likely)))
-    chances = _binomial(independent, 1 - recall)
+    chances = binomial(independent, 1 - recall, independent)
     at_least = np.cumsum(chances[::-1])[::-1]  # P(Binomial >= k)
     k = int((at_least[1:] >= confidence).sum())  # it falls with k
     if k < 1:
@@ -336,15 +336,6 @@ def _tried(found: Calibration, asked: Threshold) -> Threshold:
             return asked
         held += bool((found.annotated[~mine] >= threshold).mean() >= asked.recall)
     return replace(asked, held=held)
-
-
-def _binomial(n: int, p: float) -> NDArray[np.float64]:
-    """P(Binomial(n, p) = k) for k from 0 to n."""
-    logs = [
-        lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k * log(p) + (n - k) * log(1 - p)
-        for k in range(n + 1)
-    ]
-    return np.asarray(np.exp(np.array(logs)))
 
 
 def _scorer(target: Target) -> Scorer:

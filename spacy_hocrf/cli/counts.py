@@ -19,7 +19,16 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.annotation.spans import trimmed
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Counts", "EntsScorer", "Item", "Scorer", "SpansScorer", "TagsScorer", "count_items"]
+__all__ = [
+    "Counts",
+    "EntsScorer",
+    "Item",
+    "Scorer",
+    "SpansScorer",
+    "TagsScorer",
+    "count_items",
+    "is_complete",
+]
 
 Item = tuple[str, int, int]  # label, first token, one past the last token
 
@@ -150,19 +159,20 @@ def count_items(
             )
         )
     names = tuple(sorted((set(labels) or occurring) - set(ignore)))
-    complete = [scorer.annotated(doc) and not _any(scorer.unknown(doc)) for doc in gold]
     right = [[items & wanted for items, wanted in zip(system, truth)] for system in found]
     return Counts(
         names,
         np.stack([_by_label(system, names) for system in right]),
         np.stack([_by_label(system, names) for system in found]),
         _by_label(truth, names),
-        np.array(complete, dtype=bool),
+        np.array([is_complete(scorer, doc) for doc in gold], dtype=bool),
     )
 
 
-def _any(unknown: NDArray[np.bool_] | None) -> bool:
-    return unknown is not None and bool(unknown.any())
+def is_complete(scorer: Scorer, doc: Doc) -> bool:
+    """Does the annotation say something of every token?"""
+    unknown = scorer.unknown(doc) if scorer.annotated(doc) else None
+    return scorer.annotated(doc) and (unknown is None or not unknown.any())
 
 
 def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:
@@ -181,7 +191,7 @@ def _items(
         truth.append(scorer.items(doc) if known else set())
         for items, prediction in zip(found, predictions):
             here = scorer.items(prediction) if known else set()
-            if unknown is not None and _any(unknown):
+            if unknown is not None and unknown.any():
                 here = {item for item in here if not unknown[item[1] : item[2]].any()}
             items.append(here)
     return found, truth

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.rules import MOST_STATES, Rule
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.errors import ConstraintErrors
-from spacy_hocrf.rules.templates import Priced, refuse
+from spacy_hocrf.rules.templates import Priced, place_of, refuse
 
 __all__ = ["Grammar"]
 
@@ -68,9 +68,8 @@ class Grammar(Priced):
             refuse("others", repr(self.others), f'"{ANYWHERE}" or "{NOWHERE}"')
         if not isinstance(self.expression, str):
             refuse("expression", repr(self.expression), "a regular expression over labels")
-        (expression,) = with_dollars((self.expression,))
-        object.__setattr__(self, "expression", expression)
-        _Reader(expression)
+        object.__setattr__(self, "expression", with_dollars(self.expression))
+        _Reader(self.expression)
 
     @property
     def name(self) -> str:
@@ -80,10 +79,8 @@ class Grammar(Priced):
     def rules(self, labels: Sequence[str]) -> list[Rule]:
         """One, of all spans."""
         found = _Reader(self.expression)
-        missing = next((label for label in found.labels if label not in labels), None)
-        if missing is not None:
-            known = ", ".join(labels)
-            raise ValueError(ConstraintErrors.H215.format(found=missing, known=known))
+        for label in found.positions:
+            place_of(label, labels)
         after, kept = _smallest(*self._subsets(found, labels))
         return [Rule(after, kept, name="whole text")]
 
@@ -113,15 +110,13 @@ class Grammar(Priced):
                 row.append(numbers[reached])
             rows.append(row)
             if len(states) > MOST_STATES:
-                self._refuse_size()
+                what = f"it needs more than {MOST_STATES:,} states"
+                raise ValueError(
+                    ConstraintErrors.H312.format(expression=self.expression, what=what)
+                )
         ends = {*found.whole.last, *([-1] if found.whole.empty else [])}
         kept = [bool(subset & ends) for subset in states]
         return np.array(rows, dtype=np.int32), np.array(kept, dtype=bool)
-
-    def _refuse_size(self) -> NoReturn:
-        """RAISES (ValueError): H312, always."""
-        what = f"it needs more than {MOST_STATES:,} states"
-        raise ValueError(ConstraintErrors.H312.format(expression=self.expression, what=what))
 
 
 class _Reader:

@@ -30,6 +30,7 @@ __all__ = [
     "RuleTemplate",
     "Together",
     "checked_price",
+    "place_of",
     "refuse",
     "rules_of",
 ]
@@ -100,7 +101,7 @@ class _OfLabels(Priced):
 
     def _each(self, labels: Sequence[str], rule: Callable[[int], Rule]) -> list[Rule]:
         wanted = labels if self.labels is None else self.labels
-        return [replace(rule(_place(label, labels)), name=label) for label in wanted]
+        return [replace(rule(place_of(label, labels)), name=label) for label in wanted]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -183,7 +184,7 @@ class _OfPairs(Priced):
         wanted = list(permutations(labels, 2)) if self.pairs is None else self.pairs
         return [
             replace(
-                self._rule(_place(a, labels), _place(b, labels), len(labels)), name=f"{a} & {b}"
+                self._rule(place_of(a, labels), place_of(b, labels), len(labels)), name=f"{a} & {b}"
             )
             for a, b in wanted
         ]
@@ -284,8 +285,8 @@ def _counted(label: int, number: int, n_labels: int, *, most: bool) -> Rule:
     return Rule(after, few if most else ~few)
 
 
-def _place(label: str, labels: Sequence[str]) -> int:
-    """RAISES (ValueError): H215 for a label that the model does not have."""
+def place_of(label: str, labels: Sequence[str]) -> int:
+    """The place of a label among those of a model. RAISES (ValueError): H215 for another one."""
     if label not in labels:
         raise ValueError(ConstraintErrors.H215.format(found=label, known=", ".join(labels)))
     return labels.index(label)

@@ -15,6 +15,7 @@ from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.accept import binomial
 from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, calibration_of, threshold_for
 from spacy_hocrf.cli.counts import EntsScorer
 from spacy_hocrf.cli.pipelines import group_numbers
@@ -69,7 +70,7 @@ def test_errors_of_probabilities_are_those_of_bins():
 @pytest.mark.parametrize("n, p", [(0, 0.5), (1, 0.1), (7, 0.05), (60, 0.3)])
 def test_binomials_are_exact(n, p):
     expected = [comb(n, k) * p**k * (1 - p) ** (n - k) for k in range(n + 1)]
-    assert_allclose(module._binomial(n, p), expected, rtol=1e-12)
+    assert_allclose(binomial(n, p, n), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("alike", [1, 5])

@@ -299,11 +299,9 @@ class Search:
             return trial
         goal = self._setup.best_at
         readings = [(sigma, joined(parts)) for sigma, parts in good]
-        costs = [None if goal is BestAt.TEXTS else some.cost for _, some in readings]
-        read = [
-            replace(trial, sigma=sigma, reading=some, cost=cost)
-            for (sigma, some), cost in zip(readings, costs)
-        ]
+        read = [replace(trial, sigma=s, reading=some, cost=some.cost) for s, some in readings]
+        if goal is BestAt.TEXTS:
+            read = [replace(one, cost=None) for one in read]
         return max(read, key=partial(_score, goal=goal))
 
     def _path(
