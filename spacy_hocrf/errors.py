@@ -468,3 +468,12 @@ class Errors(metaclass=Coded):
         "encoder.json there is {found} in {place}, expected the first two or the last one. Save the "
         "pipeline again."
     )
+    H510 = (
+        "A model is extended by L-BFGS, but the trainer is {found}. Name spacy-hocrf.LBFGS.v1 or "
+        "spacy-hocrf.OWLQN.v1 in [components.*.trainer]."
+    )
+    H511 = (
+        "The texts that are to teach a new label have these labels: {found}; expected one that the component "
+        "does not have ({known}). To go on with labels that it has, use `spacy train` with a config that "
+        "takes the component from the model (source)."
+    )

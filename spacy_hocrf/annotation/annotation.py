@@ -62,6 +62,7 @@ class Annotation:
     unknown: NDArray[np.bool_]  # [T]
     constraints: tuple[TextConstraint, ...] = ()
     left_out: int = 0
+    searched: bool = False  # for some labels, of which it has all spans
 
     @property
     def complete(self) -> bool:
@@ -71,7 +72,7 @@ class Annotation:
     @property
     def empty(self) -> bool:
         """Is nothing known at all?"""
-        return not self.constraints and bool(self.unknown.all())
+        return not (self.constraints or self.searched) and bool(self.unknown.all())
 
     @property
     def parts(self) -> tuple[tuple[int, int, str], ...]:

@@ -5,6 +5,7 @@ on single texts say, which are an annotation in part.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -21,10 +22,12 @@ class Gold:
 
     target (Target): where their annotation is.
     constraints_key (Optional[str]): of the span group with their constraints; None reads none.
+    spans_alone (bool): nothing is known of what is in no annotated span.
     """
 
     target: Target
     constraints_key: str | None = None
+    spans_alone: bool = False
 
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text, annotation and constraints."""
@@ -37,6 +40,11 @@ class Gold:
         RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label.
         """
         found, key = self.target.annotation(example), self.constraints_key
+        if self.spans_alone:
+            unknown = np.ones(len(found.unknown), dtype=bool)
+            for start, end, _ in found.spans:
+                unknown[start:end] = False
+            found = replace(found, unknown=unknown, searched=True)
         constraints = () if key is None else of_reference(example, key)
         return _with_constraints(found, constraints) if constraints else found
 

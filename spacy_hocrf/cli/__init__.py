@@ -29,6 +29,7 @@ COMMANDS = (
     "cross-fit",
     "debug",
     "doubt",
+    "extend",
     "inspect",
     "show",
     "temper",
@@ -76,7 +77,7 @@ def _check(command: str, path: Path, name: str) -> None:
 
     if command in BESIDE:
         check_beside(path, name)
-    if command == "temper" or (command == "annotate" and not path.suffix):
+    if command in ("extend", "temper") or (command == "annotate" and not path.suffix):
         check_folder(path, name)
     elif command not in BESIDE:
         check_file(path, name)

@@ -2,6 +2,11 @@
 are forbidden. Their score is -inf; and sums over what agrees with annotation that says so.
 
     log Z(w; segmentations that agree),   and how often every entry of the potentials then fires
+
+With scores of their own, which do not depend on the weights w, these are *soft targets*, a distribution q.
+Their loss is a cross-entropy, linear in w but for log Z, and so convex:
+
+    -Σ_s q(s) log p(s; w) = log Z(w) - w · E_q[counts],    q(s) ∝ exp(score of s) where s agrees
 """
 
 from collections.abc import Sequence
@@ -40,20 +45,6 @@ class Forbidden(NamedTuple):
         new = {each.pattern for each in self.patterns}.difference(patterns)
         return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
 
-    def within(self, first: int, last: int) -> "Forbidden":
-        """The part for a range of tokens, which are counted anew."""
-        tokens = self.tokens[(first <= self.tokens[:, 0]) & (self.tokens[:, 0] < last)]
-        starts = self.segments[:, 0]
-        segments = self.segments[(first <= starts) & (starts < last)]
-        patterns = (
-            ForbiddenPattern(each.start - first, each.end - first, each.pattern)
-            for each in self.patterns
-            if first <= each.start < last
-        )
-        return Forbidden(
-            tokens - np.array([first, 0]), segments - np.array([first, first, 0]), tuple(patterns)
-        )
-
 
 @dataclass(frozen=True)
 class Observed:
@@ -63,16 +54,14 @@ class Observed:
     forbidden (Optional[Forbidden]): what none of them has beyond these bits; None for nothing.
     automaton (Optional[Automaton]): with the label patterns of these zeros at the end of its own; None if
         they are among those of the model.
+    scores (Optional[Potentials]): log scores of their own, with the entries of the batch's potentials; None
+        for those of the model as it is.
     """
 
     allowed: NDArray[np.uint8]
     forbidden: Forbidden | None = None
     automaton: Automaton | None = None
-
-    def only(self, first: int, last: int) -> "Observed":
-        """The part for the sequence with these tokens of the batch."""
-        forbidden = None if self.forbidden is None else self.forbidden.within(first, last)
-        return replace(self, allowed=self.allowed[first:last], forbidden=forbidden)
+    scores: Potentials | None = None
 
     def log_partition(self, potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
         """Log of their total score, float64 [D]; -inf where none agrees.
@@ -104,7 +93,8 @@ class Observed:
         )
 
     def _left(self, potentials: Potentials, automaton: Automaton) -> Potentials:
-        """The potentials, with log 0 for all other segmentations."""
+        """The potentials, or the scores, with log 0 for all other segmentations."""
+        potentials = potentials if self.scores is None else self.scores
         left = replace(potentials, allowed=self.allowed)
         if self.forbidden is None:
             return left

@@ -4,8 +4,8 @@
             + Σ_f (w_f - mean_f)² / 2 sigma_f²
 
 Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear,
-w · empirical counts; where it is not, its gradient is an expectation as well, and the loss is no
-longer convex.
+w · empirical counts, and so it is for soft targets (`forbidden.py`); where it is not, its gradient is
+an expectation as well, and the loss is no longer convex.
 
 The shards are fixed, and so are the parts that are summed by themselves and the order in which their
 sums are added (`reduction.py`): the result does not depend, bit for bit, on who works and how many.
@@ -61,8 +61,10 @@ class Objective:
         counts = layout.nothing()
         parts = parts_of(shards, layout.extent, workers.parts)
 
+        buffers = Buffers(automaton)
+
         def visit(shard: Shard) -> None:
-            shard.compiled.add_gold_into(counts)
+            _add_known(shard.compiled, automaton, buffers, counts)
 
         self._summing = workers.scatter(SumJob(parts, likelihood, layout, automaton, visit))
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
@@ -108,10 +110,18 @@ def likelihood(
     potentials = shard.potentials(placed, buffers)
     expected = expectations(potentials, automaton, buffers=buffers)
     loss = _added(counts, shard, expected, 1.0)
-    if shard.observed is not None:
+    if shard.observed is not None and shard.observed.scores is None:
         known = shard.observed.expectations(potentials, automaton, buffers)
         loss += _added(counts, shard, known, -1.0)
     return loss
+
+
+def _add_known(shard: Compiled, automaton: Automaton, buffers: Buffers, counts: Any) -> None:
+    """Add the counts that are the same whatever the weights are."""
+    if shard.observed is None:
+        shard.add_gold_into(counts)
+    elif (scores := shard.observed.scores) is not None:
+        _added(counts, shard, shard.observed.expectations(scores, automaton, buffers), 1.0)
 
 
 def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) -> float:

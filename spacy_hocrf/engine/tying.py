@@ -1,11 +1,11 @@
 """One weight for features that the corpus does not tell apart, while it is learnt from.
 
 If m features are always there together, scores depend on the sum u of their weights alone, and of all
-weights with that sum the prior prefers
+weights with that sum the prior, which has its mean at 0, prefers
 
-    w_f = mean_f + (u - Σ mean) / m
+    w_f = u / m
 
-at a cost of (u - Σ mean)² / 2 m sigma². So the optimum has these weights, and is that of one weight u with
+at a cost of u² / 2 m sigma². So the optimum has these weights, and is that of one weight u with
 the variance m sigma². The optimiser sees v = u / √m: there distances, and with them gradients and steps, are
 those of w.
 """
@@ -56,15 +56,9 @@ class Tied:
         """v of weights [F], float64 [G]."""
         return self.sums(weights) / self._root
 
-    def outside(self, v: Vector, mean: Vector | None) -> Vector:
-        """The weights, float64 [F], that v stands for.
-
-        mean (Optional[float64 [F]]): of the prior; None for 0.
-        """
-        if mean is None:
-            found: Vector = (v / self._root)[self.group]
-        else:
-            found = mean + ((v - self.inside(mean)) / self._root)[self.group]
+    def outside(self, v: Vector) -> Vector:
+        """The weights, float64 [F], that v stands for."""
+        found: Vector = (v / self._root)[self.group]
         return found
 
     def objective(self, sums: Objective) -> "TiedObjective":

@@ -109,7 +109,7 @@ class Corpus:
         group_by: str | None = None,
         store: Store | None = None,
     ) -> None:
-        self._gold, self._store, self.group_by = gold, store, group_by
+        self.gold, self._store, self.group_by = gold, store, group_by
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
@@ -169,7 +169,7 @@ class Corpus:
             seen[key] += 1
             if key in fresh or key in self._documents:
                 continue
-            annotation = self._gold.annotation(example)
+            annotation = self.gold.annotation(example)
             if annotation.left_out:
                 overlapping.append((annotation.left_out, beginning(doc)))
             if annotation.empty:
@@ -190,7 +190,7 @@ class Corpus:
         """Once for all texts. overlapping: of each, spans that are left out, and its beginning."""
         some = "', '".join(text for _, text in overlapping[:FIRST])
         counts = {"found": sum(n for n, _ in overlapping), "texts": len(overlapping)}
-        text = Warnings.W003.format(**counts, place=self._gold.target.place, first=some)
+        text = Warnings.W003.format(**counts, place=self.gold.target.place, first=some)
         warnings.warn(text, stacklevel=4)
 
     def note(self, example: Example) -> None:
@@ -247,7 +247,7 @@ class Corpus:
     def only(self, documents: Iterable[Document]) -> "Corpus":
         """A corpus of some of the documents, which the two have in common from then on."""
         other = Corpus(
-            self._gold,
+            self.gold,
             self._templates,
             scores=self._scores,
             blanks=self._blanks,
@@ -341,7 +341,7 @@ class Corpus:
 
     def _content(self, example: Example, group: Hashable) -> bytes:
         """A digest of text and annotation, and of the group, if there is one."""
-        content = self._gold.key(example.reference) + (
+        content = self.gold.key(example.reference) + (
             b"" if group is None else repr(group).encode()
         )
         return hashlib.blake2b(content, digest_size=DIGEST).digest()
@@ -394,7 +394,7 @@ class Corpus:
         self.reads = sorted(reads)
 
     def _checked(self, reads: set[str], template: str) -> set[str]:
-        for attribute in sorted(reads & self._gold.target.answers):
+        for attribute in sorted(reads & self.gold.target.answers):
             raise ValueError(Errors.H051.format(template=template, attribute=attribute))
         return reads
 

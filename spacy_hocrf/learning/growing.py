@@ -65,7 +65,9 @@ class GrowingModel:
         self._said: Mapping[str, int] = {}  # by the loaded model
         self._survey = Survey()
         self._snapshot: Snapshot | None = None
+        # nan for features that are new since
         self._loaded_weights: NDArray[np.float64] | None = None
+        self._loaded_labels: Sequence[str] = ()
         self._loaded_documents = 0
 
     @property
@@ -103,7 +105,19 @@ class GrowingModel:
         """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
         None if the model began untrained.
         """
-        return self._loaded_weights
+        return None if self._loaded_weights is None else np.nan_to_num(self._loaded_weights)
+
+    @property
+    def new_features(self) -> NDArray[np.bool_]:
+        """Which features are new since the model was loaded, bool [F]; all, if it began untrained."""
+        loaded = self._loaded_weights
+        return np.ones(self.structure.size, dtype=bool) if loaded is None else np.isnan(loaded)
+
+    @property
+    def unheard(self) -> list[int]:
+        """The engine's labels of labels that are new since the model was loaded."""
+        new = (label for label in self.labels if label not in self._loaded_labels)
+        return [y for label in new for y in self.scheme.engine_labels(label)]
 
     @property
     def orders(self) -> NDArray[np.int32]:
@@ -231,7 +245,9 @@ class GrowingModel:
             if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
                 set_weights(self.model, _moved(self.weights, moved, structure.size))
                 if self._loaded_weights is not None:
-                    self._loaded_weights = _moved(self._loaded_weights, moved, structure.size)
+                    self._loaded_weights = _moved(
+                        self._loaded_weights, moved, structure.size, np.nan
+                    )
             self.model.attrs["structure"] = structure
             self._automaton = automaton
 
@@ -243,7 +259,7 @@ class GrowingModel:
         if model.scheme is None or model.index is None:
             return
         self._survey = Survey(dict(model.longest), model.scheme.outside >= 0, model.repeats)
-        self._loaded_documents = model.documents
+        self._loaded_documents, self._loaded_labels = model.documents, model.labels
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
         longer = [pattern for pattern in model.index.patterns if len(pattern) > 1]
@@ -321,8 +337,10 @@ def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None =
     )
 
 
-def _moved(values: NDArray[np.float64], moved: NDArray[np.int64], size: int) -> NDArray[np.float64]:
-    """Values at their new places, 0 elsewhere, float64 [size]."""
-    result = np.zeros(size)
+def _moved(
+    values: NDArray[np.float64], moved: NDArray[np.int64], size: int, new: float = 0.0
+) -> NDArray[np.float64]:
+    """Values at their new places, and one for what is new elsewhere, float64 [size]."""
+    result = np.full(size, new)
     result[moved] = values
     return result

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
+from spacy.util import logger
 from thinc.api import Model
 
 from spacy_hocrf.annotation.documents import Document
@@ -25,6 +26,7 @@ from spacy_hocrf.learning.choice import Choice
 from spacy_hocrf.learning.constrained_learning import ConstrainedModel, check_documents
 from spacy_hocrf.learning.corpus import Corpus, Memory
 from spacy_hocrf.learning.doubtful import check_features
+from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.learning.scores import looking_at
 from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.learning.survey import joins
@@ -33,7 +35,7 @@ from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.saving.persistence import LearntModel
-from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.base import AUTO, Loss, Run, Trainer
 from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
@@ -61,6 +63,7 @@ class View(NamedTuple):
 
     weights: NDArray[np.float64]
     loaded_weights: NDArray[np.float64] | None
+    new_features: NDArray[np.bool_]
     orders: NDArray[np.int32]
     corpus_size: int
     loaded_size: int
@@ -286,7 +289,7 @@ class Learner(ConstrainedModel):
     def view(self) -> View:
         """The whole corpus as a trainer sees it now; shards are made once, by the first trainer that asks."""
         sizes = self.corpus_size, self.loaded_size
-        known = self.orders, *sizes, self.layout, self.automaton
+        known = self.new_features, self.orders, *sizes, self.layout, self.automaton
         return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
 
     @property
@@ -299,12 +302,22 @@ class Learner(ConstrainedModel):
         return self.shards_of(self.corpus, complete_only=complete_only, weighted=weighted)
 
     def tied(self, threads: int) -> Tied:
-        """The corpus with one weight for features that it does not tell apart."""
+        """The corpus with one weight for features that it does not tell apart; where a loaded model is
+        adapted, all have their own.
+        """
+        if self.adapts:
+            return Tied(self.shards(weighted=True), self.layout, None)
         return tied_shards(self.structure, self.shards(weighted=True), threads)
 
     def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
         """Shards of other documents."""
-        return make_shards(self.structure, corpus, self.rules, **settings)
+        return make_shards(self.structure, corpus, self.rules, self.loaded, **settings)
+
+    @property
+    def loaded(self) -> LoadedModel | None:
+        """The loaded model, which says what annotation leaves open while it is adapted; else None."""
+        weights = self.loaded_weights
+        return None if weights is None or not self.adapts else LoadedModel(weights, self.unheard)
 
     # Training
 
@@ -330,6 +343,7 @@ class Learner(ConstrainedModel):
         """
         if self._changed and self._teaches and not self.trainer.batchwise:
             self.rest()  # those who worked for the run before
+            self._say_what_is_kept()
             self._run = self._begin_run(self)
             self._changed = False
         return self._run
@@ -395,6 +409,16 @@ class Learner(ConstrainedModel):
         partial = sum(not document.complete for document in documents) if only else 0
         if partial:
             warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
+
+    def _say_what_is_kept(self) -> None:
+        loaded = self.loaded_size if self.loaded_weights is not None else 0
+        if loaded and getattr(self.trainer, "prior", "zero") == AUTO and not self.adapts:
+            logger.info(
+                "prior = 'auto' is 'zero', since the corpus has %d texts, at least half of the %d that the "
+                "loaded model was trained on: only its weights are where training starts",
+                self.corpus_size,
+                loaded,
+            )
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         settings = self.structure.settings

@@ -4,6 +4,7 @@ together, with their annotation.
 
 from collections.abc import Sequence
 from copy import copy
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.annotation import known_segments
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.arrays import stretches
+from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
 from spacy_hocrf.engine.threads import Threads
@@ -23,6 +25,7 @@ from spacy_hocrf.learning.constrained_learning import (
     observed_in,
 )
 from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import CompiledIndex
@@ -54,6 +57,7 @@ class CorpusShard:
 
     copies (int): how often each of them counts.
     rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
+    loaded (Optional[LoadedModel]): what fills in what annotation leaves open; None for what is learnt itself.
     """
 
     def __init__(
@@ -63,9 +67,10 @@ class CorpusShard:
         documents: Sequence[Document],
         copies: int = 1,
         rules: TrainingRules | None = None,
+        loaded: LoadedModel | None = None,
     ) -> None:
         self.copies = copies
-        self._rules = rules
+        self._rules, self._loaded = rules, loaded
         self._structure = structure
         self._corpus = corpus
         self._documents = documents
@@ -113,11 +118,15 @@ class CorpusShard:
         batch = structure.compile(observations, allowed)
         annotations = [document.annotation for document in documents]
         texts = [document.text for document in documents]
+        observed: Observed | None = None
         if all(document.complete for document in documents):
-            observed = None
             known = [known_segments(structure.scheme, each) for each in annotations]
         else:
+            loaded = self._loaded
+            allowed = allowed if loaded is None else loaded.allowed(allowed)
             observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
+            if loaded is not None:
+                observed = replace(observed, scores=batch.potentials(loaded.weights))
             known = [[] for _ in documents]
         return CompiledShard(
             batch, observed, as_segments(known), structure.trie, self.copies, texts
@@ -128,6 +137,7 @@ def make_shards(
     structure: Structure,
     corpus: Corpus,
     rules: TrainingRules | None = None,
+    loaded: LoadedModel | None = None,
     *,
     complete_only: bool = False,
     weighted: bool = False,
@@ -136,6 +146,7 @@ def make_shards(
     constraints of their own, long documents after short ones.
 
     rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
+    loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
     complete_only (bool): leave out the others.
     weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
         is in few of them; else all are there, and every shard counts once.
@@ -155,7 +166,7 @@ def make_shards(
         chosen = [document for _, _, document in group]
         sizes = [_counted(document) for document in chosen]
         shards += [
-            CorpusShard(structure, corpus, chosen[first:last], copies, rules)
+            CorpusShard(structure, corpus, chosen[first:last], copies, rules, loaded)
             for first, last in stretches(sizes, _shard_size(sum(sizes)))
         ]
     return shards

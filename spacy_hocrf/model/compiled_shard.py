@@ -46,14 +46,13 @@ class CompiledShard:
         """Do nothing: the shard holds nothing that could be made again."""
 
     def only(self, sequence: int) -> "CompiledShard":
-        """One sequence as a shard of its own."""
-        first, last = self.batch.offsets[sequence : sequence + 2].tolist()
+        """One sequence, which is annotated completely, as a shard of its own."""
         begin, end = self._gold.offsets[sequence : sequence + 2].tolist()
         offsets = np.array([0, end - begin], dtype=np.int64)
         gold = Segments(offsets, *(part[begin:end] for part in self._gold[1:]))
-        observed = None if self.observed is None else self.observed.only(first, last)
+        assert self.observed is None
         kept = self._histories, self.copies, self._texts[sequence : sequence + 1]
-        return CompiledShard(self.batch.only(sequence), observed, gold, *kept)
+        return CompiledShard(self.batch.only(sequence), None, gold, *kept)
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences."""
@@ -65,8 +64,7 @@ class CompiledShard:
 
     def add_gold_into(self, counts: Placed) -> None:
         """Add how often each feature fires in the complete annotation, copies included."""
-        if self.observed is None:
-            self.add_segments_into(self._gold, float(self.copies), counts)
+        self.add_segments_into(self._gold, float(self.copies), counts)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
         """Add scale times how often each feature fires in a segmentation of all sequences."""

@@ -650,6 +650,41 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             learner.choice = replace(learner.choice or Choice(), temperatures=found)
         return found
 
+    def extend(
+        self,
+        examples: Iterable[Example],
+        *,
+        spans_alone: bool | None = None,
+        sigma: float | None = None,
+    ) -> list[str]:
+        """Learn one more label, or several, from texts in which they alone need be annotated. Of the others
+        little is forgotten: where nothing is annotated, the model as it is says, softly, what there is
+        (`learning/loaded.py`).
+
+        examples (Iterable[Example]): texts with spans of labels that the component does not have, the
+            predicted Docs as earlier components leave them. Texts without a span teach where the
+            labels are not.
+        spans_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
+            spans of no other label.
+        sigma (Optional[float]): how far the weights there are may change, as a standard deviation; None
+            for 1.
+        RETURNS (List[str]): the new labels.
+        RAISES (ValueError): H042 before training, H510 for a trainer that has no prior of loaded weights,
+            H511 if there is no new label. The component is as before then.
+        """
+        from spacy_hocrf.learning.extending import EXTEND_SIGMA, extend
+
+        if not self.structure.ready:
+            raise ValueError(Errors.H042)
+        examples, sigma = list(examples), EXTEND_SIGMA if sigma is None else sigma
+        before = self.to_bytes()
+        self.from_bytes(before)  # a learner that knows what is loaded, and has no corpus
+        try:
+            return extend(self._learner, examples, spans_alone, sigma, self._after_step)
+        except BaseException:
+            self.from_bytes(before)
+            raise
+
     @property
     def _asked(self) -> dict[str, Any]:
         """What is asked of a `Predictor`."""

@@ -149,7 +149,7 @@ def learn(
         threads=settings.threads,
     )
     objective = tied.objective(sums)
-    return _minimise(objective, len(tied), settings, watch, lambda v: tied.outside(v, None))
+    return _minimise(objective, len(tied), settings, watch, lambda v: tied.outside(v))
 
 
 def learn_online(

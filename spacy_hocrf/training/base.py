@@ -67,6 +67,11 @@ class Trainable(Protocol):
         ...
 
     @property
+    def new_features(self) -> NDArray[np.bool_]:
+        """Which features are new since the model was loaded, bool [F]; all, if it began untrained."""
+        ...
+
+    @property
     def orders(self) -> NDArray[np.int32]:
         """Number of earlier segments whose labels each feature sees, int32 [F]."""
         ...
@@ -101,7 +106,8 @@ class Trainable(Protocol):
         ...
 
     def tied(self, threads: int) -> "Tied":
-        """`shards(weighted=True)` with one weight for features that they do not tell apart.
+        """`shards(weighted=True)` with one weight for features that they do not tell apart; with all weights
+        where a loaded model is adapted.
 
         threads (int): that may look.
         """

@@ -57,7 +57,8 @@ class LBFGSTrainer(BaseTrainer):
     prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
         "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
         large as the model's own, else is "zero".
-    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less.
+    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less. Features
+        that the loaded model did not have keep `sigma`.
     workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
         for these threads.
     memory (int): pairs of steps and gradients kept.
@@ -119,8 +120,10 @@ class LBFGSTrainer(BaseTrainer):
         return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
 
     def precision(self, model: Trainable) -> Vector:
-        """1/sigma² of every weight, float64 [F]."""
-        return precision_of(self.adapt_sigma if self.adapts(model) else self.sigmas, model.orders)
+        """1/sigma² of every weight, float64 [F]: weights that a loaded model never had are free to grow."""
+        own = precision_of(self.sigmas, model.orders)
+        adapts = self.adapts(model)
+        return np.where(model.new_features, own, self.adapt_sigma**-2.0) if adapts else own
 
     def mean(self, model: Trainable) -> Vector:
         """What the prior is centred on, float64 [F]."""
@@ -173,10 +176,9 @@ class LBFGSTrainer(BaseTrainer):
         tied = model.tied(self.n_threads)
         from spacy_hocrf.engine.objective import Objective
 
-        precision, mean = self.precision(model), self.mean(model)
-        prior = precision, mean
-        if tied.group is not None:
-            prior = tied.precision(precision), tied.sums(mean)
+        prior = self.precision(model), self.mean(model)
+        if tied.group is not None:  # no model is adapted: the mean is 0
+            prior = tied.precision(prior[0]), np.zeros(len(tied))
         objective = Objective(
             tied.shards,
             tied.layout,
@@ -187,7 +189,7 @@ class LBFGSTrainer(BaseTrainer):
         )
         if tied.group is None:
             return LBFGSRun(self, objective, model.weights)
-        return TiedRun(self, tied.objective(objective), model.weights, tied, mean)
+        return TiedRun(self, tied.objective(objective), model.weights, tied)
 
     def optimiser(self, weights: Vector, objective: "Objective | TiedObjective") -> Any:
         """What asks for points of an objective, from float64 weights [F] on."""
@@ -310,7 +312,6 @@ class TiedRun(LBFGSRun):
     objective (TiedObjective): what is minimised.
     weights (float64 [F]): where to start.
     tied (Tied): which features have one weight.
-    mean (float64 [F]): of the prior.
     """
 
     def __init__(
@@ -319,12 +320,11 @@ class TiedRun(LBFGSRun):
         objective: "TiedObjective",
         weights: Vector,
         tied: "Tied",
-        mean: Vector,
     ) -> None:
-        self._tied, self._mean = tied, mean if mean.any() else None
+        self._tied = tied
         super().__init__(trainer, objective, tied.inside(weights))
 
     @property
     def weights(self) -> Vector:
         """The weights with the lowest value that was accepted, float64 [F]."""
-        return self._tied.outside(super().weights, self._mean)
+        return self._tied.outside(super().weights)

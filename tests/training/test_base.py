@@ -48,6 +48,9 @@ def test_equal_settings_are_equal_however_sigma_is_written():
 def test_adapting_has_a_sigma_of_its_own():
     adapting = model(ORDERS, corpus=1, loaded=100)
     assert_allclose(LBFGSTrainer(sigma=[1.0, 3.0], adapt_sigma=0.5).precision(adapting), [4.0] * 5)
+    some = model(ORDERS, corpus=1, loaded=100, new=(1, 4))
+    expected = [4.0, 1 / 9, 4.0, 4.0, 1.0]
+    assert_allclose(LBFGSTrainer(sigma=[1.0, 3.0], adapt_sigma=0.5).precision(some), expected)
     assert_allclose(LBFGSTrainer().mean(adapting), [0.5] * 5)
     assert not SGDTrainer().adapts(adapting)
 

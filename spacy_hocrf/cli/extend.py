@@ -1,0 +1,113 @@
+"""`python -m spacy hocrf extend`: teach a pipeline one more label, or several, and forget little."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model
+from typer import Argument, Option
+from wasabi import msg
+from wasabi.tables import table
+
+from spacy_hocrf.annotation.readers import predicted_of
+from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.counts import Counts, count_items
+from spacy_hocrf.cli.options import Code, Component, Model
+from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.randomization import f1
+from spacy_hocrf.learning.extending import EXTEND_SIGMA
+
+__all__ = ["extend", "extend_cli"]
+
+
+def extend_cli(
+    model: Model,
+    texts: Annotated[
+        Path,
+        Argument(help="Texts with the new labels (.spacy)", exists=True, dir_okay=False),
+    ],
+    output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
+    dev: Annotated[
+        Path | None,
+        Option(
+            "--dev",
+            "-d",
+            help="Texts annotated with all labels (.spacy): prints F1 of labels before and after",
+            exists=True,
+            dir_okay=False,
+        ),
+    ] = None,
+    complete: Annotated[
+        bool | None,
+        Option(
+            "--complete/--new-alone",
+            help="Are all labels annotated in the texts, or the new ones alone? By default the new ones "
+            "alone where no other label occurs",
+        ),
+    ] = None,
+    sigma: Annotated[
+        float, Option(help="How far the weights there are may change, a standard deviation")
+    ] = EXTEND_SIGMA,
+    component: Component = None,
+    code: Code = None,
+) -> None:
+    """Teach a trained pipeline labels that it does not have, from texts in which they alone need be
+    annotated, and write it. What it knows of other labels it keeps.
+
+    DOCS: docs/training.md, "One more label"
+    """
+    import_code(code)
+    nlp = load_model(model)
+    name, pipe = component_of(nlp, component)
+    scorer = scorer_of(pipe.target)
+    docs = read_gold(texts, scorer)
+    gold = [] if dev is None else read_gold(dev, scorer)
+    before = _predicted(nlp, gold)
+    alone = None if complete is None else not complete
+    new = extend(nlp, docs, name, spans_alone=alone, sigma=sigma)
+    output.parent.mkdir(parents=True, exist_ok=True)
+    nlp.to_disk(output)
+    msg.info(f"{len(docs)} texts, new labels: {', '.join(new)}")
+    if gold:
+        print(_table(count_items(scorer, [before, _predicted(nlp, gold)], gold), new))
+    msg.good(f"The pipeline is in {output}")
+
+
+def extend(
+    nlp: Language,
+    docs: Sequence[Doc],
+    component: str | None = None,
+    *,
+    spans_alone: bool | None = None,
+    sigma: float = EXTEND_SIGMA,
+) -> list[str]:
+    """Teach the component of a pipeline, by annotated documents of which it gets the tokens only, labels
+    that it does not have; see `SegmentationPipe.extend`.
+
+    RETURNS (List[str]): these labels.
+    RAISES (ValueError): H204 without such a component, and as that.
+    """
+    name, pipe = component_of(nlp, component)
+    examples = map(Example, ready_docs(nlp, docs, name), docs)
+    return pipe.extend(examples, spans_alone=spans_alone, sigma=sigma)
+
+
+def _predicted(nlp: Language, docs: Sequence[Doc]) -> list[Doc]:
+    """What a pipeline makes of the tokens of some documents."""
+    return list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+
+
+def _table(counts: Counts, new: Sequence[str]) -> str:
+    """F1 of the labels that were there, together, and of each label, before and after."""
+    known = [label not in new for label in counts.labels]
+    sums = [each.sum(axis=-2) for each in (counts.correct, counts.predicted, counts.gold)]
+    labels = [("all of before", known), *((label, [i]) for i, label in enumerate(counts.labels))]
+    rows = []
+    for name, chosen in labels:
+        scores = f1(*(each[..., chosen].sum(axis=-1) for each in sums))
+        rows.append((name, *(f"{100 * score:.1f}" for score in scores)))
+    return table(rows, header=("F1", "before", "after"), aligns=("l", "r", "r"), divider=True)

@@ -1,0 +1,57 @@
+"""`python -m spacy hocrf extend`: what it prints and writes."""
+
+import pytest
+import spacy
+from small_corpus import examples, trained, words
+from spacy.tokens import DocBin
+from spacy.training import Example
+from typer.testing import CliRunner
+
+from spacy_hocrf.cli import hocrf_cli
+
+
+def of_a_new_label(nlp):
+    """Texts with days, in which nobody has annotated persons and places."""
+    rows = [
+        (["Ada", "came", "on", "Monday"], ["O", "O", "O", "U-DAY"]),
+        (["Tuesday", "was", "cold", "in", "Paris"], ["U-DAY", "O", "O", "O", "O"]),
+        (["On", "Friday", "Grace", "left"], ["O", "U-DAY", "O", "O"]),
+        (["Emmy", "slept"], ["O", "O"]),
+    ]
+    return [Example.from_dict(words(nlp, *text), {"entities": tags}) for text, tags in rows]
+
+
+@pytest.fixture
+def folder(tmp_path):
+    nlp = trained()
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[each.reference for each in of_a_new_label(nlp)]).to_disk(tmp_path / "new.spacy")
+    DocBin(docs=[each.reference for each in examples(nlp)]).to_disk(tmp_path / "dev.spacy")
+    return tmp_path
+
+
+def run(folder, *more, texts="new.spacy"):
+    given = [str(folder / name) for name in ("model", texts, "out")]
+    return CliRunner().invoke(hocrf_cli, ["extend", *given, *more])
+
+
+def test_a_pipeline_learns_a_label_and_forgets_none(folder):
+    done = run(folder, "--dev", str(folder / "dev.spacy"))
+    assert done.exit_code == 0, done.output
+    assert "4 texts, new labels: DAY" in done.output and "all of before" in done.output
+    nlp = spacy.load(folder / "out")
+    before = spacy.load(folder / "model")
+    found = nlp(words(nlp, "Ada", "Lovelace", "left", "on", "Tuesday"))
+    assert [(ent.text, ent.label_) for ent in found.ents][-1] == ("Tuesday", "DAY")
+    same = [
+        [(ent.start, ent.end, ent.label_) for ent in pipeline(words(pipeline, *text)).ents]
+        for text in ([token.text for token in each.predicted] for each in examples(nlp))
+        for pipeline in (before, nlp)
+    ]
+    assert same[::2] == same[1::2] and any(same)
+
+
+def test_texts_without_a_new_label_are_an_error_with_a_code(folder):
+    done = run(folder, texts="dev.spacy")
+    assert done.exit_code == 1 and "H511" in done.output
+    assert not (folder / "out").exists()

@@ -1,0 +1,155 @@
+"""What a loaded model says of texts that are annotated in part, beside all their segmentations."""
+
+from dataclasses import replace
+
+import numpy as np
+import oracle
+import pytest
+from component_oracle import scored
+from numpy.testing import assert_allclose
+from small_corpus import MODELS, examples, fit, found, learner_of, trained, untrained, words
+from spacy.training import Example
+from spacy.util import logger
+
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
+from spacy_hocrf.training.sgd import SGDTrainer
+
+TEXTS = (("Ada came on Monday", [3]), ("Friday is cold", [0]), ("Emmy slept", []))
+"""Words, and the numbers of those that are a day."""
+
+
+def of_days(nlp):
+    """Texts in which days alone are annotated."""
+    rows = []
+    for text, days in TEXTS:
+        doc = words(nlp, *text.split())
+        spans = [(doc[i].idx, doc[i].idx + len(doc[i]), "DAY") for i in days]
+        tags = ["DAY" if i in days else "" for i in range(len(doc))]
+        told = {"entities": spans, "spans": {"sc": spans}, "tags": tags}
+        rows.append(Example.from_dict(doc, told))
+    return rows
+
+
+def loaded(factory="hocrf", model=None, **settings):
+    """A pipeline that has been trained, saved and loaded."""
+    before = trained(factory, model)
+    return untrained(factory, model, **settings).from_bytes(before.to_bytes())
+
+
+def adapting(nlp):
+    """Its learner, shown the texts."""
+    learner = learner_of(nlp.get_pipe("hocrf"))
+    learner.add_label("DAY")
+    learner.gold = learner.corpus.gold = replace(learner.gold, spans_alone=True)
+    learner.set_trainer(LBFGSTrainer(sigma=2.0, prior="loaded", adapt_sigma=0.5))
+    assert learner.add(of_days(nlp)) == len(TEXTS)
+    return learner
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_objective_is_the_cross_entropy_of_the_readings_that_keep_the_annotation(name):
+    nlp = loaded(*MODELS[name])
+    learner = adapting(nlp)
+    weights = np.random.default_rng(0).normal(size=len(learner.weights))
+    expected = 0.0
+    for example, (_, days) in zip(of_days(nlp), TEXTS):
+        doc, scheme = example.predicted, learner.scheme
+        now = scored(learner.structure, [doc], weights)
+        before = scored(learner.structure, [doc], learner.loaded_weights)
+        spans = {each: oracle.decoded(scheme, each) for each in now}
+        kept = [
+            each
+            for each in now
+            if {(a, b) for a, b, label in spans[each] if label == "DAY"}
+            == {(day, day + 1) for day in days}
+        ]
+        assert 1 <= len(kept) < len(now)
+        score = np.array([before[each] for each in kept])
+        q = np.exp(score - np.logaddexp.reduce(score))
+        total = np.logaddexp.reduce([*now.values()])
+        expected += total - q @ np.array([now[each] for each in kept])
+    new = learner.new_features
+    assert 0 < new.sum() < len(new) and not learner.loaded_weights[new].any()
+    sigma, mean = np.where(new, 2.0, 0.5), np.where(new, 0.0, learner.loaded_weights)
+    penalty = float((((weights - mean) / sigma) ** 2).sum()) / 2
+    objective = learner.objective()
+    loss, gradient = objective(weights)
+    assert loss == pytest.approx(expected + penalty, rel=1e-9)
+    gradient = gradient.copy()
+    for direction in np.random.default_rng(1).normal(size=(3, len(weights))):
+        step = 1e-5 * direction
+        slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-5
+        assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_one_more_label_is_learnt_and_none_forgotten(name):
+    nlp = loaded(*MODELS[name])
+    pipe, texts = nlp.get_pipe("hocrf"), [each.predicted for each in examples(nlp)]
+    before = [found(doc) for doc in nlp.pipe([doc.copy() for doc in texts])]
+    assert pipe.extend(of_days(nlp)) == ["DAY"] and "DAY" in pipe.labels
+    assert [found(doc) for doc in nlp.pipe([doc.copy() for doc in texts])] == before
+    day = found(nlp(words(nlp, "Grace", "left", "on", "Monday")))[-1]
+    assert day == "DAY" if isinstance(day, str) else day == (3, 4, "DAY")
+    again = untrained(*MODELS[name]).from_bytes(nlp.to_bytes())
+    assert [found(doc) for doc in again.pipe([doc.copy() for doc in texts])] == before
+
+
+def test_texts_that_say_where_a_label_is_not_are_learnt_from():
+    """One text has no day: without it, the model would be surer of days."""
+    nlp = loaded()
+    few = nlp.get_pipe("hocrf").structure.size
+    nlp.get_pipe("hocrf").extend(of_days(nlp)[:2])
+    every = loaded()
+    every.get_pipe("hocrf").extend(of_days(every))
+    assert nlp.get_pipe("hocrf").structure.size > few
+    doc = words(nlp, "Emmy", "slept", "cold")
+    sure, careful = (
+        each.get_pipe("hocrf").reading(doc.copy()).expected_count("DAY") for each in (nlp, every)
+    )
+    assert 0 < careful < sure
+
+
+def test_where_all_is_annotated_nothing_is_filled_in():
+    nlp = loaded()
+    doc = words(nlp, "Ada", "came", "on", "Monday")
+    tags = ["U-PERSON", "O", "O", "U-DAY"]
+    nlp.get_pipe("hocrf").extend([Example.from_dict(doc, {"entities": tags})])
+    learner = learner_of(nlp.get_pipe("hocrf"))
+    assert [document.complete for document in learner.corpus.documents] == [True]
+    assert not learner.gold.spans_alone
+
+
+def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained():
+    """Without `extend`: what stands in a text is as the loaded model says, given what is known."""
+    nlp = loaded()
+    doc = words(nlp, "Ada", "Lovelace", "was", "born", "in", "Rome")
+    partial = Example.from_dict(doc, {"entities": ["-", "-", "-", "-", "-", "U-PLACE"]})
+    fit(nlp, [partial])
+    assert found(nlp(doc.copy())) == [(0, 2, "PERSON"), (5, 6, "PLACE")]
+    [shard] = learner_of(nlp.get_pipe("hocrf")).shards()
+    assert shard.compiled.observed.scores is not None
+
+
+def test_a_trainer_without_a_prior_and_texts_without_a_new_label_are_refused():
+    nlp = loaded()
+    pipe = nlp.get_pipe("hocrf")
+    before = pipe.to_bytes()
+    with pytest.raises(ValueError, match=r"H511.*PERSON, PLACE"):
+        pipe.extend(examples(nlp))
+    pipe.set_trainer(SGDTrainer())
+    with pytest.raises(ValueError, match=r"H510.*SGDTrainer"):
+        pipe.extend(of_days(nlp))
+    assert pipe.to_bytes() == before
+    with pytest.raises(ValueError, match="H042"):
+        untrained().get_pipe("hocrf").extend(of_days(nlp))
+
+
+@pytest.mark.parametrize("prior", ["auto", "loaded", "zero"])
+def test_a_corpus_that_is_too_large_to_adapt_to_is_said(prior, caplog, monkeypatch):
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}
+    nlp = loaded(trainer=trainer)
+    monkeypatch.setattr(logger, "propagate", True)
+    with caplog.at_level("INFO", logger="spacy"):
+        nlp.update(examples(nlp), sgd=nlp.create_optimizer())
+    assert ("the corpus has 10 texts, at least half of the 10" in caplog.text) == (prior == "auto")
