@@ -24,6 +24,10 @@ from spacy_hocrf.cli.accept import (
     accept as accept,
     whole_texts as whole_texts,
 )
+from spacy_hocrf.rules.proposals import (
+    ProposedGrammar as ProposedGrammar,
+    propose_grammar as propose_grammar,
+)
 from spacy_hocrf.cli.calibrate import (
     Calibration as Calibration,
     calibrate as calibrate,

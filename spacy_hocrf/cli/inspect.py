@@ -1,5 +1,5 @@
 """`python -m spacy hocrf inspect`: what a trained component has learnt, in words, or as one HTML file that
-needs no other.
+needs no other; with --grammar, what the labels of annotated texts have in common.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,12 +14,13 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model
 from srsly import write_json
-from typer import Option
+from typer import Argument, Option
 from wasabi.tables import table
 
 from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model, is_page
+from spacy_hocrf.cli.grammar import grammar_lines, read_grammar
+from spacy_hocrf.cli.options import Code, Component, SpansKey, check_data, is_page
 from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
@@ -89,15 +90,35 @@ class Inspection:
 
 
 def inspect_cli(
-    model: Model,
+    model: Annotated[
+        str,
+        Argument(
+            help="A trained pipeline: a package, or a folder; with --grammar, annotated texts (.spacy)"
+        ),
+    ],
     component: Component = None,
     label: Annotated[
         list[str] | None,
         Option("--label", "-l", help="Features of this label only; may be given several times"),
     ] = None,
     top: Annotated[
-        int, Option("--top", "-n", min=1, help="Features for a label, and as many against it")
+        int,
+        Option(
+            "--top",
+            "-n",
+            min=1,
+            help="Features for a label, and as many against it; label sequences that break a grammar",
+        ),
     ] = 10,
+    grammar: Annotated[
+        bool,
+        Option("--grammar", "-g", help="Propose a grammar that nearly all annotated texts keep"),
+    ] = False,
+    share: Annotated[
+        float,
+        Option("--share", "-s", min=0.5, max=1.0, help="Of the texts, so many keep it at least"),
+    ] = 0.99,
+    spans_key: SpansKey = None,
     output: Annotated[
         Path | None,
         Option(
@@ -107,10 +128,20 @@ def inspect_cli(
     code: Code = None,
 ) -> None:
     """Print what a trained component has learnt: its heaviest features, label by label, and what it thinks
-    of labels that follow one another.
+    of labels that follow one another. With --grammar: propose a grammar that nearly all of some annotated
+    texts keep.
 
-    DOCS: docs/features.md, "What has it learnt?"
+    DOCS: docs/features.md, "What has it learnt?"; docs/records.md, "What a record looks like"
     """
+    if grammar:
+        check_data("--output", output)
+        proposed = read_grammar(model, share, spans_key)
+        if output is not None:
+            write_json(output, asdict(proposed))
+        name = component or ("hocrf" if spans_key is None else "hocrf_spans")
+        for line in grammar_lines(proposed, name, top):
+            print(line)
+        return
     import_code(code)
     found = inspect(load_model(model), component, label or (), top)
     if output is not None and is_page(output):

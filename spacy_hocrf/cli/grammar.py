@@ -1,0 +1,77 @@
+"""`python -m spacy hocrf inspect TEXTS --grammar`: a grammar that nearly all annotated texts keep,
+as blocks of a config.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.counts import EntsScorer, SpansScorer, is_complete
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.features.dollars import without_dollars
+from spacy_hocrf.rules.proposals import ProposedGrammar, propose_grammar
+
+__all__ = ["grammar_lines", "read_grammar"]
+
+LITTLE = 1.0
+"""Bits: a grammar that says less is kept by more than half of texts whose labels are chosen at random."""
+BLOCK = """
+[components.{name}.constraints]
+@misc = "spacy-hocrf.Constraints.v1"
+
+[components.{name}.constraints.rules]
+
+[components.{name}.constraints.rules.record]
+@misc = "spacy-hocrf.Grammar.v1"
+expression = {expression}
+price = "learnt"
+"""
+
+
+def read_grammar(path: str | Path, share: float, spans_key: str | None = None) -> ProposedGrammar:
+    """Find a grammar for annotated texts. Those that are annotated in part are not looked at.
+
+    path (Union[str, Path]): a file (.spacy), or a folder of such files.
+    share (float): of the texts, so many keep it at least.
+    spans_key (Optional[str]): of the annotation in doc.spans; None for doc.ents.
+    RAISES (ValueError): H070 or H381 for a file that is none, H073 without annotation, H153 if no text is
+        annotated completely with any span.
+    """
+    scorer = EntsScorer() if spans_key is None else SpansScorer(spans_key)
+    complete = [
+        sorted(scorer.items(doc), key=lambda item: item[1:])
+        for doc in read_gold(path, scorer)
+        if is_complete(scorer, doc)
+    ]
+    if not any(complete):
+        found = f"{len(complete)} completely annotated"
+        raise ValueError(CommandErrors.H153.format(found=found, place=scorer.place))
+    return propose_grammar([tuple(label for label, *_ in items) for items in complete], share)
+
+
+def grammar_lines(found: ProposedGrammar, name: str, most: int) -> Iterator[str]:
+    """Lines to print.
+
+    name (str): of the component in the config. most (int): label sequences that break it.
+    """
+    if not found.expression:
+        yield (
+            "There is no grammar to propose: the labels come in any order and number, so that one which "
+            "enough texts keep would say nothing. A lower --share may find one."
+        )
+        return
+    yield BLOCK.format(
+        name=name, expression=json.dumps(without_dollars(found.expression), ensure_ascii=False)
+    )
+    yield (
+        f"{found.kept:.1%} of the texts keep it. Of texts whose labels are drawn at random, as frequent as "
+        f"they are here, {2**-found.bits:.1%} would."
+    )
+    if found.bits < LITTLE:
+        yield "So it says little: it allows nearly everything. Hardly any text will be read otherwise."
+    if found.broken:
+        yield f"Labels of texts that break it ({min(most, len(found.broken))} of {len(found.broken)}):"
+        yield from (
+            f"{n:6,}  {' '.join(labels) or '(no span)'}" for labels, n in found.broken[:most]
+        )

@@ -1,0 +1,205 @@
+"""A grammar that nearly all of some texts keep, found from the labels of their spans.
+
+It is a chain of factors such as (journal | booktitle)?, each of some labels. Let a → b if some text has a
+before b: labels that reach one another are one factor, factors stand in an order that → allows, and counts
+say what is behind each, "?", "+", "*" or nothing (CRX of Bex, Neven, Schwentick and Vansummeren, ACM TODS 35,
+2010). Factors without an order that no text has together, nor one of them twice, are one as well. So that a
+few texts may break it, those are left out first that have what is rarest: labels in an order that others
+have the other way round, then a factor twice, then one too few.
+
+A label that comes anywhere makes one factor of all that stand around it. So the grammar names some labels,
+and others may be anywhere: it gets one more at a time, the one with which it says most. With p(n) the
+probability that n independent labels, as frequent as those of the texts, keep it, it says -log2 p(n) bits
+about a text of n spans.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, log2
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.rules import Rule
+from spacy_hocrf.rules.grammar import Grammar
+
+__all__ = ["ProposedGrammar", "propose_grammar"]
+
+LEAST = 0.05
+"""Bits about a text that each label must bring, on average."""
+PLAIN = re.compile(r'[^\s()|?*+"]+')
+"""A label that needs no quotes."""
+SIGNS = {(True, True): "", (False, True): "?", (True, False): "+", (False, False): "*"}
+"""By whether a factor is there at least once, and at most once."""
+TINY = 1e-300
+"""No grammar is less probable."""
+
+Sentence = tuple[str, ...]
+"""The labels of a text's spans, in their order."""
+
+
+@dataclass(frozen=True)
+class ProposedGrammar:
+    """A grammar that most of some texts keep."""
+
+    expression: (
+        str  # of `Grammar`, with other labels anywhere; "" if no label has a place of its own
+    )
+    bits: float  # that it says about a text, on average
+    kept: float  # share of the texts that keep it
+    broken: tuple[
+        tuple[Sentence, int], ...
+    ]  # labels of other texts, and how many have them; most first
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """Kinds of texts, n, by their spans of Y labels."""
+
+    size: NDArray[np.int64]  # [n] texts
+    count: NDArray[np.int64]  # [n, Y] spans
+    order: NDArray[np.bool_]  # [n, Y, Y] is one of the first label before one of the second?
+
+    def where(self, rows: NDArray[np.bool_]) -> "_Texts":
+        """Some of the texts, bool [n]."""
+        return _Texts(self.size[rows], self.count[rows], self.order[rows])
+
+    def of(self, labels: Sequence[int]) -> "_Texts":
+        """The spans of some labels only."""
+        return _Texts(self.size, self.count[:, labels], self.order[:, labels][:, :, labels])
+
+
+def propose_grammar(sentences: Sequence[Sentence], share: float = 0.99) -> ProposedGrammar:
+    """Find the grammar that says most about some texts, of those that nearly all of them keep.
+
+    sentences (Sequence[Tuple[str, ...]]): the labels of each text's spans, in their order.
+    share (float): above 0; of the texts, so many keep it at least.
+    """
+    kinds, total = Counter(sentences), len(sentences)
+    spare = total - ceil(share * total - 1e-9)
+    labels = sorted({label for sentence in kinds for label in sentence})
+    texts = _texts_of(kinds, labels)
+    frequency = texts.size @ texts.count
+    lengths = np.bincount(texts.count.sum(axis=1), texts.size).astype(np.float64)
+    rest = {y for y, label in enumerate(labels) if label and '"' not in label}
+    named, best, worth = list[int](), ProposedGrammar("", 0.0, 1.0, ()), 0.0
+    while rest:
+        trials = list[tuple[float, int, str]]()
+        for y in sorted(rest):
+            chosen = sorted([*named, y])
+            expression = _expression(texts.of(chosen), [labels[each] for each in chosen], spare)
+            if expression:
+                trials.append((_bits(_rule(expression, labels), lengths, frequency), y, expression))
+        if not trials:
+            break
+        bits, y, expression = max(trials)
+        rest.remove(y)
+        named.append(y)
+        if bits - LEAST * len(named) > worth:
+            best, worth = ProposedGrammar(expression, bits, 1.0, ()), bits - LEAST * len(named)
+    if not best.expression:
+        return best
+    rule = _rule(best.expression, labels)
+    broken = Counter(
+        {each: n for each, n in kinds.items() if not rule.keeps(map(labels.index, each))}
+    )
+    kept = (total - broken.total()) / total
+    return replace(best, kept=kept, broken=tuple(broken.most_common()))
+
+
+def _texts_of(kinds: Counter[Sentence], labels: Sequence[str]) -> _Texts:
+    n, m = len(kinds), len(labels)
+    count = np.zeros((n, m), dtype=np.int64)
+    first, last = np.full((n, m), np.inf), np.full((n, m), -np.inf)
+    place = {label: y for y, label in enumerate(labels)}
+    for i, sentence in enumerate(kinds):
+        for at, label in enumerate(sentence):
+            y = place[label]
+            count[i, y] += 1
+            first[i, y], last[i, y] = min(first[i, y], at), at
+    size = np.fromiter(kinds.values(), np.int64, n)
+    return _Texts(size, count, first[:, :, None] < last[:, None, :])
+
+
+def _expression(texts: _Texts, labels: Sequence[str], spare: int) -> str:
+    """The chain that all texts keep, but for `spare` of them at most."""
+    for find in (_disorders, _repeats, _lacks):
+        while True:
+            having = find(texts)
+            sizes = texts.size @ having
+            having, sizes = having[:, sizes > 0], sizes[sizes > 0]
+            if not len(sizes) or sizes.min() > spare:
+                break
+            spare -= sizes.min()
+            texts = texts.where(~having[:, sizes.argmin()])
+    names = np.array([y if PLAIN.fullmatch(y) else f'"{y}"' for y in labels])
+    factors = _chain(texts)
+    return " ".join(
+        (f"({' | '.join(names[mine])})" if mine.sum() > 1 else str(names[mine][0]))
+        + SIGNS[bool(here.min() > 0), bool(here.max() <= 1)]
+        for mine, here in zip(factors.T, (texts.count @ factors).T)
+        if here.any()
+    )
+
+
+def _disorders(texts: _Texts) -> NDArray[np.bool_]:
+    """Which texts have two labels in an order that others have the other way round? bool [n, k] for k such
+    orders.
+    """
+    there = texts.order.any(axis=0)
+    both = np.asarray(there & there.T & (np.eye(*there.shape) == 0))
+    return texts.order[:, both]
+
+
+def _repeats(texts: _Texts) -> NDArray[np.bool_]:
+    """Which texts have each factor twice or more? bool [n, k]"""
+    return np.asarray(texts.count @ _chain(texts) > 1)
+
+
+def _lacks(texts: _Texts) -> NDArray[np.bool_]:
+    """Which texts do not have each factor? bool [n, k]"""
+    here = texts.count @ _chain(texts)
+    return np.asarray((here == 0) & here.any(axis=0))
+
+
+def _chain(texts: _Texts) -> NDArray[np.bool_]:
+    """The factors in their order, bool [Y, k]: is a label in each?"""
+    factor = np.eye(texts.count.shape[1], dtype=bool)
+    before = texts.order.any(axis=0) | factor
+    while True:
+        here = texts.count @ factor  # spans of each text
+        reach = factor.T @ before @ factor
+        for _ in range(len(before).bit_length()):
+            reach = reach @ reach
+        one = np.triu(reach & reach.T, 1)
+        if not one.any():
+            once, there = here.max(axis=0) <= 1, here > 0
+            apart = ~(reach | reach.T | (there.T @ there))
+            one = np.triu(apart & once & once[:, None], 1)
+        if not one.any():
+            return factor[:, np.argsort(reach.sum(axis=0), kind="stable")]  # by what is before each
+        size = texts.size @ here
+        i, j = max(np.argwhere(one).tolist(), key=lambda pair: int(size[pair].sum()))
+        factor[:, i] |= factor[:, j]
+        factor = np.delete(factor, j, axis=1)
+
+
+def _rule(expression: str, labels: Sequence[str]) -> Rule:
+    [rule] = Grammar(expression=expression).rules(labels)
+    return rule
+
+
+def _bits(rule: Rule, lengths: NDArray[np.float64], frequency: NDArray[np.int64]) -> float:
+    """What the grammar says about a text, on average.
+
+    lengths (float64 [n]): texts with 0, 1, … spans. frequency (int64 [Y]): spans of each label.
+    """
+    step = np.zeros((len(rule), len(rule)))  # probability of a state after another one
+    np.add.at(step, (np.arange(len(rule))[:, None], rule.after), frequency / frequency.sum())
+    bits, state = 0.0, np.eye(len(rule))[0]
+    for n in lengths:
+        bits -= n * log2(max(float(state[rule.kept].sum()), TINY))
+        state = state @ step
+    return bits / float(lengths.sum())
