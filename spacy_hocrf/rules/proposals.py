@@ -202,4 +202,4 @@ def _bits(rule: Rule, lengths: NDArray[np.float64], frequency: NDArray[np.int64]
     for n in lengths:
         bits -= n * log2(max(float(state[rule.kept].sum()), TINY))
         state = state @ step
-    return bits / float(lengths.sum())
+    return float(bits / lengths.sum())
