@@ -16,7 +16,7 @@ __all__ = ["grammar_lines", "read_grammar"]
 
 LITTLE = 1.0
 """Bits: a grammar that says less is kept by more than half of texts whose labels are chosen at random."""
-BLOCK = """
+BLOCK = """\
 [components.{name}.constraints]
 @misc = "spacy-hocrf.Constraints.v1"
 
