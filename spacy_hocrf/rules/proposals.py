@@ -44,14 +44,11 @@ Sentence = tuple[str, ...]
 class ProposedGrammar:
     """A grammar that most of some texts keep."""
 
-    expression: (
-        str  # of `Grammar`, with other labels anywhere; "" if no label has a place of its own
-    )
+    expression: str  # of `Grammar`, other labels anywhere; "" if no label has a place of its own
     bits: float  # that it says about a text, on average
     kept: float  # share of the texts that keep it
-    broken: tuple[
-        tuple[Sentence, int], ...
-    ]  # labels of other texts, and how many have them; most first
+    # the labels of texts that break it, and how many have them; most first
+    broken: tuple[tuple[Sentence, int], ...]
 
 
 @dataclass(frozen=True)
@@ -175,7 +172,7 @@ def _chain(texts: _Texts) -> NDArray[np.bool_]:
             reach = reach @ reach
         one = np.triu(reach & reach.T, 1)
         if not one.any():
-            once, there = here.max(axis=0) <= 1, here > 0
+            once, there = here.max(axis=0) == 1, here > 0
             apart = ~(reach | reach.T | (there.T @ there))
             one = np.triu(apart & once & once[:, None], 1)
         if not one.any():

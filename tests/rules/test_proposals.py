@@ -58,6 +58,11 @@ def test_the_rarest_are_left_out_orders_first(share, expression, n_broken):
     assert found.broken == (rare[1:2] if share == 0.99 else rare[:n_broken])
 
 
+def test_a_label_of_texts_that_are_left_out_is_not_named():
+    sentences = split(*["a b c d"] * 98, "r a r b r c r d r", "d r c b a")
+    assert propose_grammar(sentences, 0.98).expression == "a b c d"
+
+
 def test_a_label_that_comes_anywhere_is_not_named():
     """It would make one factor of all."""
     rng = Random(0)
