@@ -126,3 +126,8 @@ class Warnings(metaclass=Coded):
         "the price 'inf', or they could break too many at once. Correct it, or leave out rules in "
         "[components.{name}.constraints]."
     )
+    W051 = (
+        "Settings of '{name}' that decide what is shown are others than those for which texts may be "
+        "accepted unread, such as the threshold, the constraints or their prices: what was promised has "
+        "ended. Run calibrate --accept again."
+    )

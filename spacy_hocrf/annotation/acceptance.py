@@ -2,7 +2,8 @@
 
 A text is accepted if P(the spans that are shown and no others) is at least a threshold, which
 `python -m spacy hocrf calibrate --accept` finds on annotated texts that the model has not seen. What is
-promised is of texts like these, and of this model: it is gone when training goes on.
+promised is of texts like these, and of what this model shows: it is gone when training goes on, or when
+other settings decide what is shown.
 
 Are other texts like these? If they are, how sure the model is of them has the same distribution, and the
 largest difference of two distribution functions, of n and m texts, is above d with the probability
@@ -14,7 +15,9 @@ largest difference of two distribution functions, of n and m texts, is above d w
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from math import exp, log, sqrt
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,7 +30,7 @@ from spacy_hocrf.annotation.groups import get_group
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.prediction import Prediction
 
-__all__ = ["ALARM", "Acceptance", "mark"]
+__all__ = ["ALARM", "Acceptance", "fingerprint", "mark"]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -37,6 +40,7 @@ SMALL, TERMS = 0.2, 20
 """Below that the probability is 1 to 12 digits; so many terms are enough above."""
 MOST_ODDS = 700
 """Of which `exp` is a number."""
+ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
 
 
@@ -53,6 +57,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     sample (Tuple[float, …]): how sure the model was of those texts, ascending; quantiles where they are many.
     slope, intercept (float): the log-odds that all of a text is right are slope · log-odds of the model +
         intercept, which is how often it was in those texts.
+    shown (str): `fingerprint` of the settings that decide what is shown; "" until a component has it.
     """
 
     level: Share
@@ -65,6 +70,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     slope: Annotated[float, Meta(gt=0)] = 1.0
     intercept: float = 0.0
     sample: tuple[Probability, ...] = ()
+    shown: str = ""
 
     def likeness(self, probabilities: Sequence[float]) -> float:
         """How probably texts are as unlike those of the sample by chance, if they are like them: the promise
@@ -103,6 +109,11 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         if self.by is not None:
             least = self.groups.get(str(get_group(doc, self.by)))
         return least is not None and probability >= least
+
+
+def fingerprint(*settings: object) -> str:
+    """Differs for settings that are written differently; where an object lies in memory is no part of it."""
+    return sha256(ADDRESS.sub("", repr(settings)).encode()).hexdigest()
 
 
 def mark(docs: Sequence[Doc], predictions: Sequence[Prediction], acceptance: Acceptance) -> None:

@@ -97,6 +97,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     # the last predictor, and what it was made of
     _last: "tuple[tuple[Any, ...], Predictor] | None" = None
+    _fingerprint: "tuple[tuple[Any, ...], str] | None" = None  # the last one, and what of
 
     def __init__(
         self,
@@ -175,16 +176,38 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def acceptance(self) -> "Acceptance | None":
         """From which probability on a text is accepted unread, as `hocrf calibrate --accept` finds it. Docs
         have `doc._.hocrf_probability`, that all of it is right, and `doc._.hocrf_accepted` then. It can be
-        set, is saved with the model, and is gone when training goes on. If it goes by an extension attribute,
-        that is registered.
+        set, is saved with the model, and is gone when training goes on, or, with a warning, when other
+        settings decide what is shown. If it goes by an extension attribute, that is registered.
         """
+        found = self._acceptance
+        if found is not None and found.shown != self._shown_by():
+            warnings.warn(Warnings.W051.format(name=self.name), stacklevel=2)
+            self._acceptance = None
         return self._acceptance
 
     @acceptance.setter
     def acceptance(self, value: "Acceptance | None") -> None:
-        if value is not None and value.by is not None:
-            register(value.by)
+        if value is not None:
+            from msgspec.structs import replace
+
+            value = replace(value, shown=value.shown or self._shown_by())
+            if value.by is not None:
+                register(value.by)
         self._acceptance = value
+
+    def _shown_by(self) -> str:
+        """Fingerprint of the settings that decide what is shown."""
+        from spacy_hocrf.annotation.acceptance import fingerprint
+
+        decoder, prices = self._reader.decoder(self._trainer), self._prices.learnt
+        key = decoder, self.constraints, prices, self.target, self.threshold
+        if self._fingerprint is None or not all(map(is_, key, self._fingerprint[0])):
+            rows = sorted((rule, float(price)) for rule, price in prices.items())
+            place = self.target.place, self.target.overlapping
+            overwrite = getattr(self.target, "overwrite", None)
+            also = rows, *place, overwrite, self.threshold, self._joint_settings
+            self._fingerprint = key, fingerprint(decoder, self._constraints(), *also)
+        return self._fingerprint[1]
 
     @property
     def _learner(self) -> "Learner":
@@ -470,7 +493,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         else:
             batches = joint.batches(docs, groups, predictor)
         for batch, revise in batches:
-            asked = {**self._asked, "revise": revise, "whole": self._acceptance is not None}
+            asked = {**self._asked, "revise": revise, "whole": self.acceptance is not None}
             predictions.add(batch, predictor.predict(batch, **asked))
             if watch is not None:
                 watch.look(batch, self.name)
@@ -784,7 +807,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "cost": self._reader,
             "rules": self._prices,
             "acceptance": AcceptanceKeeper(
-                lambda: self._acceptance, partial(setattr, self, "acceptance")
+                lambda: self.acceptance, partial(setattr, self, "acceptance")
             ),
             **joint,
         }

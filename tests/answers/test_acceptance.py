@@ -1,5 +1,7 @@
 """How probable it is that all of a text is right, and which texts are accepted unread."""
 
+import warnings
+from dataclasses import replace
 from math import exp
 
 import numpy as np
@@ -176,6 +178,59 @@ def test_a_promise_ends_when_training_goes_on():
     pipe.acceptance = ALL
     nlp.initialize(lambda: data)
     assert pipe.acceptance is None
+
+
+def one_place(price=1.0):
+    rule = {"@misc": "spacy-hocrf.AtMost.v1", "labels": ["PLACE"], "most": 1, "price": price}
+    return {"@misc": "spacy-hocrf.Constraints.v1", "rules": {"one": rule}}
+
+
+def test_a_promise_ends_when_other_settings_decide_what_is_shown(tmp_path):
+    nlp = untrained("hocrf", {}, constraints=one_place("learnt"))
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe.rule_prices and pipe.choice.cost is not None
+    before = pipe.target, pipe.constraints, pipe.threshold
+
+    def set_price():
+        pipe.rule_prices = {name: 0.5 for name in pipe.rule_prices}
+
+    changes = {
+        "threshold": lambda: setattr(pipe, "threshold", 0.5),
+        "constraints": lambda: setattr(pipe, "constraints", None),
+        "target": lambda: setattr(pipe, "target", replace(pipe.target, overwrite=True)),
+        "price": set_price,
+    }
+    for change in changes.values():
+        pipe.acceptance = ALL
+        assert nlp(TEXTS[0])._.hocrf_accepted is True
+        change()
+        with pytest.warns(UserWarning, match=r"W051.*'hocrf'"):
+            doc = nlp(TEXTS[0])
+        assert doc._.hocrf_accepted is None is doc._.hocrf_probability
+        assert pipe.acceptance is None
+        pipe.target, pipe.constraints, pipe.threshold = before
+        assert pipe.acceptance is None  # what has ended does not come back
+    pipe.acceptance = ALL
+    nlp.to_disk(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert spacy.load(tmp_path)(TEXTS[0])._.hocrf_accepted is True
+    viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
+    settings = {
+        "threshold": 0.5,
+        "overwrite": True,
+        "constraints": one_place(2.0),
+        "decoder": viterbi,
+    }
+    for name, value in settings.items():
+        changed = spacy.load(tmp_path, config={"components": {"hocrf": {name: value}}})
+        with pytest.warns(UserWarning, match="W051"):
+            assert changed(TEXTS[0])._.hocrf_accepted is None
+    more = spacy.load(tmp_path, config={"components": {"hocrf": {"n_best": 2}}})
+    assert more(TEXTS[0])._.hocrf_accepted is True  # what is shown besides
 
 
 def test_nothing_more_is_computed_without_it(trained, monkeypatch):

@@ -16,6 +16,7 @@ from typing import Annotated
 
 import spacy
 import typer
+from spacy.language import Language
 from spacy.tokens import Doc
 
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
@@ -45,18 +46,23 @@ def main(
     results.touch()
     there = {(row["task"], row["fold"], row["of"]) for row in read_lines(results)}
     for task in tasks.split(","):
-        parts = load(task, Path(os.environ["HOCRF_DATA"]))
-        texts = [*parts["train"], *parts["dev"]]
-        order = shuffled(len(texts), f"{task} folds")
-        for fold in range(FOLDS):
-            held = [texts[i] for i in sorted(order[fold::FOLDS])]
-            rest = [texts[i] for i in sorted({*order} - {*order[fold::FOLDS]})]
+        for fold, rest, held in folds_of(task):
             for of in systems.split(","):
                 if (task, fold, of) not in there:
                     lines = list(rows(task, fold, of, rest, held))
                     with results.open("a", encoding="utf8") as file:
                         file.write("".join(f"{json.dumps(line)}\n" for line in lines))
                     print(task, fold, of, len(held), flush=True)
+
+
+def folds_of(task: str) -> Iterator[tuple[int, list[Text], list[Text]]]:
+    """Number of each fold, the texts of the others, and its own."""
+    parts = load(task, Path(os.environ["HOCRF_DATA"]))
+    texts = [*parts["train"], *parts["dev"]]
+    order = shuffled(len(texts), f"{task} folds")
+    for fold in range(FOLDS):
+        held = [texts[i] for i in sorted(order[fold::FOLDS])]
+        yield fold, [texts[i] for i in sorted({*order} - {*order[fold::FOLDS]})], held
 
 
 def rows(
@@ -71,11 +77,18 @@ def rows(
             yield {**row, "right": {*spans} == {*text.spans}, "probability": probability}
 
 
+def learnt(train: Sequence[Text]) -> Language:
+    """The default."""
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    learn(nlp, [example_of(nlp, text) for text in train])
+    return nlp
+
+
 def read_hocrf(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
     """`fields` and `texts` of the default."""
-    nlp = spacy.blank("en")
-    pipe = nlp.add_pipe("hocrf")
-    learn(nlp, [example_of(nlp, text) for text in train])
+    nlp = learnt(train)
+    pipe = nlp.get_pipe("hocrf")
     docs = [Doc(nlp.vocab, words=text.words) for text in held]
     fields, texts = list[Shown](), list[Shown]()
     for reading, doc in zip(pipe.readings([doc.copy() for doc in docs]), nlp.pipe(docs)):
