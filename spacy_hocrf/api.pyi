@@ -4,6 +4,7 @@
 # What a trained pipeline answers
 from spacy_hocrf.pipeline.component import SegmentationPipe as SegmentationPipe
 from spacy_hocrf.answers.reading import Reading as Reading, ScoredSpan as ScoredSpan
+from spacy_hocrf.annotation.best_readings import ReadingSet as ReadingSet
 from spacy_hocrf.annotation.best_readings import ScoredReading as ScoredReading
 from spacy_hocrf.answers.explaining import Explanation as Explanation
 from spacy_hocrf.learning.choice import Choice as Choice

@@ -11,6 +11,11 @@ largest difference of two distribution functions, of n and m texts, is above d w
     2 Σ_k (-1)^(k-1) exp(-2 k² λ²),    λ = (√e + 0.12 + 0.11 / √e) d,    e = n m / (n + m)
 
 (Kolmogorov and Smirnov; Stephens, Journal of the Royal Statistical Society B 32, 1970).
+
+Which readings need be looked at, so that the right one is among them? Those that are less probable than the
+best one by no more nats than the right reading was in a share of texts that the model has not seen. Where a
+new text is exchangeable with n of these, the k-th smallest of their differences is no smaller than its own
+with a probability of k / (n + 1), at least (split conformal prediction; Vovk et al., 2005).
 """
 
 from __future__ import annotations
@@ -18,19 +23,20 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
-from math import exp, log, sqrt
+from math import ceil, exp, floor, log, sqrt
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from msgspec import Meta, Struct
 from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.groups import get_group
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.prediction import Prediction
 
-__all__ = ["ALARM", "Acceptance", "fingerprint", "mark"]
+__all__ = ["ALARM", "SAMPLE", "Acceptance", "fingerprint", "mark"]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
@@ -40,6 +46,11 @@ SMALL, TERMS = 0.2, 20
 """Below that the probability is 1 to 12 digits; so many terms are enough above."""
 MOST_ODDS = 700
 """Of which `exp` is a number."""
+SAMPLE = 1_000
+"""So many numbers are kept of a sample."""
+TINY = 1e-9
+"""Errors of rounding."""
+Nats = Annotated[float, Meta(ge=0)]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
 
@@ -57,6 +68,8 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     sample (Tuple[float, …]): how sure the model was of those texts, ascending; quantiles where they are many.
     slope, intercept (float): the log-odds that all of a text is right are slope · log-odds of the model +
         intercept, which is how often it was in those texts.
+    behind (Tuple[float, …]): by how many nats the right reading was less probable than the best one in
+        those texts, ascending; without those that the model cannot have, and some of many.
     shown (str): `fingerprint` of the settings that decide what is shown; "" until a component has it.
     """
 
@@ -70,7 +83,27 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     slope: Annotated[float, Meta(gt=0)] = 1.0
     intercept: float = 0.0
     sample: tuple[Probability, ...] = ()
+    behind: tuple[Nats, ...] = ()
     shown: str = ""
+
+    def farthest(self, level: float) -> float:
+        """So much less probable than the best reading of a text, in nats, is the right one at most.
+
+        level (float): in this share of new texts, at least.
+        RAISES (ValueError): H506 if there are too few texts for that, H507 if the model cannot have the right
+            reading of too many, H508 unless 0 < level < 1.
+        """
+        if not 0 < level < 1:
+            raise ValueError(ReadingErrors.H508.format(found=level))
+        n = self.texts
+        needed = ceil(level / (1 - level) - TINY)
+        if n < needed:
+            raise ValueError(ReadingErrors.H506.format(found=n, needed=needed, level=level))
+        place = ceil(ceil((n + 1) * level - TINY) * min(n, SAMPLE) / n)
+        if place > len(self.behind):
+            most = floor(100 * len(self.behind) * n / min(n, SAMPLE) / (n + 1)) / 100
+            raise ValueError(ReadingErrors.H507.format(level=level, n=n, most=most))
+        return self.behind[place - 1]
 
     def likeness(self, probabilities: Sequence[float]) -> float:
         """How probably texts are as unlike those of the sample by chance, if they are like them: the promise

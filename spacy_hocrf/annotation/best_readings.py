@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.alternatives import Ranked
 from spacy_hocrf.types import Segments
 
-__all__ = ["BestReadings", "Columns", "FoundReadings", "ScoredReading", "ShownSpans"]
+__all__ = ["BestReadings", "Columns", "FoundReadings", "ReadingSet", "ScoredReading", "ShownSpans"]
 
 ShownSpans = tuple[tuple[int, int, str], ...]
 
@@ -47,6 +47,15 @@ class ScoredReading:
 
     def __repr__(self) -> str:
         return f"ScoredReading(spans={self.spans}, log_probability={self.log_probability})"
+
+
+class ReadingSet(list[ScoredReading]):
+    """Readings of a text, the most probable one first, as `reading.set` gives them.
+
+    complete (bool): are these all? If not, nothing is promised of them.
+    """
+
+    complete = True
 
 
 class FoundReadings:

@@ -63,6 +63,22 @@ class ReadingErrors(metaclass=Coded):
         "explain was asked to compare {span} with a reading that has this span, too. Give another span, or "
         "other spans, as instead."
     )
+    H505 = (
+        "The model does not know how far down the list the right reading is. Find out on annotated texts "
+        "that it has not seen: python -m spacy hocrf calibrate MODEL TEXTS --accept 0.95"
+    )
+    H506 = (
+        "Sets of readings that have the right one in {level} of new texts need at least {needed} texts that "
+        "the model has not seen, but calibrate --accept had {found}. Annotate more, or ask for less."
+    )
+    H507 = (
+        "No set has the right reading in {level} of new texts: the model cannot have it in too many of the "
+        "{n} texts that calibrate --accept had. Ask for {most} at most, or see max_length, the labels and "
+        "the constraints of [components.*]."
+    )
+    H508 = (
+        "A set of readings was asked for level = {found}, but must be a number above 0 and below 1."
+    )
 
 
 class TemperatureErrors(metaclass=Coded):

@@ -9,15 +9,18 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, pairwise
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import NamedSpans
 from spacy_hocrf.annotation.best_readings import (
     BestReadings,
     FoundReadings,
+    ReadingSet,
     ScoredReading,
     ShownSpans,
 )
@@ -40,6 +43,8 @@ from spacy_hocrf.types import Segments
 
 __all__ = ["Alternatives", "HasAlternatives"]
 
+SLACK = 1e-6
+"""Log probabilities that differ by less are equal, but for errors of rounding."""
 MOST_TOGETHER = 100
 """So many readings are found for all Docs of a batch at once; more take longer than that saves."""
 
@@ -51,11 +56,19 @@ class HasAlternatives:
     alternatives (Alternatives): of the batch that the Doc is in.
     number (int): of the Doc in its batch.
     log_z (float): log of the sum over its segmentations.
+    acceptance (Optional[Acceptance]): knows how far down the list right readings are.
     """
 
-    def __init__(self, doc: Doc, alternatives: "Alternatives", number: int, log_z: float) -> None:
+    def __init__(
+        self,
+        doc: Doc,
+        alternatives: "Alternatives",
+        number: int,
+        log_z: float,
+        acceptance: Acceptance | None = None,
+    ) -> None:
         self.doc, self.log_partition = doc, log_z
-        self._alternatives, self._number = alternatives, number
+        self._alternatives, self._number, self._acceptance = alternatives, number, acceptance
 
     def best(self, n: int = 10) -> list[ScoredReading]:
         """The n most probable readings, the best one first; all of them if there are fewer.
@@ -75,6 +88,34 @@ class HasAlternatives:
         RAISES (ValueError): H201 if too much white space lies beside the spans of the next one.
         """
         return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
+
+    def set(self, level: float, most: int = 1000) -> ReadingSet:
+        """The most probable readings, so many that the right one is among them in a share of new texts that
+        are like those of `hocrf calibrate --accept`; the best one is always there.
+
+        level (float): that share, at least, over the choice of both the texts of calibration and new ones.
+        most (int): look at no more than so many; if there may be others, `complete` is False.
+        RAISES (ValueError): H505 if the model does not know how far down the list right readings are, H506
+            to H508 if that cannot be had for this level, H210 for `most` below 1, H201 as `alternatives`.
+        """
+        _check_number(most)
+        if self._acceptance is None or not self._acceptance.behind:
+            raise ValueError(ReadingErrors.H505)
+        farthest = self._acceptance.farthest(level) + SLACK
+        ordered = not self._alternatives.has_blank(self._number)
+        found, left, least = ReadingSet(), 1.0, -np.inf
+        for rank, each in enumerate(self.alternatives()):
+            least = each.log_probability - farthest if not found else least
+            probable = each.log_probability >= least
+            if left < exp(least) or (ordered and not probable):
+                break
+            if rank == most:
+                found.complete = False
+                break
+            found += [each] if probable else []
+            left -= each.probability
+        found.sort(key=lambda each: -each.log_probability)
+        return found
 
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
         """Random readings, independent of one another, each with its probability.

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import named
@@ -52,16 +53,19 @@ class ScoredSpan(NamedTuple):
     probability: float
 
 
-def readings_of(predictor: Predictor, batch: TokenBatch) -> Iterator["Reading"]:
+def readings_of(
+    predictor: Predictor, batch: TokenBatch, acceptance: Acceptance | None = None
+) -> Iterator["Reading"]:
     """A reading of every Doc of a batch.
 
+    acceptance (Optional[Acceptance]): knows how far down the list right readings are.
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
     found = dict[int, Reading]()
     for part, total in predictor.parts(batch):
         together = BatchReading(part, predictor.exact, Explainer(predictor, part))
         for number, (i, log_z) in enumerate(zip(part.docs.tolist(), total.tolist())):
-            found[i] = Reading(batch.docs[i], together, number, log_z)
+            found[i] = Reading(batch.docs[i], together, number, log_z, acceptance)
     yield from (found[i] for i in range(len(batch.docs)))
 
 
@@ -116,8 +120,15 @@ class Reading(HasAlternatives):
     log_partition (float): log Z, in nats.
     """
 
-    def __init__(self, doc: Doc, together: BatchReading, number: int, log_z: float) -> None:
-        super().__init__(doc, together.alternatives, number, log_z)
+    def __init__(
+        self,
+        doc: Doc,
+        together: BatchReading,
+        number: int,
+        log_z: float,
+        acceptance: Acceptance | None = None,
+    ) -> None:
+        super().__init__(doc, together.alternatives, number, log_z, acceptance)
         self._together, self._under = together, together.part.under
         self._scheme, self._automaton = together.part.scheme, together.part.automaton
         self.labels, self.names = self._scheme.labels, self._scheme.names

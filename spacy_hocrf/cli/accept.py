@@ -13,11 +13,11 @@ How probable it is that all of a text is right is what the model says, corrected
 slope · z + intercept, z being the model's, with the largest likelihood (Platt, 1999).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence, Set
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import count
-from math import ceil, floor, lgamma, log
+from math import ceil, floor, inf, lgamma, log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,8 +25,9 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from spacy_hocrf.annotation.acceptance import ALARM, Acceptance
+from spacy_hocrf.annotation.acceptance import ALARM, SAMPLE, Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
@@ -37,6 +38,7 @@ __all__ = [
     "accept",
     "binomial",
     "correction",
+    "farthest_behind",
     "least_texts",
     "step",
     "threshold_of",
@@ -49,8 +51,6 @@ CERTAIN = 1e-9
 """No text is surer than that."""
 FLATTEST = 0.01
 """Slope, at least: what the model says is surer is no less probable."""
-SAMPLE = 1_000
-"""Quantiles that are kept of how sure the model is."""
 DIGITS = 10**10
 """A threshold is rounded down to a multiple of 1 / DIGITS, as it is saved."""
 NOTHING = Acceptance(0.5, 0.5, None, 0, 0)
@@ -64,6 +64,8 @@ class WholeTexts:
     probability: NDArray[np.float64]  # [n] that all of the text is right
     right: NDArray[np.bool_]  # [n] is it?
     group: NDArray[np.str_]  # [n] whose threshold holds; "" for all
+    # [n] by how many nats the right reading is less probable than the best one; inf if it cannot be
+    behind: NDArray[np.float64] | None = None
 
     @property
     def ece(self) -> float:
@@ -75,7 +77,8 @@ class WholeTexts:
 
     def only(self, mine: NDArray[np.bool_]) -> "WholeTexts":
         """Some of the texts, bool [n]."""
-        return WholeTexts(self.probability[mine], self.right[mine], self.group[mine])
+        behind = None if self.behind is None else self.behind[mine]
+        return WholeTexts(self.probability[mine], self.right[mine], self.group[mine], behind)
 
     def corrected(self) -> "WholeTexts":
         """With the correction that every other text has learnt from the rest."""
@@ -84,7 +87,7 @@ class WholeTexts:
             slope, intercept = correction(self.only(~side))
             known = Acceptance(0.5, 0.5, None, 0, 0, slope=slope, intercept=intercept)
             chances[side] = [known.honest(p) for p in chances[side].tolist()]
-        return WholeTexts(chances, self.right, self.group)
+        return replace(self, probability=chances)
 
 
 def whole_texts(
@@ -104,16 +107,30 @@ def whole_texts(
     complete = [doc for doc in docs if is_complete(scorer, doc)]
     before, pipe.acceptance = pipe.acceptance, NOTHING
     try:
-        found = pipe.predict([*ready_docs(nlp, complete, name)])
+        ready = [*ready_docs(nlp, complete, name)]
+        found = pipe.predict(ready)
     finally:
         pipe.acceptance = before
+    items = [scorer.items(doc) for doc in complete]
     right = [
-        scorer.items(doc) == {(label, start, end) for start, end, label in each.spans}
-        for doc, each in zip(complete, found)
+        wanted == {(label, start, end) for start, end, label in each.spans}
+        for wanted, each in zip(items, found)
     ]
+    behind = [_behind(*pair) for pair in zip(pipe.readings(ready), items)]
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
     chances = np.array([each.whole for each in found], dtype=np.float64)
-    return WholeTexts(chances, np.array(right, dtype=bool), np.array(groups, dtype=np.str_))
+    known = np.array(right, dtype=bool), np.array(groups, dtype=np.str_)
+    return WholeTexts(chances, *known, np.array(behind, dtype=np.float64))
+
+
+def _behind(reading: Reading, items: Set[tuple[str, int, int]]) -> float:
+    """By how many nats a reading is less probable than the best one."""
+    try:
+        best = reading.best(1)[0].log_probability
+        wanted = reading.log_probability([(start, end, label) for label, start, end in items])
+    except ValueError:  # an unknown label, or too much white space
+        return inf
+    return max(0.0, best - wanted)
 
 
 def accept(
@@ -148,7 +165,19 @@ def accept(
         sample = np.quantile(sample, (np.arange(SAMPLE) + 0.5) / SAMPLE)
     rounded = np.floor(sample * DIGITS) / DIGITS
     more = groups if by is not None else {}, *correction(found), tuple(rounded.tolist())
-    return Acceptance(*known, by, *more), why
+    return Acceptance(*known, by, *more, farthest_behind(found)), why
+
+
+def farthest_behind(found: WholeTexts) -> tuple[float, ...]:
+    """How far down the list right readings are, ascending, without those that are infinite; of more than
+    SAMPLE texts, for each i the smallest number that is not below those of a share i / SAMPLE. () if unknown.
+    """
+    n = 0 if found.behind is None else len(found.behind)
+    if found.behind is None or not n:
+        return ()
+    kept = min(n, SAMPLE)
+    chosen = np.sort(found.behind)[-(-np.arange(1, kept + 1) * n // kept) - 1]
+    return tuple((np.ceil(chosen[np.isfinite(chosen)] * DIGITS) / DIGITS).tolist())
 
 
 def correction(found: WholeTexts) -> tuple[float, float]:

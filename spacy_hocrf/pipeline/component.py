@@ -614,11 +614,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.annotation.targets import EntsTarget
         from spacy_hocrf.answers.reading import readings_of
 
-        predictor = self._predictor()
+        predictor, acceptance = self._predictor(), self.acceptance
         if isinstance(predictor.target, EntsTarget):
             predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
         for batch, _ in token_batches(list(docs)):
-            yield from readings_of(predictor, batch)
+            yield from readings_of(predictor, batch, acceptance)
 
     def predict_batches(self, batches: "Iterable[TokenBatch]") -> "Iterator[BatchPrediction]":
         """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself, and
