@@ -1,7 +1,7 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
 // data: {lang, labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
-// heat, sure}, with its id if it has one, with doubt and number where annotation is doubted; a span [first token, one past the last, label,
+// heat, sure}, with its id if it has one, accepted if the model knows that, doubt and number where annotation is doubted; a span [first token, one past the last, label,
 // probability, verdict, reasons]. The verdict of a span that was found is RIGHT, WRONG or UNKNOWN; that of an
 // annotated one RIGHT or MISSED.
 (() => {
@@ -59,6 +59,7 @@ function article(text, number) {
       el("h2", {id: `${id}-head`}, titleOf(text, number)),
       text.doubt === undefined ? null : el("span", {class: "soft"}, `doubt ${text.doubt}`),
       el("span", {class: "soft"}, `${percent(text.sure)} % sure that all of it is right`),
+      text.accepted === undefined ? null : el("span", {class: "soft"}, text.accepted ? "accepted unread" : "to be read"),
       errors ? el("span", {class: "soft wrong-text"}, `✗ ${plural(errors, "error", "errors")}`)
         : text.gold && el("span", {class: "soft right-text"}, "✓ as annotated")));
   const found = [...text.spans, ...text.perhaps].sort((a, b) => a[0] - b[0]);
@@ -338,12 +339,13 @@ function glance() {
 
 const doubted = data.texts.some((text) => text.doubt !== undefined);
 const rank = {unsure: (text) => text.sure, sure: (text) => -text.sure, doubt: (text) => -text.doubt};
-const chosen = {order: doubted ? "doubt" : "unsure", texts: "all", label: "-1", words: ""};
+const chosen = {order: doubted ? "doubt" : "unsure", texts: "all", read: "all", label: "-1", words: ""};
 let matching = [], drawn = 0;
 
 function matches(text) {
   const errors = errorsOf(text), label = Number(chosen.label);
   if (chosen.texts === "errors" && !errors) return false;
+  if (chosen.read !== "all" && text.accepted !== (chosen.read === "accepted")) return false;
   if (chosen.texts === "right" && (errors || !text.gold)) return false;
   const concerned = [...text.spans, ...text.missed].filter((span) =>
     chosen.texts !== "errors" || span[4] !== RIGHT);
@@ -389,6 +391,9 @@ function choices() {
   form.append(select("Order", "order", orders));
   if (data.gold) {
     form.append(select("Texts", "texts", [["all", "all"], ["errors", "with errors"], ["right", "without errors"]]));
+  }
+  if (data.texts.some((text) => text.accepted !== undefined)) {
+    form.append(select("Reading", "read", [["all", "all"], ["accepted", "accepted unread"], ["other", "to be read"]]));
   }
   form.append(
     select("Label", "label", [["-1", "any"], ...data.labels.map((name, i) => [String(i), name])]),

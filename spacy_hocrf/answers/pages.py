@@ -138,7 +138,8 @@ def make_page(
     """The page.
 
     texts (Sequence[Dict]): as `text_on_page` makes them; with `doubt`, how much their annotation is doubted,
-        and `number` in their file, if they are to be ordered by that; with `id`, if that names them.
+        and `number` in their file, if they are to be ordered by that; with `id`, if that names them; with
+        `accepted`, whether nobody needs to read them, if that is known.
     labels (Sequence[str]): that their spans have.
     title, about (str): headline, and a line below it.
     lang (str): language of the texts, as spaCy calls it.

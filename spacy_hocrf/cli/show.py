@@ -17,6 +17,7 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.answers.pages import make_page, surety, text_on_page
@@ -45,6 +46,9 @@ class _Text:
     gold: list[Span] | None  # None without annotation
     unknown: NDArray[np.bool_] | None  # [T] tokens that the annotation says nothing about
     id: str | None = None  # that the file gives it
+    # is it accepted unread, and how probable is it, corrected, that all of it is right? if that is known
+    accepted: bool | None = None
+    probability: float = 0.0
 
     @property
     def counted(self) -> set[Span]:
@@ -104,8 +108,9 @@ def show(
     ready, scorer = ready_docs(nlp, docs, name), scorer_of(pipe.target)
     readings = list(pipe.readings(ready))
     annotated = any(scorer.annotated(doc) for doc in docs)
+    acceptance = pipe.acceptance
     texts = [
-        _text(doc, reading, prediction, scorer if annotated else None)
+        _text(doc, reading, prediction, scorer if annotated else None, acceptance)
         for doc, reading, prediction in zip(docs, readings, pipe.predict(ready), strict=True)
     ]
     known = readings[0].labels
@@ -118,6 +123,7 @@ def show(
     shown = [
         text_on_page(text.reading, text.found, labels, text.gold, text.unknown)
         | ({} if text.id is None else {"id": text.id})
+        | ({} if text.accepted is None else {"accepted": text.accepted, "sure": text.probability})
         for text in tqdm([texts[i] for i in chosen], desc="Reasons", disable=None, leave=False)
     ]
     if len(chosen) < len(texts):
@@ -146,16 +152,25 @@ def _curve(path: Path) -> Mapping[str, Any] | None:
     return {name: found[name] for name in ("points", "line", "now")}
 
 
-def _text(doc: Doc, reading: Reading, prediction: Prediction, scorer: Scorer | None) -> _Text:
+def _text(
+    doc: Doc,
+    reading: Reading,
+    prediction: Prediction,
+    scorer: Scorer | None,
+    acceptance: Acceptance | None,
+) -> _Text:
     scores = prediction.scores
     found = [
         ScoredSpan(*span, reading.probability(*span) if scores is None else float(scores[i]))
         for i, span in enumerate(prediction.spans)
     ]
+    p, accepted, honest = prediction.whole, None, 0.0
+    if acceptance is not None and p is not None:
+        accepted, honest = acceptance.accepts(doc, p), float(f"{acceptance.honest(p):.4g}")
     if scorer is None or not scorer.annotated(doc):
-        return _Text(reading, found, None, None, id_of(doc))
+        return _Text(reading, found, None, None, id_of(doc), accepted, honest)
     gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
-    return _Text(reading, found, gold, scorer.unknown(doc), id_of(doc))
+    return _Text(reading, found, gold, scorer.unknown(doc), id_of(doc), accepted, honest)
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -14,6 +14,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from typer.testing import CliRunner
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.answers.pages import PERHAPS, TOP
 from spacy_hocrf.cli import hocrf_cli
@@ -299,6 +300,50 @@ def choose(browser, name, value):
         f"(() => {{const field = document.querySelector('[name={name}]'); field.value = '{value}';"
         "for (const kind of ['change', 'input']) field.dispatchEvent(new Event(kind))})()"
     )
+
+
+def accepting(nlp, docs):
+    """A page of a model that accepts some texts, and what it says of each when it predicts."""
+    pipe = nlp.get_pipe("hocrf")
+
+    def read(**settings):
+        pipe.acceptance = Acceptance(level=0.9, confidence=0.9, texts=10, accepted=10, **settings)
+        words = [[token.text for token in doc] for doc in docs]
+        return list(nlp.pipe(Doc(nlp.vocab, words=each) for each in words))
+
+    chances = sorted(doc._.hocrf_probability for doc in read(threshold=0.0))
+    found = read(threshold=chances[4], slope=0.5)
+    page = show(nlp, docs)
+    pipe.acceptance = None
+    return page, [(doc._.hocrf_accepted, doc._.hocrf_probability) for doc in found]
+
+
+def test_it_says_which_texts_need_nobody_to_read_them(nlp, docs):
+    page, expected = accepting(nlp, docs)
+    found = [(text["accepted"], text["sure"]) for text in data_of(page)["texts"]]
+    assert [each[0] for each in found] == [each[0] for each in expected]
+    assert 0 < sum(each[0] for each in found) < len(docs)
+    assert [each[1] for each in found] == pytest.approx([each[1] for each in expected], rel=1e-3)
+    assert not any("accepted" in text for text in data_of(show(nlp, docs))["texts"])
+
+
+def test_texts_are_chosen_by_whether_somebody_must_read_them(browser, nlp, docs, tmp_path):
+    page, expected = accepting(nlp, docs)
+    (tmp_path / "page.html").write_text(page, encoding="utf8")
+    browser.open(tmp_path / "page.html")
+    accepted = sum(each[0] for each in expected)
+    for name, said, count in (
+        ("accepted", "accepted unread", accepted),
+        ("other", "to be read", len(docs) - accepted),
+    ):
+        choose(browser, "read", name)
+        heads = texts(browser, "article .head")
+        assert len(heads) == count and all(said in head for head in heads)
+    choose(browser, "read", "all")
+    assert len(texts(browser, "article")) == len(docs)
+    (tmp_path / "plain.html").write_text(show(nlp, docs), encoding="utf8")
+    browser.open(tmp_path / "plain.html")
+    assert browser.run("document.querySelector('select[name=read]')") is None
 
 
 def test_texts_are_chosen_by_errors_label_and_words(opened, docs):
