@@ -29,13 +29,13 @@ def known(*behind, texts=None):
     return Acceptance(0.5, 0.5, 0.0, n, 0, behind=tuple(map(float, behind)))
 
 
-def made(kind, weight=0.4):
+def made(kind, weight=0.4, seed=7):
     """A pipeline with random weights."""
     nlp = untrained(*MODELS[kind])
     data = examples(nlp)
     nlp.initialize(lambda: data)
     pipe = nlp.get_pipe("hocrf")
-    weights = np.random.default_rng(7).normal(0, weight, pipe.model.get_param("W").shape)
+    weights = np.random.default_rng(seed).normal(0, weight, pipe.model.get_param("W").shape)
     pipe.model.set_param("W", weights.astype(np.float32))
     return nlp
 
@@ -60,6 +60,26 @@ def test_a_set_has_all_readings_that_are_no_farther_behind(kind, far):
         assert logs == sorted(logs, reverse=True)
         several += len(found) > 1
     assert several or not far
+
+
+def test_readings_that_come_too_late_are_found_where_several_segmentations_are_shown_alike():
+    """White space at the ends of spans: readings come by their best segmentations."""
+    late = 0
+    for seed in range(6):
+        nlp = made("CRF, io", 0.5, seed)
+        pipe = nlp.get_pipe("hocrf")
+        for reading in pipe.readings([nlp.make_doc(" \n Ada \n \n Paris \n ")]):
+            every = list(reading.alternatives())
+            logs = [each.log_probability for each in every]
+            for far in (0.5, 1.5, 3.0):
+                pipe.acceptance = known(*[far] * 20)
+                found = pipe.reading(reading.doc).set(0.9)
+                expected = sorted(
+                    (log for log in logs if log >= logs[0] - far - 1e-6), reverse=True
+                )
+                assert [each.log_probability for each in found] == approx(expected, abs=1e-9)
+                late += any(log < logs[0] - far for log in logs[: len(found)])
+    assert late
 
 
 def test_a_set_ends_where_it_is_told_to_and_says_so():

@@ -218,6 +218,11 @@ def test_the_command_keeps_the_threshold_with_the_model(work, tmp_path):
     assert kept.threshold == written["accepted"]["threshold"] and kept.level == approx(level)
     accepted = [doc._.hocrf_accepted for doc in loaded.pipe([doc.text for doc in gold])]
     assert sum(accepted) == kept.accepted == written["accepted"]["accepted"] > 0
+    truths = [{(e.start, e.end, e.label_) for e in doc.ents} for doc in gold]
+    readings = loaded.get_pipe("hocrf").readings(loaded.make_doc(doc.text) for doc in gold)
+    sets = [[{*each.spans} for each in reading.set(0.9)] for reading in readings]
+    assert sum(truth in each for truth, each in zip(truths, sets)) >= 0.9 * 72
+    assert len(kept.behind) == 72 and [*kept.behind] == sorted(kept.behind)
     assert f"{kept.accepted:,}, {100 * kept.accepted / 72:.1f} %" in " ".join(done.output.split())
     assert "other tokens" not in done.output
     other = calibrate(

@@ -108,6 +108,7 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("handwriting", 2),
         ("knowledge", 3),
         ("patterns", 1),
+        ("records", 6),
         ("relation_arguments", 8),
         ("synthetic", 7),
         ("usaddress", 2),
