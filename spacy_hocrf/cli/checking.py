@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
+from spacy_hocrf.annotation.annotation import runs
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.pipelines import scorer_of
@@ -29,12 +30,14 @@ __all__ = [
     "Frame",
     "LabelFacts",
     "Lost",
+    "Repeats",
     "Seen",
     "cut_docs",
     "facts_of",
     "frame_of",
     "grouped",
     "known_texts",
+    "repeats_of",
     "seen_in",
 ]
 
@@ -110,6 +113,16 @@ class Seen:
     spans: float  # text and label
     texts: float  # whatever the label
     n_spans: int
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Annotated phrases that stand elsewhere without annotation."""
+
+    phrases: int  # different words of annotated spans
+    unmarked: tuple[
+        str, ...
+    ]  # of these, those that stand where nothing is annotated, the most frequent first
 
 
 def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
@@ -214,6 +227,29 @@ def _items(target: Target, example: Example) -> tuple[list[Any], ...]:
     words = [token.norm_ for token in example.predicted]
     spans = [(tuple(words[a:b]), label) for a, b, label in target.annotation(example).spans]
     return words, spans, [text for text, _ in spans]
+
+
+def repeats_of(target: Target, examples: Iterable[Example]) -> Repeats:
+    """Which annotated phrases stand elsewhere in tokens that are known to be in no span.
+
+    target (Target): where spans are.
+    """
+    phrases, gaps = set[tuple[str, ...]](), list[list[str]]()
+    for example in examples:
+        found = target.annotation(example)
+        words, inside = [token.text for token in example.predicted], found.unknown.copy()
+        for start, end, _ in found.spans:
+            phrases.add(tuple(words[start:end]))
+            inside[start:end] = True
+        gaps += ([words[i] for i in range(*gap)] for gap in runs(~inside))
+    longest = max(map(len, phrases), default=0)
+    unmarked = Counter[str]()
+    for gap in gaps:
+        for start in range(len(gap)):
+            for end in range(start + 1, min(len(gap), start + longest) + 1):
+                if (phrase := tuple(gap[start:end])) in phrases:
+                    unmarked[" ".join(phrase)] += 1
+    return Repeats(len(phrases), tuple(phrase for phrase, _ in unmarked.most_common()))
 
 
 def cut_docs(docs: Sequence[Doc]) -> int:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
-from spacy_hocrf.cli.checking import Seen, facts_of, seen_in
+from spacy_hocrf.cli.checking import Seen, facts_of, repeats_of, seen_in
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, _of_kind, _print, check
 
@@ -82,6 +82,27 @@ def test_overlapping_spans_are_counted(tmp_path):
     assert result.train.overlapping == 6 and not result.train.lost
     assert result.train.labels["FIRST"].learnt == 0
     assert result.shared == 1
+
+
+def test_annotated_phrases_that_stand_elsewhere_without_annotation(tmp_path):
+    names = ["Ada", "Max", "Emmy", "Grace", "Alan"]
+
+    def notes(docs):
+        return [note for note in found(tmp_path, docs).notes if "annotated phrases" in note]
+
+    marked = [annotated(f"{name} met {name}", [(0, len(name), "PERSON")]) for name in names]
+    [note] = notes(marked)
+    assert note.startswith(
+        "5 of 5 annotated phrases, such as 'Ada', 'Max', 'Emmy', also stand where"
+    )
+    assert "less than 6%" in note and "default='missing'" in note
+    for doc in marked:  # what is unknown is not known to be no span
+        doc.set_ents(list(doc.ents), default="missing")
+    assert notes(marked) == []
+    pairs = [annotated(f"{name} met Ada", [(0, len(name), "PERSON")]) for name in names]
+    assert notes(pairs) == []  # one phrase is too few to tell
+    repeats = repeats_of(TARGET, [Example(NLP.make_doc(doc.text), doc) for doc in pairs])
+    assert repeats.phrases == 5 and repeats.unmarked == ("Ada",)
 
 
 def test_touching_spans_and_copies_are_counted(tmp_path):
