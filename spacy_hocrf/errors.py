@@ -477,3 +477,12 @@ class Errors(metaclass=Coded):
         "does not have ({known}). To go on with labels that it has, use `spacy train` with a config that "
         "takes the component from the model (source)."
     )
+    H520 = (
+        "The training text {text} has the weight {found}, expected a finite number from 0 up, or None for 1. "
+        "See doc._.hocrf_weight of the annotated Doc."
+    )
+    H521 = (
+        "A perceptron updates once for each text, and cannot learn a part of one, but the weights "
+        "(doc._.hocrf_weight) of {text} and its copies add up to no whole number. Round them, or name "
+        "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+    )

@@ -24,6 +24,8 @@ class Document:
     text (str): its text, or the beginning of it.
     annotation (Annotation): what is known of it.
     copies (int): how often it is in the corpus.
+    weight (float): what it is worth, all copies together, above 0: as much as there are if nothing says
+        otherwise.
     group (Hashable): equal for documents of one group; None if it is one by itself.
     store (Optional[Store]): where source and text are kept; None for memory.
     """
@@ -39,6 +41,7 @@ class Document:
         "constraints",
         "copies",
         "group",
+        "weight",
     )
 
     def __init__(
@@ -54,7 +57,7 @@ class Document:
         self._store = store
         self._source: Any = source if store is None else store.put((source, text))
         self._text = text if store is None else ""
-        self.copies = copies
+        self.copies, self.weight = copies, float(copies)
         self.group = group
         self.constraints: tuple[TextConstraint, ...] = ()
         """What is known of it besides spans and tokens."""

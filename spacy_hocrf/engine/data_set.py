@@ -103,6 +103,11 @@ class Compiled(Protocol):
         """How often each sequence is in the data set."""
         ...
 
+    @property
+    def weights(self) -> NDArray[np.float64] | None:
+        """What each sequence's loss is multiplied by besides, float64 [D]; None for 1."""
+        ...
+
     def only(self, sequence: int) -> "Compiled":
         """One sequence as a shard of its own."""
         ...
@@ -127,8 +132,8 @@ class Compiled(Protocol):
         ...
 
     def add_gold_into(self, counts: Any) -> None:
-        """Add how often each feature fires in the complete annotation, copies included, to the
-        layout's counts; asked once.
+        """Add how often each feature fires in the complete annotation, copies and weights included, to
+        the layout's counts; asked once.
         """
         ...
 

@@ -72,16 +72,22 @@ class Observed:
         return log_partition(self._left(potentials, own), own)
 
     def expectations(
-        self, potentials: Potentials, automaton: Automaton, buffers: Buffers | None = None
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        buffers: Buffers | None = None,
+        weights: NDArray[np.float64] | None = None,
     ) -> Expectations:
         """Their log Z, and the expected count of every entry of the potentials.
 
         potentials (Potentials): of the batch, whatever is known. automaton (Automaton): theirs.
         buffers (Optional[Buffers]): of this automaton, see `engine.forward_backward.expectations`.
+        weights (Optional[float64 [D]]): what the counts of each sequence are multiplied by.
         """
         own = self.automaton or automaton
         left = self._left(potentials, own)
-        found = expectations(left, own, buffers=buffers if own is automaton else None)
+        kept = buffers if own is automaton else None
+        found = expectations(left, own, buffers=kept, weights=weights)
         if self.forbidden is None:
             return found
         spans, rows = _places(potentials, self.forbidden)

@@ -151,6 +151,7 @@ def expectations(
     *,
     space: str = "auto",
     buffers: Buffers | None = None,
+    weights: NDArray[np.float64] | None = None,
 ) -> Expectations:
     """Expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15,
     §2.3.2).
@@ -161,9 +162,11 @@ def expectations(
         counts.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call
         overwrites the counts per token and `Expectations.row`.
+    weights (Optional[float64 [D]]): what the counts of each sequence are multiplied by, 0 or more; None
+        for 1.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its
-        expected count, which is the derivative of Σ log Z with respect to it. A span's is the
-        probability of that segment after that history. Sequences without an allowed segmentation
+        expected count, which is the derivative of Σ weight · log Z with respect to it. A span's is
+        the probability of that segment after that history. Sequences without an allowed segmentation
         contribute nothing.
     RAISES (ValueError): as `log_partition`.
     """
@@ -182,12 +185,16 @@ def expectations(
         length=np.zeros(potentials.length_score.shape),
         span=np.zeros(len(potentials.span_score)),
     )
+    log_weight = None
+    if weights is not None:
+        with np.errstate(divide="ignore"):  # log 0
+            log_weight = np.log(weights)
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
         return module.count(
             ws=ws,
             batch=module.Batch(problem),
-            counts=module.Counts(expected),
+            counts=module.Counts(expected, log_weight),
             chosen=chosen,
             space=space,
             out=expected.log_partition,

@@ -1,11 +1,11 @@
 """Loss and gradient of a data set: the penalised negative log-likelihood, as L-BFGS needs it.
 
-    loss(w) = Σ_docs [log Z(w) - log Z(w; segmentations that agree with the annotation)]
+    loss(w) = Σ_docs weight · [log Z(w) - log Z(w; segmentations that agree with the annotation)]
             + Σ_f (w_f - mean_f)² / 2 sigma_f²
 
-Nguyen et al., JMLR 15 (2014) §2.3. Where the annotation is complete the second log Z is linear,
-w · empirical counts, and so it is for soft targets (`forbidden.py`); where it is not, its gradient is
-an expectation as well, and the loss is no longer convex.
+Nguyen et al., JMLR 15 (2014) §2.3; there all texts have the weight 1. Where the annotation is complete
+the second log Z is linear, w · empirical counts, and so it is for soft targets (`forbidden.py`); where it
+is not, its gradient is an expectation as well, and the loss is no longer convex.
 
 The shards are fixed, and so are the parts that are summed by themselves and the order in which their
 sums are added (`reduction.py`): the result does not depend, bit for bit, on who works and how many.
@@ -108,10 +108,10 @@ def likelihood(
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
     potentials = shard.potentials(placed, buffers)
-    expected = expectations(potentials, automaton, buffers=buffers)
+    expected = expectations(potentials, automaton, buffers=buffers, weights=shard.weights)
     loss = _added(counts, shard, expected, 1.0)
     if shard.observed is not None and shard.observed.scores is None:
-        known = shard.observed.expectations(potentials, automaton, buffers)
+        known = shard.observed.expectations(potentials, automaton, buffers, shard.weights)
         loss += _added(counts, shard, known, -1.0)
     return loss
 
@@ -121,17 +121,19 @@ def _add_known(shard: Compiled, automaton: Automaton, buffers: Buffers, counts: 
     if shard.observed is None:
         shard.add_gold_into(counts)
     elif (scores := shard.observed.scores) is not None:
-        _added(counts, shard, shard.observed.expectations(scores, automaton, buffers), 1.0)
+        known = shard.observed.expectations(scores, automaton, buffers, shard.weights)
+        _added(counts, shard, known, 1.0)
 
 
 def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) -> float:
-    """Add expected counts. RETURNS (float): log Z."""
+    """Add expected counts. RETURNS (float): Σ weight · log Z."""
     bad = np.flatnonzero(np.isneginf(expected.log_partition))
     if len(bad):
         raise ValueError(Errors.H007.format(text=shard.describe(int(bad[0]))))
-    weight = sign * shard.copies
-    shard.add_counts_into(expected, weight, counts)
-    return weight * float(expected.log_partition.sum())
+    copies, weights = sign * shard.copies, shard.weights
+    shard.add_counts_into(expected, copies, counts)
+    log_z = expected.log_partition if weights is None else weights * expected.log_partition
+    return copies * float(log_z.sum())
 
 
 def _chunk_of(vector: Vector) -> Vector:

@@ -37,6 +37,7 @@ class AveragedPerceptron:
     layout (Layout): how the shards want the weights.
     automaton (Automaton): states and arcs of all of them.
     weights (ArrayLike): where to start, float64 [F]; copied.
+    RAISES (ValueError): H521 if some shard has weights of its sequences.
 
     weights (float64 [F]): those of the last update.
     seen (int): sequences gone through, n.
@@ -53,6 +54,8 @@ class AveragedPerceptron:
         self._buffers = Buffers(automaton)
         self._texts: list[tuple[Compiled, Segments]] = []
         for shard in (each.compiled for each in shards):
+            if shard.weights is not None:
+                raise ValueError(Errors.H521.format(text=shard.describe(0)))
             texts = [shard.only(i) for i in range(len(shard.gold().offsets) - 1)]
             self._texts += [(text, text.gold()) for text in texts]
         self._placed = layout.place_weights(self.weights)

@@ -20,7 +20,8 @@ from spacy.training import Example
 from spacy_hocrf.annotation.annotators import state_of
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.annotation.gold import Gold
-from spacy_hocrf.annotation.groups import group_in
+from spacy_hocrf.annotation.groups import group_in, register
+from spacy_hocrf.annotation.weights import WEIGHT, weight_of
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
@@ -82,7 +83,7 @@ class Difference:
     skipped: frozenset[bytes]  # without any annotation
     usable: int  # number of examples that are documents of the corpus, new or not
     read: int  # number of examples
-    empty: int  # number of examples without tokens
+    empty: int  # number of examples without tokens, or of weight 0
 
 
 class Corpus:
@@ -115,6 +116,7 @@ class Corpus:
         self._blanks = blanks or self._memory.blanks
         # by content and fingerprint of the features, end to end
         self._documents: dict[bytes, Document] = {}
+        register(WEIGHT)
         # of each content, longest known first; once there is a change
         self._keys: dict[bytes, list[bytes]] | None = None
         self._skipped: set[bytes] = set()  # contents
@@ -147,17 +149,18 @@ class Corpus:
             is known already is that same document once more, and only equal ones among the new of
             one batch are copies.
         RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that
-            reads the answer, H217 for a constraint that cannot be read.
+            reads the answer, H217 for a constraint that cannot be read, H520 for a weight that is none.
         """
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
         seen: Counter[bytes] = Counter()
+        worth: dict[bytes, float] = {}
         overlapping = list[tuple[int, str]]()
         read = empty = 0
         for example in examples:
             read += 1
-            doc = example.predicted
-            if not len(doc):
+            doc, weight = example.predicted, weight_of(example.reference)
+            if not len(doc) or not weight:
                 empty += 1
                 continue
             group = group_in(example, self.group_by)
@@ -167,6 +170,7 @@ class Corpus:
             source, fingerprint = self._read(doc)
             key = content + fingerprint
             seen[key] += 1
+            worth[key] = worth.get(key, 0.0) + weight
             if key in fresh or key in self._documents:
                 continue
             annotation = self.gold.annotation(example)
@@ -183,7 +187,9 @@ class Corpus:
             self._warn_of(overlapping)
         older = {} if initial or not fresh else self._match(fresh, seen)
         for key, document in fresh.items():
-            document.copies = self._documents[older[key]].copies if key in older else seen[key]
+            before = self._documents[older[key]] if key in older else None
+            document.copies = seen[key] if before is None else before.copies
+            document.weight = worth[key] if before is None else before.weight
         return Difference(fresh, older, frozenset(skipped), seen.total(), read, empty)
 
     def _warn_of(self, overlapping: Sequence[tuple[int, str]]) -> None:
@@ -208,7 +214,7 @@ class Corpus:
         usable = read = empty = 0
         for example in examples:
             read += 1
-            if not len(example.predicted):
+            if not len(example.predicted) or not weight_of(example.reference):
                 empty += 1
                 continue
             mark = self._mark(example) if self._raw else None

@@ -200,7 +200,8 @@ class Fold:
         self._learner = learner.seeing(learnt, **settings)
         self._documents = learnt, held_back
         self._view = self._learner.view()
-        self._held_back = self._learner.shards_of(learner.corpus.only(held_back))
+        unseen = learner.corpus.only(held_back)
+        self._held_back = self._learner.shards_of(unseen, weighted=True)
         self.weights = self._view.weights
         self.work = 0.0
         if below is not None:
@@ -239,7 +240,8 @@ class Fold:
 
         documents (Sequence[Document]): completely annotated.
         """
-        shards = self._learner.shards_of(self._learner.corpus.only(documents))
+        some = self._learner.corpus.only(documents)
+        shards = self._learner.shards_of(some, weighted=True)
         loss = self._likelihood(shards, trainer.n_threads)
         _, gradient = loss(self.weights)
         return loss.counts, loss.counts + gradient
@@ -256,7 +258,7 @@ class Fold:
     def loss(self, trainer: LBFGSTrainer) -> float:
         """Train on from the weights there are.
 
-        RETURNS (float): minus the log-likelihood of the documents held back, in nats.
+        RETURNS (float): minus the log-likelihood of the documents held back, each times its weight, in nats.
         """
         self.train(trainer)
         return self._likelihood(self._held_back, trainer.n_threads)(self.weights)[0]

@@ -17,6 +17,7 @@ from spacy.training import Example
 from thinc.api import Model, set_dropout_rate
 
 from spacy_hocrf.annotation.annotation import Annotation
+from spacy_hocrf.annotation.weights import weight_of
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.forward_backward import expectations
@@ -52,7 +53,9 @@ def loss_of(
             raise ValueError(ConstraintErrors.H222.format(text=text))
         observed = rules.observed(tokens, free, annotations)
         potentials = replace(potentials, allowed=rules.kept(tokens, free))
-    losses, difference = negative_log_likelihood(potentials, observed, learner.automaton)
+    weights = np.array([weight_of(example.reference) for example in examples])
+    known = learner.automaton, None if (weights == 1.0).all() else weights
+    losses, difference = negative_log_likelihood(potentials, observed, *known)
     for bad in np.flatnonzero(np.isinf(losses)).tolist():
         text, key = beginning(examples[bad].predicted), learner.constraints_key
         if key is not None and annotations[bad].constraints:
@@ -75,7 +78,8 @@ def add_gradient_into(
     learner.admit(annotations)
     learner.shown += len(examples)
     set_dropout_rate(model, drop)
-    examples = _fitting(learner, examples, list(map(learner.as_modelled, annotations)))
+    modelled = list(map(learner.as_modelled, annotations))
+    examples = [e for e in _fitting(learner, examples, modelled) if weight_of(e.reference)]
     if not examples:
         return 0.0
     potentials, backprop = model.begin_update([example.predicted for example in examples])
@@ -100,22 +104,27 @@ def _fitting(
 
 
 def negative_log_likelihood(
-    potentials: Potentials, observed: Observed, automaton: Automaton
+    potentials: Potentials,
+    observed: Observed,
+    automaton: Automaton,
+    weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], Expectations]:
     """Minus the log probability of what is known of each sequence.
 
     observed (Observed): what agrees with it.
+    weights (Optional[float64 [D]]): what that of each sequence is multiplied by, above 0; None for 1.
     RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and
         expected minus observed counts, which mean nothing there.
     """
-    free = expectations(potentials, automaton)
-    known = observed.expectations(potentials, automaton)
+    free = expectations(potentials, automaton, weights=weights)
+    known = observed.expectations(potentials, automaton, weights=weights)
     with np.errstate(invalid="ignore"):  # inf - inf
         difference: dict[str, Any] = {
             field.name: _minus(getattr(free, field.name), getattr(known, field.name))
             for field in fields(Expectations)
         }
-    losses = np.where(np.isneginf(known.log_partition), np.inf, difference["log_partition"])
+    losses = difference["log_partition"] * (1.0 if weights is None else weights)
+    losses = np.where(np.isneginf(known.log_partition), np.inf, losses)
     return losses, Expectations(**difference)
 
 

@@ -20,7 +20,7 @@ exceeds the penalty of its group; here it is one whose likelihood does.
 
 import sys
 import warnings
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from itertools import islice, pairwise
 from math import inf
@@ -199,13 +199,14 @@ def agreements(
     documents (Sequence[Document]): completely annotated.
     found (Collection[LabelPattern]): which patterns.
     """
-    lengths, counts = {len(z) for z in found}, Counter[LabelPattern]()
+    lengths, counts = {len(z) for z in found}, defaultdict[LabelPattern, float](float)
     random, buffers = np.random.default_rng(SEED), Buffers(model.plain)
     placed = model.layout.place_weights(model.weights)
     for shard in model.shards_of(corpus.corpus.only(documents)):
         compiled = shard.compiled
         potentials, gold = compiled.potentials(placed, buffers), compiled.gold()
         segments = [*zip(*(column.tolist() for column in gold[1:]))]
+        weights = np.ones(len(gold.offsets) - 1) if compiled.weights is None else compiled.weights
         for number, (first, last) in enumerate(pairwise(gold.offsets.tolist())):
             labels = tuple(gold.label[first:last].tolist())
             random_ones = draws(potentials.only(number), model.plain, random, buffers=buffers)
@@ -214,7 +215,8 @@ def agreements(
                 same = [segment in there for segment in segments[first:last]]
                 for n in lengths:
                     ends = (end for end in range(n, len(same) + 1) if all(same[end - n : end]))
-                    counts.update(labels[end - n : end] for end in ends)
+                    for end in ends:
+                        counts[labels[end - n : end]] += weights[number]
         shard.rest()
     return {pattern: counts[pattern] / DRAWS for pattern in found}
 

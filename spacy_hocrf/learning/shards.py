@@ -55,7 +55,7 @@ class CorpusShard:
     """Makes a compiled shard of some documents of the corpus, when it is first asked for; either all are
     completely annotated or none is.
 
-    copies (int): how often each of them counts.
+    copies (int): how often each of them counts; 0 for as much as its weight says.
     rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open; None for what is learnt itself.
     """
@@ -128,9 +128,9 @@ class CorpusShard:
             if loaded is not None:
                 observed = replace(observed, scores=batch.potentials(loaded.weights))
             known = [[] for _ in documents]
-        return CompiledShard(
-            batch, observed, as_segments(known), structure.trie, self.copies, texts
-        )
+        weights = None if self.copies else np.array([document.weight for document in documents])
+        gold = as_segments(known), structure.trie
+        return CompiledShard(batch, observed, *gold, self.copies or 1, texts, weights)
 
 
 def make_shards(
@@ -149,7 +149,8 @@ def make_shards(
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
     complete_only (bool): leave out the others.
     weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
-        is in few of them; else all are there, and every shard counts once.
+        is in few of them; else all are there, and every shard counts once. A document whose weight is
+        a whole number has so many copies; others are in shards of their own, which have weights.
 
     Documents of nearly the same length are best treated side by side. A corpus that needs several
     shards gets a multiple of LEAST_PARTS, which go into parts of one size.
@@ -158,7 +159,7 @@ def make_shards(
         (_kind(document), copies, document)
         for document in fitting(structure, rules, corpus, corpus.documents)
         if document.complete or not complete_only
-        for copies in (_powers(document.copies) if weighted else [1] * document.copies)
+        for copies in _copies(document.weight, weighted)
     ]
     everything.sort(key=lambda each: (*each[:2], len(each[2])))
     shards: list[CorpusShard] = []
@@ -192,9 +193,15 @@ def _kind(document: Document) -> int:
     return 0 if document.complete else 2 if document.constraints else 1
 
 
-def _powers(number: int) -> list[int]:
-    """The powers of two that add up to a number."""
-    return [1 << bit for bit in range(number.bit_length()) if number >> bit & 1]
+def _copies(weight: float, weighted: bool) -> list[int]:
+    """How often shards count a document: powers of two, or ones, that add up to a whole number; 0, for its
+    weight, if it is none.
+    """
+    number = int(weight)
+    if number != weight:
+        return [0]
+    bits = range(number.bit_length())
+    return [1 << bit for bit in bits if number >> bit & 1] if weighted else [1] * number
 
 
 def _counted(document: Document) -> int:

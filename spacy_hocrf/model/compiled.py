@@ -11,7 +11,7 @@ observed at any of them is a score of the token, and nothing lies on inner token
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -189,10 +189,13 @@ class CompiledBatch:
         counts.const[:] += scale * expected.const
         counts.length[:] += scale * expected.length
 
-    def gold_counts(self, gold: GoldSegments) -> Expectations:
+    def gold_counts(
+        self, gold: GoldSegments, weights: NDArray[np.float64] | None = None
+    ) -> Expectations:
         """How often each entry fires in a segmentation of all sequences.
 
         gold (GoldSegments): segments that cover every token of the batch.
+        weights (Optional[float64 [D]]): what each sequence counts; None for 1.
         """
         # [t, y] of START, END, TOKEN and INNER: 1 where the segment of label y begins, ends, is, goes on
         n_tokens, n_labels = self.allowed.shape
@@ -200,6 +203,7 @@ class CompiledBatch:
         label = gold.pattern[0]
         tokens = np.arange(n_tokens)
         later = np.setdiff1d(tokens, gold.start, assume_unique=True)
+        weight = np.ones(n_tokens) if weights is None else np.repeat(weights, np.diff(self.offsets))
         places = (
             (gold.start, label),
             (gold.end - 1, label),
@@ -207,7 +211,7 @@ class CompiledBatch:
             (later, label[segment[later]]),
         )
         parts = [
-            _ones((n_tokens, n_labels), at) if part in self._parts else None
+            _placed((n_tokens, n_labels), at, weight) if part in self._parts else None
             for part, at in enumerate(places)
         ]
         # an observed span fires if it is a segment
@@ -217,16 +221,15 @@ class CompiledBatch:
         )
         return Expectations(
             log_partition=np.zeros(len(self.offsets) - 1),
-            const=np.bincount(
-                gold.pattern[gold.pattern >= 0], minlength=self.compiled.n_patterns
-            ).astype(float),
+            const=_summed(gold.pattern, weight[gold.start], self.compiled.n_patterns),
             start=parts[START],
             end=parts[END],
             token=parts[TOKEN],
             inner=parts[INNER],
-            row=self._gold_rows(gold, segment),
-            length=self._gold_lengths(gold),
-            span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern)).astype(float),
+            row=self._gold_rows(gold, segment) * np.repeat(weight, np.diff(self.row_offsets)),
+            length=self._gold_lengths(gold, weight[gold.start]),
+            span=(span_fires & self._ends_in(gold, span_segment, self.span_pattern))
+            * weight[self.span_start],
         )
 
     def _row_scores(self, placed: Placed, scratch: Scratch | None) -> NDArray[np.float64]:
@@ -287,18 +290,20 @@ class CompiledBatch:
         fires[row] = np.choose(part, [at_start, at_end, True, ~at_start])
         return fires
 
-    def _gold_lengths(self, gold: GoldSegments) -> NDArray[np.float64]:
+    def _gold_lengths(self, gold: GoldSegments, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         """How often each pattern with length features ends with a segment of each length, float64
         [G, M].
+
+        weight (float64 [n]): what each segment counts.
         """
         # row of each pattern with length scores, -1 for others; column of each segment's length
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
         row = np.full(self.compiled.n_patterns + 1, -1)  # the last is of no pattern
         row[self.compiled.length_pattern] = np.arange(shape[0])
         column = np.minimum(gold.end - gold.start, shape[1]) - 1
-        # [level, segment] → place in the table, of the patterns that have a row
-        places = (row[gold.pattern] * shape[1] + column)[row[gold.pattern] >= 0]
-        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape).astype(float)
+        # [level, segment] → place in the table, -1 for a pattern that has no row
+        places = np.where(row[gold.pattern] >= 0, row[gold.pattern] * shape[1] + column, -1)
+        return _summed(places, weight, shape[0] * shape[1]).reshape(shape)
 
     def _ends_in(
         self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]
@@ -374,10 +379,25 @@ def _plain(rows: AnyRows) -> AnyRows:
     return rows if rows.values is None or (rows.values != 1).any() else rows._replace(values=None)
 
 
-def _ones(
-    shape: tuple[int, int], places: tuple[NDArray[np.intp], NDArray[np.intp]]
+def _placed(
+    shape: tuple[int, int],
+    places: tuple[NDArray[np.intp], NDArray[np.intp]],
+    weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Zeros, and ones at some places."""
+    """Zeros, and at some places the weights, float64 [N], of their tokens."""
     array = np.zeros(shape)
-    array[places] = 1.0
+    array[places] = weight[places[0]]
     return array
+
+
+def _summed(
+    places: NDArray[np.integer[Any]], weight: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """The sum of the weights, float64 [n], of the segments at each place, float64 [size].
+
+    places (int [levels, n]): of each segment, -1 for none.
+    """
+    there = places >= 0
+    of_place = np.broadcast_to(weight, places.shape)[there]
+    found: NDArray[np.float64] = np.bincount(places[there], of_place, minlength=size)
+    return found

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
@@ -23,6 +24,7 @@ class CompiledShard:
     histories (Histories): of the model's label patterns.
     copies (int): how often each sequence counts.
     texts (Sequence[object]): what each is called in an error.
+    weights (Optional[float64 [D]]): what each counts besides, above 0; None for 1.
     """
 
     def __init__(
@@ -33,8 +35,9 @@ class CompiledShard:
         histories: Histories,
         copies: int,
         texts: Sequence[object],
+        weights: NDArray[np.float64] | None = None,
     ) -> None:
-        self.batch, self.observed, self.copies = batch, observed, copies
+        self.batch, self.observed, self.copies, self.weights = batch, observed, copies, weights
         self._gold, self._histories, self._texts = gold, histories, texts
 
     @property
@@ -50,7 +53,7 @@ class CompiledShard:
         begin, end = self._gold.offsets[sequence : sequence + 2].tolist()
         offsets = np.array([0, end - begin], dtype=np.int64)
         gold = Segments(offsets, *(part[begin:end] for part in self._gold[1:]))
-        assert self.observed is None
+        assert self.observed is None and self.weights is None
         kept = self._histories, self.copies, self._texts[sequence : sequence + 1]
         return CompiledShard(self.batch.only(sequence), None, gold, *kept)
 
@@ -63,13 +66,22 @@ class CompiledShard:
         return self._gold
 
     def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires in the complete annotation, copies included."""
-        self.add_segments_into(self._gold, float(self.copies), counts)
+        """Add how often each feature fires in the complete annotation, copies and weights included."""
+        self._add_into(self._gold, float(self.copies), counts, self.weights)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
         """Add scale times how often each feature fires in a segmentation of all sequences."""
+        self._add_into(segments, scale, counts, None)
+
+    def _add_into(
+        self,
+        segments: Segments,
+        scale: float,
+        counts: Placed,
+        weights: NDArray[np.float64] | None,
+    ) -> None:
         located = self._histories.locate(segments, self.batch.offsets)
-        self.batch.add_counts_into(self.batch.gold_counts(located), scale, counts)
+        self.batch.add_counts_into(self.batch.gold_counts(located, weights), scale, counts)
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
         """Add scale times the expected count of every feature."""

@@ -29,6 +29,7 @@ from spacy_hocrf.annotation.errors import ComponentErrors
 from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
+from spacy_hocrf.annotation.weights import WEIGHT
 from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.reader import Reader
@@ -138,6 +139,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 found = {"found": group_by, "joint": self._joint.group_by, "name": name}
                 raise ValueError(Errors.H481.format(**found))
         check_group_by(group_by, name)
+        register(WEIGHT)
         self._group_by = group_by
         self._acceptance: Acceptance | None = None
         register_scores()

@@ -101,6 +101,20 @@ def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
         assert_allclose(getattr(found, name), total, rtol=1e-10, atol=1e-12, err_msg=name)
 
 
+@pytest.mark.parametrize("space", ["auto", "log"])
+@pytest.mark.parametrize("seed", range(20))
+def test_counts_are_multiplied_by_the_weights_of_sequences(seed, space):
+    for potentials, automaton, expected, *_ in (_dense_batch(seed), _plain_batch(seed)):
+        weights = np.random.default_rng(seed).choice([0.0, 0.3, 1.0, 2.5], len(expected))
+        found = expectations(potentials, automaton, space=space, weights=weights)
+        alone = expectations(potentials, automaton, space=space)
+        assert_array_equal(found.log_partition, alone.log_partition)
+        for name in COUNTS:
+            parts = [w * getattr(one, name) for w, one in zip(weights, expected, strict=True)]
+            total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
+            assert_allclose(getattr(found, name), total, rtol=1e-9, atol=1e-9, err_msg=name)
+
+
 @pytest.mark.parametrize("tokens", [17, 40, 127, 128, 129, 150])
 @pytest.mark.parametrize("scale", [1.0, 50.0])
 @pytest.mark.parametrize("constrained", [False, True])

@@ -39,7 +39,7 @@ class Texts:
             row_score=weights[-WORDS:][self.words],
         )
 
-    copies = 1
+    copies, weights = 1, None
 
     def rest(self):
         self.rested = True

@@ -239,6 +239,21 @@ def test_gold_counts_are_how_often_features_fire(corpus):
     assert_allclose(index.feature_count, np.round(index.feature_count))
 
 
+@given(corpora())
+def test_gold_counts_are_multiplied_by_the_weights_of_sequences(corpus):
+    texts, (_, other), seed, one_token = corpus
+    _, batch, compiled_batch = compiled(texts, other, one_token=one_token)
+    weights = np.random.default_rng(seed).choice([0.3, 1.0, 2.5], len(texts))
+    gold = Histories(PATTERNS).gold(other, batch.offsets)
+    counts = compiled_batch.compiled.nothing()
+    for i, (segments, weight) in enumerate(zip(other, weights.tolist(), strict=True)):
+        single = compiled_batch.only(i)
+        alone = single.gold_counts(Histories(PATTERNS).gold([segments], single.offsets))
+        single.add_counts_into(alone, weight, counts)
+    found = gradient_of(compiled_batch, compiled_batch.gold_counts(gold, weights))
+    assert_allclose(found, compiled_batch.compiled.collect(counts), rtol=1e-12, atol=1e-12)
+
+
 @given(corpora(), st.sampled_from([1.0, -2.5]))
 def test_the_gradient_is_the_transpose_of_the_potentials(corpus, scale):
     """<A w, c> = <w, A' c> for random w and c."""

@@ -33,12 +33,14 @@ def small_shards(monkeypatch):
 
 
 def corpus(nlp, count=40):
-    """Texts, some of them several times, some annotated in part."""
+    """Texts, some of them several times, some annotated in part, some with weights."""
     partial = [
         Example.from_dict(words(nlp, "Emmy", f"slept{i}"), {"entities": ["U-PERSON", "-"]})
         for i in range(9)
     ]
     some = examples(nlp, documents(count))
+    for example in (*some[3:20:2], *partial[::2]):
+        example.reference._.hocrf_weight = 0.1 * len(example.text)
     return [*some, *some[:5], *partial]
 
 

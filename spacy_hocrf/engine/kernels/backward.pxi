@@ -15,7 +15,11 @@ cdef void backward(
 ) noexcept nogil:
     """Fill beta and the group's own counts; sets `lost` where a live value was lost."""
     cdef Py_ssize_t T = ws.tokens, u
+    cdef int lane
     cdef lanes log_z = known_log_partition(ws)
+    if counting and counts.weighted:  # weight · exp(… - log Z) = exp(… - (log Z - log weight))
+        for lane in range(ws.count):
+            (<double*> &log_z)[lane] -= counts.log_weight[ws.sequence[lane]]
     _clear_group(ring, fsa, batch, ws, counts, counting)
     for u in range(T, -1, -1):
         if u < T:

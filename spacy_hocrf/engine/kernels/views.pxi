@@ -181,8 +181,10 @@ cdef class Counts:
     cdef double[:, ::1] start, end, token, inner
     cdef bint wants_start, wants_end, wants_inner
     cdef double[::1] row, span
+    cdef bint weighted
+    cdef const double[::1] log_weight  # [D] log of what each sequence counts, if they are weighted
 
-    def __init__(self, expected):
+    def __init__(self, expected, log_weight):
         self.wants_start = expected.start is not None
         self.wants_end = expected.end is not None
         self.wants_inner = expected.inner is not None
@@ -192,6 +194,9 @@ cdef class Counts:
         self.inner = expected.inner if self.wants_inner else expected.token
         self.row = expected.row
         self.span = expected.span
+        self.weighted = log_weight is not None
+        if self.weighted:
+            self.log_weight = log_weight
 
 
 cdef inline const int* _first_of(const int[::1] values) noexcept nogil:

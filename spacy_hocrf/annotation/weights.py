@@ -1,0 +1,31 @@
+"""What a training text is worth: the extension attribute `doc._.hocrf_weight`, by which its part of the
+loss is multiplied. 2 is the text twice, and 0 leaves it out.
+"""
+
+from math import isfinite
+from numbers import Real
+
+from spacy.tokens import Doc
+
+from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import beginning
+
+__all__ = ["WEIGHT", "weight_of"]
+
+WEIGHT = "hocrf_weight"
+"""A number from 0 up; None is 1."""
+
+
+def weight_of(reference: Doc) -> float:
+    """The weight of a training text; 1.0 without one.
+
+    reference (Doc): the annotated one of an example. The attribute is registered.
+    RAISES (ValueError): H520 for anything but a finite number from 0 up.
+    """
+    weight = reference._.get(WEIGHT)
+    if weight is None:
+        return 1.0
+    number = isinstance(weight, Real) and not isinstance(weight, bool)
+    if not number or not isfinite(weight) or weight < 0:
+        raise ValueError(Errors.H520.format(found=repr(weight), text=repr(beginning(reference))))
+    return float(weight)
