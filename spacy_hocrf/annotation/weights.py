@@ -7,10 +7,11 @@ from numbers import Real
 
 from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.groups import register
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import beginning
 
-__all__ = ["WEIGHT", "weight_of"]
+__all__ = ["WEIGHT", "set_weight", "weight_of"]
 
 WEIGHT = "hocrf_weight"
 """A number from 0 up; None is 1."""
@@ -29,3 +30,9 @@ def weight_of(reference: Doc) -> float:
     if not number or not isfinite(weight) or weight < 0:
         raise ValueError(Errors.H520.format(found=repr(weight), text=repr(beginning(reference))))
     return float(weight)
+
+
+def set_weight(reference: Doc, weight: float) -> None:
+    """Set `doc._.hocrf_weight`, which is registered if need be."""
+    register(WEIGHT)
+    reference._.set(WEIGHT, weight)

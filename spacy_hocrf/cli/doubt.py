@@ -33,10 +33,11 @@ from wasabi.tables import table
 
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.answers.pages import make_page, text_on_page
 from spacy_hocrf.answers.reading import Reading, ScoredSpan
 from spacy_hocrf.cli.corpora import read_docs
-from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of
+from spacy_hocrf.cli.doubts import WIDTH, WORTH, ReadText, begin, doubts_of, text_weights
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     Code,
@@ -132,6 +133,14 @@ def doubt_cli(
     page: Annotated[
         Path | None, Option("--page", help="Draw the texts with doubts here (HTML)", dir_okay=False)
     ] = None,
+    weights: Annotated[
+        Path | None,
+        Option(
+            "--weights",
+            help="Write all texts here (.spacy), each with what it is worth, doc._.hocrf_weight",
+            dir_okay=False,
+        ),
+    ] = None,
     least: Annotated[
         float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
     ] = WORTH,
@@ -154,15 +163,22 @@ def doubt_cli(
     check_page("--page", page)
     if output is not None and is_page(output):
         page, output = page or output, None
-    if page is not None and unlabelled is not None:
+    if unlabelled is not None:
         place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
-        raise ValueError(CommandErrors.H074.format(option="--page", found=page, expected=place))
+        for option, given in (("--page", page), ("--weights", weights)):
+            if given is not None:
+                raise ValueError(
+                    CommandErrors.H074.format(option=option, found=given, expected=place)
+                )
+            place = "left out with --unlabelled"
     config = overridden(config_path, ctx)
     docs = read_docs(texts, least=1)
     if unlabelled is None:
         drawing = None if page is None else DoubtPage(least)
         read = cross_read(config, docs, component, folds=folds, seed=seed, page=drawing)
         tasks = _doubted(read, least, most)
+        if weights is not None:
+            _write_weights(weights, docs, read)
     else:
         docs, learnt, drawing = read_docs(unlabelled, least=1), docs, None
         tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
@@ -171,9 +187,7 @@ def doubt_cli(
         msg.good("Saved the page", page)
     if output is not None:
         if output.suffix == ".spacy":
-            output.parent.mkdir(parents=True, exist_ok=True)
-            ordered = [docs[task.meta["number"]] for task in tasks]
-            DocBin(docs=ordered, store_user_data=True).to_disk(output)
+            _write_docs(output, [docs[task.meta["number"]] for task in tasks])
         else:
             write_tasks(output, tasks, tool)
         msg.good(f"Saved {len(tasks)} texts", output)
@@ -255,6 +269,21 @@ def _read_texts(
         if page is not None:
             page.add(read[-1], reading, unknown)
     return read
+
+
+def _write_weights(path: Path, docs: Sequence[Doc], read: Sequence[ReadText]) -> None:
+    """Write all texts, those that were read with what they are worth."""
+    found, wrong = text_weights(read)
+    for text, weight in zip(read, found, strict=True):
+        set_weight(docs[text.number], weight)
+    _write_docs(path, docs)
+    mean = float(np.mean(found))
+    msg.good(f"Saved {len(docs)} texts, worth {mean:.2f} on average, with {wrong:.1%} wrong", path)
+
+
+def _write_docs(path: Path, docs: Sequence[Doc]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    DocBin(docs=docs, store_user_data=True).to_disk(path)
 
 
 def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:

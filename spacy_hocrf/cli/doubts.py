@@ -8,10 +8,18 @@ is what the answer is worth against the annotation, if it must be one of them,
 
 so it is large only if the model is sure of something else. A span of probability 0.02 among many others of
 0.02 is not doubted: the model does not know.
+
+If a share e of all annotation is wrong, an annotation is right with the probability
+
+    (1 - e) (P(annotation) + c) / ((1 - e) (P(annotation) + c) + e (P(answer) + c)).
+
+e is where it is 1 less the mean of these (expectation maximisation), and a text is worth as much as the least
+probable annotation in it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +37,7 @@ __all__ = [
     "begin",
     "contradictions",
     "doubts_of",
+    "text_weights",
 ]
 
 LEAST = 0.02
@@ -37,6 +46,10 @@ CALM = 0.05
 """The c above: differences between smaller probabilities hardly count."""
 WORTH = 0.5
 """A doubt of this degree is worth a look."""
+WRONG = 0.1
+"""The share e above, at first."""
+ROUNDS = 50
+"""In which it is found."""
 WIDTH = 40
 """Characters of a span that are shown."""
 
@@ -56,6 +69,11 @@ class Doubt:
         """From 0 to 1."""
         answer, annotated = self.answer_chance + CALM, self.annotated_chance + CALM
         return answer / (answer + annotated)
+
+    def right(self, wrong: float) -> float:
+        """Probability that the annotation is right, if this share of all annotation is wrong."""
+        annotated = (1.0 - wrong) * (self.annotated_chance + CALM)
+        return annotated / (annotated + wrong * (self.answer_chance + CALM))
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,21 @@ def doubts_of(
         for known in [label in reading.labels]
     ]
     return contradictions(text, annotated, reading.spans(LEAST), reading.tokens()[:, -1], unknown)
+
+
+def text_weights(texts: Sequence[ReadText]) -> tuple[list[float], float]:
+    """What training texts are worth, for `doc._.hocrf_weight`.
+
+    RETURNS (tuple[list[float], float]): of each text how probably its annotation is right where it is most
+        likely to be wrong, 1.0 where nothing is annotated or found; and the share of annotation that is
+        probably wrong.
+    """
+    doubts, wrong = [doubt for text in texts for doubt in text.doubts], WRONG
+    for _ in range(ROUNDS if doubts else 0):
+        wrong = 1.0 - fmean(doubt.right(wrong) for doubt in doubts)
+    return [
+        min((doubt.right(wrong) for doubt in text.doubts), default=1.0) for text in texts
+    ], wrong
 
 
 def contradictions(

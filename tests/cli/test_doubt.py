@@ -5,6 +5,7 @@ tools read.
 import json
 from collections import Counter
 
+import numpy as np
 import pytest
 import spacy
 from browser import Browser
@@ -17,7 +18,7 @@ from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
-from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of
+from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of, text_weights
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
@@ -338,12 +339,41 @@ def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
         (["--component", "ner"], "H204"),
         (["--folds", "31"], "H077"),
         (["--page", "a.html", "--unlabelled", __file__], "H074"),
+        (["--weights", "a.spacy", "--unlabelled", __file__], "H074"),
         (["--page", "a.json"], "H074"),
     ],
 )
 def test_wrong_use_is_explained(folder, options, code, tmp_path):
     assert f"[{code}]" in run(folder, *options, "--output", tmp_path / "a.jsonl", code=1)
     assert not (tmp_path / "a.jsonl").exists()
+
+
+def test_what_is_probably_wrong_is_worth_little(folder, docs, read, tmp_path):
+    path = tmp_path / "new" / "weighted.spacy"
+    said = run(folder, "--folds", "3", "--weights", path)
+    weights, wrong = text_weights(read)
+    assert "Saved 30 texts, worth" in said and f"with {wrong:.1%} wrong" in said
+    written = list(DocBin().from_disk(path).get_docs(docs[0].vocab))
+    assert [doc._.hocrf_weight for doc in written] == pytest.approx(weights, rel=1e-12)
+    assert [doc.text for doc in written] == [doc.text for doc in docs]
+    assert sorted(range(30), key=weights.__getitem__)[:3] == sorted(
+        (SWAPPED, DROPPED, CUT), key=weights.__getitem__
+    )
+    assert max(weights[i] for i in (SWAPPED, DROPPED, CUT)) < 0.7 < np.median(weights)
+
+
+def test_a_text_is_worth_what_its_least_probable_annotation_is():
+    def text(*chances):
+        pairs = [(None, None, q, p) for q, p in chances]
+        return ReadText(0, (), (), (), tuple(Doubt(0, *pair) for pair in pairs))
+
+    texts = [text((0.95, 0.0), (0.0, 0.95)), text(), text((0.9, 0.05)), text((0.5, 0.5))]
+    weights, wrong = text_weights(texts)
+    odds = np.array([20.0, 1 / 20, 9.5, 1.0])
+    right = (1 - wrong) * odds / ((1 - wrong) * odds + wrong)
+    assert weights == pytest.approx([right[1], 1.0, right[2], right[3]], rel=1e-9)
+    assert wrong == pytest.approx(1 - right.mean(), rel=1e-3) and weights[3] == 1 - wrong
+    assert text_weights([text(), text()])[0] == [1.0, 1.0]
 
 
 def test_files_without_annotation_or_texts_are_named(folder, tmp_path):

@@ -53,6 +53,34 @@ def test_planted_errors_are_found_in_references(load, monkeypatch):
     assert float(found[0][-1].rstrip("%")) >= 50
 
 
+def test_a_third_each_has_another_label_is_missing_or_is_moved(load):
+    module = load("worth")
+    texts = tweets(load, 30)
+    found = module.plant(texts, 0.5, 0)
+    assert found == module.plant(texts, 0.5, 0) != module.plant(texts, 0.5, 1)
+    assert module.plant(texts, 0.0, 0) == texts
+    swapped = missing = moved = 0
+    for before, after in zip(texts, found, strict=True):
+        assert after.words == before.words and len(after.spans) <= len(before.spans)
+        places = {span[:2]: span[2] for span in after.spans}
+        kept = [span for span in before.spans if span in after.spans]
+        other = [span for span in before.spans if places.get(span[:2], span[2]) != span[2]]
+        swapped += len(other)
+        missing += len(before.spans) - len(after.spans)
+        moved += len(after.spans) - len(kept) - len(other)
+        covered = [t for span in after.spans for t in range(*span[:2])]
+        assert len(set(covered)) == len(covered) and set(covered) <= set(range(5))
+    assert swapped == missing == moved == 10
+
+
+def test_weights_are_compared_with_none(load):
+    module = load("worth")
+    texts = tweets(load, 30)
+    parts = {"train": texts, "dev": texts[:6]}
+    none, alike, doubted = module.compare("conll04", parts, "20", 0.1, 0)
+    assert 0 < min(none, alike, doubted) <= max(none, alike, doubted) <= 100
+
+
 def test_an_error_is_hit_by_what_overlaps_it_in_its_text(load):
     module = load("planted")
     span = load("spacy_hocrf.answers.reading").ScoredSpan
