@@ -399,5 +399,4 @@ def _summed(
     """
     there = places >= 0
     of_place = np.broadcast_to(weight, places.shape)[there]
-    found: NDArray[np.float64] = np.bincount(places[there], of_place, minlength=size)
-    return found
+    return np.bincount(places[there], of_place, minlength=size).astype(np.float64, copy=False)
