@@ -485,4 +485,24 @@ class Errors(metaclass=Coded):
         "A perceptron updates once for each text, and cannot learn a part of one, but the weights "
         "(doc._.hocrf_weight) of {text} and its copies add up to no whole number. Round them, or name "
         "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
+
+    H530 = (
+        "ratio = {found} in [components.*.trainer], but must be the share of tokens that are in spans, above "
+        "0 and below 1, or one for each of some labels, whose sum is below 1."
+    )
+    H531 = (
+        "ratio in [components.*.trainer] names {found}, but the labels are {known}. Give a share for these, "
+        "or one number for all."
+    )
+    H532 = (
+        "positives_only = true in [components.{name}] does not go with {found}: expected a trainer that "
+        "knows a ratio, spacy-hocrf.LBFGS.v1 or spacy-hocrf.OWLQN.v1, and joint = null."
+    )
+    H533 = (
+        "The corpus has positives only, and none of its {found} texts has a span: there is nothing to learn "
+        "from. Mark some, or set positives_only = false in [components.*]."
+    )
+    H534 = (
+        "The spans that are marked have {found} of all tokens, more than the ratio that there should be, "
+        "{expected}, and its margin. See ratio in [components.*.trainer]."
     )

@@ -2,6 +2,7 @@
 
     loss(w) = Σ_docs weight · [log Z(w) - log Z(w; segmentations that agree with the annotation)]
             + Σ_f (w_f - mean_f)² / 2 sigma_f²
+            + what expected shares of the tokens cost (`ratio.py`), where such are given
 
 Nguyen et al., JMLR 15 (2014) §2.3; there all texts have the weight 1. Where the annotation is complete
 the second log Z is linear, w · empirical counts, and so it is for soft targets (`forbidden.py`); where it
@@ -20,6 +21,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
+from spacy_hocrf.engine.ratio import Ratio, RatioPenalty
 from spacy_hocrf.engine.reduction import SumJob, ThreadWorkers, Workers, parts_of
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK, sweep
@@ -39,6 +41,7 @@ class Objective:
     automaton (Automaton): states and arcs of all of them.
     precision (float64 [F]): 1/sigma² of every weight, 0 for no penalty.
     mean (float64 [F]): where the penalty is zero.
+    ratios (Sequence[Ratio]): shares of the tokens that texts have which are annotated in part.
     threads (int): 1 or more. workers (Optional[Workers]): who works through the shards, if not these.
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
@@ -51,6 +54,7 @@ class Objective:
         precision: Vector,
         mean: Vector,
         *,
+        ratios: Sequence[Ratio] = (),
         threads: int = 1,
         workers: Workers | None = None,
     ) -> None:
@@ -62,14 +66,23 @@ class Objective:
         parts = parts_of(shards, layout.extent, workers.parts)
 
         buffers = Buffers(automaton)
+        in_part = list[Shard]()
+        tokens = 0
 
         def visit(shard: Shard) -> None:
-            _add_known(shard.compiled, automaton, buffers, counts)
+            nonlocal tokens
+            compiled = shard.compiled
+            _add_known(compiled, automaton, buffers, counts)
+            if ratios and compiled.observed is not None and compiled.observed.scores is None:
+                in_part.append(shard)
+                tokens += compiled.copies * len(compiled.observed.allowed)
 
         self._summing = workers.scatter(SumJob(parts, likelihood, layout, automaton, visit))
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
+        known = in_part, tokens, layout, automaton, workers
+        self._ratios = [RatioPenalty(ratio, *known) for ratio in ratios if tokens]
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Loss in nats and gradient. The weights, float64 [F], are not changed.
@@ -79,6 +92,8 @@ class Objective:
         """
         self._gradient.fill(0.0)
         loss = self._summing.add_into(self._gradient, weights)
+        for ratio in self._ratios:
+            loss += ratio.add_into(self._gradient, weights)
         arguments = self._gradient, weights, self._precision, self._mean, self.counts
         penalty, score = sweep(
             "penalise_into", len(weights), 2, *arguments, threads=self._threads
@@ -97,7 +112,8 @@ class Objective:
 
     def rest(self) -> None:
         """Give back memory that the next evaluation takes again."""
-        self._summing.rest()
+        for each in (self._summing, *self._ratios):
+            each.rest()
 
 
 def likelihood(

@@ -4,7 +4,7 @@ Nothing is kept of examples that turn out to be unusable.
 """
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any, NamedTuple
@@ -27,6 +27,7 @@ from spacy_hocrf.learning.constrained_learning import ConstrainedModel, check_do
 from spacy_hocrf.learning.corpus import Corpus, Memory
 from spacy_hocrf.learning.doubtful import check_features
 from spacy_hocrf.learning.loaded import LoadedModel
+from spacy_hocrf.learning.positives import check_positives
 from spacy_hocrf.learning.scores import looking_at
 from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.learning.survey import joins
@@ -67,6 +68,7 @@ class View(NamedTuple):
     orders: NDArray[np.int32]
     corpus_size: int
     loaded_size: int
+    positives: Mapping[str, NDArray[np.bool_]] | None
     layout: CompiledIndex
     automaton: Automaton
     shards: Callable[..., Sequence[CorpusShard]]
@@ -84,6 +86,7 @@ class Learner(ConstrainedModel):
     group_by (Optional[str]): extension attribute of Docs that are held back together.
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
     constraints (Optional[Constraints]): what training may keep, and where texts have their own.
+    positives_only (bool): is nothing known of what is in no annotated span?
 
     choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
     trainer (Trainer): with the sigma that was chosen.
@@ -100,9 +103,10 @@ class Learner(ConstrainedModel):
         begin_run: "BeginRun" = begin_run,
         constraints: Constraints | None = None,
         group_by: str | None = None,
+        positives_only: bool = False,
     ) -> None:
         super().__init__(model, labels, constraints)
-        self.gold = Gold(target, self.constraints_key)
+        self.gold = Gold(target, self.constraints_key, positives_only)
         self.choice: Choice | None = None
         self.folds: Sequence[Any] = ()
         self._named_trainer = self.trainer = trainer
@@ -128,7 +132,9 @@ class Learner(ConstrainedModel):
         """
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
-        return Learner(model, self.gold.target, *known, group_by=self.corpus.group_by)
+        own: dict[str, Any] = {"group_by": self.corpus.group_by}
+        own["positives_only"] = self.gold.spans_alone
+        return Learner(model, self.gold.target, *known, **own)
 
     @property
     def documents(self) -> int:
@@ -180,12 +186,15 @@ class Learner(ConstrainedModel):
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
             H051 for a template that reads the answer, H080 without a complete annotation where the
-            trainer needs one, H182 for a span group that no document has, if no update can bring it.
+            trainer needs one, H182 for a span group that no document has, if no update can bring it,
+            H533 or H534 if only positives are known, and there are none or too many.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
             raise ValueError(Errors.H049)
         found = {label for document in difference.documents.values() for label in document.labels}
+        if self.gold.spans_alone:
+            check_positives(difference.documents.values(), self._named_trainer)
         self.labels = list(
             dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
         )
@@ -199,8 +208,10 @@ class Learner(ConstrainedModel):
             raise ValueError(Errors.H080.format(found=len(documents)))
         self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
-        self._survey.has_outside = any(d.annotation.has_outside for d in documents) or not any(
-            d.complete for d in documents
+        self._survey.has_outside = (
+            self.gold.spans_alone
+            or any(d.annotation.has_outside for d in documents)
+            or not any(d.complete for d in documents)
         )
         added = self.corpus.add(difference)
         if choose is not None and self.auto:
@@ -288,7 +299,7 @@ class Learner(ConstrainedModel):
 
     def view(self) -> View:
         """The whole corpus as a trainer sees it now; shards are made once, by the first trainer that asks."""
-        sizes = self.corpus_size, self.loaded_size
+        sizes = self.corpus_size, self.loaded_size, self.positives
         known = self.new_features, self.orders, *sizes, self.layout, self.automaton
         return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
 
@@ -296,6 +307,16 @@ class Learner(ConstrainedModel):
     def corpus_size(self) -> int:
         """Documents of the corpus, copies included."""
         return len(self.corpus)
+
+    @property
+    def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
+        """Which of the engine's labels tokens of each label have, bool [Y]; None unless the corpus has
+        positives only, and no loaded model that is adapted says what else there is.
+        """
+        if not self.gold.spans_alone or self.adapts:
+            return None
+        numbers = np.arange(self.scheme.n_labels)
+        return {x: np.isin(numbers, self.scheme.engine_labels(x)) for x in self.labels}
 
     def shards(self, *, complete_only: bool = False, weighted: bool = False) -> list[CorpusShard]:
         """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""

@@ -37,7 +37,7 @@ from spacy_hocrf.learning.rule_prices import RulePrices
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.saving.storage import StoredPipe
-from spacy_hocrf.training.base import Trainer, check_trainer
+from spacy_hocrf.training.base import Trainer, check_ratio, check_trainer
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
@@ -86,9 +86,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     joint (Optional[Joint]): what is decoded together, and how; None for every Doc by itself.
     group_by (Optional[str]): extension attribute of Docs that are on one side wherever texts are held back;
         None for that of `joint`.
+    positives_only (bool): is nothing known of what is in no annotated span of training texts?
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
-        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by.
+        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by, H532 for
+        what does not go with positives_only.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
@@ -115,11 +117,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         constraints: "Constraints | None" = None,
         joint: "Joint | None" = None,
         group_by: str | None = None,
+        positives_only: bool = False,
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
             raise ValueError(Errors.H056.format(name=name, found=model.name))
         check_trainer(trainer, name)
+        if positives_only:
+            check_ratio(trainer, name, joint is not None)
         super().__init__(vocab, model, name, threshold=checked_threshold(threshold, name), **cfg)
         self.target = target
         self._trainer = trainer
@@ -141,6 +146,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         check_group_by(group_by, name)
         register(WEIGHT)
         self._group_by = group_by
+        self._positives_only = positives_only
         self._acceptance: Acceptance | None = None
         register_scores()
 
@@ -221,6 +227,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 known, group_by = (self.model, self.target, self.trainer), self.group_by
                 joint = None if self._joint is None else self._joint.learner(*known, group_by)
                 own: dict[str, Any] = {"constraints": self._constraints(), "group_by": group_by}
+                own["positives_only"] = self._positives_only
                 self._learning = joint or Learner(*known, **own)
                 self._learning.lock = self._lock
             return self._learning
@@ -443,9 +450,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         the corpus there is.
 
         RAISES (ValueError): H058 for what is no trainer, H109 for one that joint weights cannot be learnt
-            beside.
+            beside, H532 for one without a ratio where the corpus has positives only.
         """
         check_trainer(trainer, self.name)
+        if self._positives_only:
+            check_ratio(trainer, self.name)
         if self._joint is not None:
             self._joint.check_beside(trainer)
         self._trainer = trainer

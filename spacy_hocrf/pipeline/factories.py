@@ -74,6 +74,7 @@ def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
     default_config=_defaults(
         "segments",
         "ExpectedF",
+        positives_only=False,
         scores_key="hocrf",
         spans=False,
         n_best=0,
@@ -98,6 +99,7 @@ def make_hocrf(
     joint: Any,
     constraints: Any,
     group_by: str | None,
+    positives_only: bool,
     scores_key: str | None,
     spans: bool,
     n_best: int,
@@ -116,6 +118,7 @@ def make_hocrf(
         `spacy-hocrf.Constraints.v1`.
     group_by (Optional[str]): extension attribute of Docs: those with an equal value are on one side wherever
         settings are chosen by texts held back.
+    positives_only (bool): in training texts, annotated spans are there, and of all else nothing is known.
     scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
     spans (bool): write the same spans to `doc.spans[scores_key]`, too, with `attrs["scores"]`.
     n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
@@ -138,6 +141,7 @@ def make_hocrf(
         decoder=decoder,
         constraints=constraints,
         group_by=group_by,
+        positives_only=positives_only,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -150,6 +154,7 @@ def make_hocrf(
     default_config=_defaults(
         "segments",
         "ExpectedF",
+        positives_only=False,
         spans_key="sc",
         select="decoded",
         n_best=0,
@@ -173,6 +178,7 @@ def make_hocrf_spans(
     joint: Any,
     constraints: Any,
     group_by: str | None,
+    positives_only: bool,
     spans_key: str,
     select: str,
     n_best: int,
@@ -205,6 +211,7 @@ def make_hocrf_spans(
         decoder=decoder,
         constraints=constraints,
         group_by=group_by,
+        positives_only=positives_only,
         threshold=threshold,
         scores=scores,
         scorer=scorer,

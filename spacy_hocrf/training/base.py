@@ -4,7 +4,7 @@ A trainer is a value, its settings. It begins a `Run`, the training of one corpu
 component paces step by step. `BaseTrainer` has what most trainers answer alike.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ __all__ = [
     "Trainable",
     "Trainer",
     "check_least",
+    "check_ratio",
     "check_trainer",
     "checked_sigma",
     "missing_members",
@@ -94,6 +95,13 @@ class Trainable(Protocol):
     @property
     def automaton(self) -> "Automaton":
         """States and arcs of the model."""
+        ...
+
+    @property
+    def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
+        """Which of the engine's labels tokens of each label have, bool [Y], where the corpus says of some
+        spans where they are, and no more; else None.
+        """
         ...
 
     def shards(self, *, complete_only: bool = False, weighted: bool = False) -> Sequence["Shard"]:
@@ -265,6 +273,13 @@ def check_trainer(trainer: object, name: str) -> None:
     if missing:
         found = type(trainer).__name__
         raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
+
+
+def check_ratio(trainer: object, name: str, joint: bool = False) -> None:
+    """RAISES (ValueError): H532 for what cannot learn from positives alone; `name` is the component's."""
+    if joint or not hasattr(trainer, "ratio"):
+        found = "joint features" if joint else type(trainer).__name__
+        raise ValueError(Errors.H532.format(name=name, found=found))
 
 
 def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> tuple[float, ...]:

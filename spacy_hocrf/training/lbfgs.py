@@ -5,8 +5,9 @@ so every batcher and every loop reaches the same optimum. `add_pipe` makes the s
 imported by what begins to train.
 """
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +29,7 @@ from spacy_hocrf.training.checkpoints import Checkpoint, fingerprint
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
+    from spacy_hocrf.engine.ratio import Ratio
     from spacy_hocrf.engine.reduction import Workers
     from spacy_hocrf.engine.tying import Tied, TiedObjective
 
@@ -68,7 +70,11 @@ class LBFGSTrainer(BaseTrainer):
     checkpoint (Optional[str]): file for what training has come to, from which the same training goes on if
         it was ended; it is removed at the end. null for none.
     checkpoint_every (int): iterations after which it is written anew.
-    RAISES (ValueError): H047, H048 or H146 for settings out of range.
+    ratio (Union[float, Dict[str, float]]): share of the tokens that are in spans, all in all or for each
+        label, if the component says that the corpus has positives only.
+    ratio_margin (float): by so much of all tokens the share that the model expects may be another.
+    ratio_weight (float): what the square of more than that costs, in nats for each token.
+    RAISES (ValueError): H047, H048, H146 or H530 for settings out of range.
     """
 
     candidates: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0, 5.0, 10.0)
@@ -86,6 +92,9 @@ class LBFGSTrainer(BaseTrainer):
     improvement_period: int = 10
     checkpoint: str | None = None
     checkpoint_every: int = 10
+    ratio: float | Mapping[str, float] = 0.15
+    ratio_margin: float = 0.05
+    ratio_weight: float = 10.0
 
     def __post_init__(self) -> None:
         if self.sigma != AUTO:
@@ -99,6 +108,12 @@ class LBFGSTrainer(BaseTrainer):
         if self.memory > MOST_PAIRS:
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
             raise ValueError(Errors.H048.format(**found))
+        for name in ("ratio_margin", "ratio_weight"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 <= value < math.inf:
+                found = {"name": name, "found": repr(value), "expected": "at least 0 and finite"}
+                raise ValueError(Errors.H048.format(**found))
+        _check_ratio(self.ratio)
 
     @property
     def n_threads(self) -> int:
@@ -152,9 +167,30 @@ class LBFGSTrainer(BaseTrainer):
             model.automaton,
             self.precision(model),
             self.mean(model),
+            ratios=self.ratios(model),
             threads=self.n_threads,
             workers=self.workers,
         )
+
+    def ratios(self, model: Trainable) -> "Sequence[Ratio]":
+        """What the model is to expect of texts with positives only; nothing of others.
+
+        RAISES (ValueError): H531 for a label that there is not.
+        """
+        positives = model.positives
+        if positives is None:
+            return ()
+        from spacy_hocrf.engine.ratio import Ratio
+
+        margin, weight = self.ratio_margin, self.ratio_weight
+        if not isinstance(self.ratio, Mapping):
+            return [Ratio(np.any([*positives.values()], axis=0), self.ratio, margin, weight)]
+        if unknown := sorted({*self.ratio} - {*positives}):
+            found, known = ", ".join(unknown), ", ".join(positives)
+            raise ValueError(Errors.H531.format(found=found, known=known))
+        return [
+            Ratio(positives[label], share, margin, weight) for label, share in self.ratio.items()
+        ]
 
     def quick(self) -> "LBFGSTrainer":
         """Settings for a part of the corpus, without workers and without a checkpoint; a run
@@ -184,6 +220,7 @@ class LBFGSTrainer(BaseTrainer):
             tied.layout,
             model.automaton,
             *prior,
+            ratios=self.ratios(model),
             threads=self.n_threads,
             workers=self.workers,
         )
@@ -328,3 +365,11 @@ class TiedRun(LBFGSRun):
     def weights(self) -> Vector:
         """The weights with the lowest value that was accepted, float64 [F]."""
         return self._tied.outside(super().weights)
+
+
+def _check_ratio(ratio: float | Mapping[str, float]) -> None:
+    """RAISES (ValueError): H530 for shares that the tokens of no text can have."""
+    shares = list(ratio.values()) if isinstance(ratio, Mapping) else [ratio]
+    numbers = all(type(share) in (int, float) and 0 < share < 1 for share in shares)
+    if not shares or not numbers or sum(shares) >= 1:
+        raise ValueError(Errors.H530.format(found=ratio))

@@ -98,6 +98,16 @@ def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers, count):
     assert len(found) == 1
 
 
+def test_a_ratio_has_the_bits_of_threads():
+    found = set()
+    for workers in (THREADS, PROCESSES):
+        trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "workers": workers, "ratio": 0.45}
+        nlp = untrained(positives_only=True, trainer=trainer)
+        learn(nlp, examples(nlp, documents(40)))
+        found.add(nlp.get_pipe("hocrf").to_bytes())
+    assert len(found) == 1
+
+
 def test_more_processes_than_parts_are_not_started():
     learner = learner_with({**PROCESSES, "number": 64, "parts": 4})
     assert learner.objective()._summing.pool.n == 4

@@ -1,0 +1,117 @@
+"""An expected share of tokens that have a label: what unknown text is held to, where marks alone are known.
+
+If all that is known of texts is where some spans are, the likelihood is highest where everything is a
+span. What speaks against that is how many tokens the model expects in spans, T(w), beside how many
+there are, N, and which share rho there should be:
+
+    penalty(w) = lambda N max(0, |rho - T(w) / N| - gamma)²
+
+(Effland and Collins, TACL 2021, with a square, so that it is smooth.) Its gradient needs the covariance of
+the number of tokens in spans with the count of each feature. Let log Z(w, e) be that of scores which are
+e larger at each token of a label that counts; then, up to O(e²),
+
+    T(w) = [Σ log Z(w, e) - Σ log Z(w, -e)] / 2e,    ∂T/∂w = [E(counts; w, e) - E(counts; w, -e)] / 2e
+
+where the latter is the exact gradient of the former, so that an optimiser finds no contradiction.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.engine.automaton import Automaton
+from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
+from spacy_hocrf.engine.forward_backward import Buffers, expectations
+from spacy_hocrf.engine.reduction import SumJob, Workers, parts_of
+
+__all__ = ["TILT", "Ratio", "RatioPenalty", "expected_tokens"]
+
+TILT = 1e-4
+"""The e above: its square is lost beside T(w), and 1/e times the rounding of log Z is, too."""
+
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A share of the tokens that is expected to have a label.
+
+    labels (bool [Y]): the engine's labels that count.
+    share (float): rho. margin (float): gamma. weight (float): lambda, in nats for each token.
+    """
+
+    labels: NDArray[np.bool_]
+    share: float
+    margin: float
+    weight: float
+
+    def penalty(self, expected: float, tokens: int) -> tuple[float, float]:
+        """Value in nats, and slope in the expected number of tokens, where there are N > 0."""
+        beyond = expected / tokens - self.share
+        over = max(0.0, abs(beyond) - self.margin)
+        return self.weight * tokens * over * over, 2 * self.weight * float(
+            np.copysign(over, beyond)
+        )
+
+
+class RatioPenalty:
+    """The penalty of one share, over texts that are annotated in part.
+
+    shards (Sequence[Shard]): these texts. tokens (int): N, copies included.
+    layout (Layout): how the shards want the weights. automaton (Automaton): states and arcs of all of them.
+    workers (Workers): who works through the shards.
+    """
+
+    def __init__(
+        self,
+        ratio: Ratio,
+        shards: Sequence[Shard],
+        tokens: int,
+        layout: Layout,
+        automaton: Automaton,
+        workers: Workers,
+    ) -> None:
+        self._ratio, self._tokens = ratio, tokens
+        loss = partial(expected_tokens, ratio.labels)
+        parts = parts_of(shards, layout.extent, workers.parts)
+        self._summing = workers.scatter(SumJob(parts, loss, layout, automaton, lambda shard: None))
+
+    def add_into(self, gradient: Vector, weights: Vector) -> float:
+        """Add the gradient at some weights, both float64 [F]. RETURNS (float): value in nats."""
+        slopes = np.zeros(len(gradient))
+        expected = self._summing.add_into(slopes, weights)
+        value, slope = self._ratio.penalty(expected, self._tokens)
+        if slope:
+            gradient += slope * slopes
+        return value
+
+    def rest(self) -> None:
+        """Give back memory that the next evaluation takes again."""
+        self._summing.rest()
+
+
+def expected_tokens(
+    labels: NDArray[np.bool_],
+    shard: Compiled,
+    placed: Any,
+    automaton: Automaton,
+    buffers: Buffers,
+    counts: Any,
+) -> float:
+    """Expected number of tokens of a shard with some labels, whatever its annotation says; adds its gradient.
+
+    labels (bool [Y]): the labels that count.
+    """
+    potentials = shard.potentials(placed, buffers)
+    token, tilt = potentials.token, TILT * labels
+    log_z: list[Vector] = []
+    for sign in (1.0, -1.0):
+        tilted = replace(potentials, token=token + sign * tilt)
+        expected = expectations(tilted, automaton, buffers=buffers)
+        shard.add_counts_into(expected, sign * shard.copies / (2 * TILT), counts)
+        log_z.append(expected.log_partition)
+    return shard.copies * float((log_z[0] - log_z[1]).sum()) / (2 * TILT)
