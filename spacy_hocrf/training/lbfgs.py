@@ -93,7 +93,7 @@ class LBFGSTrainer(BaseTrainer):
     checkpoint: str | None = None
     checkpoint_every: int = 10
     ratio: float | Mapping[str, float] = 0.15
-    ratio_margin: float = 0.05
+    ratio_margin: float = 0.0
     ratio_weight: float = 10.0
 
     def __post_init__(self) -> None:
