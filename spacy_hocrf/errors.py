@@ -485,7 +485,7 @@ class Errors(metaclass=Coded):
         "A perceptron updates once for each text, and cannot learn a part of one, but the weights "
         "(doc._.hocrf_weight) of {text} and its copies add up to no whole number. Round them, or name "
         "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
-
+    )
     H530 = (
         "ratio = {found} in [components.*.trainer], but must be the share of tokens that are in spans, above "
         "0 and below 1, or one for each of some labels, whose sum is below 1."

@@ -62,15 +62,16 @@ def test_systems_are_learnt_scored_once_and_reported(load, tmp_path, monkeypatch
     monkeypatch.setattr(module, "load", lambda task, data: parts)
     assert module.share_in_spans(texts) == 0.5
     path, output = tmp_path / "results.jsonl", tmp_path / "results.md"
-    options = path, "task", "test", "0.3", "outside,ratio", 2
+    options = path, "task", "test", "0.3", "few,outside,ratio", 2
     module.main(*options)
     rows = list(srsly.read_jsonl(path))
-    assert len(rows) == 1 + 2 * 2 * 2 and rows[0]["counts"] == [40, 40, 40]
+    assert len(rows) == 1 + 2 * (2 * 2 + 1) and rows[0]["counts"] == [40, 40, 40]
     module.main(*options)  # nothing is learnt twice
     assert len(list(srsly.read_jsonl(path))) == len(rows)
     load("report").main(path, output)
     table = [line for line in output.read_text(encoding="utf8").splitlines() if "| task" in line]
     cells = [cell.strip() for cell in table[1].split("|")[1:-1]]
-    assert cells[:3] == ["task", "random", "30%"] and cells[4] == "" and cells[8] == "100.0"
-    means = [float(cells[i].split(" ±")[0]) for i in (3, 5)]
-    assert means[1] > means[0] and cells[9] == f"{means[1] / 100:.0%}"
+    assert cells[:3] == ["task", "random", "30%"] and cells[5] == "" and cells[9] == "100.0"
+    means = [float(cells[i].split(" ±")[0]) for i in (4, 6)]
+    assert cells[3] and not next(line for line in table if "name" in line).split("|")[4].strip()
+    assert means[1] > means[0] and cells[10] == f"{means[1] / 100:.0%}"

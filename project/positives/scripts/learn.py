@@ -3,7 +3,8 @@
 Of the spans a share is kept, at random, or by name: all spans of a wording or none, and frequent wordings
 rather than others, as a list of names would mark them. What is not marked is taken for outside (`outside`),
 for unknown (`unknown`), or for unknown with an expected share of tokens in spans: that of the complete
-annotation (`ratio`), or 0.7 or 1.4 times that. `full` has all spans. A training is a line of JSON.
+annotation (`ratio`), or 0.7 or 1.4 times that. Two have complete annotation: `full` that of all texts, and
+`few` that of the same share of the texts. A training is a line of JSON.
 """
 
 import json
@@ -22,7 +23,7 @@ import typer
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
 from systems import example_of
-from tasks import load
+from tasks import load, sample
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
@@ -31,6 +32,7 @@ from common.training import count_spans, learn
 TASKS = ("tweets", "conll04", "gum")
 BY = ("random", "name")
 SYSTEMS: Mapping[str, float | None] = {
+    "few": None,
     "outside": None,
     "unknown": 0.0,
     "ratio": 1.0,
@@ -69,9 +71,12 @@ def main(
             ]
             for system, by, share, seed in draws:
                 of = (task, part, system, by, share, seed)
-                if of in done:
+                if of in done or (system == "few" and by != BY[0]):
                     continue
-                texts = train if system == "full" else keep(train, share, by, f"{task} {seed}")
+                if system in ("full", "few"):
+                    texts = sample(train, round(share * len(train)), f"{task} {seed}")
+                else:
+                    texts = keep(train, share, by, f"{task} {seed}")
                 counts, seconds = score(texts, held, config_of(SYSTEMS.get(system), ratio))
                 row = {"of": of, "counts": counts, "seconds": round(seconds, 1), "ratio": ratio}
                 print(json.dumps(row), file=file, flush=True)

@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).parents[2]))
 from common.report import Result, read_lines, show, table
 from common.scores import ratios, spread
 
-SYSTEMS = ("outside", "unknown", "ratio", "0.7 ratio", "1.4 ratio")
+SYSTEMS = ("few", "outside", "unknown", "ratio", "0.7 ratio", "1.4 ratio")
 HEADER = ("task", "marked", "kept", *SYSTEMS, "full", "ratio, of full")
 
 
