@@ -101,7 +101,7 @@ def test_weights_are_those_of_threads_to_the_last_bit(trainer, numbers, count):
 def test_a_ratio_has_the_bits_of_threads():
     found = set()
     for workers in (THREADS, PROCESSES):
-        trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "workers": workers, "ratio": 0.45}
+        trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "workers": workers, "ratio": 0.5}
         nlp = untrained(positives_only=True, trainer=trainer)
         learn(nlp, examples(nlp, documents(40)))
         found.add(nlp.get_pipe("hocrf").to_bytes())
