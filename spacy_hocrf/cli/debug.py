@@ -222,7 +222,7 @@ def _of_repeats(found: Repeats) -> Iterator[str]:
         yield (
             f"{n} of {found.phrases} annotated phrases, such as '{some}', also stand where nothing is "
             f"annotated; completely annotated corpora have less than {UNMARKED:.0%}. If spans are missing, "
-            "say that the rest is unknown: doc.set_ents(spans, default='missing')."
+            "set positives_only = true in [components.*], and ratio in its trainer."
         )
 
 

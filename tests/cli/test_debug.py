@@ -95,7 +95,7 @@ def test_annotated_phrases_that_stand_elsewhere_without_annotation(tmp_path):
     assert note.startswith(
         "5 of 5 annotated phrases, such as 'Ada', 'Max', 'Emmy', also stand where"
     )
-    assert "less than 6%" in note and "default='missing'" in note
+    assert "less than 6%" in note and "positives_only" in note
     for doc in marked:  # what is unknown is not known to be no span
         doc.set_ents(list(doc.ents), default="missing")
     assert notes(marked) == []
