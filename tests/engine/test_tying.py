@@ -8,25 +8,24 @@ from spacy_hocrf.engine.tying import Tied, TiedObjective
 
 GROUP = np.array([0, 1, 0, 2, 0, 2], dtype=np.int32)
 PRECISION = np.array([2.0, 0.5, 2.0, 1.0, 2.0, 1.0])
-MEAN = np.array([0.3, -1.0, 0.0, 0.2, -0.6, 0.1])
 
 
-def penalty(weights, precision=PRECISION, mean=MEAN):
-    return 0.5 * float((precision * (weights - mean) ** 2).sum())
+def penalty(weights, precision=PRECISION):
+    return 0.5 * float((precision * weights**2).sum())
 
 
 class Sums:
     """A function of the sums u, with the prior of the sums."""
 
     def __init__(self, tied):
-        self.precision, self.mean = tied.precision(PRECISION), tied.sums(MEAN)
+        self.precision = tied.precision(PRECISION)
         self.counts, self.shards = np.arange(3.0), ["shard"]
         self.curvature = self.precision + self.counts
         self.rested = False
 
     def __call__(self, u):
-        value = float(np.cos(u) @ np.arange(1.0, 4.0)) + penalty(u, self.precision, self.mean)
-        return value, -np.sin(u) * np.arange(1.0, 4.0) + self.precision * (u - self.mean)
+        value = float(np.cos(u) @ np.arange(1.0, 4.0)) + penalty(u, self.precision)
+        return value, -np.sin(u) * np.arange(1.0, 4.0) + self.precision * u
 
     def rest(self):
         self.rested = True
@@ -40,9 +39,9 @@ def tied():
 def test_the_prior_of_a_sum_is_the_least_of_all_weights_with_that_sum(tied):
     rng = np.random.default_rng(0)
     for v in rng.normal(size=(20, 3)):
-        weights = tied.outside(v, MEAN)
+        weights = tied.outside(v)
         assert_allclose(tied.inside(weights), v, rtol=1e-12)
-        least = penalty(tied.sums(weights), tied.precision(PRECISION), tied.sums(MEAN))
+        least = penalty(tied.sums(weights), tied.precision(PRECISION))
         assert_allclose(penalty(weights), least, rtol=1e-12)
         for other in weights + rng.normal(size=(10, 6)):
             same = other + ((tied.sums(weights) - tied.sums(other)) / np.bincount(GROUP))[GROUP]
@@ -50,15 +49,13 @@ def test_the_prior_of_a_sum_is_the_least_of_all_weights_with_that_sum(tied):
             assert penalty(same) >= least - 1e-12
 
 
-def test_no_mean_is_a_mean_of_0(tied):
-    v = np.array([1.0, -2.0, 3.0])
-    assert_allclose(tied.outside(v, None), tied.outside(v, np.zeros(6)), rtol=1e-15)
+def test_features_with_weights_of_their_own_have_no_groups(tied):
     assert len(tied) == 3 and len(Tied([], None, None)) == 0
 
 
 def test_distances_are_those_of_the_weights(tied):
     one, other = np.random.default_rng(1).normal(size=(2, 3))
-    apart = tied.outside(one, MEAN) - tied.outside(other, MEAN)
+    apart = tied.outside(one) - tied.outside(other)
     assert_allclose(np.linalg.norm(apart), np.linalg.norm(one - other), rtol=1e-12)
 
 
