@@ -41,7 +41,7 @@ def extend(
         known = ", ".join(learner.labels)
         raise ValueError(Errors.H511.format(found=", ".join(seen) or "none", known=known))
     if spans_alone is None:
-        spans_alone = len(new) == len(seen)
+        spans_alone = gold.spans_alone or len(new) == len(seen)
     for label in new:
         learner.add_label(label)
     learner.gold = learner.corpus.gold = replace(gold, spans_alone=spans_alone)

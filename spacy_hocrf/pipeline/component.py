@@ -699,7 +699,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             predicted Docs as earlier components leave them. Texts without a span teach where the
             labels are not.
         spans_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
-            spans of no other label.
+            spans of no other label, or the component has seen positives only.
         sigma (Optional[float]): how far the weights there are may change, as a standard deviation; None
             for 1.
         RETURNS (List[str]): the new labels.

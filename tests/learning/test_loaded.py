@@ -120,6 +120,16 @@ def test_where_all_is_annotated_nothing_is_filled_in():
     assert not learner.gold.spans_alone
 
 
+@pytest.mark.parametrize("positives_only", [False, True])
+def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_only):
+    nlp = untrained(positives_only=positives_only).from_bytes(trained().to_bytes())
+    doc = words(nlp, "Ada", "left", "Paris", "on", "Monday")
+    tags = ["U-PERSON", "O", "O", "O", "U-DAY"]
+    nlp.get_pipe("hocrf").extend([Example.from_dict(doc, {"entities": tags})])
+    [document] = learner_of(nlp.get_pipe("hocrf")).corpus.documents
+    assert document.complete == (not positives_only)
+
+
 def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained():
     """Without `extend`: what stands in a text is as the loaded model says, given what is known."""
     nlp = loaded()
