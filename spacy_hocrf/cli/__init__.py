@@ -44,7 +44,7 @@ OVERRIDING = {"cross-fit", "debug", "doubt", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 
-WRITTEN = {"output", "page"}
+WRITTEN = {"output", "page", "weights"}
 """Parameters of commands that name what is to be written."""
 BESIDE = {"annotate", "auto"}
 """Commands that write beside it, and say themselves what they do with what is there."""

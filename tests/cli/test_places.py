@@ -16,6 +16,7 @@ COMMANDS = {
     "convert": "texts.jsonl OUT",
     "cross-fit": "config.cfg texts.spacy OUT",
     "doubt": "config.cfg texts.spacy --output OUT",
+    "extend": "model texts.spacy OUT",
     "inspect": "model --output OUT",
     "show": "model texts.spacy --output OUT",
     "temper": "model texts.spacy OUT",
@@ -26,7 +27,7 @@ FURTHER = {
     "doubt": "config.cfg texts.spacy --page OUT",
     "annotate": "model texts.jsonl OUT/out",
 }
-FOLDERS = {"temper"}
+FOLDERS = {"extend", "temper"}
 
 
 def written(name):

@@ -733,6 +733,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "threshold",
         "constraints",
         "group_by",
+        "positives_only",
         "overwrite",
         "scorer",
         "joint",
