@@ -504,5 +504,5 @@ class Errors(metaclass=Coded):
     )
     H534 = (
         "The spans that are marked have {found} of all tokens, more than the ratio that there should be, "
-        "{expected}, and its margin. See ratio in [components.*.trainer]."
+        "{expected}. See ratio in [components.*.trainer]."
     )

@@ -22,12 +22,12 @@ class Gold:
 
     target (Target): where their annotation is.
     constraints_key (Optional[str]): of the span group with their constraints; None reads none.
-    spans_alone (bool): nothing is known of what is in no annotated span.
+    positives_only (bool): nothing is known of what is in no annotated span.
     """
 
     target: Target
     constraints_key: str | None = None
-    spans_alone: bool = False
+    positives_only: bool = False
 
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text, annotation and constraints."""
@@ -40,7 +40,7 @@ class Gold:
         RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label.
         """
         found, key = self.target.annotation(example), self.constraints_key
-        if self.spans_alone:
+        if self.positives_only:
             unknown = np.ones(len(found.unknown), dtype=bool)
             for start, end, _ in found.spans:
                 unknown[start:end] = False

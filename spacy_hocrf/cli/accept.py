@@ -91,11 +91,18 @@ class WholeTexts:
 
 
 def whole_texts(
-    nlp: Language, docs: Sequence[Doc], component: str | None = None, by: str | None = None
+    nlp: Language,
+    docs: Sequence[Doc],
+    component: str | None = None,
+    by: str | None = None,
+    *,
+    behind: bool = True,
 ) -> WholeTexts:
     """Read documents that are annotated completely, of which the pipeline gets the tokens only.
 
     by (Optional[str]): extension attribute with the group of each.
+    behind (bool): also find how far the right reading is behind the best one, which `accept` keeps for sets
+        of readings: texts are read once more for that.
     RAISES (ValueError): H204 for a component that there is not, H500 for one whose spans overlap.
     """
     name, pipe = component_of(nlp, component)
@@ -116,11 +123,13 @@ def whole_texts(
         wanted == {(label, start, end) for start, end, label in each.spans}
         for wanted, each in zip(items, found)
     ]
-    behind = [_behind(*pair) for pair in zip(pipe.readings(ready), items)]
+    nats = None
+    if behind:
+        nats = np.array([_behind(*pair) for pair in zip(pipe.readings(ready), items)], np.float64)
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
     chances = np.array([each.whole for each in found], dtype=np.float64)
     known = np.array(right, dtype=bool), np.array(groups, dtype=np.str_)
-    return WholeTexts(chances, *known, np.array(behind, dtype=np.float64))
+    return WholeTexts(chances, *known, nats)
 
 
 def _behind(reading: Reading, items: Set[tuple[str, int, int]]) -> float:

@@ -183,9 +183,9 @@ def calibrate_cli(
     docs = read_gold(gold, scorer)
     if accept_ is not None and into is None and not Path(model).is_dir():
         raise ValueError(CommandErrors.H503.format(path=model))
-    whole = (
-        None if pipe.target.overlapping and accept_ is None else whole_texts(nlp, docs, name, by)
-    )
+    whole = None
+    if accept_ is not None or not pipe.target.overlapping:
+        whole = whole_texts(nlp, docs, name, by, behind=accept_ is not None)
     promised = None if accept_ is None or whole is None else accept(whole, accept_, confidence, by)
     found = calibrate(nlp, docs, component)
     asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))

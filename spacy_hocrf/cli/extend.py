@@ -68,7 +68,7 @@ def extend_cli(
     gold = [] if dev is None else read_gold(dev, scorer)
     before = _predicted(nlp, gold)
     alone = None if complete is None else not complete
-    new = extend(nlp, docs, name, spans_alone=alone, sigma=sigma)
+    new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new)}")
@@ -82,7 +82,7 @@ def extend(
     docs: Sequence[Doc],
     component: str | None = None,
     *,
-    spans_alone: bool | None = None,
+    new_alone: bool | None = None,
     sigma: float = EXTEND_SIGMA,
 ) -> list[str]:
     """Teach the component of a pipeline, by annotated documents of which it gets the tokens only, labels
@@ -93,7 +93,7 @@ def extend(
     """
     name, pipe = component_of(nlp, component)
     examples = map(Example, ready_docs(nlp, docs, name), docs)
-    return pipe.extend(examples, spans_alone=spans_alone, sigma=sigma)
+    return pipe.extend(examples, new_alone=new_alone, sigma=sigma)
 
 
 def _predicted(nlp: Language, docs: Sequence[Doc]) -> list[Doc]:

@@ -4,9 +4,10 @@ If all that is known of texts is where some spans are, the likelihood is highest
 span. What speaks against that is how many tokens the model expects in spans, T(w), beside how many
 there are, N, and which share rho there should be:
 
-    penalty(w) = lambda N max(0, |rho - T(w) / N| - gamma)²
+    penalty(w) = lambda N (rho - T(w) / N)²
 
-(Effland and Collins, TACL 2021, with a square, so that it is smooth.) Its gradient needs the covariance of
+(Effland and Collins, TACL 2021, have the absolute value beyond a margin. A square is smooth; and the
+likelihood draws T(w) to the upper end of a margin, always.) Its gradient needs the covariance of
 the number of tokens in spans with the count of each feature. Let log Z(w, e) be that of scores which are
 e larger at each token of a label that counts; then, up to O(e²),
 
@@ -41,21 +42,17 @@ class Ratio:
     """A share of the tokens that is expected to have a label.
 
     labels (bool [Y]): the engine's labels that count.
-    share (float): rho. margin (float): gamma. weight (float): lambda, in nats for each token.
+    share (float): rho. weight (float): lambda, in nats for each token.
     """
 
     labels: NDArray[np.bool_]
     share: float
-    margin: float
     weight: float
 
     def penalty(self, expected: float, tokens: int) -> tuple[float, float]:
         """Value in nats, and slope in the expected number of tokens, where there are N > 0."""
         beyond = expected / tokens - self.share
-        over = max(0.0, abs(beyond) - self.margin)
-        return self.weight * tokens * over * over, 2 * self.weight * float(
-            np.copysign(over, beyond)
-        )
+        return self.weight * tokens * beyond * beyond, 2 * self.weight * beyond
 
 
 class RatioPenalty:
@@ -85,8 +82,7 @@ class RatioPenalty:
         slopes = np.zeros(len(gradient))
         expected = self._summing.add_into(slopes, weights)
         value, slope = self._ratio.penalty(expected, self._tokens)
-        if slope:
-            gradient += slope * slopes
+        gradient += slope * slopes
         return value
 
     def rest(self) -> None:

@@ -22,7 +22,7 @@ gives way.
 def extend(
     learner: Learner,
     examples: Sequence[Example],
-    spans_alone: bool | None,
+    new_alone: bool | None,
     sigma: float,
     after_step: Callable[[Run], None],
 ) -> list[str]:
@@ -40,11 +40,11 @@ def extend(
     if not new:
         known = ", ".join(learner.labels)
         raise ValueError(Errors.H511.format(found=", ".join(seen) or "none", known=known))
-    if spans_alone is None:
-        spans_alone = gold.spans_alone or len(new) == len(seen)
+    if new_alone is None:
+        new_alone = gold.positives_only or len(new) == len(seen)
     for label in new:
         learner.add_label(label)
-    learner.gold = learner.corpus.gold = replace(gold, spans_alone=spans_alone)
+    learner.gold = learner.corpus.gold = replace(gold, positives_only=new_alone)
     learner.set_trainer(replace(trainer, prior="loaded", adapt_sigma=sigma))
     try:
         learner.add(examples)

@@ -133,7 +133,7 @@ class Learner(ConstrainedModel):
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
         own: dict[str, Any] = {"group_by": self.corpus.group_by}
-        own["positives_only"] = self.gold.spans_alone
+        own["positives_only"] = self.gold.positives_only
         return Learner(model, self.gold.target, *known, **own)
 
     @property
@@ -193,7 +193,7 @@ class Learner(ConstrainedModel):
         if not difference.read:
             raise ValueError(Errors.H049)
         found = {label for document in difference.documents.values() for label in document.labels}
-        if self.gold.spans_alone:
+        if self.gold.positives_only:
             check_positives(difference.documents.values(), self._named_trainer)
         self.labels = list(
             dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
@@ -209,7 +209,7 @@ class Learner(ConstrainedModel):
         self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
         self._survey.has_outside = (
-            self.gold.spans_alone
+            self.gold.positives_only
             or any(d.annotation.has_outside for d in documents)
             or not any(d.complete for d in documents)
         )
@@ -313,7 +313,7 @@ class Learner(ConstrainedModel):
         """Which of the engine's labels tokens of each label have, bool [Y]; None unless the corpus has
         positives only, and no loaded model that is adapted says what else there is.
         """
-        if not self.gold.spans_alone or self.adapts:
+        if not self.gold.positives_only or self.adapts:
             return None
         numbers = np.arange(self.scheme.n_labels)
         return {x: np.isin(numbers, self.scheme.engine_labels(x)) for x in self.labels}

@@ -28,6 +28,6 @@ def check_positives(documents: Collection[Document], trainer: object) -> None:
     shares = trainer.ratio if isinstance(trainer.ratio, Mapping) else {all_labels: trainer.ratio}
     for label, share in shares.items():
         found = (marked[label] if label else marked.total()) / tokens
-        if found > share + trainer.ratio_margin:
+        if found > share:
             of = f" for {label}" if label else ""
             raise ValueError(Errors.H534.format(found=f"{found:.1%}", expected=f"{share:.1%}{of}"))

@@ -688,7 +688,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self,
         examples: Iterable[Example],
         *,
-        spans_alone: bool | None = None,
+        new_alone: bool | None = None,
         sigma: float | None = None,
     ) -> list[str]:
         """Learn one more label, or several, from texts in which they alone need be annotated. Of the others
@@ -698,7 +698,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         examples (Iterable[Example]): texts with spans of labels that the component does not have, the
             predicted Docs as earlier components leave them. Texts without a span teach where the
             labels are not.
-        spans_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
+        new_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
             spans of no other label, or the component has seen positives only.
         sigma (Optional[float]): how far the weights there are may change, as a standard deviation; None
             for 1.
@@ -714,7 +714,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         before = self.to_bytes()
         self.from_bytes(before)  # a learner that knows what is loaded, and has no corpus
         try:
-            return extend(self._learner, examples, spans_alone, sigma, self._after_step)
+            return extend(self._learner, examples, new_alone, sigma, self._after_step)
         except BaseException:
             self.from_bytes(before)
             raise

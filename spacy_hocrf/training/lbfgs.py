@@ -72,8 +72,8 @@ class LBFGSTrainer(BaseTrainer):
     checkpoint_every (int): iterations after which it is written anew.
     ratio (Union[float, Dict[str, float]]): share of the tokens that are in spans, all in all or for each
         label, if the component says that the corpus has positives only.
-    ratio_margin (float): by so much of all tokens the share that the model expects may be another.
-    ratio_weight (float): what the square of more than that costs, in nats for each token.
+    ratio_weight (float): what the square of how far the share that the model expects is from that costs, in
+        nats for each token.
     RAISES (ValueError): H047, H048, H146 or H530 for settings out of range.
     """
 
@@ -93,7 +93,6 @@ class LBFGSTrainer(BaseTrainer):
     checkpoint: str | None = None
     checkpoint_every: int = 10
     ratio: float | Mapping[str, float] = 0.15
-    ratio_margin: float = 0.0
     ratio_weight: float = 10.0
 
     def __post_init__(self) -> None:
@@ -108,11 +107,10 @@ class LBFGSTrainer(BaseTrainer):
         if self.memory > MOST_PAIRS:
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
             raise ValueError(Errors.H048.format(**found))
-        for name in ("ratio_margin", "ratio_weight"):
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0 <= value < math.inf:
-                found = {"name": name, "found": repr(value), "expected": "at least 0 and finite"}
-                raise ValueError(Errors.H048.format(**found))
+        weight = self.ratio_weight
+        if type(weight) not in (int, float) or not 0 <= weight < math.inf:
+            found = {"name": "ratio_weight", "found": repr(weight)}
+            raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
         _check_ratio(self.ratio)
 
     @property
@@ -182,15 +180,13 @@ class LBFGSTrainer(BaseTrainer):
             return ()
         from spacy_hocrf.engine.ratio import Ratio
 
-        margin, weight = self.ratio_margin, self.ratio_weight
+        weight = self.ratio_weight
         if not isinstance(self.ratio, Mapping):
-            return [Ratio(np.any([*positives.values()], axis=0), self.ratio, margin, weight)]
+            return [Ratio(np.any([*positives.values()], axis=0), self.ratio, weight)]
         if unknown := sorted({*self.ratio} - {*positives}):
             found, known = ", ".join(unknown), ", ".join(positives)
             raise ValueError(Errors.H531.format(found=found, known=known))
-        return [
-            Ratio(positives[label], share, margin, weight) for label, share in self.ratio.items()
-        ]
+        return [Ratio(positives[label], share, weight) for label, share in self.ratio.items()]
 
     def quick(self) -> "LBFGSTrainer":
         """Settings for a part of the corpus, without workers and without a checkpoint; a run

@@ -87,11 +87,11 @@ def share_expected(shards, weights):
 
 
 @pytest.mark.parametrize("side", [-1, 1])
-def test_the_penalty_is_the_square_of_what_is_beyond_the_margin(side, monkeypatch):
+def test_the_penalty_is_the_square_of_what_is_beyond_the_share(side, monkeypatch):
     shards, weights = corpus()
     monkeypatch.setattr(shards[2], "copies", 3)
     expected, tokens = share_expected(shards, weights)
-    ratio = Ratio(LABELLED, expected + side * 0.03, 0.01, 7.0)
+    ratio = Ratio(LABELLED, expected + side * 0.02, 7.0)
     gained = objective_of(shards, ratio)(weights)[0] - objective_of(shards)(weights)[0]
     assert_allclose(gained, 7.0 * tokens * 0.02**2, rtol=1e-5)
 
@@ -100,9 +100,7 @@ def test_the_penalty_is_the_square_of_what_is_beyond_the_margin(side, monkeypatc
 def test_the_gradient_of_all_matches_central_differences(share):
     shards, weights = corpus()
     one = np.array([True, False, False])
-    objective = objective_of(
-        shards, Ratio(LABELLED, share, 0.01, 50.0), Ratio(one, share / 2, 0.02, 20.0)
-    )
+    objective = objective_of(shards, Ratio(LABELLED, share, 50.0), Ratio(one, share / 2, 20.0))
     gradient = objective(weights)[1].copy()
     assert np.abs(gradient - objective_of(shards)(weights)[1]).max() > 1.0
     for f in range(F):
@@ -110,15 +108,6 @@ def test_the_gradient_of_all_matches_central_differences(share):
         step[f] = 1e-4  # with a smaller one, the rounding of log Z is seen
         slope = (objective(weights + step)[0] - objective(weights - step)[0]) / 2e-4
         assert_allclose(gradient[f], slope, rtol=1e-6, atol=3e-6, err_msg=str(f))
-
-
-def test_within_the_margin_nothing_changes_to_the_last_bit():
-    shards, weights = corpus()
-    expected, _ = share_expected(shards, weights)
-    inside = objective_of(shards, Ratio(LABELLED, expected + 0.01, 0.02, 50.0))
-    loss, gradient = objective_of(shards)(weights)
-    assert inside(weights)[0] == loss
-    assert_array_equal(inside(weights)[1], gradient)
 
 
 class Soft(Texts):
@@ -136,13 +125,13 @@ def test_texts_that_are_known_completely_or_softly_are_not_asked():
         shard if shard.bits is None else Soft(shard.texts, None, shard.bits) for shard in shards
     ]
     assert {type(shard) for shard in known} == {Texts, Soft}
-    ratio = Ratio(LABELLED, 0.01, 0.0, 1e6)
+    ratio = Ratio(LABELLED, 0.01, 1e6)
     assert objective_of(known, ratio)(weights)[0] == objective_of(known)(weights)[0]
 
 
 def test_threads_change_no_bit_and_a_rest_neither():
     shards, weights = corpus(shards=11)
-    ratio = Ratio(LABELLED, 0.2, 0.01, 50.0)
+    ratio = Ratio(LABELLED, 0.2, 50.0)
     loss, gradient = objective_of(shards, ratio)(weights)
     for threads in (2, 5):
         objective = objective_of(shards, ratio, workers=ThreadWorkers(threads))

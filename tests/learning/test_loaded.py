@@ -40,7 +40,7 @@ def adapting(nlp):
     """Its learner, shown the texts."""
     learner = learner_of(nlp.get_pipe("hocrf"))
     learner.add_label("DAY")
-    learner.gold = learner.corpus.gold = replace(learner.gold, spans_alone=True)
+    learner.gold = learner.corpus.gold = replace(learner.gold, positives_only=True)
     learner.set_trainer(LBFGSTrainer(sigma=2.0, prior="loaded", adapt_sigma=0.5))
     assert learner.add(of_days(nlp)) == len(TEXTS)
     return learner
@@ -117,7 +117,7 @@ def test_where_all_is_annotated_nothing_is_filled_in():
     nlp.get_pipe("hocrf").extend([Example.from_dict(doc, {"entities": tags})])
     learner = learner_of(nlp.get_pipe("hocrf"))
     assert [document.complete for document in learner.corpus.documents] == [True]
-    assert not learner.gold.spans_alone
+    assert not learner.gold.positives_only
 
 
 @pytest.mark.parametrize("positives_only", [False, True])
