@@ -149,21 +149,17 @@ def test_sets_have_the_right_reading_as_often_as_was_said(load):
         logs = np.log(chances[chances > 1e-5]).tolist()
         known = rank < len(logs)
         behind = logs[0] - logs[rank] if known else None
-        texts.append({"rank": rank if known else None, "behind": behind, "logs": logs})
+        texts.append({"behind": behind, "logs": logs})
     sizes = []
     for level in (0.7, 0.9):
-        for score in module.SCORES:
-            possible, covered, median, high = module.try_halves(
-                module.scored(texts, score), level, 50
-            )
-            assert possible == 1 and level - 0.01 < covered and median <= high
-            assert covered < level + 0.02 or score != "behind"
-            sizes.append(high)
-    assert max(sizes[:3]) < min(sizes[3:])
-    none = [{**text, "behind": None, "rank": None} for text in texts]
-    assert module.try_halves(module.scored(none, "behind"), 0.9, 5).possible == 0
-    flat = [{"rank": 0, "behind": 5.0, "logs": [-7.0] * module.MOST} for _ in range(20)]
-    assert module.try_halves(module.scored(flat, "behind"), 0.7, 5).median == module.MOST + 1
+        possible, covered, median, high = module.try_halves(module.scored(texts), level, 50)
+        assert possible == 1 and level - 0.01 < covered < level + 0.02 and median <= high
+        sizes.append(high)
+    assert sizes[0] < sizes[1]
+    none = [{**text, "behind": None} for text in texts]
+    assert module.try_halves(module.scored(none), 0.9, 5).possible == 0
+    flat = [{"behind": 5.0, "logs": [-7.0] * module.MOST} for _ in range(20)]
+    assert module.try_halves(module.scored(flat), 0.7, 5).median == module.MOST + 1
 
 
 def test_folds_are_read_and_tables_written(load, tmp_path, monkeypatch):
@@ -172,7 +168,7 @@ def test_folds_are_read_and_tables_written(load, tmp_path, monkeypatch):
     lines, output = tmp_path / "sets.jsonl", tmp_path / "sets.md"
     module.main(lines, output, "task", 5)
     rows = list(srsly.read_jsonl(lines))
-    assert len(rows) == 16 and all(row["rank"] == 0 for row in rows)
+    assert len(rows) == 16
     assert all(abs(row["behind"]) < 2e-5 for row in rows)
     assert all(row["logs"] == sorted(row["logs"], reverse=True) for row in rows)
     document = output.read_text(encoding="utf8")

@@ -1,8 +1,7 @@
 """Sets of readings: how often they have the right one, and how large they are.
 
 Five folds of each task are read by models of the other four. A random half of the texts says how far a set
-goes, as `hocrf calibrate --accept` does, and the other half is asked, many times. Besides how far a reading
-is behind the best one, two other scores by which a set could end are tried.
+goes, as `hocrf calibrate --accept` does, and the other half is asked, many times.
 """
 
 import json
@@ -29,27 +28,22 @@ from common.report import Result, group, read_lines, show, table
 from spacy_hocrf.api import WholeTexts, accept
 
 LEVELS = (0.8, 0.9, 0.95)
-LEVEL = 0.9
-"""For which the scores are compared."""
 MOST = 1000
 """Readings of a text that are looked at."""
 REST = 1e-5
 """What is left of the probability when no more readings are looked at."""
 SLACK = 2e-5
 """Scores that differ by less are equal: they are rounded."""
-SCORES = ("behind", "probability", "mass")
 
 Numbers = NDArray[np.float64]
 
 
 class Scored(NamedTuple):
-    """n texts, by a score: a set has the readings with the lowest ones."""
+    """n texts, by how many nats readings are less probable than the best one."""
 
-    right: (
-        Numbers  # [n] score of the right reading; inf if it is none, or not among those looked at
-    )
-    readings: Numbers  # [n, MOST] scores of the readings, ascending; inf where there are no more
-    least: Numbers  # [n] what was not looked at has this score at least
+    right: Numbers  # [n] the right reading; inf if it is none
+    readings: Numbers  # [n, MOST] those that were looked at, ascending; inf where there are no more
+    least: Numbers  # [n] all others, at least
 
 
 class Found(NamedTuple):
@@ -83,15 +77,13 @@ def main(
 
 
 def rows(nlp: Language, held: Sequence[Text]) -> Iterator[dict[str, object]]:
-    """Log probabilities of the best readings of each text, the place of the right one among these, and by how
-    many nats that is less probable than the best one; None if it is none.
+    """Log probabilities of the best readings of each text, and by how many nats the right one is less
+    probable than the best one; None if it is none.
     """
     docs = [Doc(nlp.vocab, words=text.words) for text in held]
     for text, reading in zip(held, nlp.get_pipe("hocrf").readings(docs)):
-        rank, logs, left = None, list[float](), 1.0
+        logs, left = list[float](), 1.0
         for each in islice(reading.alternatives(), MOST):
-            if {*each.spans} == {*text.spans}:
-                rank = len(logs)
             logs.append(round(each.log_probability, 5))
             left -= each.probability
             if left < REST:
@@ -100,30 +92,20 @@ def rows(nlp: Language, held: Sequence[Text]) -> Iterator[dict[str, object]]:
             behind = round(logs[0] - reading.log_probability(text.spans), 5)
         except ValueError:  # a label that only the held out texts have
             behind = inf
-        yield {"rank": rank, "behind": behind if isfinite(behind) else None, "logs": logs}
+        yield {"behind": behind if isfinite(behind) else None, "logs": logs}
 
 
 def render(found: Mapping[str, Sequence[Result]], splits: int) -> str:
     """The document."""
-    one = ("task", "texts", "level", "halves that can promise it", "right one in the set")
-    compared = [(size, score) for size in ("median", "90 %") for score in SCORES]
-    return "\n\n".join(
-        [
-            "# Sets of readings",
-            table(list(level_rows(found, splits)), (*one, "size, median", "size, 90 %")),
-            f"## Scores that a set could end by, at {LEVEL:.0%}",
-            table(
-                list(score_rows(found, splits)),
-                ("task", *(f"{size}, {score}" for size, score in compared)),
-            ),
-        ]
-    )
+    header = ("task", "texts", "level", "halves that can promise it", "right one in the set")
+    rows = list(level_rows(found, splits))
+    return "# Sets of readings\n\n" + table(rows, (*header, "size, median", "size, 90 %"))
 
 
 def level_rows(found: Mapping[str, Sequence[Result]], splits: int) -> Iterator[tuple[str, ...]]:
     """Coverage and sizes at each level."""
     for task, texts in found.items():
-        behind = scored(texts, "behind")
+        behind = scored(texts)
         for level in LEVELS:
             one = try_halves(behind, level, splits)
             shares = [f"{100 * share:.1f}" for share in (level, one.possible, one.covered)]
@@ -131,36 +113,15 @@ def level_rows(found: Mapping[str, Sequence[Result]], splits: int) -> Iterator[t
             yield (task, f"{len(texts):,}", *(cell.replace("nan", "") for cell in cells))
 
 
-def score_rows(found: Mapping[str, Sequence[Result]], splits: int) -> Iterator[tuple[str, ...]]:
-    """Sizes by each score."""
-    for task, texts in found.items():
-        tried = [try_halves(scored(texts, score), LEVEL, splits) for score in SCORES]
-        sizes = [*(one.median for one in tried), *(one.high for one in tried)]
-        yield (task, *map(size_of, sizes))
-
-
-def scored(texts: Sequence[Result], score: str) -> Scored:
-    """Texts by one of SCORES: nats behind the best reading; nats of the probability, but 0 for the best one;
-    or the probability of all better readings together.
-    """
+def scored(texts: Sequence[Result]) -> Scored:
+    """What `rows` says of texts, as numbers."""
     logs = np.full((len(texts), MOST), -inf)
     for row, text in zip(logs, texts):
         row[: len(text["logs"])] = text["logs"]
     best = logs[:, :1]
     behind = np.array([inf if t["behind"] is None else t["behind"] for t in texts])
     last = np.array([t["logs"][-1] if len(t["logs"]) == MOST else log(REST) for t in texts])
-    if score == "behind":
-        return Scored(np.maximum(behind, 0.0), best - logs, best[:, 0] - last)
-    if score == "probability":
-        readings, right = -logs, behind - best[:, 0]
-        readings[:, 0], right[[t["rank"] == 0 for t in texts]] = 0.0, 0.0
-        return Scored(right, readings, -last)
-    mass = np.exp(logs)
-    before = np.cumsum(mass, axis=1) - mass
-    ranks = [t["rank"] for t in texts]
-    right = np.array([inf if k is None else before[i, k] for i, k in enumerate(ranks)])
-    there = np.isfinite(logs)
-    return Scored(right, np.where(there, before, inf), mass.sum(axis=1))
+    return Scored(np.maximum(behind, 0.0), best - logs, best[:, 0] - last)
 
 
 def try_halves(texts: Scored, level: float, splits: int) -> Found:
