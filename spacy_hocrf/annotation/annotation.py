@@ -7,8 +7,10 @@ entities that were set before the component runs.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,11 +27,14 @@ __all__ = [
     "UNKNOWN",
     "Annotation",
     "NamedSpans",
+    "SoftSpan",
     "TextConstraint",
     "constrain",
     "constrain_batch",
     "known_segments",
     "likely_segments",
+    "log_odds",
+    "most_probable",
     "runs",
     "trim",
 ]
@@ -52,10 +57,22 @@ class TextConstraint(NamedTuple):
     kind: str  # of text_constraints.KINDS
 
 
+class SoftSpan(NamedTuple):
+    """A span that is there with a probability, above 0 and below 1, if no other overlaps it."""
+
+    start: int
+    end: int
+    label: str
+    score: float
+
+
 @dataclass(frozen=True)
 class Annotation:
     """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known; and how
     many annotated spans are left out, since they overlap longer ones.
+
+    Soft spans are what there may be instead: the most probable that do not overlap are among the spans,
+    and each of their tokens is in one of them or in none.
     """
 
     spans: tuple[tuple[int, int, str], ...]  # start, end, label
@@ -63,6 +80,7 @@ class Annotation:
     constraints: tuple[TextConstraint, ...] = ()
     left_out: int = 0
     searched: bool = False  # for some labels, of which it has all spans
+    soft: tuple[SoftSpan, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -76,21 +94,23 @@ class Annotation:
 
     @property
     def parts(self) -> tuple[tuple[int, int, str], ...]:
-        """Known spans, and stretches that are part of a span of the label."""
+        """Known spans, stretches that are part of a span of the label, and soft spans."""
         inside = (each[:3] for each in self.constraints if each.kind == "inside")
-        return (*self.spans, *inside)
+        return (*self.spans, *inside, *(each[:3] for each in self.soft))
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels that it names."""
         named = [label for _, _, label in self.spans]
-        named += [each.label for each in self.constraints if each.label]
+        named += [label for _, _, label, _ in (*self.soft, *self.constraints) if label]
         return tuple(dict.fromkeys(named))
 
     @property
     def has_outside(self) -> bool:
-        """Is some known token in no span?"""
-        return int((~self.unknown).sum()) > sum(end - start for start, end, _ in self.spans)
+        """Is some known token in no span, or may be?"""
+        return bool(self.soft) or int((~self.unknown).sum()) > sum(
+            end - start for start, end, _ in self.spans
+        )
 
     def merged(self) -> Annotation:
         """Neighbouring spans of one label made one, for models in which they cannot be told apart."""
@@ -100,7 +120,32 @@ class Annotation:
                 spans[-1] = (spans[-1][0], end, label)
             else:
                 spans.append((start, end, label))
-        return Annotation(tuple(spans), self.unknown, self.constraints)
+        soft = self.soft if len(spans) == len(self.spans) else ()
+        return replace(self, spans=tuple(spans), soft=soft)
+
+    @property
+    def readings(self) -> Iterator[Annotation]:
+        """The annotation, and others in which each soft span is once that is not among its spans."""
+        yield self
+        rest = [each for each in self.soft if each[:3] not in self.spans]
+        while rest:
+            chosen, later = [*self.certain.spans], list[SoftSpan]()
+            for each in sorted(rest, key=lambda each: -each.score):
+                if all(each.end <= start or end <= each.start for start, end, _ in chosen):
+                    chosen.append(each[:3])
+                else:
+                    later.append(each)
+            yield replace(self, spans=tuple(sorted(chosen)), soft=())
+            rest = later
+
+    @property
+    def certain(self) -> Annotation:
+        """What is known if nothing is of the tokens of soft spans."""
+        unknown = self.unknown.copy()
+        for start, end, *_ in self.soft:
+            unknown[start:end] = True
+        spans = tuple(span for span in self.spans if not unknown[span[0] : span[1]].any())
+        return replace(self, spans=spans, unknown=unknown, soft=())
 
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
         """A copy in which nothing is known of these spans."""
@@ -218,3 +263,20 @@ def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
     """Maximal stretches of true: start and end of each."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2])]
+
+
+def log_odds(score: float) -> float:
+    """Of a probability above 0 and below 1."""
+    return log(score) - log(1.0 - score)
+
+
+def most_probable(spans: Sequence[SoftSpan]) -> Sequence[SoftSpan]:
+    """Those that do not overlap, and whose log odds have the largest sum."""
+    ordered = sorted(spans, key=lambda each: each.end)
+    ends = [each.end for each in ordered]
+    best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # of the first spans, 0, 1, 2, …
+    for i, each in enumerate(ordered):
+        score, before = best[bisect_right(ends, each.start, 0, i)]
+        score += log_odds(each.score)
+        best.append((score, [*before, each]) if score > best[i][0] else best[i])
+    return best[-1][1]

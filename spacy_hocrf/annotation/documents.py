@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from spacy.tokens import Doc
 
-from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
+from spacy_hocrf.annotation.annotation import Annotation, SoftSpan, TextConstraint
 from spacy_hocrf.features.records import Record
 from spacy_hocrf.training.stored import Store
 
@@ -41,6 +41,7 @@ class Document:
         "constraints",
         "copies",
         "group",
+        "soft",
         "weight",
     )
 
@@ -61,6 +62,8 @@ class Document:
         self.group = group
         self.constraints: tuple[TextConstraint, ...] = ()
         """What is known of it besides spans and tokens."""
+        self.soft: tuple[SoftSpan, ...] = ()
+        """Spans that are there with a probability."""
         self.annotation = annotation
 
     def __len__(self) -> int:
@@ -87,12 +90,12 @@ class Document:
         rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
         spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
         unknown = np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
-        return Annotation(spans, unknown, self.constraints)
+        return Annotation(spans, unknown, self.constraints, soft=self.soft)
 
     @annotation.setter
     def annotation(self, annotation: Annotation) -> None:
         self._names = _shared(tuple(annotation.labels))
-        self.constraints = annotation.constraints
+        self.constraints, self.soft = annotation.constraints, annotation.soft
         numbers = {label: i for i, label in enumerate(self._names)}
         rows = [(start, end, numbers[label]) for start, end, label in annotation.spans]
         # start, end, place of the label

@@ -9,6 +9,7 @@ __all__ = [
     "ComponentErrors",
     "CorpusErrors",
     "ReadingErrors",
+    "TeacherErrors",
     "TemperatureErrors",
 ]
 
@@ -101,4 +102,19 @@ class ComponentErrors(metaclass=Coded):
         "'{found}' of the component '{name}' cannot be set, and would change nothing. What can be: {known}, "
         "and a trainer, by set_trainer. Everything else is a setting of [components.{name}], for the config "
         "file or nlp.add_pipe."
+    )
+
+
+class TeacherErrors(metaclass=Coded):
+    H535 = (
+        "doc.spans['{key}'] of '{text}' has {found}: expected a label for each span and, if the group has "
+        'attrs["scores"], a probability from 0 to 1 for each. See teachers in [components.*].'
+    )
+    H536 = (
+        "Teachers are certain (score 1) of spans that overlap, {spans}, in '{text}'. Give them scores below "
+        "1, leave one out, or take the group out of teachers in [components.*]."
+    )
+    H537 = (
+        "teachers = {found} in [components.{name}], but must be a list of names of groups in "
+        "doc.spans, each once, and not the group that the component predicts."
     )

@@ -9,6 +9,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.annotation import teachers
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.annotation.text_constraints import content, of_reference
@@ -23,21 +24,26 @@ class Gold:
     target (Target): where their annotation is.
     constraints_key (Optional[str]): of the span group with their constraints; None reads none.
     positives_only (bool): nothing is known of what is in no annotated span.
+    teachers (Sequence[str]): of the span groups that say what annotation does not.
     """
 
     target: Target
     constraints_key: str | None = None
     positives_only: bool = False
+    teachers: Sequence[str] = ()
 
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text, annotation and constraints."""
         found, key = self.target.key(reference), self.constraints_key
+        if self.teachers:
+            found += teachers.content(reference, self.teachers)
         return found if key is None else found + content(reference, key)
 
     def annotation(self, example: Example) -> Annotation:
         """Annotation of the reference, on the predicted Doc's tokens.
 
-        RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label.
+        RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label; H535 or H536 for
+            what a teacher cannot say.
         """
         found, key = self.target.annotation(example), self.constraints_key
         if self.positives_only:
@@ -46,7 +52,9 @@ class Gold:
                 unknown[start:end] = False
             found = replace(found, unknown=unknown, searched=True)
         constraints = () if key is None else of_reference(example, key)
-        return _with_constraints(found, constraints) if constraints else found
+        if constraints:
+            found = _with_constraints(found, constraints)
+        return teachers.taught(example, found, self.teachers) if self.teachers else found
 
 
 def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:

@@ -28,7 +28,7 @@ from spacy_hocrf.engine.forbidden import Forbidden, ForbiddenPattern, Observed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.types import CONTINUE, FIRST, LabelPattern
 
-__all__ = ["Masks", "agreeing", "forbidden_by"]
+__all__ = ["Masks", "agreeing", "forbidden_by", "span_patterns"]
 
 HEAD, INNER, TAIL, SINGLE, BEFORE, BEHIND = range(6)
 """Places of a token in a stretch, or beside it."""
@@ -161,9 +161,9 @@ def forbidden_by(
         if blank is not None:
             spans = with_whitespace(blank[low:high], *spans[0])
         for span in spans:
-            forbidden += _forbidden_patterns(scheme, (low, high), span)
+            forbidden += span_patterns(scheme, (low, high), span)
     alone = [each for each in sorted(forbidden) if len(each.pattern) == 1]
-    segments = np.array([(i, j, y) for i, j, (y,) in alone], dtype=np.int64).reshape(-1, 3)
+    segments = np.array([(i, j, y) for i, j, (y,), _ in alone], dtype=np.int64).reshape(-1, 3)
     patterns = tuple(each for each in sorted(forbidden) if len(each.pattern) > 1)
     if scheme.encoding == "segments":
         return Forbidden(np.zeros((0, 2), dtype=np.int64), segments, patterns)
@@ -210,10 +210,11 @@ def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.
     bits[tokens] &= masks
 
 
-def _forbidden_patterns(
+def span_patterns(
     scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
 ) -> Iterator[ForbiddenPattern]:
-    """Label patterns that must be forbidden so that a span of a text cannot be shown.
+    """Label patterns one of which is there exactly if a span of a text is, which are forbidden so that it
+    cannot be shown.
 
     text (tuple[int, int]): the text's first token in the batch, and one past its last; places that
         are returned are in the batch, too.

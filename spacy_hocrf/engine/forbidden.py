@@ -1,5 +1,6 @@
 """Structural zeros beyond the bits of `allowed`: segments, and label patterns at their places, that
-are forbidden. Their score is -inf; and sums over what agrees with annotation that says so.
+are forbidden, with the score -inf, or have some other score of their own; and sums over what agrees with
+annotation that says so.
 
     log Z(w; segmentations that agree),   and how often every entry of the potentials then fires
 
@@ -29,6 +30,7 @@ class ForbiddenPattern(NamedTuple):
     start: int
     end: int
     pattern: LabelPattern
+    score: float = -np.inf  # that is added to it, if it is not forbidden
 
 
 class Forbidden(NamedTuple):
@@ -39,6 +41,9 @@ class Forbidden(NamedTuple):
     tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
     segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
     patterns: tuple[ForbiddenPattern, ...]  # of two labels and more, by end
+    scores: (
+        NDArray[np.float64] | float
+    ) = -np.inf  # [m] that are added to segments; -inf forbids them
 
     def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
         """A model's label patterns, and behind them those that it lacks."""
@@ -123,7 +128,7 @@ def without(
         span_start=np.insert(potentials.span_start, spans, starts),
         span_end=np.insert(potentials.span_end, spans, ends),
         span_pattern=np.insert(potentials.span_pattern, spans, labels.astype(np.int32)),
-        span_score=np.insert(potentials.span_score, spans, -np.inf),
+        span_score=np.insert(potentials.span_score, spans, forbidden.scores),
     )
     if not forbidden.patterns:
         return potentials
@@ -137,7 +142,9 @@ def without(
         row_offsets=potentials.row_offsets + more,
         row_part=np.insert(potentials.row_part, rows, np.uint8(START)),
         row_pattern=np.insert(potentials.row_pattern, rows, chosen),
-        row_score=np.insert(potentials.row_score, rows, -np.inf),
+        row_score=np.insert(
+            potentials.row_score, rows, [each.score for each in forbidden.patterns]
+        ),
     )
 
 

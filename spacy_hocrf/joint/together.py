@@ -149,17 +149,19 @@ class JointDecoding:
         target: Target,
         trainer: Trainer,
         group_by: str | None,
+        teachers: Sequence[str] = (),
     ) -> Learner | None:
         """What learns the local model and remembers what joint features read; None if the joint weights are
         not learnt.
 
         group_by (Optional[str]): extension attribute of Docs that are held back together.
+        teachers (Sequence[str]): of the span groups that say what annotation does not.
         """
         if self.trainer is None:
             return None
         memory, begin = JointMemory(self.templates), partial(_begin, self.trainer, self.model)
         known: dict[str, Any] = {"memory": memory, "group_by": group_by, "begin_run": begin}
-        return Learner(model, target, trainer, **known)
+        return Learner(model, target, trainer, teachers=teachers, **known)
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the joint weights after a step of the local trainer, where they are due."""

@@ -87,6 +87,7 @@ class Learner(ConstrainedModel):
     begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
     constraints (Optional[Constraints]): what training may keep, and where texts have their own.
     positives_only (bool): is nothing known of what is in no annotated span?
+    teachers (Sequence[str]): of the span groups that say what annotation does not.
 
     choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
     trainer (Trainer): with the sigma that was chosen.
@@ -104,9 +105,10 @@ class Learner(ConstrainedModel):
         constraints: Constraints | None = None,
         group_by: str | None = None,
         positives_only: bool = False,
+        teachers: Sequence[str] = (),
     ) -> None:
         super().__init__(model, labels, constraints)
-        self.gold = Gold(target, self.constraints_key, positives_only)
+        self.gold = Gold(target, self.constraints_key, positives_only, teachers)
         self.choice: Choice | None = None
         self.folds: Sequence[Any] = ()
         self._named_trainer = self.trainer = trainer
@@ -133,7 +135,7 @@ class Learner(ConstrainedModel):
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
         own: dict[str, Any] = {"group_by": self.corpus.group_by}
-        own["positives_only"] = self.gold.positives_only
+        own |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
         return Learner(model, self.gold.target, *known, **own)
 
     @property
@@ -416,8 +418,10 @@ class Learner(ConstrainedModel):
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend the model by what new documents show."""
         self._join_neighbours(documents)
+        repeated = [each for each in documents for _ in each.annotation.readings]
         self.extend(
-            lambda: (document.annotation for document in documents), self.corpus.batches(documents)
+            lambda: (reading for each in documents for reading in each.annotation.readings),
+            self.corpus.batches(repeated),
         )
         self._waiting = []
 

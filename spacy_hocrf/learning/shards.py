@@ -26,12 +26,13 @@ from spacy_hocrf.learning.constrained_learning import (
 )
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.loaded import LoadedModel
+from spacy_hocrf.learning.soft_targets import soft_targets
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.model.tying import inseparable, tie
-from spacy_hocrf.types import Observations
+from spacy_hocrf.types import Observations, Segmentation
 
 __all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
@@ -42,6 +43,8 @@ COUNTED = SHARD_TOKENS // SIDE_BY_SIDE
 kernels, which would be empty else.
 """
 
+SOFT = 1
+"""Kind of documents with soft spans."""
 MOST_TIED = 500_000
 """Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
 texts there are, the fewer features go together."""
@@ -53,11 +56,12 @@ memory as fewer weights save.
 
 class CorpusShard:
     """Makes a compiled shard of some documents of the corpus, when it is first asked for; either all are
-    completely annotated or none is.
+    completely annotated or none is, and either all have soft spans that count or none has.
 
     copies (int): how often each of them counts; 0 for as much as its weight says.
     rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open; None for what is learnt itself.
+    soft (bool): do their soft spans count, rather than the most probable of these?
     """
 
     def __init__(
@@ -68,8 +72,9 @@ class CorpusShard:
         copies: int = 1,
         rules: TrainingRules | None = None,
         loaded: LoadedModel | None = None,
+        soft: bool = False,
     ) -> None:
-        self.copies = copies
+        self.copies, self._soft = copies, soft
         self._rules, self._loaded = rules, loaded
         self._structure = structure
         self._corpus = corpus
@@ -99,7 +104,8 @@ class CorpusShard:
         """A shard with another arrangement of the features; it takes what was observed."""
         structure = copy(self._structure)
         structure.compiled = compiled
-        other = CorpusShard(structure, self._corpus, self._documents, self.copies, self._rules)
+        own = self.copies, self._rules, self._loaded, self._soft
+        other = CorpusShard(structure, self._corpus, self._documents, *own)
         other._observed, self._observed = self._observed, None
         return other
 
@@ -119,17 +125,21 @@ class CorpusShard:
         annotations = [document.annotation for document in documents]
         texts = [document.text for document in documents]
         observed: Observed | None = None
-        if all(document.complete for document in documents):
-            known = [known_segments(structure.scheme, each) for each in annotations]
+        if self._soft:
+            known = structure, self._rules, allowed, batch.offsets, annotations
+            observed = soft_targets(*known, batch.potentials(structure.compiled.nothing()))
+            segments: Sequence[Segmentation] = [[] for _ in documents]
+        elif all(document.complete for document in documents):
+            segments = [known_segments(structure.scheme, each) for each in annotations]
         else:
             loaded = self._loaded
             allowed = allowed if loaded is None else loaded.allowed(allowed)
             observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
             if loaded is not None:
                 observed = replace(observed, scores=batch.potentials(loaded.weights))
-            known = [[] for _ in documents]
+            segments = [[] for _ in documents]
         weights = None if self.copies else np.array([document.weight for document in documents])
-        gold = as_segments(known), structure.trie
+        gold = as_segments(segments), structure.trie
         return CompiledShard(batch, observed, *gold, self.copies or 1, texts, weights)
 
 
@@ -142,12 +152,12 @@ def make_shards(
     complete_only: bool = False,
     weighted: bool = False,
 ) -> list[CorpusShard]:
-    """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those without
-    constraints of their own, long documents after short ones.
+    """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those with soft spans, then
+    those without constraints of their own, long documents after short ones.
 
     rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
-    complete_only (bool): leave out the others.
+    complete_only (bool): leave out the others, and of soft spans take the most probable.
     weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
         is in few of them; else all are there, and every shard counts once. A document whose weight is
         a whole number has so many copies; others are in shards of their own, which have weights.
@@ -156,18 +166,18 @@ def make_shards(
     shards gets a multiple of LEAST_PARTS, which go into parts of one size.
     """
     everything = [
-        (_kind(document), copies, document)
+        (_kind(document, complete_only), copies, document)
         for document in fitting(structure, rules, corpus, corpus.documents)
         if document.complete or not complete_only
         for copies in _copies(document.weight, weighted)
     ]
     everything.sort(key=lambda each: (*each[:2], len(each[2])))
     shards: list[CorpusShard] = []
-    for (_, copies), group in groupby(everything, key=lambda each: each[:2]):
+    for (kind, copies), group in groupby(everything, key=lambda each: each[:2]):
         chosen = [document for _, _, document in group]
         sizes = [_counted(document) for document in chosen]
         shards += [
-            CorpusShard(structure, corpus, chosen[first:last], copies, rules, loaded)
+            CorpusShard(structure, corpus, chosen[first:last], copies, rules, loaded, kind == SOFT)
             for first, last in stretches(sizes, _shard_size(sum(sizes)))
         ]
     return shards
@@ -188,9 +198,11 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
     return Tied(shards, compiled, None)
 
 
-def _kind(document: Document) -> int:
+def _kind(document: Document, complete_only: bool) -> int:
     """Documents of one kind are in shards together."""
-    return 0 if document.complete else 2 if document.constraints else 1
+    if document.soft and not complete_only:
+        return SOFT
+    return 0 if document.complete else 3 if document.constraints else 2
 
 
 def _copies(weight: float, weighted: bool) -> list[int]:

@@ -29,6 +29,7 @@ from spacy_hocrf.annotation.errors import ComponentErrors
 from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
+from spacy_hocrf.annotation.teachers import check_teachers
 from spacy_hocrf.annotation.weights import WEIGHT
 from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
@@ -87,10 +88,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     group_by (Optional[str]): extension attribute of Docs that are on one side wherever texts are held back;
         None for that of `joint`.
     positives_only (bool): is nothing known of what is in no annotated span of training texts?
+    teachers (Sequence[str]): of the span groups that say what the annotation of training texts does not.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
         H101, H109 and H121 for what is decoded together, H101 or H481 for group_by, H532 for
-        what does not go with positives_only.
+        what does not go with positives_only, H537 for teachers that are none.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
@@ -118,6 +120,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         joint: "Joint | None" = None,
         group_by: str | None = None,
         positives_only: bool = False,
+        teachers: Sequence[str] = (),
         **cfg: Any,
     ) -> None:
         if "structure" not in model.attrs:
@@ -125,6 +128,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         check_trainer(trainer, name)
         if positives_only:
             check_ratio(trainer, name, joint is not None)
+        check_teachers(teachers, target.place, name)
         super().__init__(vocab, model, name, threshold=checked_threshold(threshold, name), **cfg)
         self.target = target
         self._trainer = trainer
@@ -146,7 +150,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         check_group_by(group_by, name)
         register(WEIGHT)
         self._group_by = group_by
-        self._positives_only = positives_only
+        self._positives_only, self._teachers = positives_only, tuple(teachers)
         self._acceptance: Acceptance | None = None
         register_scores()
 
@@ -225,9 +229,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 from spacy_hocrf.learning.learning import Learner
 
                 known, group_by = (self.model, self.target, self.trainer), self.group_by
-                joint = None if self._joint is None else self._joint.learner(*known, group_by)
+                teachers, joint = self._teachers, None
+                if self._joint is not None:
+                    joint = self._joint.learner(*known, group_by, teachers)
                 own: dict[str, Any] = {"constraints": self._constraints(), "group_by": group_by}
-                own["positives_only"] = self._positives_only
+                own |= {"positives_only": self._positives_only, "teachers": teachers}
                 self._learning = joint or Learner(*known, **own)
                 self._learning.lock = self._lock
             return self._learning

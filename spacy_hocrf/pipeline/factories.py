@@ -75,6 +75,7 @@ def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
         "segments",
         "ExpectedF",
         positives_only=False,
+        teachers=[],
         scores_key="hocrf",
         spans=False,
         n_best=0,
@@ -100,6 +101,7 @@ def make_hocrf(
     constraints: Any,
     group_by: str | None,
     positives_only: bool,
+    teachers: list[str],
     scores_key: str | None,
     spans: bool,
     n_best: int,
@@ -119,6 +121,8 @@ def make_hocrf(
     group_by (Optional[str]): extension attribute of Docs: those with an equal value are on one side wherever
         settings are chosen by texts held back.
     positives_only (bool): in training texts, annotated spans are there, and of all else nothing is known.
+    teachers (List[str]): groups of `doc.spans` in training texts, with `attrs["scores"]` or without: what is
+        known of texts, and parts of texts, that are not annotated.
     scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
     spans (bool): write the same spans to `doc.spans[scores_key]`, too, with `attrs["scores"]`.
     n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
@@ -142,6 +146,7 @@ def make_hocrf(
         constraints=constraints,
         group_by=group_by,
         positives_only=positives_only,
+        teachers=teachers,
         threshold=threshold,
         scores=scores_key is not None,
         scorer=scorer,
@@ -155,6 +160,7 @@ def make_hocrf(
         "segments",
         "ExpectedF",
         positives_only=False,
+        teachers=[],
         spans_key="sc",
         select="decoded",
         n_best=0,
@@ -179,6 +185,7 @@ def make_hocrf_spans(
     constraints: Any,
     group_by: str | None,
     positives_only: bool,
+    teachers: list[str],
     spans_key: str,
     select: str,
     n_best: int,
@@ -212,6 +219,7 @@ def make_hocrf_spans(
         constraints=constraints,
         group_by=group_by,
         positives_only=positives_only,
+        teachers=teachers,
         threshold=threshold,
         scores=scores,
         scorer=scorer,

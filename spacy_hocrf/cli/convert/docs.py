@@ -16,6 +16,7 @@ Places = Sequence[tuple[int, int]]
 """First token of each part of a text, and one past its last one."""
 
 UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --align"
+SCORED = "scores of spans: left out, see --into"
 OVERLAPPING = "spans that overlap longer ones, without which their tokens are unknown: see --into"
 
 
@@ -72,9 +73,10 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
         doc.set_ents([], default="missing")
         return
     unknown = list(_parts(doc, record))
-    spans = _spans(doc, record, report, align, unknown)
+    spans, scores = _spans(doc, record, report, align, unknown)
     if into == "ents":
         kept = filter_spans(spans)
+        report.lose(SCORED, record.place, len(scores) - scores.count(None))
         if len(kept) < len(spans):
             report.lose(OVERLAPPING, record.place, len(spans) - len(kept))
             unknown += [(span.start, span.end) for span in spans]
@@ -83,15 +85,20 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
         doc.set_ents(kept, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
     else:
         doc.spans[into] = spans
+        if any(score is not None for score in scores):
+            doc.spans[into].attrs["scores"] = [1.0 if p is None else p for p in scores]
         if unknown:
             doc.spans[into].attrs[UNKNOWN] = [list(each) for each in unknown]
 
 
 def _spans(
     doc: Doc, record: ConvertedText, report: Report, align: str, unknown: list[tuple[int, int]]
-) -> list[Span]:
-    """The spans that fit tokens, without white space at their ends. unknown: gets the tokens of others."""
-    found = list[Span]()
+) -> tuple[list[Span], list[float | None]]:
+    """Spans that fit tokens, without white space at their ends, and their scores.
+
+    unknown (List[Tuple[int, int]]): gets the tokens of others.
+    """
+    found, scores = list[Span](), list[float | None]()
     for start, end, label in record.spans or ():
         first, last = (start, end) if not record.text else _stripped(record.text, start, end)
         is_cut = (first, last) != (start, end)
@@ -111,7 +118,8 @@ def _spans(
         if is_cut or at != (first, last):
             report.lose("spans with white space at an end: without it", record.place)
         found.append(Span(doc, *at, label))
-    return found
+        scores.append(record.scores.get((start, end, label)))
+    return found, scores
 
 
 def _parts(doc: Doc, record: ConvertedText) -> Iterator[tuple[int, int]]:

@@ -1,21 +1,28 @@
-"""Texts with spans by characters, as annotation tools export them in JSON: Prodigy, doccano, Label Studio.
+"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, and as models find
+them, with scores, or by their words alone.
+
+{"text": "Ada ran", "entities": [{"text": "Ada", "label": "PER", "score": 0.9}]}
 
 What nobody has looked at is unknown: an open or skipped task of Label Studio, an entry without a list of
 spans, a text of doccano that is not approved. An empty list says that there are none.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.entries import about_text, named_id, spans_inside
+from spacy_hocrf.cli.convert.entries import about_text, first_key, named_id, spans_inside
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, ConvertSettings, Report, refuse
 
 __all__ = ["read_texts"]
 
 TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities")
+LABEL_KEYS = ("label", "labels", "entity_group")
+WORD_KEYS = ("text", "word", "span")
+"""Keys of a span's label, and of its words."""
 APPROVER = "annotation_approver"
 """Who has approved a text of doccano, null for nobody."""
 BINARY = "ner"
@@ -58,6 +65,7 @@ def read_texts(
         if "annotations" in entry and not isinstance(entry["annotations"], (list, type(None))):
             refuse(path, place, "annotations that are no list", "a list of annotations")
         spans, unknown = None, list[tuple[int, int]]()
+        scores = dict[CharSpan, float | None]()
         if "annotations" in entry:
             spans = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
@@ -74,10 +82,14 @@ def read_texts(
             elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
                 report.lose("texts that nobody has approved: unknown", place)
             else:
-                rows = [(_accepts(each), _span(path, place, each)) for each in entry[name]]
+                placed, unplaced = _placed(entry[name], text, place, report)
+                rows = [(_accepts(each), list(_span(path, place, each))) for each in placed]
+                for each, (_, found) in zip(placed, rows):
+                    scores |= dict.fromkeys(found, _score(path, place, each))
                 spans = [span for accepted, found in rows if accepted for span in found]
                 unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
                 report.lose("spans that were not accepted: unknown", place, len(unknown))
+                unknown += unplaced
         spans_inside(path, place, text, [*(spans or ()), *((*each, "") for each in unknown)])
         words, spaces = _words(entry, text, place, report)
         meta = about_text(_flat(entry, key), used)
@@ -85,8 +97,9 @@ def read_texts(
         report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
         unknown += [(0, len(text))] * is_binary
         yield ConvertedText(
-            place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta
-        )
+            place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta,
+            scores={span: score for span, score in scores.items() if score is not None},
+        )  # fmt: skip
 
 
 def _accepts(entry: Any) -> bool:
@@ -175,6 +188,53 @@ def _alike(said: str, found: str) -> bool:
     return said.replace("\\n", " ").split() == found.replace("\\n", " ").split()
 
 
+def _score(path: Path, place: str, entry: Any) -> float | None:
+    """Of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
+    score = entry.get("score") if isinstance(entry, Mapping) else None
+    if score is None or (isinstance(score, int | float) and 0.0 <= score <= 1.0):
+        return None if score is None else float(score)
+    refuse(path, place, f"the score {score!r}"[:100], "a probability from 0 to 1")
+
+
+def _placed(
+    rows: Sequence[Any], text: str, place: str, report: Report
+) -> tuple[list[Any], list[tuple[int, int]]]:
+    """Spans, with the places of those that are given by their words alone: the first mention has the first
+    place where the text has these words, and so on. Where a text has them more often, the others are
+    unknown; if it does not have them, or less often, all of it is but for the spans.
+
+    RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
+    """
+    placed, unknown = list[Any](), list[tuple[int, int]]()
+    places = dict[str, list[tuple[int, int]]]()
+    for row in rows:
+        words = _words_alone(row)
+        if not words:
+            placed.append(row)
+            continue
+        if words not in places:
+            pattern = r"\s+".join(map(re.escape, words.split()))
+            places[words] = [m.span() for m in re.finditer(rf"(?<!\w){pattern}(?!\w)", text)]
+        if not places[words]:
+            report.lose(
+                "spans whose words are not in the text: it is unknown but for others", place
+            )
+            unknown.append((0, len(text)))
+            continue
+        start, end = places[words].pop(0)
+        placed.append({**row, "start": start, "end": end})
+    again = [each for rest in places.values() for each in rest]
+    report.lose("words of spans that the text has more often: unknown there", place, len(again))
+    return placed, unknown + again
+
+
+def _words_alone(row: Any) -> str:
+    """The words of a span that has no place; "" for others."""
+    if not isinstance(row, Mapping) or "start" in row or "start_offset" in row:
+        return ""
+    return str(row.get(first_key(row, WORD_KEYS, str), "")).strip()
+
+
 def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
     """A list of start, end and label, or an object with them; a span with several labels is several."""
     if isinstance(entry, list) and len(entry) == 3:
@@ -182,7 +242,7 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
     elif isinstance(entry, Mapping):
         start = entry.get("start", entry.get("start_offset"))
         end = entry.get("end", entry.get("end_offset"))
-        labels = entry.get("label", entry.get("labels"))
+        labels = next((entry[key] for key in LABEL_KEYS if key in entry), None)
     else:
         start = end = labels = None
     names = labels if isinstance(labels, list) else [labels]

@@ -51,6 +51,7 @@ class ConvertedText(NamedTuple):
     id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
     meta (Mapping[str, Any]): what else the file says about the text, for `doc._.hocrf_meta`; what JSON can
         hold.
+    scores (Mapping[CharSpan, float]): of spans that have one, from 0 to 1.
     groups (Mapping[str, Optional[Sequence[CharSpan]]]): spans that have their place already, "ents" or a key
         of doc.spans, wherever other labels go.
     doc (Optional[Doc]): the text with what its format has besides (lemmas, heads), instead of `words`. Its
@@ -67,6 +68,7 @@ class ConvertedText(NamedTuple):
     unknown: Sequence[tuple[int, int]] = ()
     id: str = ""
     meta: Mapping[str, Any] = {}
+    scores: Mapping[CharSpan, float] = {}
     groups: Mapping[str, Sequence[CharSpan] | None] = {}
     doc: Doc | None = None
 

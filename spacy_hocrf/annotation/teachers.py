@@ -1,0 +1,137 @@
+"""What teachers say of training texts: their spans, with scores, in span groups of the reference.
+
+A teacher that says of each span by itself with which probability it is there says of a whole text
+
+    q(spans) ∝ Π p / (1 - p),    over the spans of the text, none of which overlap
+
+which is what it says of a span that no other overlaps. Of several teachers the probability is the mean.
+"""
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc, Span
+from spacy.training import Example
+
+from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, SoftSpan, most_probable, trim
+from spacy_hocrf.annotation.errors import TeacherErrors
+from spacy_hocrf.annotation.spans import same_tokens
+from spacy_hocrf.features.tokens import beginning
+
+__all__ = ["check_teachers", "content", "taught"]
+
+
+class _Said(NamedTuple):
+    """What one teacher says of a text."""
+
+    spans: dict[tuple[int, int, str], float]  # start, end, label
+    unknown: NDArray[np.bool_]  # [T]
+
+
+def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Annotation:
+    """An annotation with what teachers say of its unknown tokens. Where a teacher says nothing of a part of
+    the text, it is still unknown, and of the other spans the most probable count as annotated.
+
+    annotation (Annotation): of the predicted Doc's tokens. keys (Sequence[str]): of the groups.
+    RAISES (ValueError): H535 for a score that is no probability, or a span without one; H536 for two spans
+        that overlap, both of which are certain.
+    """
+    if annotation.complete:
+        return annotation
+    said = [_said(example, key) for key in keys if key in example.reference.spans]
+    if not said:
+        return annotation
+    scores = dict[tuple[int, int, str], float]()
+    for each in said:
+        for span, score in each.spans.items():
+            scores[span] = scores.get(span, 0.0) + score / len(said)
+    open_ = annotation.unknown
+    within = [
+        SoftSpan(*span, p) for span, p in sorted(scores.items()) if open_[slice(*span[:2])].all()
+    ]
+    certain = [each for each in within if each.score > 1.0 - 1e-9]
+    _check(example.predicted, certain)
+    covered = np.zeros(len(open_), dtype=bool)
+    for start, end, *_ in certain:
+        covered[start:end] = True
+    soft = [each for each in within if each.score and not covered[each.start : each.end].any()]
+    likely = [each[:3] for each in (*certain, *most_probable(soft))]
+    unsaid = np.logical_or.reduce([each.unknown for each in said]) & open_
+    for start, end, _ in likely:
+        unsaid[start:end] = False
+    spans, left_out = tuple(sorted([*annotation.spans, *likely])), annotation.left_out
+    if unsaid.any() or annotation.constraints:
+        return Annotation(spans, unsaid, annotation.constraints, left_out)
+    return Annotation(spans, unsaid, left_out=left_out, soft=tuple(soft))
+
+
+def check_teachers(keys: Any, place: str, name: str) -> None:
+    """RAISES (ValueError): H537 for what are no names of span groups.
+
+    place (str): where the annotation is, as `Target.place` calls it. name (str): of the component.
+    """
+    named = isinstance(keys, list | tuple) and all(isinstance(key, str) and key for key in keys)
+    if not named or len({*keys}) < len(keys) or place in [f"doc.spans['{key}']" for key in keys]:
+        raise ValueError(TeacherErrors.H537.format(found=keys, name=name))
+
+
+def content(reference: Doc, keys: Sequence[str]) -> bytes:
+    """Equal for references of which the teachers say the same; empty where they say nothing."""
+    groups = [reference.spans[key] for key in keys if key in reference.spans]
+    return b"".join(
+        repr(([(*_place(span),) for span in group], [*map(float, group.attrs.get("scores", ()))],
+              group.attrs.get(UNKNOWN))).encode()
+        for group in groups
+    )  # fmt: skip
+
+
+def _place(span: Span) -> tuple[int, int, str]:
+    return span.start, span.end, span.label_
+
+
+def _said(example: Example, key: str) -> _Said:
+    """What one teacher says, on the predicted Doc's tokens."""
+    doc, group = example.predicted, example.reference.spans[key]
+    spans = list(group)
+    scores = np.asarray(group.attrs.get("scores", np.ones(len(spans))), dtype=np.float64)
+    known = {"key": key, "text": beginning(doc)}
+    if scores.shape != (len(spans),):
+        found = f"{scores.size} scores of {len(spans)} spans"
+        raise ValueError(TeacherErrors.H535.format(found=found, **known))
+    if bad := [p for p in scores.tolist() if not 0.0 <= p <= 1.0]:
+        raise ValueError(TeacherErrors.H535.format(found=f"the score {bad[0]}", **known))
+    unknown, found_spans = np.zeros(len(doc), dtype=bool), dict[tuple[int, int, str], float]()
+    same, y2x = same_tokens(example), example.alignment.y2x
+    for start, end in group.attrs.get(UNKNOWN, ()):
+        unknown[_touched(y2x[start:end])] = True
+    for span, score in zip(spans, scores.tolist()):
+        if not span.label_:
+            raise ValueError(
+                TeacherErrors.H535.format(found=f"'{span.text}' without a label", **known)
+            )
+        aligned = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
+        if not aligned:
+            unknown[_touched(y2x[span.start : span.end])] = True
+            continue
+        start, end = trim(doc, aligned[0].start, aligned[0].end)
+        if start < end:
+            place = start, end, span.label_
+            found_spans[place] = max(score, found_spans.get(place, 0.0))
+    return _Said(found_spans, unknown)
+
+
+def _touched(tokens: NDArray[np.int32]) -> slice:
+    return slice(min(tokens, default=0), max(tokens, default=-1) + 1)
+
+
+def _check(doc: Doc, certain: Sequence[SoftSpan]) -> None:
+    """RAISES (ValueError): H536 if two overlap."""
+    for one, other in pairwise(certain):
+        if other.start < one.end:
+            spans = " and ".join(
+                f"'{doc[each.start : each.end]}' ({each.label})" for each in (one, other)
+            )
+            raise ValueError(TeacherErrors.H536.format(spans=spans, text=beginning(doc)))

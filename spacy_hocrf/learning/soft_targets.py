@@ -1,0 +1,111 @@
+"""Soft targets: a training text of which a distribution over segmentations is known, by its spans.
+
+    q(s) ∝ Π p / (1 - p) over the soft spans of s,    0 for a segmentation with any other span there
+
+The sum over segmentations is that of the model's own lattice, with log p / (1 - p) as the score of each span,
+so the counts of every feature, at any order, are exact: see `engine.forbidden`.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.annotation.annotation import Annotation, constrain_batch, log_odds
+from spacy_hocrf.answers.forbidden import span_patterns
+from spacy_hocrf.engine.forbidden import Forbidden, ForbiddenPattern, Observed
+from spacy_hocrf.learning.constrained_learning import TrainingRules
+from spacy_hocrf.learning.growing import automaton_of
+from spacy_hocrf.model.scheme import LabelScheme
+from spacy_hocrf.model.structure import Structure
+from spacy_hocrf.types import Potentials
+
+__all__ = ["soft_targets"]
+
+Bits = NDArray[np.uint8]
+Place = tuple[int, int, str]
+
+
+def soft_targets(
+    structure: Structure,
+    rules: TrainingRules | None,
+    allowed: Bits,
+    offsets: NDArray[np.int64],
+    annotations: Sequence[Annotation],
+    nothing: Potentials,
+) -> Observed:
+    """What is known of D texts with soft spans.
+
+    allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
+    nothing (Potentials): of the texts, with the score 0 everywhere; changed.
+    """
+    scheme, automaton = (
+        structure.scheme,
+        rules.compile if rules else partial(automaton_of, structure),
+    )
+    certain = [annotation.certain for annotation in annotations]
+    bits = constrain_batch(scheme, allowed, offsets, certain)
+    found = list[ForbiddenPattern]()
+    for annotation, first, last in zip(annotations, offsets.tolist(), offsets[1:].tolist()):
+        scores = {each[:3]: log_odds(each.score) for each in annotation.soft}
+        _leave(bits[first:last], scheme, scores)
+        for span in (*scores, *_others(scheme, scores)):
+            score = scores.get(span, -np.inf)
+            found += [
+                each._replace(score=score) for each in span_patterns(scheme, (first, last), span)
+            ]
+    found = sorted(each for each in found if _is_possible(bits, each))
+    alone = [each for each in found if len(each.pattern) == 1]
+    own = np.array([each.score for each in alone])
+    places = np.array([(*each[:2], *each.pattern) for each in alone], dtype=np.int64).reshape(-1, 3)
+    if scheme.encoding != "segments":
+        np.add.at(nothing.token, (places[:, 0], places[:, 2]), own)
+        places, own = places[:0], own[:0]
+    patterns = tuple(each for each in found if len(each.pattern) > 1)
+    scored = Forbidden(np.zeros((0, 2), dtype=np.int64), places, patterns, own)
+    more = scored.added_to(structure.patterns)
+    compiled = None if more is structure.patterns else automaton(more)
+    return Observed(bits, scored, compiled, nothing)
+
+
+def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place, float]) -> None:
+    """Leave to the tokens of spans only what these have, and text in no span. bits (uint8 [T, Y]): changed."""
+    left = np.zeros_like(bits)
+    for start, end, label in spans:
+        left[start:end] |= scheme.span_bits(start, end, label)
+        left[start:end, scheme.outside] = 0xFF
+    covered = left.any(axis=1)
+    bits[covered] &= left[covered]
+
+
+def _others(scheme: LabelScheme, spans: dict[Place, float]) -> Iterator[Place]:
+    """Spans that tokens with the bits of some spans could be read as, besides these."""
+    for label in dict.fromkeys(label for _, _, label in spans):
+        mine = [each for each in spans if each[2] == label]
+        # tokens of a label do not say where a span begins (io), or ends (io, bio)
+        starts = {start for start, _, _ in mine}
+        ends = {end for _, end, _ in mine}
+        if scheme.encoding == "io":
+            starts = {t for start, end, _ in mine for t in range(start, end)}
+        if scheme.encoding in ("io", "bio"):
+            ends = {t + 1 for start, end, _ in mine for t in range(start, end)}
+        inner = {t for start, end, _ in mine for t in range(start + 1, end)}
+        if scheme.encoding == "io":
+            inner |= starts
+        for start in sorted(starts):
+            end = start + 1
+            while end == start + 1 or end - 1 in inner:
+                if end in ends and (start, end, label) not in spans:
+                    yield start, end, label
+                if end > max(ends):
+                    break
+                end += 1
+
+
+def _is_possible(bits: Bits, each: ForbiddenPattern) -> bool:
+    """Do the bits of its tokens allow a pattern? Always, if it is one segment, of any length."""
+    if len(each.pattern) == 1:
+        return True
+    first = each.end - len(each.pattern)
+    return all(bits[first + i, y] for i, y in enumerate(each.pattern))
