@@ -266,12 +266,12 @@ def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
 
 
 def log_odds(score: float) -> float:
-    """Of a probability above 0 and below 1."""
+    """Log odds of a probability above 0 and below 1."""
     return log(score) - log(1.0 - score)
 
 
 def most_probable(spans: Sequence[SoftSpan]) -> Sequence[SoftSpan]:
-    """Those that do not overlap, and whose log odds have the largest sum."""
+    """Spans that do not overlap, and whose log odds have the largest sum."""
     ordered = sorted(spans, key=lambda each: each.end)
     ends = [each.end for each in ordered]
     best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # of the first spans, 0, 1, 2, …

@@ -81,6 +81,7 @@ class CorpusFacts:
     texts: int = 0
     tokens: int = 0
     unannotated: int = 0  # texts without any annotation
+    taught: int = 0  # texts of which teachers say what is not annotated
     partial: int = 0  # texts of which something is known, but not all
     copies: int = 0  # texts with the words of an earlier one
     near_copies: int = 0  # other texts that are an earlier one but for names and numbers
@@ -142,6 +143,11 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         seen.add(digest)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
         found, told = target.annotation(example), gold.annotation(example)
+        items = Counter(label for label, _, _ in scorer.items(example.reference))
+        is_taught = bool(gold.teachers) and not found.complete and told.complete
+        if is_taught:
+            facts.taught += 1
+            found, items = told, Counter(label for _, _, label in told.spans)
         words = [token.text for token in example.predicted]
         if frame := frame_of(words, [span[:2] for span in found.spans]):
             facts.near_copies += hash(frame) in frames and not copied
@@ -150,7 +156,6 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         facts.partial += not told.empty and not told.complete
         facts.touching += found.repeats and not isinstance(target, TagsTarget)
         facts.hints.update({*told.labels} - {*found.labels})
-        items = Counter(label for label, _, _ in scorer.items(example.reference))
         learnt = Counter(label for _, _, label in found.spans)
         for label in items | learnt:
             known = facts.labels.setdefault(label, LabelFacts())
@@ -159,7 +164,7 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
             known.texts += 1
         for start, end, label in found.spans:
             facts.labels[label].lengths[end - start] += 1
-        if not isinstance(target, TagsTarget):
+        if not isinstance(target, TagsTarget) and not is_taught:
             _note_spans(facts, target, example, len(found.spans))
     return facts
 

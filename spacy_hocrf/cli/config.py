@@ -90,6 +90,12 @@ def config_cli(
             help=f"Leave the texts on disk; by default where --train has {STREAMED:,} and more",
         ),
     ] = None,
+    teachers: Annotated[
+        str | None,
+        Option(
+            "--teachers", help="Groups of doc.spans, such as llm,gliner: what others have found"
+        ),
+    ] = None,
     force: Force = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
@@ -108,6 +114,8 @@ def config_cli(
     if dev is not None:
         doc_files(dev)
     config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
+    if teachers is not None:
+        config["components"][config["nlp"]["pipeline"][-1]]["teachers"] = teachers.split(",")
     if train is not None:
         facts = fit_to_texts(config, train)
     if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
@@ -199,6 +207,8 @@ def _posix(path: Path | None) -> str | None:
 
 
 def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
+    if facts.taught:
+        msg.info(f"{facts.taught:,} texts are not annotated: teachers say what is in them")
     counts = Counter({label: each.annotated for label, each in facts.labels.items()})
     named = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LABELS))
     rest = f", and {len(counts) - MOST_LABELS} more" if len(counts) > MOST_LABELS else ""

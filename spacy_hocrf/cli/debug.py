@@ -175,6 +175,8 @@ def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
     n = facts.texts
     if facts.unannotated:
         yield f"{facts.unannotated} of {n} {what} texts have no annotation for the component."
+    if facts.taught:
+        yield f"{facts.taught} of {n} {what} texts are not annotated: teachers say what is in them."
     if facts.partial:
         yield (
             f"{facts.partial} of {n} {what} texts are annotated in part: unknown tokens are summed over, "

@@ -70,7 +70,7 @@ def soft_targets(
 
 
 def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place, float]) -> None:
-    """Leave to the tokens of spans only what these have, and text in no span. bits (uint8 [T, Y]): changed."""
+    """Leave to the tokens of spans what these have, and text in no span. bits (uint8 [T, Y]): changed."""
     left = np.zeros_like(bits)
     for start, end, label in spans:
         left[start:end] |= scheme.span_bits(start, end, label)

@@ -214,3 +214,29 @@ def test_a_config_says_what_the_model_is_best_at(tmp_path, goal, decoder):
     block = load_config(tmp_path / "a.cfg")["components"]["hocrf"]["decoder"]
     assert block["@misc"] == f"spacy-hocrf.{decoder}.v1"
     load_model_from_config(load_config(tmp_path / "a.cfg"), auto_fill=True)
+
+
+def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):
+    nlp, docs = spacy.blank("en"), []
+    for example in examples(nlp, documents(12)):
+        doc = Doc(nlp.vocab, words=[token.text for token in example.reference])
+        doc.spans["llm"] = [Span(doc, e.start, e.end, e.label_) for e in example.reference.ents]
+        doc.spans["llm"].attrs["scores"] = [0.75] * len(doc.spans["llm"])
+        docs.append(doc)
+    path, output = tmp_path / "taught.spacy", tmp_path / "config.cfg"
+    DocBin(docs=docs).to_disk(path)
+    done = config_of(output, "--train", path, "--dev", path)
+    assert done.exit_code == 1 and "H153" in done.output and not output.exists()
+    done = config_of(output, "--train", path, "--dev", path, "--teachers", "llm,other")
+    assert done.exit_code == 0, done.output
+    assert "12 texts are not annotated: teachers say what is in them" in done.output
+    config = load_config(output)
+    assert config["components"]["hocrf"]["teachers"] == ["llm", "other"]
+    nlp = init_nlp(config)
+    pipe = nlp.get_pipe("hocrf")
+    assert [*pipe.labels] == ["PERSON", "PLACE"]
+    result = CliRunner().invoke(app, ["hocrf", "debug", str(output)])
+    assert "of 12 training texts are not annotated: teachers say" in result.output.replace(
+        "\n", " "
+    )
+    assert "overlap longer ones" not in result.output

@@ -734,6 +734,7 @@ def test_a_config_of_the_pipeline_holds_every_setting():
         "constraints",
         "group_by",
         "positives_only",
+        "teachers",
         "overwrite",
         "scorer",
         "joint",

@@ -14,8 +14,24 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 pytestmark = pytest.mark.slow
 
 SETTINGS = {  # besides those of all three
-    "hocrf": {"scores_key", "spans", "n_best", "threshold", "overwrite", "positives_only"},
-    "hocrf_spans": {"spans_key", "select", "n_best", "scores", "threshold", "positives_only"},
+    "hocrf": {
+        "scores_key",
+        "spans",
+        "n_best",
+        "threshold",
+        "overwrite",
+        "positives_only",
+        "teachers",
+    },
+    "hocrf_spans": {
+        "spans_key",
+        "select",
+        "n_best",
+        "scores",
+        "threshold",
+        "positives_only",
+        "teachers",
+    },
     "hocrf_tagger": {"scores", "overwrite"},
 }
 

@@ -1,5 +1,5 @@
-"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, and as models find
-them, with scores, or by their words alone.
+"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, and as models
+find them, with scores, or by their words alone.
 
 {"text": "Ada ran", "entities": [{"text": "Ada", "label": "PER", "score": 0.9}]}
 
@@ -189,7 +189,7 @@ def _alike(said: str, found: str) -> bool:
 
 
 def _score(path: Path, place: str, entry: Any) -> float | None:
-    """Of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
+    """Score of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
     score = entry.get("score") if isinstance(entry, Mapping) else None
     if score is None or (isinstance(score, int | float) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)

@@ -1,0 +1,73 @@
+"""`python -m spacy hocrf convert`: what models have found, by places or words, with scores."""
+
+import json
+from collections import Counter
+
+import pytest
+import spacy
+
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.docs import SCORED
+from spacy_hocrf.cli.convert.records import Report
+
+MORE = "words of spans that the text has more often: unknown there"
+ABSENT = "spans whose words are not in the text: it is unknown but for others"
+
+
+def read(tmp_path, entities, text="Ada met Adam and Ada in New York", into="llm"):
+    """The Doc of a text, and what was lost."""
+    row, path, report = {"text": text, "entities": entities}, tmp_path / "a.jsonl", Report()
+    path.write_text(json.dumps(row) + "\n" + json.dumps(row), encoding="utf8")
+    doc, other = convert(path, spacy.blank("xx"), report, into=into)
+    assert other.to_json() == doc.to_json()
+    lost = Counter(each.what for each in report.losses for _ in range(each.times))
+    return doc, {what: times // 2 for what, times in lost.items()}
+
+
+def named(group):
+    return [(span.start, span.end, span.label_) for span in group]
+
+
+def word(text, label, **more):
+    return {"text": text, "label": label, **more}
+
+
+def test_mentions_have_the_places_of_their_words_in_order(tmp_path):
+    found = [word("New  York", "GPE", score=0.5), word("Ada", "PERSON"), word("Ada", "PERSON")]
+    doc, lost = read(tmp_path, found)
+    group = doc.spans["llm"]
+    assert named(group) == [(6, 8, "GPE"), (0, 1, "PERSON"), (4, 5, "PERSON")]
+    assert group.attrs == {"scores": [0.5, 1.0, 1.0]} and not lost
+    assert not doc.has_annotation("ENT_IOB")
+
+
+def test_where_words_stand_more_often_than_they_are_mentioned_it_is_unknown(tmp_path):
+    doc, lost = read(tmp_path, [word("Ada", "PERSON", score=0.75)])
+    assert named(doc.spans["llm"]) == [(0, 1, "PERSON")]
+    assert doc.spans["llm"].attrs == {"scores": [0.75], "unknown": [[4, 5]]} and lost == {MORE: 1}
+
+
+@pytest.mark.parametrize("text", ["Emmy", "ada", "dam"])
+def test_words_that_are_not_in_the_text_make_the_rest_of_it_unknown(tmp_path, text):
+    doc, lost = read(tmp_path, [word(text, "PERSON"), word("New York", "GPE")])
+    assert named(doc.spans["llm"]) == [(6, 8, "GPE")]
+    assert doc.spans["llm"].attrs == {"unknown": [[0, 8]]} and lost == {ABSENT: 1}
+
+
+def test_places_go_before_words_and_groups_of_hugging_face_are_labels(tmp_path):
+    found = [{"start": 17, "end": 20, "word": "ada", "entity_group": "PER", "score": 0.25}]
+    doc, lost = read(tmp_path, found)
+    assert named(doc.spans["llm"]) == [(4, 5, "PER")] and not lost
+    assert doc.spans["llm"].attrs["scores"] == [0.25]
+
+
+def test_scores_have_no_place_in_ents_which_is_said(tmp_path):
+    doc, lost = read(tmp_path, [word("New York", "GPE", score=0.5)], into="ents")
+    assert named(doc.ents) == [(6, 8, "GPE")] and lost == {SCORED: 1}
+    assert all(token.ent_iob for token in doc)
+
+
+@pytest.mark.parametrize("score", [1.5, -0.1, "high", float("nan")])
+def test_what_is_no_probability_is_refused(tmp_path, score):
+    with pytest.raises(ValueError, match=r"H290.*line 1.*the score .*from 0 to 1"):
+        read(tmp_path, [word("Ada", "PERSON", score=score)])
