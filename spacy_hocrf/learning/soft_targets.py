@@ -60,7 +60,9 @@ def soft_targets(
     own = np.array([each.score for each in alone])
     places = np.array([(*each[:2], *each.pattern) for each in alone], dtype=np.int64).reshape(-1, 3)
     if scheme.encoding != "segments":
-        np.add.at(nothing.token, (places[:, 0], places[:, 2]), own)
+        never, tokens = np.isneginf(own), (places[:, 0], places[:, 2])
+        bits[places[never, 0], places[never, 2]] = 0
+        np.add.at(nothing.token, tokens, np.where(never, 0.0, own))
         places, own = places[:0], own[:0]
     patterns = tuple(each for each in found if len(each.pattern) > 1)
     scored = Forbidden(np.zeros((0, 2), dtype=np.int64), places, patterns, own)

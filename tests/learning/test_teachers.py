@@ -20,7 +20,7 @@ SOFT = {  # words: what the teacher says, (start, end, label): score
         (3, 4, "PLACE"): 0.9,
         (3, 4, "PERSON"): 0.2,
     },
-    "it rains in New York": {(3, 5, "PLACE"): 0.4, (4, 5, "PLACE"): 0.25, (3, 4, "PLACE"): 0.1},
+    "it rains in New York": {(3, 5, "PLACE"): 0.4, (4, 5, "PLACE"): 0.25, (2, 4, "PLACE"): 0.1},
     "Ada Emmy Carl slept": {
         (0, 1, "PERSON"): 0.7,
         (1, 2, "PERSON"): 0.8,
