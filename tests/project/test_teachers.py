@@ -73,5 +73,5 @@ def test_what_was_learnt_is_scored_once_and_reported(load, tmp_path, monkeypatch
     load("report").main(path, output)
     tables = output.read_text(encoding="utf8").split("## ")
     assert [text.count("| task ") for text in tables] == [2, 2, 0]  # header and row
-    cells = [cell.strip() for cell in tables[0].splitlines()[-1].split("|")[1:-1]]
+    cells = [cell.strip() for cell in tables[0].strip().splitlines()[-1].split("|")[1:-1]]
     assert cells[:2] == ["task", "10%"] and cells[-1] == "100.0" and all(cells)
