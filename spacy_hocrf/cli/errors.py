@@ -158,8 +158,8 @@ class CommandErrors(metaclass=Coded):
         "spacy hocrf convert {arguments}"
     )
     H400 = (
-        "Another hocrf annotate is at work on {path}. Wait for it, or write to another file; when it has "
-        "ended, by whatever, the same command goes on."
+        "Another hocrf annotate or hocrf label is at work on {path}. Wait for it, or write to another place; "
+        "when it has ended, by whatever, the same command goes on."
     )
     H402 = (
         "{path} has not all parts: {found} of {all} are missing, the first is {first}, so nothing was put "
@@ -190,4 +190,26 @@ class CommandErrors(metaclass=Coded):
     H504 = (
         "{model} does not know which texts may be accepted unread, as --review asks for. Find a threshold "
         "first: python -m spacy hocrf calibrate {model} TEXTS --accept 0.95"
+    )
+    H540 = (
+        "{path} has files, but not those of hocrf label ({reason}). Name a new folder, or an empty one."
+    )
+    H541 = (
+        "{path} was begun with other texts: {found}. Give the texts that it was begun with; more of them may "
+        "follow at the end. Or name a new folder."
+    )
+    H542 = "{path} has annotation with the labels {found}, which --labels does not name. Name them, too."
+    H543 = (
+        "{path}, line {line}, is no decision about one of the texts: {reason}. Correct the line, or delete "
+        "it."
+    )
+    H544 = "{path} cannot be written: {reason}. This decision is not saved; the ones before it are."
+    H545 = "The request is refused: {reason}. Reload the page."
+    H546 = (
+        "These texts have been opened in another window since. What was not saved here is not saved; go on "
+        "in one of the two."
+    )
+    H547 = (
+        "Text {number} has been annotated since it was shown here. Look at it again: it is shown as it is "
+        "now."
     )

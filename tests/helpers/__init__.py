@@ -40,5 +40,6 @@ Tools
     page_blocks          runs the blocks of a page
     built_site           the site that mkdocs builds
     browser              a page in Chromium
+    word_loop            a loop for `hocrf label` without a model
     project_checks       tables and `project.yml` of the projects
 """
