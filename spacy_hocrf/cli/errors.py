@@ -191,9 +191,7 @@ class CommandErrors(metaclass=Coded):
         "{model} does not know which texts may be accepted unread, as --review asks for. Find a threshold "
         "first: python -m spacy hocrf calibrate {model} TEXTS --accept 0.95"
     )
-    H540 = (
-        "{path} has files, but not those of hocrf label ({reason}). Name a new folder, or an empty one."
-    )
+    H540 = "{path} has files, but not those of hocrf label ({reason}). Name a new folder, or an empty one."
     H541 = (
         "{path} was begun with other texts: {found}. Give the texts that it was begun with; more of them may "
         "follow at the end. Or name a new folder."
@@ -212,4 +210,8 @@ class CommandErrors(metaclass=Coded):
     H547 = (
         "Text {number} has been annotated since it was shown here. Look at it again: it is shown as it is "
         "now."
+    )
+    H548 = (
+        "Nobody can listen at {address}, port {port}: {reason}. Choose another --port, 0 for any that is "
+        "free, or another --address."
     )

@@ -57,18 +57,24 @@ def test_texts_come_one_after_the_other_and_are_read(begin):
     assert loop.calls == [("decide", 0, ((0, 3, "PER"), (13, 18, "LOC")), (), None)]
     view = after["view"]
     assert (view["text"], view["why"]) == (1, "doubt")
-    assert view["readings"] == [[[5, 6, 0]], []] and view["sure"] == [0.6, 0.3]
-    assert view["marked"] == [[5, 6, 0, 0.9, [[5, 6, 1, 0.04], [5, 6, -1, 0.04]]]]
+    assert view["readings"] == [
+        {"spans": [[5, 6, 0, 0.9]], "sure": 0.6},
+        {"spans": [], "sure": 0.3},
+    ]
+    assert view["others"] == [[5, 6, [[1, 0.04], [-1, 0.04]]]]
     assert after["progress"]["annotated"] == 1 and after["progress"]["texts"] == 4
 
 
 def test_what_is_said_meanwhile_holds_in_the_readings(begin):
     session, _ = begin()
     decide(session, ask(session, "open")["view"], [(0, 1, 0)])
-    found = ask(session, "read", text=1, spans=[(2, 3, 1)])
-    assert found["readings"] == [[[2, 3, 1], [5, 6, 0]], [[2, 3, 1]]]
-    assert ask(session, "read", text=1, outside=[(5, 6)])["readings"] == [[]]
-    assert ask(session, "read", text=1, unknown=[(4, 6)])["readings"] == [[]]
+
+    def read(**said):
+        found = ask(session, "read", text=1, **said)["readings"]
+        return [[tuple(span[:3]) for span in reading["spans"]] for reading in found]
+
+    assert read(spans=[(2, 3, 1)]) == [[(2, 3, 1), (5, 6, 0)], [(2, 3, 1)]]
+    assert read(outside=[(5, 6)]) == read(unknown=[(4, 6)]) == [[]]
 
 
 def test_spans_are_without_white_space_at_their_ends(begin):
@@ -190,7 +196,7 @@ def test_what_a_file_says_already(begin):
     assert view["unknown"] == [(0, 4)]
     decide(session, view, [(2, 3, 1)])
     session, loop = begin(texts)
-    assert loop.said == {0: ((0, 3, "PER"),), 1: ((5, 8, "LOC"),)}
+    assert loop.said == {0: ((0, 3, "PER"),), 1: ((4, 7, "LOC"),)}
     ask(session, "open")
     ask(session, "undo", window=1)
     assert loop.calls[-1] == ("decide", 1, ((10, 13, "PER"),), ((0, 9),), {"given": True})

@@ -3,23 +3,9 @@
 from typing import NamedTuple
 
 
-class MarkedSpan(NamedTuple):
-    start: int
-    end: int
-    label: str
-    probability: float
-    others: tuple
-
-
-class OneReading(NamedTuple):
-    spans: tuple
-    probability: float
-
-
 class Readings(NamedTuple):
-    best: tuple
-    spans: tuple
-    doubt: float
+    readings: list
+    others: list
     version: int
 
 
@@ -29,19 +15,17 @@ class Choice(NamedTuple):
 
 
 class Progress(NamedTuple):
-    annotated: int
-    texts: int
-    version: int
-    learning: bool
-    error: str | None
     f: float | None
     low: float | None
     high: float | None
-    held_out: int
+    tested: int
     accepted: float | None
-    gain: float | None
-    curve: tuple
-    random: float
+    more: float | None
+    curve: list
+    version: int
+    learning: bool = False
+    error: str | None = None
+    random: float = 0.2
 
 
 class WordLoop:
@@ -69,7 +53,7 @@ class WordLoop:
             for start, end, label in spans
         }
         if not known:
-            return Readings((), (), 1.0, 0)
+            return Readings([], [], 0)
         found, taken = list(fixed), [*(span[:2] for span in fixed), *outside]
         for phrase, label in sorted(known.items(), key=lambda each: -len(each[0])):
             start = self.texts[text].find(phrase)
@@ -77,18 +61,16 @@ class WordLoop:
             if start >= 0 and all(end <= first or last <= start for first, last in taken):
                 found.append((start, end, label))
                 taken.append((start, end))
-        best, free = tuple(sorted(found)), [span for span in found if span not in fixed]
-        readings = [OneReading(best, 0.6)]
+        best = tuple((*span, 1.0 if span in fixed else 0.9) for span in sorted(found))
+        readings, free = [(best, 0.6)], [span for span in found if span not in fixed]
         if free:
-            readings.append(OneReading(tuple(each for each in best if each != free[-1]), 0.3))
-        labels = sorted(set(known.values()))
-        marked = [
-            MarkedSpan(
-                *each, 0.9, tuple((*each[:2], y, 0.04) for y in [*labels, ""] if y != each[2])
-            )
-            for each in best
+            readings.append((tuple(each for each in best if each[:3] != free[-1]), 0.3))
+        labels = [*sorted(set(known.values())), ""]
+        others = [
+            (start, end, [(other, 0.04) for other in labels if other != label])
+            for start, end, label, _ in best
         ]
-        return Readings(tuple(readings), tuple(marked), 0.4, len(self.said))
+        return Readings(readings, others, len(self.said))
 
     def next(self, exclude):
         left = [i for i in range(len(self.texts)) if i not in exclude]
@@ -96,10 +78,9 @@ class WordLoop:
 
     def progress(self):
         n = len(self.said)
-        curve = tuple((i, 1 - 1 / i) for i in range(2, n + 1))
-        score = (0.9, 0.8, 0.95) if n > 2 else (None, None, None)
-        more = (0.25, 0.02) if n > 2 else (None, None)
-        return Progress(n, len(self.texts), n, False, None, *score, n // 5, *more, curve, 0.2)
+        curve = [(i, 1 - 1 / i) for i in range(2, n + 1)]
+        numbers = (0.9, 0.8, 0.95, 3, 0.25, 0.92) if n > 2 else (None, None, None, 0, None, None)
+        return Progress(*numbers, curve, n)
 
     def close(self):
         self.calls.append(("close",))

@@ -5,7 +5,7 @@ comes next. The page speaks of tokens and numbers of labels; here they become ch
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
 
@@ -96,7 +96,7 @@ class _Places:
         self.starts = [0, *self.ends[:-1]]
 
     def chars(self, first: int, last: int) -> Stretch:
-        """Characters of tokens, without white space at either end. RAISES (ValueError): without such tokens."""
+        """Characters of tokens, without white space at either end. RAISES (ValueError): for no tokens."""
         if not 0 <= first < last <= len(self.ends):
             raise ValueError(f"there are no tokens from {first} to {last}")
         return self.bare(self.starts[first], self.ends[last - 1])
@@ -131,6 +131,7 @@ class Session:
         self._texts, self.labels, self._store, self._loop = texts, labels, store, loop
         self._export, self._lock, self._exporting, self._window = export, Lock(), Lock(), 0
         self._places = [_Places(text.words) for text in texts]
+        self._numbers = {label: number for number, label in enumerate(labels)}
         self._plain = [places.text for places in self._places]
         self._given = {
             i: Decision(i, text.spans, text.unknown)
@@ -329,33 +330,32 @@ class Session:
         """What a text has beside stretches of it, but for white space."""
         n = len(self._plain[i])
         edges = sorted([(0, 0), *stretches, (n, n)])
-        gaps = [self._places[i].bare(start, end) for (_, start), (end, _) in zip(edges, edges[1:])]
+        gaps = [self._places[i].bare(start, end) for (_, start), (end, _) in pairwise(edges)]
         return [(start, end) for start, end in gaps if start < end]
 
     def _readings(
         self, i: int, fixed: Sequence[Chars], outside: Sequence[Stretch]
     ) -> dict[str, Any]:
-        """Readings, best first, the spans of the best one with what else they could be, and its doubt."""
-        found = self._loop.readings(i, fixed, outside)
+        """Readings, best first, and what else each stretch of the best one could be."""
+        found, tokens = self._loop.readings(i, fixed, outside), self._places[i].tokens
         return {
-            "readings": [self._on_page(i, each.spans) for each in found.best],
-            "sure": [each.probability for each in found.best],
-            "marked": [
-                [*self._on_page(i, [span[:3]])[0], span.probability, self._others(i, span.others)]
-                for span in found.spans
+            "readings": [
+                {"spans": self._on_page(i, spans), "sure": sure} for spans, sure in found.readings
+            ],
+            "others": [
+                [*tokens(start, end), [[self._label(y), p] for y, p in others]]
+                for start, end, others in found.others
             ],
         }
 
-    def _others(self, i: int, others: Sequence[Any]) -> list[list[Any]]:
-        return [
-            [*self._places[i].tokens(start, end), self.labels.index(y) if y else -1, p]
-            for start, end, y, p in others
-        ]
+    def _on_page(self, i: int, spans: Iterable[Sequence[Any]]) -> list[list[Any]]:
+        """Spans by tokens and numbers of labels, with what follows these."""
+        tokens = self._places[i].tokens
+        return [[*tokens(start, end), self._label(y), *p] for start, end, y, *p in spans]
 
-    def _on_page(self, i: int, spans: Iterable[Chars]) -> list[list[int]]:
-        return [
-            [*self._places[i].tokens(start, end), self.labels.index(y)] for start, end, y in spans
-        ]
+    def _label(self, name: str) -> int:
+        """Number of a label; -1 for no span."""
+        return self._numbers[name] if name else -1
 
     def _progress(self) -> dict[str, Any]:
         states = [self._state(i) for i in range(len(self._texts))]

@@ -1,0 +1,178 @@
+"""The page's server: it answers nobody but who has the token, from no page but its own.
+
+The token is behind the # of the address, which a browser sends nowhere; the script of the page sends it in a
+header, which no other page can. Host and Origin are checked besides, so that no foreign name that leads to
+this machine is answered. Files of the page are the package's own and hold no data.
+"""
+
+import secrets
+import signal
+import socket
+from collections.abc import Collection
+from contextlib import suppress
+from importlib.resources import files
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+import msgspec
+import uvicorn
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers
+from starlette.requests import Request as HTTPRequest
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.label.session import Conflict, Request, Session
+
+__all__ = ["TOKEN", "listen", "make_app", "serve"]
+
+TOKEN = "x-hocrf-token"
+"""Header with the token."""
+MOST = 1 << 20
+"""Bytes of a request."""
+ASKED = {"open", "show", "read", "decide", "skip", "undo", "search", "progress", "export"}
+"""Methods of a session that the page may call."""
+PAGE = {
+    "": ("cli.label", "page.html", "text/html"),
+    "shared.css": ("answers", "page.css", "text/css"),
+    "page.css": ("cli.label", "page.css", "text/css"),
+    "shared.js": ("answers", "shared.js", "text/javascript"),
+    "page.js": ("cli.label", "page.js", "text/javascript"),
+}
+"""Files of the page by their addresses."""
+HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
+
+
+def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIApp:
+    """The server's application.
+
+    token (str): that requests for data must have.
+    names (Collection[str]): of hosts besides this machine that browsers may reach it by: that of a proxy.
+    """
+
+    async def answer(request: HTTPRequest) -> Response:
+        what = request.path_params["what"]
+        if what not in ASKED:
+            return _refused(404, f"there is no {what!r}")
+        sent = request.headers.get(TOKEN, "").encode()
+        if not secrets.compare_digest(sent, token.encode()):
+            return _refused(403, "it has not the token of the address that hocrf label has printed")
+        body = bytearray()
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST:
+                return _refused(413, f"it has more than {MOST:,} bytes")
+        try:
+            asked = msgspec.json.decode(body, type=Request)
+        except (ValueError, RecursionError) as error:
+            return _refused(400, str(error))
+        try:
+            return JSONResponse(await run_in_threadpool(getattr(session, what), asked))
+        except ValueError as error:
+            if not str(error).startswith("["):
+                raise
+            return JSONResponse({"error": str(error)}, 409 if isinstance(error, Conflict) else 400)
+
+    async def page(request: HTTPRequest) -> Response:
+        if request.path_params["name"] not in PAGE:
+            return _refused(404, "there is no such file")
+        folder, name, kind = PAGE[request.path_params["name"]]
+        place = files(f"spacy_hocrf.{folder}").joinpath(name)
+        return Response(place.read_text(encoding="utf8"), media_type=kind)
+
+    routes = [
+        Route("/api/{what}", answer, methods=["POST"]),
+        Route("/{name:path}", page, methods=["GET"]),
+    ]
+    return _Guard(Starlette(routes=routes), names)
+
+
+def listen(address: str, port: int) -> socket.socket:
+    """A socket that listens. port (int): 0 for any that is free.
+
+    RAISES (ValueError): H548 if there is none.
+    """
+    try:
+        family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
+        return socket.create_server((address, port), family=family)
+    except OSError as error:
+        known = {"address": address, "port": port, "reason": error}
+        raise ValueError(CommandErrors.H548.format(**known)) from error
+
+
+def serve(app: ASGIApp, listening: socket.socket) -> None:
+    """Answer until the process gets SIGINT or SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+    )
+    with suppress(KeyboardInterrupt):  # which uvicorn raises again when all is answered
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+class _Guard:
+    """Lets nobody pass but this machine's own page, and adds headers to every answer.
+
+    names (Collection[str]): of further hosts by which browsers may reach it.
+    """
+
+    def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
+        self._app, self._names = app, {name.lower() for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message["headers"], *RAW_HEADERS]
+            await send(message)
+
+        app = self._app
+        if scope["type"] == "http":
+            headers = Headers(scope=scope)
+            host, origin = headers.get("host", ""), headers.get("origin")
+            if not self._is_ours(_name(f"//{host}")):
+                app = _refused(403, f"its host is {host!r}: see --name")
+            elif origin is not None and not self._comes_from(origin, host):
+                app = _refused(403, f"it comes from {origin!r}: see --name")
+        await app(scope, receive, sending)
+
+    def _is_ours(self, name: str) -> bool:
+        try:
+            return ip_address(name).is_loopback or name in self._names
+        except ValueError:
+            return name == "localhost" or name in self._names
+
+    def _comes_from(self, origin: str, host: str) -> bool:
+        """Has a page that is at this host sent it, or one that a proxy shows under another name?"""
+        return origin.partition("://")[2] == host or _name(origin) in self._names
+
+
+def _name(address: str) -> str:
+    """Name of the host in an address, "" for what is none."""
+    try:
+        return urlsplit(address).hostname or ""
+    except ValueError:
+        return ""
+
+
+def _refused(status: int, reason: str) -> Response:
+    return JSONResponse({"error": CommandErrors.H545.format(reason=reason)}, status)
