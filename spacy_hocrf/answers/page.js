@@ -10,38 +10,15 @@ const data = JSON.parse(document.getElementById("data").textContent);
 const [UNKNOWN, WRONG, RIGHT, MISSED] = [-1, 0, 1, 2];
 for (const text of data.texts) text.missed = (text.gold ?? []).filter((span) => span[4] === MISSED);
 const AT_ONCE = 200, AROUND = 3, MOST_COLUMNS = 24;
-const byId = (id) => document.getElementById(id);
 
-// Elements: el("p", {class: "soft"}, "text", child, …)
-function el(tag, attributes, ...children) {
-  const svg = ["svg", "g", "line", "circle", "text", "polyline", "title"].includes(tag) && attributes?.ns;
-  const node = svg ? document.createElementNS("http://www.w3.org/2000/svg", tag) : document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (name === "ns" || value === null || value === undefined || value === false) continue;
-    if (name.startsWith("--")) node.style.setProperty(name, value);
-    else if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else node.setAttribute(name, value === true ? "" : value);
-  }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
-  return node;
-}
 // Words of a text, in their language and their direction, whatever the page's own are
 const theirs = {lang: data.lang, dir: "auto"};
 const quote = (words) => ["“", el("bdi", {lang: data.lang}, words), "”"];
-const draw = (tag, attributes, ...children) => el(tag, {...attributes, ns: true}, ...children);
 
-const hue = (label) => Math.round(((label * 360) / Math.max(1, data.labels.length) + 210) % 360);
+const hue = (label) => hueOf(label, data.labels.length);
 const nameOf = (label) => (label < 0 || label >= data.labels.length ? "nothing" : data.labels[label]);
-function percent(p) {
-  const value = 100 * p;
-  if (value >= 99.95) return p === 1 ? "100" : ">99.9";
-  if (value > 0 && value < 0.05) return "<0.1";
-  return value >= 99 || value < 1 ? value.toFixed(1) : value.toFixed(0);
-}
-const share = (value) => `${(100 * value).toFixed(1)} %`;
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
 const said = (text, start, end) => text.words.slice(start, end).join("").trim();
-const plural = (number, one, many) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 const errorsOf = (text) => text.spans.filter((span) => span[4] === WRONG).length + text.missed.length;
 
 // One text

@@ -39,6 +39,8 @@ SLIGHT = 0.05
 FAINT = 0.005
 """Less probable labels of tokens are left out."""
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
+SCRIPTS = ("shared.js", "page.js")
+"""Of the page, in this order."""
 HEIGHT = 480
 """Of a page in a notebook, in pixels."""
 
@@ -166,7 +168,7 @@ def make_page(
         "about": escape(about),
         "lang": escape(tag_of(lang)),
         "style": _style(),
-        "script": folder.joinpath("page.js").read_text(encoding="utf8"),
+        "script": "".join(folder.joinpath(name).read_text(encoding="utf8") for name in SCRIPTS),
         "data": text,
     }
     page = folder.joinpath("page.html").read_text(encoding="utf8")

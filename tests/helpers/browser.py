@@ -111,8 +111,8 @@ class Browser:
         self._profile.cleanup()
 
     def open(self, path):
-        """Load a file and wait until it is drawn."""
-        self.send("Page.navigate", url=path.resolve().as_uri())
+        """Load a file, or what is at an address, and wait until it is drawn."""
+        self.send("Page.navigate", url=path if isinstance(path, str) else path.resolve().as_uri())
         self._until(lambda message: message.get("method") == "Page.loadEventFired")
 
     def run(self, script):

@@ -118,6 +118,7 @@ class Session:
     store (Store): where decisions are kept; those of earlier sessions are told to the loop.
     loop (LabelLoop): what reads texts and chooses the next one.
     export (Callable[[list[TextToLabel]], str]): writes what is annotated, and says where.
+    lang (str): language of the texts, as HTML has it.
     """
 
     def __init__(
@@ -127,7 +128,9 @@ class Session:
         store: Store,
         loop: LabelLoop,
         export: Callable[[list[TextToLabel]], str],
+        lang: str = "",
     ) -> None:
+        self.lang = lang
         self._texts, self.labels, self._store, self._loop = texts, labels, store, loop
         self._export, self._lock, self._exporting, self._window = export, Lock(), Lock(), 0
         self._places = [_Places(text.words) for text in texts]
@@ -154,7 +157,8 @@ class Session:
         """A new window, from now on the only one that may decide, and its first text."""
         with self._lock:
             self._window += 1
-            return {"window": self._window, "labels": [*self.labels], **self._next()}
+            own = {"window": self._window, "labels": [*self.labels], "lang": self.lang}
+            return own | self._next()
 
     def show(self, request: Request) -> dict[str, Any]:
         """A text as it is now."""
