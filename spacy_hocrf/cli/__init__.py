@@ -31,13 +31,14 @@ COMMANDS = (
     "doubt",
     "extend",
     "inspect",
+    "label",
     "show",
     "temper",
     "templates",
     "tune",
 )
 """A module bears the name of its command: that of `cross-fit` is `cross_fit`, and has `cross_fit_cli`."""
-FOLDERS = {"annotate", "auto", "convert"}
+FOLDERS = {"annotate", "auto", "convert", "label"}
 """Commands of several modules: they are in `command` of that folder."""
 
 OVERRIDING = {"cross-fit", "debug", "doubt", "tune"}
@@ -77,7 +78,7 @@ def _check(command: str, path: Path, name: str) -> None:
 
     if command in BESIDE:
         check_beside(path, name)
-    if command in ("extend", "temper") or (command == "annotate" and not path.suffix):
+    if command in ("extend", "label", "temper") or (command == "annotate" and not path.suffix):
         check_folder(path, name)
     elif command not in BESIDE:
         check_file(path, name)

@@ -215,3 +215,9 @@ class CommandErrors(metaclass=Coded):
         "Nobody can listen at {address}, port {port}: {reason}. Choose another --port, 0 for any that is "
         "free, or another --address."
     )
+    H549 = (
+        "--labels is {found}, expected the names of the labels, separated by commas, each once: without the "
+        "option there must be some in the texts or in --model."
+    )
+    H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
+    H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."

@@ -14,7 +14,7 @@ import msgspec
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.store import Chars, Decision, Store, check
 
-__all__ = ["Conflict", "LabelLoop", "Request", "Session", "TextToLabel"]
+__all__ = ["Conflict", "LabelLoop", "Places", "Request", "Session", "TextToLabel"]
 
 SHOWN, BEGINNING = 50, 160
 """Texts that a search shows, and characters of each."""
@@ -87,8 +87,8 @@ class Conflict(ValueError):
     """H546 or H547: a request that came too late."""
 
 
-class _Places:
-    """Tokens of a text by characters. words (Sequence[str]): with the white space behind them."""
+class Places:
+    """Tokens of a text by characters. words (Sequence[str]): each with the white space behind it."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.text = "".join(words)
@@ -133,7 +133,7 @@ class Session:
         self.lang = lang
         self._texts, self.labels, self._store, self._loop = texts, labels, store, loop
         self._export, self._lock, self._exporting, self._window = export, Lock(), Lock(), 0
-        self._places = [_Places(text.words) for text in texts]
+        self._places = [Places(text.words) for text in texts]
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._plain = [places.text for places in self._places]
         self._given = {
@@ -216,14 +216,18 @@ class Session:
 
     def export(self, _: Request) -> dict[str, Any]:
         """Write all that is annotated, and the model."""
+        return {"told": self.export_all()}
+
+    def export_all(self) -> str:
+        """Write all that is annotated, and the model. RETURNS (str): what was written, for people."""
         with self._lock:
+            decisions = map(self._decision, range(len(self._texts)))
             texts = [
-                text._replace(spans=None if d is None else d.spans, unknown=d.unknown if d else ())
-                for i, text in enumerate(self._texts)
-                for d in [self._decision(i)]
+                text._replace(spans=d.spans if d else None, unknown=d.unknown if d else ())
+                for text, d in zip(self._texts, decisions, strict=True)
             ]
         with self._exporting:
-            return {"told": self._export(texts)}
+            return self._export(texts)
 
     # Decisions
 

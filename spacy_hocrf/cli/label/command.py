@@ -1,0 +1,161 @@
+"""`python -m spacy hocrf label`: annotate texts on a page, beside a model that learns meanwhile."""
+
+import secrets
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.util import load_model
+from typer import Argument, Option
+from wasabi import msg
+
+from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget
+from spacy_hocrf.answers.pages import tag_of
+from spacy_hocrf.cli.annotate.command import locked
+from spacy_hocrf.cli.convert.records import Report
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.label.export import Export
+from spacy_hocrf.cli.label.loop import Loop
+from spacy_hocrf.cli.label.session import Session, TextToLabel
+from spacy_hocrf.cli.label.store import LOCK, Store
+from spacy_hocrf.cli.label.texts import read_texts
+from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path
+from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
+from spacy_hocrf.cli.tasks import FORMATS, check_format
+
+__all__ = ["label_cli"]
+
+PORT = 8642
+
+
+def label_cli(
+    texts: Annotated[
+        Path,
+        Argument(help="A text a line (.txt), or what `hocrf convert` reads", exists=True),
+    ],
+    output: Annotated[
+        Path, Option("--output", "-o", help="Folder for the annotation and the model")
+    ],
+    labels: Annotated[
+        str | None,
+        Option("--labels", "-L", help="Names of the labels: author,title,date"),
+    ] = None,
+    model: Annotated[
+        str | None, Option("--model", "-m", help="A trained pipeline to begin with")
+    ] = None,
+    component: Component = None,
+    lang: Lang = "en",
+    vectors: Vectors = None,
+    spans_key: SpansKey = None,
+    tool: Annotated[
+        str | None,
+        Option("--format", "-f", help=f"Write for another tool, too: {', '.join(FORMATS)}"),
+    ] = None,
+    port: Annotated[
+        int, Option("--port", "-p", min=0, max=65535, help="Of the page; 0 for any that is free")
+    ] = PORT,
+    address: Annotated[
+        str, Option("--address", help="To listen at; by default this machine alone is answered")
+    ] = "127.0.0.1",
+    name: Annotated[
+        list[str] | None,
+        Option("--name", help="Host by which a browser reaches it besides, as behind a proxy"),
+    ] = None,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of the texts drawn at random")] = 0,
+    code: Code = None,
+) -> None:
+    """Annotate texts on a page, with a model that learns from every text and marks the next one. Every
+    decision is in OUTPUT/annotations.jsonl before the page says so; the same command goes on.
+
+    DOCS: docs/label.md
+    """
+    try:
+        from spacy_hocrf.cli.label.server import listen, make_app, serve
+    except ImportError:
+        raise ValueError(CommandErrors.H560.format()) from None
+    import_code(code)
+    check_path(output)
+    if tool is not None:
+        check_format(tool)
+    nlp, own = _pipeline(model, component, lang, vectors, spans_key)
+    target = component_of(nlp, own)[1].target
+    report = Report()
+    docs, rows = read_texts(texts, nlp, target, report)
+    for what, times in report.lost.items():
+        msg.warn(f"{times:,} {what}")
+    names = _labels(labels, rows, component_of(nlp, own)[1].labels, texts)
+    key = target.spans_key if isinstance(target, SpansTarget) else None
+    listening = listen(address, port)
+    output.mkdir(parents=True, exist_ok=True)
+    with listening, locked(output / LOCK, output):
+        store = Store(output, ["".join(row.words) for row in rows], names)
+        ready = ready_docs(nlp, docs, own)
+        loop = Loop(nlp, ready, names, spans_key=key, seed=seed)
+        try:
+            export = Export(output, ready, lambda: loop.model, nlp, vectors, key, tool)
+            session = Session(rows, names, store, loop, export, tag_of(nlp.vocab.lang))
+            token = secrets.token_urlsafe(16)
+            where = f"[{address}]" if ":" in address else address
+            place = f"http://{where}:{listening.getsockname()[1]}/#{token}"
+            if store.cut:
+                msg.warn(
+                    "The last line of the annotation was cut off, and is taken away: it was never saved."
+                )
+            msg.info(f"{len(rows):,} texts, {len(names)} labels: {place}")
+            print(
+                "Open this address in a browser. Ctrl+C ends it, and writes the model.", flush=True
+            )
+            serve(make_app(session, token, name or ()), listening)
+            msg.good(session.export_all())
+        finally:
+            loop.close()
+            store.close()
+
+
+def _pipeline(
+    model: str | None,
+    component: str | None,
+    lang: str,
+    vectors: str | None,
+    spans_key: str | None,
+) -> tuple[Language, str]:
+    """The pipeline that is to learn, and the name of its component.
+
+    RAISES (ValueError): H074 for one that writes tags, H159, H187, H188 or H363 for what there is not, H204
+        for a component that there is not.
+    """
+    if model is None:
+        nlp = blank(lang, vectors)
+        factory = "hocrf" if spans_key is None else "hocrf_spans"
+        nlp.add_pipe(factory, config={} if spans_key is None else {"spans_key": spans_key})
+    else:
+        nlp = load_model(model)
+    own, pipe = component_of(nlp, component)
+    if isinstance(pipe.target, TagsTarget):
+        expected = "a pipeline with hocrf or hocrf_spans, whose component writes spans"
+        raise ValueError(
+            CommandErrors.H074.format(option="--model", found=model, expected=expected)
+        )
+    return nlp, own
+
+
+def _labels(
+    option: str | None, texts: Sequence[TextToLabel], learnt: Sequence[str], path: Path
+) -> list[str]:
+    """The labels, in their order: those that were named, or that there are; then those of the model.
+
+    RAISES (ValueError): H549 if there are none, or one twice; H542 if the texts have others.
+    """
+    there = sorted({y for text in texts for *_, y in text.spans or ()})
+    names = there if option is None else [name.strip() for name in option.split(",")]
+    if option is not None and (not all(names) or len({*names}) < len(names)):
+        raise ValueError(CommandErrors.H549.format(found=repr(option)))
+    if {*there} - {*names}:
+        found = ", ".join(sorted({*there} - {*names}))
+        raise ValueError(CommandErrors.H542.format(path=path, found=found))
+    names = [*names, *(label for label in learnt if label not in names)]
+    if not names:
+        raise ValueError(CommandErrors.H549.format(found="not given"))
+    return names

@@ -1,0 +1,111 @@
+"""What has been annotated on the page as files: for `spacy train`, the model, and for other tools."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from zlib import crc32
+
+from spacy.language import Language
+from spacy.tokens import Doc, DocBin
+
+from spacy_hocrf.answers.reading import ScoredSpan
+from spacy_hocrf.cli.config import fit_to_texts, starting_config
+from spacy_hocrf.cli.convert.docs import docs_of
+from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.label.session import Places, TextToLabel
+from spacy_hocrf.cli.options import write_config
+from spacy_hocrf.cli.tasks import AnnotationTask, write_tasks
+
+__all__ = ["Export"]
+
+DEV = 5
+"""One text of so many is for development; which ones, their words decide, now and later."""
+HEADER = """\
+# Written by `python -m spacy hocrf label`. It trains a model from the annotation beside it:
+#
+#     python -m spacy train {path} --output trained
+
+"""
+
+
+@dataclass(frozen=True)
+class Export:
+    """Writes `train.spacy`, `dev.spacy`, `config.cfg` and `model`; what is there is replaced.
+
+    folder (Path): where to. docs (Sequence[Doc]): the texts, without annotation.
+    model (Callable[[], Optional[Language]]): gives the model that has learnt all, None if there is none.
+    nlp (Language): whose language the config has. vectors (Optional[str]): whose word vectors it uses.
+    spans_key (Optional[str]): the annotation goes to `doc.spans` under this key; None for `doc.ents`.
+    tool (Optional[str]): of `tasks.FORMATS`, to write `annotated.jsonl` or `annotated.json` for it as well.
+    """
+
+    folder: Path
+    docs: Sequence[Doc]
+    model: Callable[[], Language | None]
+    nlp: Language
+    vectors: str | None = None
+    spans_key: str | None = None
+    tool: str | None = None
+
+    def __call__(self, texts: Sequence[TextToLabel]) -> str:
+        """Write what is annotated of these texts. RETURNS (str): what was written, for people."""
+        chosen = [i for i, text in enumerate(texts) if text.spans is not None]
+        if not chosen:
+            return "Nothing is annotated yet, so nothing is written."
+        is_dev = [
+            crc32("".join(texts[i].words).encode("utf8", "replace")) % DEV == 0 for i in chosen
+        ]
+        is_dev = is_dev if not all(is_dev) else [False] * len(chosen)
+        if not any(is_dev):  # spaCy wants some; of one text alone both
+            is_dev[-1] = len(chosen) > 1
+        train = [i for i, dev in zip(chosen, is_dev, strict=True) if not dev]
+        dev = [i for i in chosen if i not in {*train}] or train
+        self._write(texts, train, "train.spacy")
+        self._write(texts, dev, "dev.spacy")
+        self._write_config(self.folder / "config.cfg")
+        told = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)}), config.cfg"
+        model = self.model()
+        if model is not None:
+            part, place = self.folder / "model.part", self.folder / "model"
+            shutil.rmtree(part, ignore_errors=True)
+            model.to_disk(part)
+            shutil.rmtree(place, ignore_errors=True)
+            part.rename(place)
+            told += ", model"
+        if self.tool is not None:
+            name = "annotated.json" if self.tool == "label-studio" else "annotated.jsonl"
+            whole = [texts[i] for i in chosen if not texts[i].unknown]
+            write_tasks(self.folder / name, [_task(text) for text in whole], self.tool)
+            told += f", {name} ({len(whole)} texts)"
+        return f"Written to {self.folder}: {told}."
+
+    def _write(self, texts: Sequence[TextToLabel], chosen: Sequence[int], name: str) -> None:
+        records = (
+            ConvertedText(
+                f"text {i + 1}",
+                text="".join(texts[i].words),
+                spans=texts[i].spans,
+                unknown=texts[i].unknown,
+                id=texts[i].id,
+                doc=self.docs[i],
+            )
+            for i in chosen
+        )
+        into = self.spans_key or "ents"
+        docs = docs_of(records, self.nlp, Report(), into=into, align="expand")
+        DocBin(docs=docs, store_user_data=True).to_disk(self.folder / name)
+
+    def _write_config(self, path: Path) -> None:
+        config = starting_config(self.nlp.vocab.lang, self.vectors, self.spans_key)
+        train = path.with_name("train.spacy")
+        fit_to_texts(config, train)
+        for name in ("train", "dev"):
+            config["paths"][name] = path.with_name(f"{name}.spacy").as_posix()
+        write_config(config, path, HEADER.format(path=path.as_posix()))
+
+
+def _task(text: TextToLabel) -> AnnotationTask:
+    tokens = Places(text.words).tokens
+    spans = [ScoredSpan(*tokens(start, end), label, 1.0) for start, end, label in text.spans or ()]
+    return AnnotationTask(text.words, spans, [], {"id": text.id} if text.id else {})

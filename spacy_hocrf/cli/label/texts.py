@@ -1,0 +1,88 @@
+"""The texts of a file that are to be annotated, and what the file says about them already."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.identity import id_of
+from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.cli.convert.command import convert
+from spacy_hocrf.cli.convert.docs import docs_of
+from spacy_hocrf.cli.convert.records import ConvertedText, Report, lines_of
+from spacy_hocrf.cli.corpora import read_docs
+from spacy_hocrf.cli.counts import EntsScorer, Scorer
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.label.session import Places, TextToLabel
+from spacy_hocrf.cli.pipelines import scorer_of
+
+__all__ = ["read_texts"]
+
+MOST = 20_000
+"""Characters of a text: nobody annotates a longer one as a whole."""
+
+
+def read_texts(
+    path: Path, nlp: Language, target: Target, report: Report
+) -> tuple[list[Doc], list[TextToLabel]]:
+    """Texts as Docs, and as a session has them.
+
+    path (Path): a text a line (.txt), Docs (.spacy), or what `convert` reads; a file, or a folder.
+    nlp (Language): whose tokenizer is used where the file has no tokens.
+    target (Target): where the annotation of Docs is.
+    report (Report): gets what was not as it should be.
+    RAISES (ValueError): H561 if there are none, H070, H290, H291, H360, H380 or H381 for files that cannot
+        be read.
+    """
+    scorer: Scorer = EntsScorer()
+    if path.suffix == ".txt" and path.is_file():
+        docs = [*docs_of(_lines(path), nlp, report, into="ents", align="strict")]
+    elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
+        docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
+    else:
+        docs = [*convert(path, nlp, report)]
+    kept = list[Doc]()
+    for number, doc in enumerate(docs, start=1):
+        if sum(map(len, words_of(doc))) <= MOST:
+            kept.append(doc)
+        else:
+            report.lose(f"texts of more than {MOST:,} characters: left out", f"text {number}")
+    if not kept:
+        raise ValueError(CommandErrors.H561.format(path=path))
+    return kept, [_text(doc, scorer) for doc in kept]
+
+
+def _lines(path: Path) -> Iterator[ConvertedText]:
+    for number, line in enumerate(lines_of(path, "utf8"), start=1):
+        if line.strip():
+            yield ConvertedText(f"line {number}", text=line, spans=None)
+
+
+def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
+    words, id_ = words_of(doc), id_of(doc) or ""
+    if not scorer.annotated(doc):
+        return TextToLabel(words, id_)
+    places = Places(words)
+    taken, spans = np.zeros(len(doc), dtype=bool), []
+    for label, start, end in sorted(scorer.items(doc), key=lambda item: item[1] - item[2]):
+        if not taken[start:end].any():  # of spans that overlap the longest
+            taken[start:end] = True
+            spans.append((*places.chars(start, end), label))
+    unknown = scorer.unknown(doc)
+    return TextToLabel(words, id_, tuple(sorted(spans)), tuple(_stretches(places, unknown)))
+
+
+def _stretches(
+    places: Places, unknown: "np.typing.NDArray[np.bool_] | None"
+) -> Iterator[tuple[int, int]]:
+    """Neighbouring tokens that nothing is known of, as characters."""
+    if unknown is None:
+        return
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], unknown, [False]]).astype(np.int8)))
+    for start, end in edges.reshape(-1, 2).tolist():
+        first, last = places.chars(start, end)
+        if first < last:
+            yield first, last
