@@ -1,0 +1,125 @@
+"""What can be said of a model while somebody annotates, by texts that were chosen at random.
+
+These are divided into folds. Each fold is read by models that have learnt all other texts: a quarter of
+them, the first half, all. Only texts chosen at random are held back, and a fold is a small part of all, so
+that the last of these models is about as good as that of all texts. F1 has the interval of `hocrf auto`, and
+the three sizes make the curve that says what more texts would bring. How sure the models are of whole
+texts, and whether these are right, gives the threshold of `hocrf calibrate --accept`.
+"""
+
+from collections.abc import Iterator, Sequence
+from math import ceil
+from typing import NamedTuple
+
+import numpy as np
+from spacy.tokens import Doc
+from spacy.training import Example
+
+from spacy_hocrf.cli.accept import NOTHING, WholeTexts, least_texts, threshold_of
+from spacy_hocrf.cli.auto.estimates import Lead, SpanCounts, learning_curve, scores
+from spacy_hocrf.cli.counts import is_complete
+from spacy_hocrf.cli.label.models import Models
+from spacy_hocrf.cli.pipelines import scorer_of
+from spacy_hocrf.learning.heldout import FOLDS, divided
+from spacy_hocrf.pipeline.component import SegmentationPipe
+
+__all__ = ["Decided", "Estimate", "estimates"]
+
+LEAST = 8
+"""Texts chosen at random, without which nothing is said."""
+SIZES = (0.25, 0.5, 1.0)
+"""Shares of the texts that models learn from."""
+MORE = 50
+"""Texts more."""
+LEVEL, CONFIDENCE = 0.9, 0.8
+"""So many of the texts accepted unread are right as a whole, with this probability."""
+
+
+class Decided(NamedTuple):
+    """What a person has said about a text."""
+
+    example: Example
+    random: bool  # was it chosen at random?
+    words: tuple[str, ...]  # texts with the same ones are held back together
+    teaches: bool = True  # is anything known of it?
+
+
+class Estimate(NamedTuple):
+    """The first members of `loop.LoopProgress`."""
+
+    f: float | None = None
+    low: float | None = None
+    high: float | None = None
+    tested: int = 0
+    accepted: float | None = None
+    more: float | None = None
+    curve: tuple[tuple[int, float], ...] = ()
+
+
+def estimates(
+    models: Models,
+    model: SegmentationPipe,
+    decided: Sequence[Decided],
+    left: Sequence[Doc],
+    seed: int,
+) -> Iterator[Estimate | None]:
+    """Find out what can be said of a model.
+
+    models (Models): trains others with the same settings.
+    model (SegmentationPipe): that of all texts decided.
+    decided (Sequence[Decided]): in the order in which they were.
+    left (Sequence[Doc]): texts that are not annotated, or a sample.
+    seed (int): of the folds.
+    YIELDS (Optional[Estimate]): None after each part of the work, the estimate at the end.
+    """
+    scorer = scorer_of(model.target)
+    tested = [
+        each for each in decided if each.random and is_complete(scorer, each.example.reference)
+    ]
+    if len(tested) < LEAST:
+        yield Estimate(tested=len(tested))
+        return
+    gold = [scorer.items(each.example.reference) for each in tested]
+    sizes = [ceil(share * len(decided)) for share in SIZES]
+    counts = np.zeros((len(sizes), 3, len(tested)), dtype=np.int64)  # right, found, annotated
+    chance = np.zeros(len(tested))
+    for held in divided([each.words for each in tested], FOLDS, seed):
+        unseen, pipe = {tested[i].words for i in held}, None
+        for size, count in zip(sizes, counts):
+            others = (each for each in decided[:size] if each.words not in unseen)
+            some = [each.example for each in others if each.teaches]
+            if not some:
+                continue  # nothing is found by what has learnt nothing
+            pipe = models.train(some, pipe)
+            pipe.acceptance = NOTHING  # asks how probable whole texts are
+            for i, each in zip(held, pipe.predict(tested[i].example.predicted for i in held)):
+                spans = {(label, start, end) for start, end, label in each.spans}
+                count[:, i] = len(spans & gold[i]), len(spans), len(gold[i])
+                chance[i] = each.whole
+            yield None
+    counts[:, 2] = [len(items) for items in gold]
+    of_sizes = [SpanCounts(*(column[:, None] for column in count)) for count in counts]
+    score = scores(of_sizes[-1], 0.0, Lead(0.0, 0.0, 0.0), seed)[0]
+    curve = learning_curve(sizes, of_sizes, sizes[-1], seed)
+    yield Estimate(
+        score.f,
+        score.interval.low,
+        score.interval.high,
+        len(tested),
+        _accepted(model, WholeTexts(chance, of_sizes[-1].whole, np.full(len(tested), "")), left),
+        curve.at(sizes[-1] + MORE),
+        tuple(zip(sizes, curve.f)),
+    )
+
+
+def _accepted(model: SegmentationPipe, known: WholeTexts, left: Sequence[Doc]) -> float | None:
+    """Share of texts that could be accepted unread; None if too few are known to say so, or none is left."""
+    if len(known.right) < least_texts(LEVEL, CONFIDENCE) or not left:
+        return None
+    try:
+        threshold = threshold_of(known, LEVEL, CONFIDENCE)
+    except ValueError:  # too many of the surest are wrong
+        return 0.0
+    model.acceptance = NOTHING
+    sure = [(each.whole or 0.0) >= threshold for each in model.predict(left)]
+    return float(np.mean(sure))

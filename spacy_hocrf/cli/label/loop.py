@@ -1,0 +1,351 @@
+"""The model beside a person who annotates: it learns in the background, and answers at once.
+
+What is asked for is answered by the newest model there is. A thread learns: after a decision a new model,
+which begins at the weights of the last one (`models`); then the order in which the other texts are worth
+annotating, by what the model is unsure of (`hocrf doubt`); and if nothing else is to be done, settings anew
+when the texts have doubled, and what can be said of the model (`estimates`), in parts, between which there
+is time for a decision.
+
+One of SHARE texts is chosen at random, so that F1 can be honest. These are set apart at the beginning and
+have an order of their own: what is left of the others is not like all texts, once the doubtful ones are
+annotated. Before there is a model, all are chosen so.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from threading import Condition, Thread
+from typing import Any, NamedTuple
+
+import numpy as np
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import logger
+
+from spacy_hocrf.cli.convert.docs import docs_of
+from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.doubt import in_order
+from spacy_hocrf.cli.label.estimates import Decided, Estimate, estimates
+from spacy_hocrf.cli.label.models import Blocks, Models
+from spacy_hocrf.cli.label.readings import Chars, PlacedText, Readings, ScoredChars, Stretch, read
+from spacy_hocrf.cli.pipelines import ready_docs
+from spacy_hocrf.learning.heldout import LEAST
+from spacy_hocrf.pipeline.component import SegmentationPipe
+
+__all__ = [
+    "SHARE",
+    "Chars",
+    "Loop",
+    "LoopModel",
+    "LoopProgress",
+    "Readings",
+    "ScoredChars",
+    "TextChoice",
+]
+
+SHARE = 4
+"""One text in so many is chosen at random."""
+LOOKED_AT = 2_000
+"""So many texts are compared when one is chosen by doubt, random ones where there are more."""
+NEWS = 0.1
+"""What can be said of the model is found out anew when the texts have grown by this share."""
+
+
+class TextChoice(NamedTuple):
+    """The next text, None if none is left; and why: "doubt" or "random"."""
+
+    text: int | None
+    why: str
+
+
+class LoopProgress(NamedTuple):
+    """How good the model is; None where nobody can say so yet.
+
+    f, low, high: F1 on new texts, from 0 to 1, and what it is between in 90 of 100 cases.
+    tested: texts chosen at random that this is of, each read by a model that has not learnt it.
+    accepted: share of the other texts that could be accepted unread, so that nine of ten are right.
+    more: F1 with 50 more texts. curve: texts and F1.
+    version: of the model, 0 before any. learning: is a newer one on its way?
+    error: what went wrong when the last one was to learn.
+    random: share of texts that are chosen at random.
+    """
+
+    f: float | None
+    low: float | None
+    high: float | None
+    tested: int
+    accepted: float | None
+    more: float | None
+    curve: tuple[tuple[int, float], ...]
+    version: int
+    learning: bool
+    error: str | None
+    random: float
+
+
+class LoopModel(NamedTuple):
+    """A model, which is not changed any more."""
+
+    pipe: SegmentationPipe
+    settings: Blocks
+    version: int
+
+
+class Loop:
+    """A model that learns from one decision after the other, and chooses the next text. All that is asked of
+    it may be asked by several threads.
+
+    nlp (Language): with one component of ours, trained or not; those before it are trained. It belongs to
+        the loop from now on.
+    docs (Sequence[Doc]): the texts; their tokens are taken, and nothing else.
+    labels (Sequence[str]): of spans.
+    spans_key (Optional[str]): the component predicts doc.spans under this key; None: doc.ents.
+    seed (int): of the texts that are chosen at random.
+    RAISES (ValueError): H204 unless there is one component of ours.
+    """
+
+    def __init__(
+        self,
+        nlp: Language,
+        docs: Sequence[Doc],
+        labels: Sequence[str],
+        *,
+        spans_key: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._models = Models(nlp, labels)
+        self._nlp, self._into = nlp, "ents" if spans_key is None else spans_key
+        self._texts = [PlacedText(doc) for doc in ready_docs(nlp, docs, self._models.name)]
+        self._seed, self._chance = seed, np.random.default_rng(seed)
+        shuffled: list[int] = self._chance.permutation(len(docs)).tolist()
+        self._drawn = shuffled[: -(-len(docs) // SHARE)]
+        self._set_apart = {*self._drawn}
+
+        self._changed = Condition()  # guards all below
+        self._decided = dict[int, Decided]()
+        given = self._models.given()
+        self._model = None if given is None else LoopModel(given, {}, 1)
+        self._order: Sequence[int] = ()
+        self._estimate = Estimate()
+        self._error: str | None = None
+        self._edits = self._learnt = 0  # changes of what is decided, and those that the model knows
+        self._versions, self._ordered = (
+            int(given is not None),
+            0,
+        )  # models so far, and that of the order
+        self._chosen_by = self._estimated_by = 0  # texts
+        self._idle = self._closed = False
+        self._worker = Thread(target=self._work, name="hocrf-label", daemon=True)
+        self._worker.start()
+
+    # What a person does
+
+    def decide(
+        self,
+        text: int,
+        spans: Sequence[Chars],
+        unknown: Sequence[Stretch] = (),
+        facts: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Learn what a person says about a text, in the place of what was said before.
+
+        spans (Sequence[Chars]): those that there are, none overlapping; they are widened to whole tokens.
+        unknown (Sequence[Tuple[int, int]]): stretches of which nothing is known.
+        facts (Optional[Mapping[str, Any]]): what this has returned before, for the same decision; or
+            {"given": True} for a text that came annotated.
+        RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? What JSON can hold.
+        """
+        mine = self._texts[text]
+        record = ConvertedText("", text=mine.text, spans=spans, unknown=unknown, doc=mine.doc)
+        (reference,) = docs_of(iter([record]), self._nlp, Report(), into=self._into, align="expand")
+        facts = {"random": text in self._set_apart, **(facts or {})}
+        random = bool(facts["random"] and not facts.get("given"))
+        blank = {i for stretch in unknown for i in range(*mine.tokens(*stretch))}
+        teaches = bool(spans) or len(blank) < len(mine.words)
+        with self._changed:
+            self._decided.pop(text, None)
+            self._decided[text] = Decided(Example(mine.doc, reference), random, mine.words, teaches)
+            self._edit()
+        return {"random": random}
+
+    def withdraw(self, text: int) -> None:
+        """Forget what was said about a text."""
+        with self._changed:
+            if self._decided.pop(text, None) is not None:
+                self._edit()
+
+    def next(self, exclude: Collection[int] = ()) -> TextChoice:
+        """The text to annotate next, of those about which nothing was said.
+
+        exclude (Collection[int]): texts that are not asked for either.
+        """
+        with self._changed:
+            out = {*exclude, *self._decided}
+            known = sum(each.random for each in self._decided.values())
+            drawn = next((text for text in self._drawn if text not in out), None)
+            others = self._order or (drawn is None and range(len(self._texts))) or ()
+            doubted = next((text for text in others if text not in out), None)
+            if drawn is not None and (doubted is None or SHARE * known <= len(self._decided)):
+                return TextChoice(drawn, "random")
+            return TextChoice(doubted, "doubt")
+
+    # What the model says
+
+    def readings(
+        self,
+        text: int,
+        fixed: Sequence[Chars] = (),
+        outside: Sequence[Stretch] = (),
+        n: int = 10,
+    ) -> Readings:
+        """The n best readings of a text that keep what a person has said, by the newest model there is.
+
+        fixed (Sequence[Chars]): spans that are there. outside (Sequence[Tuple[int, int]]): stretches in which
+            no span is. Where the model cannot have them, they take the place of what it says there.
+        """
+        with self._changed:
+            model = self._model
+        if model is None:
+            return Readings([], [], 0)
+        return read(model.pipe, self._texts[text], fixed, outside, n, model.version)
+
+    def progress(self) -> LoopProgress:
+        """How good the model is, as far as that is known."""
+        with self._changed:
+            version = 0 if self._model is None else self._model.version
+            learning = self._learnt < self._edits
+            return LoopProgress(*self._estimate, version, learning, self._error, 1 / SHARE)
+
+    @property
+    def model(self) -> Language | None:
+        """The pipeline with a model of all that was decided, which is waited for; None without one.
+
+        RAISES (RuntimeError): if it could not be learnt.
+        """
+        self.wait()
+        with self._changed:
+            model = self._model
+            return None if model is None else self._models.pipeline(model.pipe, model.settings)
+
+    def wait(self, timeout: float | None = None, *, idle: bool = False) -> bool:
+        """Wait until everything decided is learnt, and the other texts are in order.
+
+        timeout (Optional[float]): seconds, at most.
+        idle (bool): until nothing more is to be found out, either.
+        RETURNS (bool): is it so?
+        RAISES (RuntimeError): if it could not be learnt.
+        """
+        with self._changed:
+            done = self._changed.wait_for(
+                lambda: self._closed or (self._idle if idle else not self._due()), timeout
+            )
+            if self._error is not None:
+                raise RuntimeError(self._error)
+            return done
+
+    def close(self) -> None:
+        """End the learning, at the latest after what is being learnt now."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._worker.join()
+
+    # The thread
+
+    def _edit(self) -> None:
+        self._edits, self._idle = self._edits + 1, False
+        self._changed.notify_all()
+
+    def _due(self) -> bool:
+        """Is a decision to be learnt, or are texts to be put in order?"""
+        return self._learnt < self._edits or self._ordered < self._versions
+
+    def _work(self) -> None:
+        """Do what is due, the most urgent first, until the loop is closed."""
+        asked: Iterator[Estimate | None] | None = None
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._closed or not self._idle)
+                if self._closed:
+                    return
+                edits, decided = self._edits, [*self._decided.values()]
+                model = self._model
+            try:
+                if self._learnt < edits:
+                    self._learn(decided, edits)
+                elif self._ordered < self._versions:
+                    self._put_in_order()
+                elif self._to_choose(len(decided)):
+                    self._chosen_by = len(decided)
+                    self._learn(decided, edits, choose=True)
+                elif asked is not None:
+                    asked = self._go_on(asked)
+                elif model is not None and self._outdated(len(decided)):
+                    self._estimated_by = len(decided)
+                    left = [self._texts[i].doc for i in self._left(range(len(self._texts)))]
+                    asked = estimates(self._models, model.pipe, decided, left, self._seed)
+                else:
+                    with self._changed:
+                        self._idle = self._edits == edits
+                        self._changed.notify_all()
+            except Exception as error:
+                logger.exception("The model could not be learnt")
+                asked = None
+                with self._changed:
+                    self._error = f"{type(error).__name__}: {error}"
+                    self._learnt, self._ordered = edits, self._versions
+                    self._changed.notify_all()
+
+    def _learn(self, decided: Sequence[Decided], edits: int, *, choose: bool = False) -> None:
+        """Make a model of all that was decided."""
+        examples, before = [each.example for each in decided if each.teaches], self._model
+        if not examples:
+            model = self._models.given()
+        elif choose:
+            model = self._models.choose(examples)
+        else:
+            model = self._models.train(examples, None if before is None else before.pipe)
+        with self._changed:
+            self._versions += 1
+            known = self._models.settings, self._versions
+            self._model = None if model is None else LoopModel(model, *known)
+            self._learnt, self._error = edits, None
+            self._changed.notify_all()
+
+    def _put_in_order(self) -> None:
+        """Find out which texts are worth annotating, of those that are not set apart."""
+        model, order = self._model, list[int]()
+        if model is not None:
+            texts = self._left([i for i in range(len(self._texts)) if i not in self._set_apart])
+            readings = model.pipe.readings(self._texts[i].doc for i in texts)
+            entropies = [reading.token_entropy() for reading in readings]
+            words = [self._texts[i].words for i in texts]
+            order = [texts[i] for i, _ in in_order(entropies, words)]
+        with self._changed:
+            self._order, self._ordered = order, self._versions
+            self._changed.notify_all()
+
+    def _left(self, texts: Sequence[int]) -> list[int]:
+        """Which of some texts nothing was said about; of many, a random sample."""
+        with self._changed:
+            left = [text for text in texts if text not in self._decided]
+        if len(left) > LOOKED_AT:
+            left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
+        return left
+
+    def _to_choose(self, texts: int) -> bool:
+        """Are there enough texts to choose settings by, and twice as many as last time?"""
+        return not self._models.adapts and texts >= max(LEAST, 2 * self._chosen_by)
+
+    def _outdated(self, texts: int) -> bool:
+        """Is what was said of the model too old?"""
+        grown = texts - self._estimated_by
+        return grown < 0 or grown > NEWS * self._estimated_by
+
+    def _go_on(self, asked: Iterator[Estimate | None]) -> Iterator[Estimate | None] | None:
+        """Find out the next part of what can be said of the model. RETURNS: None at the end."""
+        step = next(asked)
+        if step is None:
+            return asked
+        with self._changed:
+            self._estimate = step
+        return None

@@ -1,0 +1,139 @@
+"""A component that is trained again after every few texts.
+
+Each time it is made anew and learns all texts there are, so that what was taken back leaves no trace.
+Training begins at the weights of the model before it, and takes few steps to the optimum of the same
+objective. Sigma, order, width and cost stay as they were chosen, since to choose takes several times as
+long; before there are enough texts to choose by, they are what a component would have then by default.
+
+A component that is trained already is adapted instead: it begins as it was given each time, and what it
+knows is the prior (`prior` of its trainer).
+"""
+
+from collections.abc import Sequence
+from copy import deepcopy
+from math import inf
+from typing import Any
+
+import numpy as np
+from spacy.language import Language
+from spacy.training import Example
+
+from spacy_hocrf.answers.decoders import DEFAULT_COST
+from spacy_hocrf.cli.pipelines import component_of, train_on
+from spacy_hocrf.learning.choosing import ORDERS
+from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
+
+__all__ = ["Blocks", "Models"]
+
+Blocks = dict[str, dict[str, Any]]
+"""Blocks of a component's config, with what they have in the place of "auto"."""
+FIRST: Blocks = {
+    "model": {"order": ORDERS[0]},
+    "trainer": {"sigma": DEFAULT_SIGMA},
+    "decoder": {"cost": DEFAULT_COST},
+}
+ENOUGH = {"improvement_tolerance": 5e-4, "improvement_period": 5}
+"""When training ends: as in the config that `hocrf config` writes."""
+
+
+class Models:
+    """Trains the component of a pipeline, each time from the beginning.
+
+    nlp (Language): with one component of ours, trained or not; those before it are trained.
+    labels (Sequence[str]): all that there may be.
+    RAISES (ValueError): H204 unless there is one component of ours.
+
+    adapts (bool): is it trained already?
+    settings (Blocks): that the next model gets.
+    """
+
+    def __init__(self, nlp: Language, labels: Sequence[str]) -> None:
+        self.name, pipe = component_of(nlp, None)
+        self._nlp, self._labels = nlp, labels
+        self._maker = type(nlp)(nlp.vocab)  # who makes a component notes its config
+        self._optimizer = nlp.create_optimizer()  # type: ignore[no-untyped-call]
+        self._factory = nlp.get_pipe_meta(self.name).factory
+        config = nlp.get_pipe_config(self.name)
+        self._config = {key: deepcopy(config[key]) for key in config if key != "factory"}
+        if "improvement_tolerance" in self._config["trainer"]:
+            self._config["trainer"].update(ENOUGH)
+        self.adapts = pipe.structure.ready
+        self._given = pipe.to_bytes() if self.adapts else b""
+        self.settings: Blocks = {} if self.adapts else self._open(FIRST)
+
+    def given(self) -> SegmentationPipe | None:
+        """The component as it was given; None if it is not trained."""
+        return self._made({}) if self.adapts else None
+
+    def train(
+        self, examples: Sequence[Example], near: SegmentationPipe | None = None
+    ) -> SegmentationPipe:
+        """A model of some texts, with the settings that there are.
+
+        examples (Sequence[Example]): the predicted Docs as earlier components leave them.
+        near (Optional[SegmentationPipe]): training begins at its weights, else at 0.
+        """
+        pipe = self._begun(examples, self.settings)
+        if near is not None:
+            known = np.append(weights_of(near.model), 0.0)  # place -1 is the last
+            set_weights(pipe.model, known[pipe.structure.found_in(near.structure)])
+        train_on(pipe, self._optimizer, inf)
+        return pipe
+
+    def choose(self, examples: Sequence[Example]) -> SegmentationPipe:
+        """A model of some texts that chooses its settings, which later ones then have, too."""
+        pipe = self._begun(examples, {})
+        train_on(pipe, self._optimizer, inf)
+        choice = pipe.choice
+        if choice is not None and not self.adapts:
+            blocks = {"order": choice.order}, {"sigma": choice.sigma}, {"cost": choice.cost}
+            self.settings = self._open(dict(zip(FIRST, blocks)))
+            features = self._config["model"].get("features", {})
+            if choice.wide and features.get("wide") == AUTO:
+                self.settings.setdefault("model", {})["features"] = {**features, "wide": True}
+        return pipe
+
+    def pipeline(self, pipe: SegmentationPipe, settings: Blocks) -> Language:
+        """The whole pipeline with a model, which was trained with these settings."""
+        if not self.adapts:
+            self._nlp.replace_pipe(self.name, self._factory, config=self._with(settings))
+        _, ours = component_of(self._nlp, self.name)
+        ours.from_bytes(pipe.to_bytes())
+        return self._nlp
+
+    def _begun(self, examples: Sequence[Example], settings: Blocks) -> SegmentationPipe:
+        """A model that knows the texts, and has taken no step."""
+        pipe = self._made(settings)
+        if self.adapts:
+            for label in self._labels:
+                pipe.add_label(label)
+            pipe.update(examples)
+        else:
+            pipe.initialize(lambda: examples, labels=self._labels)
+        return pipe
+
+    def _made(self, settings: Blocks) -> SegmentationPipe:
+        config = self._with(settings)
+        pipe: Any = self._maker.create_pipe(self._factory, self.name, config=config)
+        if self.adapts:
+            pipe.from_bytes(self._given)
+        assert isinstance(pipe, SegmentationPipe)
+        return pipe
+
+    def _with(self, settings: Blocks) -> dict[str, Any]:
+        """The config with these settings."""
+        changed = {block: {**self._config[block], **found} for block, found in settings.items()}
+        return deepcopy({**self._config, **changed})
+
+    def _open(self, blocks: Blocks) -> Blocks:
+        """Leave out settings that the config itself has, and those that were not chosen."""
+        return {
+            block: {
+                key: value
+                for key, value in values.items()
+                if value is not None and self._config[block].get(key) == AUTO
+            }
+            for block, values in blocks.items()
+        }
