@@ -122,9 +122,10 @@ class Browser:
         assert "exceptionDetails" not in found, found["exceptionDetails"]
         return found["result"].get("value")
 
-    def press(self, key, code=0, text=""):
+    def press(self, key, code=0, text="", *, control=False, shift=False):
         """Press a key, where the focus is."""
-        shared = {"key": key, "windowsVirtualKeyCode": code}
+        modifiers = 2 * control + 8 * shift
+        shared = {"key": key, "windowsVirtualKeyCode": code, "modifiers": modifiers}
         self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **shared)
         self.send("Input.dispatchKeyEvent", type="keyUp", **shared)
 

@@ -103,10 +103,8 @@ def label_cli(
                 msg.warn(
                     "The last line of the annotation was cut off, and is taken away: it was never saved."
                 )
-            msg.info(f"{len(rows):,} texts, {len(names)} labels: {place}")
-            print(
-                "Open this address in a browser. Ctrl+C ends it, and writes the model.", flush=True
-            )
+            msg.info(f"{len(rows):,} texts, {len(names)} labels")
+            print(f"Open {place} in a browser. Ctrl+C ends it, and writes the model.", flush=True)
             serve(make_app(session, token, name or ()), listening)
             msg.good(session.export_all())
         finally:

@@ -34,7 +34,8 @@ class Export:
     """Writes `train.spacy`, `dev.spacy`, `config.cfg` and `model`; what is there is replaced.
 
     folder (Path): where to. docs (Sequence[Doc]): the texts, without annotation.
-    model (Callable[[], Optional[Language]]): gives the model that has learnt all, None if there is none.
+    model (Callable[[], Optional[Language]]): gives the model of all that is annotated, None for none.
+        RAISES (RuntimeError): if it could not be learnt.
     nlp (Language): whose language the config has. vectors (Optional[str]): whose word vectors it uses.
     spans_key (Optional[str]): the annotation goes to `doc.spans` under this key; None for `doc.ents`.
     tool (Optional[str]): of `tasks.FORMATS`, to write `annotated.jsonl` or `annotated.json` for it as well.
@@ -65,14 +66,7 @@ class Export:
         self._write(texts, dev, "dev.spacy")
         self._write_config(self.folder / "config.cfg")
         told = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)}), config.cfg"
-        model = self.model()
-        if model is not None:
-            part, place = self.folder / "model.part", self.folder / "model"
-            shutil.rmtree(part, ignore_errors=True)
-            model.to_disk(part)
-            shutil.rmtree(place, ignore_errors=True)
-            part.rename(place)
-            told += ", model"
+        told += self._write_model()
         if self.tool is not None:
             name = "annotated.json" if self.tool == "label-studio" else "annotated.jsonl"
             whole = [texts[i] for i in chosen if not texts[i].unknown]
@@ -95,6 +89,20 @@ class Export:
         into = self.spans_key or "ents"
         docs = docs_of(records, self.nlp, Report(), into=into, align="expand")
         DocBin(docs=docs, store_user_data=True).to_disk(self.folder / name)
+
+    def _write_model(self) -> str:
+        part, place = self.folder / "model.part", self.folder / "model"
+        try:
+            model = self.model()
+        except RuntimeError as error:  # which the page has said, too
+            return f", and no model ({error})"
+        if model is None:
+            return ""
+        shutil.rmtree(part, ignore_errors=True)
+        model.to_disk(part)
+        shutil.rmtree(place, ignore_errors=True)
+        part.rename(place)
+        return ", model"
 
     def _write_config(self, path: Path) -> None:
         config = starting_config(self.nlp.vocab.lang, self.vectors, self.spans_key)

@@ -33,6 +33,7 @@ async function ask(what, request = {}) {
 async function act(work) {
   if (busy) return;
   busy = true;
+  TEXT.setAttribute("aria-busy", true);
   try {
     await work();
     byId("warning").hidden = true;
@@ -40,6 +41,7 @@ async function act(work) {
     warn(error);
   }
   busy = false;
+  TEXT.setAttribute("aria-busy", false);
   TEXT.focus({preventScroll: true});
 }
 
@@ -121,9 +123,13 @@ async function read() {
   const now = ++asked;
   chosen = 0;
   drawText();
-  const answer = await ask("read", {text: view.text, ...said});
-  if (now !== asked) return;
-  Object.assign(view, answer);
+  TEXT.setAttribute("aria-busy", true);
+  try {
+    const answer = await ask("read", {text: view.text, ...said});
+    if (now === asked) Object.assign(view, answer);
+  } finally {
+    if (now === asked) TEXT.setAttribute("aria-busy", false);
+  }
   drawText();
 }
 
@@ -153,7 +159,7 @@ function say(what) {
 }
 
 function another(step) {
-  const all = view.readings.length;
+  const all = view?.readings.length ?? 0;
   if (all < 2) return;
   chosen = (chosen + step + all) % all;
   drawText();
@@ -177,9 +183,7 @@ function select(from, to, several = false) {
 
 function move(step, several, far) {
   const last = view.words.length - 1, ends = (t) => t <= 0 || t >= last || /^\p{P}/u.test(view.words[t + (step > 0)]);
-  const place = several || focus < 0 ? null : selected();
-  let to = focus < 0 ? (step > 0 ? 0 : last) : place && step > 0 ? place[1] : place ? place[0] - 1 : focus + step;
-  to = Math.max(0, Math.min(last, to));
+  let to = focus < 0 ? (step > 0 ? 0 : last) : Math.max(0, Math.min(last, focus + step));
   while (view.words[to + step] && ((far && !ends(to)) || !view.words[to].trim())) to += step;
   select(several && focus >= 0 ? anchor : to, to, several);
 }
@@ -191,20 +195,25 @@ function jump(step) {
   if (next) select(next[0], next[0]);
 }
 
-// What is selected as texts are anywhere, by mouse or finger
-document.addEventListener("selectionchange", () => {
+// Take what is selected as in any text, by mouse or finger. RETURNS: is anything?
+function selectRange() {
   const range = getSelection().rangeCount && getSelection().getRangeAt(0);
-  if (!range || range.collapsed || !TEXT.contains(range.commonAncestorContainer)) return;
+  if (!range || range.collapsed || !TEXT.contains(range.commonAncestorContainer)) return false;
+  const own = document.createRange();
   const inside = [...TEXT.querySelectorAll(".word")].filter((node) => {
-    const own = document.createRange();
     own.selectNodeContents(node);
     return own.compareBoundaryPoints(Range.START_TO_END, range) > 0 && own.compareBoundaryPoints(Range.END_TO_START, range) < 0;
   }).map((node) => Number(node.dataset.t));
   if (inside.length) select(inside[0], inside.at(-1), true);
-});
+  return inside.length > 0;
+}
 
+document.addEventListener("selectionchange", selectRange);
 TEXT.addEventListener("click", (event) => {
-  if (!getSelection().isCollapsed) return;
+  if (selectRange()) {
+    getSelection().removeAllRanges(); // else it would be dragged by the next press
+    return;
+  }
   const word = event.target.closest(".word") ?? event.target.closest(".span")?.querySelector(".word");
   if (word) select(event.shiftKey && focus >= 0 ? anchor : Number(word.dataset.t), Number(word.dataset.t), event.shiftKey);
 });
@@ -320,6 +329,7 @@ function drawSelection() {
   for (const node of TEXT.querySelectorAll(".word")) {
     const t = Number(node.dataset.t);
     node.classList.toggle("selected", place !== null && t >= place[0] && t < place[1]);
+    node.classList.toggle("cursor", t === focus);
   }
   for (const node of byId("labels").children) node.setAttribute("aria-pressed", Boolean(inside) && span[2] === Number(node.dataset.label));
   const about = byId("about");
@@ -376,7 +386,9 @@ function curve(points) {
 // Search
 
 async function search() {
-  const {rows} = await ask("search", {words: byId("words").value.trim()});
+  const wanted = byId("words").value, {rows} = await ask("search", {words: wanted.trim()});
+  // an answer that comes late, or while somebody is among those that are there
+  if (wanted !== byId("words").value || byId("rows").contains(document.activeElement)) return;
   const states = {annotated: "✓ ", skipped: "– ", open: ""};
   byId("rows").replaceChildren(...(rows.length ? rows.map((row) => el("li", null, el("button", {type: "button", onclick: () => {
     close();

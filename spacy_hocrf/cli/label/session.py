@@ -4,7 +4,7 @@ comes next. The page speaks of tokens and numbers of labels; here they become ch
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -46,7 +46,7 @@ class LabelLoop(Protocol):
         n: int = 10,
     ) -> Any: ...
 
-    def next(self, exclude: Iterable[int]) -> Any: ...
+    def next(self, exclude: Collection[int] = ()) -> Any: ...
 
     def progress(self) -> Any: ...
 

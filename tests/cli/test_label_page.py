@@ -1,0 +1,355 @@
+"""The page of `hocrf label` in a browser: keys alone, undo, two windows, and a server that is killed."""
+
+import json
+import random
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import spacy
+import srsly
+from browser import Browser
+from label_page import PageUser
+from word_loop import WordLoop
+
+from spacy_hocrf.cli.label.session import Places, Session, TextToLabel
+from spacy_hocrf.cli.label.store import Store
+
+uvicorn = pytest.importorskip("uvicorn")
+server = pytest.importorskip("spacy_hocrf.cli.label.server")
+
+pytestmark = pytest.mark.slow
+REFERENCES = (
+    Path(__file__).parents[2] / "project" / "references" / "assets" / "paper-references.jsonl"
+)
+KEYS = {"PER": "p", "LOC": "l", "<b>evil</b>": "b"}
+LETTERS = "[...document.querySelectorAll('#labels kbd')].map((node) => node.textContent)"
+UNNAMED = """[...document.querySelectorAll("button, input, [tabindex], [role=group], svg")].filter(
+  (node) => !node.textContent.trim() && !node.ariaLabel && !node.hasAttribute("aria-labelledby")
+).map((node) => node.outerHTML)"""
+WORDS = [
+    ["Ada ", "met ", "Max ", "in ", "Paris", "."],
+    ["Max ", "met ", "Ada ", "in ", "Rome", "."],
+    ["In ", "Paris ", "Max ", "slept", "."],
+    ["<img src=x onerror=alert(1)> ", "Ada ", "🙂 ", "Rome"],
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with Browser() as opened:
+        yield opened
+
+
+@pytest.fixture
+def place(tmp_path):
+    """Address of a page with a loop that is no model."""
+    texts = [TextToLabel(words) for words in WORDS]
+    plain = ["".join(words) for words in WORDS]
+    store = Store(tmp_path / "mine", plain, [*KEYS])
+    session = Session(texts, [*KEYS], store, WordLoop(plain), lambda _: "<b>Written</b>", "en")
+    with server.listen("127.0.0.1", 0) as listening:
+        app = server.make_app(session, "secret")
+        running = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error", ws="none"))
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}/#secret"
+        running.should_exit = running.force_exit = True
+        thread.join()
+    store.close()
+
+
+@pytest.fixture
+def user(browser, place):
+    """Somebody at that page, which has neither failed nor done what it may not."""
+    browser.faults.clear()
+    person = PageUser(browser)
+    person.open(place)
+    yield person
+    assert not browser.faults
+
+
+def first(user):
+    """Annotate the first text."""
+    user.mark(0, 1, "p")
+    user.mark(2, 3, "p")
+    user.mark(4, 5, "l")
+    return user.accept()
+
+
+def test_keys_alone(user):
+    assert user.words() == "Ada met Max in Paris." and user.spans() == []
+    assert first(user) == 1 and user.number() == 2
+    assert user.spans() == [(0, 1, "PER"), (2, 3, "PER")]
+    assert "60 % sure" in user.shown("#head") and "in doubt" in user.shown("#head")
+    assert "1 of 4 texts annotated" in user.shown("#progress")
+
+
+def test_a_correction_holds_and_the_rest_is_read_anew(user):
+    first(user)
+    user.press("ArrowDown")
+    assert "“Max” PER, 90 % sure" in user.shown("#about")
+    user.press("1")  # LOC, as the loop says
+    user.settle()
+    assert user.spans() == [(0, 1, "LOC"), (2, 3, "PER")]
+    user.mark(0, 3, "Delete")
+    assert user.spans() == []
+    user.mark(1, 3, "b")
+    assert user.spans() == [(1, 3, "<b>evil</b>")]
+    for wanted in ([], [(0, 1, "LOC"), (2, 3, "PER")], [(0, 1, "PER"), (2, 3, "PER")]):
+        user.press("z", control=True)
+        user.settle()
+        assert user.spans() == wanted
+
+
+def test_other_readings(user):
+    first(user)
+    both = user.spans()
+    user.press("Tab")
+    assert len(user.spans()) == 1 and "reading 2 of 2" in user.shown("#head")
+    user.press("Tab")
+    assert user.spans() == both
+    user.press("Tab", shift=True)
+    (shown,) = user.spans()
+    user.accept()
+    user.press("PageUp")
+    user.settle()
+    assert user.number() == 2 and user.spans() == [shown]
+
+
+def test_undo_goes_back_to_the_text_before(user):
+    first(user)
+    user.press("z", control=True)
+    user.settle()
+    assert user.number() == 1 and user.spans() == [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")]
+    assert "0 of 4" not in user.shown("#saved") and "Taken back" in user.shown("#saved")
+    user.press("z", control=True)
+    user.settle()
+    assert "nothing to undo" in user.shown("#saved")
+
+
+def test_what_nobody_can_tell_and_what_is_skipped(user):
+    first(user)
+    user.mark(2, 3, "?")
+    assert user.spans() == [(0, 1, "PER")]
+    user.accept()
+    user.press("PageDown")
+    user.settle()
+    assert "Left for later: text 3" in user.shown("#saved") and user.number() == 4
+    user.press("PageUp")
+    user.settle()
+    assert user.number() == 3 and "left for later" in user.shown("#head")
+    user.press("PageUp")
+    user.settle()
+    assert user.number() == 2 and user.spans() == [(0, 1, "PER")]
+    assert user.shown("#text .unknown") == "Ada ?"
+
+
+def test_reload_and_search(user, place):
+    first(user)
+    user.open(place)
+    assert user.number() == 2
+    user.press("/")
+    user.until("document.querySelectorAll('#rows button').length === 4")
+    for letter in "paris":
+        user.press(letter, text=letter)
+    user.until("document.querySelectorAll('#rows button').length === 2")
+    assert user.shown("#rows").startswith("✓ 1 Ada met Max in Paris.")
+    user.press("ArrowDown", "ArrowDown")
+    user.press("Enter", text="\r")
+    user.until("document.getElementById('head').textContent.startsWith('Text 3')")
+    user.settle()
+    assert user.browser.run("document.activeElement.id") == "text"
+
+
+def test_the_end(user):
+    first(user)
+    for _ in range(3):
+        user.accept()
+    assert "All texts are annotated" in user.shown("#head") and user.words() == ""
+    user.press("Enter", "PageDown", "ArrowRight", "p", "Tab")
+    user.press("s", control=True)
+    user.until("document.getElementById('saved').textContent === '<b>Written</b>'")
+    user.press("z", control=True)
+    user.settle()
+    assert user.number() == 4
+    assert user.words().startswith(WORDS[3][0]) and user.browser.run("document.images.length") == 0
+
+
+def test_by_mouse(user):
+    first(user)
+
+    def mouse(kind, t):
+        box = f"document.querySelector('#text [data-t=\"{t}\"]').getBoundingClientRect()"
+        x, y = user.browser.run(
+            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({box})"
+        )
+        user.browser.send(
+            "Input.dispatchMouseEvent",
+            type=kind,
+            x=x,
+            y=y,
+            button="left",
+            buttons=int(kind != "mouseReleased"),
+            clickCount=1,
+        )
+
+    mouse("mousePressed", 0)
+    mouse("mouseReleased", 0)
+    user.until("document.getElementById('about').textContent.startsWith('“Max” PER')")
+    mouse("mousePressed", 1)
+    mouse("mouseMoved", 4)
+    mouse("mouseReleased", 4)
+    user.browser.run("document.querySelectorAll('#labels button')[1].click()")
+    user.settle()
+    assert (1, 5, "LOC") in user.spans() and user.browser.run("document.activeElement.id") == "text"
+
+
+def test_of_two_windows_the_first_is_told(user, place):
+    with Browser() as other:
+        second = PageUser(other)
+        second.open(place)
+        assert first(second) == 1
+        user.mark(0, 1, "l")
+        user.press("Enter")
+        user.until("!document.getElementById('warning').hidden")
+        assert "[H546]" in user.shown("#warning") and user.spans() == [(0, 1, "LOC")]
+        user.browser.faults.clear()  # a browser logs an answer such as 409
+        user.browser.run("document.querySelector('#warning button').click()")
+        user.until("document.getElementById('head').textContent.startsWith('Text 2')")
+        user.settle()
+        assert user.accept() == 2
+        second.press("Enter")
+        second.until("!document.getElementById('warning').hidden")
+        assert "[H546]" in second.shown("#warning")
+
+
+def test_without_the_token(browser, place):
+    browser.open("about:blank")
+    browser.open(place.replace("secret", "wrong"))
+    user = PageUser(browser)
+    user.until("!document.getElementById('warning').hidden")
+    assert "[H545]" in user.shown("#warning") and user.words() == ""
+    browser.faults.clear()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("narrow", [False, True], ids=["wide", "phone"])
+def test_everything_can_be_read(place, dark, narrow):
+    with Browser() as opened:
+        if narrow:
+            opened.narrow()
+        opened.look(dark)
+        user = PageUser(opened)
+        user.open(place)
+        first(user)
+        user.mark(2, 3, "?")
+        user.press("ArrowDown")
+        opened.run("document.querySelector('details').open = true")
+        contrast, text = opened.contrasts()[0]
+        assert contrast >= 4.5, text
+        assert opened.width() <= (360 if narrow else 1200)
+
+
+def test_everything_has_a_name_and_the_text_can_be_left(user):
+    unnamed = user.browser.run(UNNAMED)
+    assert unnamed == []
+    user.press("Escape")
+    assert user.browser.run("document.activeElement.innerText").startswith("Accept")
+    user.press("Tab", 9)
+    assert user.browser.run("document.activeElement.innerText").startswith("Other reading")
+    user.press("ArrowRight")
+    spoken = user.browser.run("document.getElementById('spoken').textContent")
+    assert spoken == "" or ":" in spoken
+
+
+class Served:
+    """`hocrf label` in a process of its own."""
+
+    def __init__(self, *arguments):
+        command = [
+            sys.executable,
+            "-m",
+            "spacy",
+            "hocrf",
+            "label",
+            *map(str, arguments),
+            "--port",
+            "0",
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        said = iter(self.process.stdout.readline, "")
+        self.address = next(line.split()[1] for line in said if line.startswith("Open "))
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+def goal_of(row, nlp):
+    """Spans of a reference by tokens: of several in one token the first."""
+    places, found = Places([token.text_with_ws for token in nlp.make_doc(row["text"])]), []
+    for start, end, label in row["spans"]:
+        first_, last = places.tokens(*places.bare(start, end))
+        if not found or found[-1][1] <= first_:
+            found.append((first_, last, label))
+    return found
+
+
+def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser, tmp_path):
+    """30 references from no model, and 20 kills at random moments: what the page called saved is there."""
+    rows, nlp, chance = list(srsly.read_jsonl(REFERENCES)), spacy.blank("en"), random.Random(0)
+    labels = list(dict.fromkeys(label for row in rows for *_, label in row["spans"]))
+    (tmp_path / "texts.txt").write_text(
+        "".join(f"{row['text']}\n" for row in rows), encoding="utf8"
+    )
+    arguments = [tmp_path / "texts.txt", "--labels", ",".join(labels), "-o", tmp_path / "mine"]
+    log, saved, kills = tmp_path / "mine" / "annotations.jsonl", {}, 0
+    served = Served(*arguments)
+    user = PageUser(browser)
+    while len(saved) < 30 or kills < 20:
+        user.alive = served.alive
+        timer = threading.Timer(chance.uniform(0, 4), served.process.kill)
+        if kills < 20:
+            timer.start()
+        try:
+            user.open(served.address)
+            letters = browser.run(LETTERS)
+            keys = dict(zip(labels, letters, strict=True))
+            while len(saved) < 30 or kills < 20:
+                number = user.number()
+                goal = goal_of(rows[number - 1], nlp)
+                user.correct(goal, keys)
+                user.accept()
+                saved[number - 1] = goal
+        except AssertionError as error:
+            if served.alive() or "ended" not in str(error):
+                raise
+            kills += 1
+        timer.cancel()
+        if not served.alive():
+            served.kill()
+            served = Served(*arguments)
+        kept = {}
+        for line in log.read_text(encoding="utf8").splitlines():
+            kept[json.loads(line)["text"]] = json.loads(line)["spans"]
+        for i, goal in saved.items():
+            places = Places([token.text_with_ws for token in nlp.make_doc(rows[i]["text"])])
+            assert [(*places.tokens(a, b), y) for a, b, y in kept[i]] == goal
+    assert kills == 20 and len(saved) >= 30
+    served.process.send_signal(2)
+    said = served.process.stdout.read()
+    served.kill()
+    assert "Written to" in said
+    model = spacy.load(tmp_path / "mine" / "model")
+    left = [i for i in range(len(rows)) if i not in saved]
+    found = [
+        (e.start_char, e.end_char, e.label_) for i in left for e in model(rows[i]["text"]).ents
+    ]
+    assert len(found) > 2 * len(left)
