@@ -68,7 +68,8 @@ def user(browser, place):
     person = PageUser(browser)
     person.open(place)
     yield person
-    assert not browser.faults
+    # a browser logs every answer that refuses something
+    assert not [each for each in browser.faults if "409 (Conflict)" not in str(each)]
 
 
 def first(user):
@@ -215,8 +216,7 @@ def test_of_two_windows_the_first_is_told(user, place):
         user.mark(0, 1, "l")
         user.press("Enter")
         user.until("!document.getElementById('warning').hidden")
-        assert "[H546]" in user.shown("#warning") and user.spans() == [(0, 1, "LOC")]
-        user.browser.faults.clear()  # a browser logs an answer such as 409
+        assert "[H546]" in user.shown("#warning") and (0, 1, "LOC") in user.spans()
         user.browser.run("document.querySelector('#warning button').click()")
         user.until("document.getElementById('head').textContent.startsWith('Text 2')")
         user.settle()
@@ -258,7 +258,7 @@ def test_everything_has_a_name_and_the_text_can_be_left(user):
     assert unnamed == []
     user.press("Escape")
     assert user.browser.run("document.activeElement.innerText").startswith("Accept")
-    user.press("Tab", 9)
+    user.browser.press("Tab", 9)
     assert user.browser.run("document.activeElement.innerText").startswith("Other reading")
     user.press("ArrowRight")
     spoken = user.browser.run("document.getElementById('spoken').textContent")
