@@ -320,6 +320,7 @@ def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser
             timer.start()
         try:
             user.open(served.address)
+            user.until("document.getElementById('head').textContent.startsWith('Text')")
             letters = browser.run(LETTERS)
             keys = dict(zip(labels, letters, strict=True))
             while len(saved) < 30 or kills < 20:

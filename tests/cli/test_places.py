@@ -18,6 +18,7 @@ COMMANDS = {
     "doubt": "config.cfg texts.spacy --output OUT",
     "extend": "model texts.spacy OUT",
     "inspect": "model --output OUT",
+    "label": "texts.jsonl --output OUT",
     "show": "model texts.spacy --output OUT",
     "temper": "model texts.spacy OUT",
     "tune": "config.cfg --output OUT",
@@ -27,7 +28,7 @@ FURTHER = {
     "doubt": "config.cfg texts.spacy --page OUT",
     "annotate": "model texts.jsonl OUT/out",
 }
-FOLDERS = {"extend", "temper"}
+FOLDERS = {"extend", "label", "temper"}
 
 
 def written(name):

@@ -1,5 +1,6 @@
 """`python -m spacy hocrf label`: annotate texts on a page, beside a model that learns meanwhile."""
 
+import gc
 import secrets
 from collections.abc import Sequence
 from pathlib import Path
@@ -93,6 +94,8 @@ def label_cli(
         store = Store(output, ["".join(row.words) for row in rows], names)
         ready = ready_docs(nlp, docs, own)
         loop = Loop(nlp, ready, names, spans_key=key, seed=seed)
+        gc.collect()
+        gc.freeze()  # else the collector stops all threads for a while to look at the texts
         try:
             export = Export(output, ready, lambda: loop.model, nlp, vectors, key, tool)
             session = Session(rows, names, store, loop, export, tag_of(nlp.vocab.lang))

@@ -1,5 +1,6 @@
 """The texts of a file that are to be annotated, and what the file says about them already."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -38,13 +39,14 @@ def read_texts(
         be read.
     """
     scorer: Scorer = EntsScorer()
+    usual, nlp.max_length = nlp.max_length, sys.maxsize  # longer texts are left out below
     if path.suffix == ".txt" and path.is_file():
         docs = [*docs_of(_lines(path), nlp, report, into="ents", align="strict")]
     elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
         docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
     else:
         docs = [*convert(path, nlp, report)]
-    kept = list[Doc]()
+    nlp.max_length, kept = usual, list[Doc]()
     for number, doc in enumerate(docs, start=1):
         if sum(map(len, words_of(doc))) <= MOST:
             kept.append(doc)

@@ -1,0 +1,227 @@
+"""`hocrf label` as a command: what it reads, what it writes, and what it refuses."""
+
+import gc
+import json
+import sys
+
+import pytest
+import spacy
+from small_corpus import trained
+from spacy.tokens import DocBin, Span
+from typer.testing import CliRunner
+
+from spacy_hocrf.annotation.identity import id_of
+from spacy_hocrf.cli import hocrf_cli
+
+testclient = pytest.importorskip("starlette.testclient")
+server = pytest.importorskip("spacy_hocrf.cli.label.server")
+
+pytestmark = pytest.mark.slow
+NAMES = ["Ada", "Max", "Kim", "Eva", "Tom", "Lea"]
+PLACES = ["Paris", "Rome", "Oslo", "Bonn"]
+TEXTS = [f"{name} lives in {place}." for name in NAMES for place in PLACES]
+
+
+@pytest.fixture
+def label(tmp_path, monkeypatch):
+    """Runs the command, with somebody who annotates so many texts before it is ended."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("secrets.token_urlsafe", lambda _: "secret")
+    monkeypatch.setattr(gc, "freeze", lambda: None)
+
+    def labelling(*arguments, texts=0, act=None):
+        def annotating(app, listening):
+            client = testclient.TestClient(app, base_url="http://localhost")
+
+            def ask(what, **request):
+                headers = {server.TOKEN: "secret"}
+                answer = client.post(f"/api/{what}", content=json.dumps(request), headers=headers)
+                assert answer.status_code == 200, answer.text
+                return answer.json()
+
+            found = ask("open")
+            labelling.opened, number = found, found["window"]
+            for _ in range(texts):
+                view, labels = found["view"], labelling.opened["labels"]
+                about = {name: view[name] for name in ("text", "revision")} | {"window": number}
+                spans = [(0, 1, labels.index("PER")), (3, 4, labels.index("LOC"))]
+                found = ask("decide", **about, spans=spans)
+            if act:
+                act(ask)
+
+        monkeypatch.setattr(server, "serve", annotating)
+        done = CliRunner().invoke(hocrf_cli, ["label", *map(str, arguments), "--port", "0"])
+        assert done.exception is None or isinstance(done.exception, SystemExit), done.exception
+        return " ".join(done.output.split())
+
+    return labelling
+
+
+@pytest.fixture
+def lines(tmp_path):
+    """A file with a text a line."""
+    path = tmp_path / "texts.txt"
+    path.write_text("\n".join(["", *TEXTS, "  "]), encoding="utf8")
+    return path
+
+
+def docs_in(path):
+    return list(DocBin().from_disk(path).get_docs(spacy.blank("en").vocab))
+
+
+def ents_of(docs):
+    return [(ent.text, ent.label_) for doc in docs for ent in doc.ents]
+
+
+def test_from_lines_to_a_model(label, lines, tmp_path):
+    said = label(lines, "--labels", "PER, LOC", "-o", "mine", texts=16)
+    assert "24 texts, 2 labels" in said and "/#secret in a browser" in said
+    assert "Written to mine: train.spacy" in said and "config.cfg, model." in said
+    docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
+    assert len(docs) == 16 and all(doc.has_annotation("ENT_IOB") for doc in docs)
+    assert {doc.text for doc in docs} < {*TEXTS}
+    assert ents_of(docs) == [
+        pair for doc in docs for pair in ((doc[0].text, "PER"), (doc[3].text, "LOC"))
+    ]
+    model = spacy.load(tmp_path / "mine" / "model")
+    assert ents_of([model("Eva lives in Rome.")]) == [("Eva", "PER"), ("Rome", "LOC")]
+
+
+def test_the_config_trains_the_annotation(label, lines, tmp_path):
+    label(lines, "--labels", "PER,LOC", "-o", "mine", texts=12)
+    from spacy.cli.train import train
+
+    train(tmp_path / "mine" / "config.cfg", tmp_path / "trained")
+    model = spacy.load(tmp_path / "trained" / "model-best")
+    assert ents_of([model("Eva lives in Rome.")]) == [("Eva", "PER"), ("Rome", "LOC")]
+
+
+def test_it_goes_on_where_it_was(label, lines, tmp_path):
+    label(lines, "--labels", "PER,LOC", "-o", "mine", texts=3)
+    label(lines, "--labels", "LOC,PER,DATE", "-o", "mine", texts=2)
+    assert label.opened["progress"]["annotated"] == 3
+    with (tmp_path / "mine" / "annotations.jsonl").open("a") as log:
+        log.write('{"text":')
+    assert "cut off" in label(lines, "--labels", "PER,LOC", "-o", "mine")
+    assert label.opened["progress"]["annotated"] == 5
+
+
+@pytest.mark.parametrize("tool", ["prodigy", "doccano", "label-studio"])
+def test_for_other_tools(label, lines, tmp_path, tool):
+    said = label(lines, "--labels", "PER,LOC", "-o", "mine", "--format", tool, texts=4)
+    (name,) = {"annotated.json", "annotated.jsonl"} & {
+        path.name for path in (tmp_path / "mine").iterdir()
+    }
+    assert f"{name} (4 texts)" in said
+    CliRunner().invoke(hocrf_cli, ["convert", f"mine/{name}", "again.spacy"])
+    docs = docs_in(tmp_path / "again.spacy")
+    assert len(docs) == 4 and all(len(doc.ents) == 2 for doc in docs)
+
+
+def test_what_a_file_says_already_is_kept(label, tmp_path):
+    rows = [
+        {"id": 7, "text": TEXTS[0], "spans": [{"start": 0, "end": 3, "label": "PER"}]},
+        {"id": 8, "text": TEXTS[1], "spans": [{"start": 0, "end": 3, "label": "PER", "answer": "accept"},
+                                              {"start": 13, "end": 17, "label": "LOC", "answer": "ignore"}]},
+        *({"id": i, "text": text} for i, text in enumerate(TEXTS[2:6], start=9)),
+    ]  # fmt: skip
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
+    said = label("rows.jsonl", "--labels", "PER,LOC", "-o", "mine", texts=2)
+    assert "texts without a list of spans: unknown" in said
+    assert label.opened["progress"]["annotated"] == 1
+    docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
+    by_id = {id_of(doc): doc for doc in docs}
+    assert ents_of([by_id["7"]]) == [("Ada", "PER")] and len(by_id) in (3, 4)
+    assert label("rows.jsonl", "-o", "mine", "--labels", "PER").count("[H542]") == 1
+
+
+def test_docs_and_a_model_to_begin_with(label, tmp_path):
+    nlp = trained()
+    nlp.to_disk(tmp_path / "model")
+    docs = [nlp.make_doc(text) for text in TEXTS[:8]]
+    docs[0].set_ents([Span(docs[0], 0, 1, "PER")])
+    DocBin(docs=docs).to_disk(tmp_path / "docs.spacy")
+    label("docs.spacy", "--model", "model", "-o", "mine")
+    assert label.opened["labels"] == ["PER", *nlp.get_pipe("hocrf").labels]
+    assert label.opened["view"]["readings"]
+
+
+def test_spans_under_a_key(label, lines, tmp_path):
+    label(lines, "--labels", "PER,LOC", "-o", "mine", "--spans-key", "sc", texts=8)
+    docs = docs_in(tmp_path / "mine/train.spacy")
+    assert all(len(doc.spans["sc"]) == 2 and not doc.ents for doc in docs)
+    label("mine/train.spacy", "-o", "again", "--spans-key", "sc")
+    assert label.opened["labels"] == ["LOC", "PER"]
+    assert label.opened["progress"]["annotated"] == len(docs)
+
+
+def test_what_nobody_could_tell_stays_unknown(label, lines, tmp_path):
+    def act(ask):
+        view = ask("open")["view"]
+        about = {name: view[name] for name in ("text", "revision")} | {"window": 2}
+        ask("decide", **about, spans=[(0, 1, 0)], unknown=[(2, 4)])
+
+    label(lines, "--labels", "PER,LOC", "-o", "mine", act=act)
+    (doc,) = docs_in(tmp_path / "mine/train.spacy")
+    assert [token.ent_iob_ for token in doc] == ["B", "O", "", "", "O"]
+
+
+def test_nothing_annotated_writes_nothing(label, lines, tmp_path):
+    assert "Nothing is annotated yet" in label(lines, "--labels", "PER,LOC", "-o", "mine")
+    assert {path.name for path in (tmp_path / "mine").iterdir()} == {
+        "annotations.jsonl",
+        "label.json",
+    }
+
+
+def test_texts_that_nobody_annotates_as_a_whole(label, tmp_path):
+    (tmp_path / "texts.txt").write_text("a" * 20_001 + "\n" + TEXTS[0] + "\n" + "Ada " * 2_500_000)
+    said = label("texts.txt", "--labels", "PER,LOC", "-o", "mine")
+    assert "2 texts of more than 20,000 characters: left out" in said
+    assert label.opened["progress"]["texts"] == 1
+
+
+@pytest.mark.parametrize(
+    "options, code",
+    [
+        ("", "H549"),
+        ("--labels PER,,LOC", "H549"),
+        ("--labels PER,PER", "H549"),
+        ("--labels PER --format xml", "H074"),
+        ("--labels PER --lang zz", "H159"),
+        ("--labels PER --address no.such.host.invalid", "H548"),
+        ("--labels PER --spans-key a --model tagger", "H074"),
+    ],
+)
+def test_what_is_refused(label, lines, tmp_path, options, code):
+    if "tagger" in options:
+        nlp = spacy.blank("en")
+        nlp.add_pipe("hocrf_tagger")
+        nlp.to_disk(tmp_path / "tagger")
+    assert f"[{code}]" in label(lines, "-o", "mine", *options.split())
+    assert not (tmp_path / "mine").exists()
+
+
+def test_files_without_a_text(label, tmp_path):
+    (tmp_path / "none.txt").write_text("\n \n")
+    DocBin(docs=[]).to_disk(tmp_path / "none.spacy")
+    for name in ("none.txt", "none.spacy"):
+        assert "[H561]" in label(name, "--labels", "PER", "-o", "mine")
+    (tmp_path / "prose.html").write_text("<html><p>Ada</p></html>")
+    assert "[H380]" in label("prose.html", "--labels", "PER", "-o", "mine")
+
+
+def test_a_folder_of_something_else_and_one_that_is_at_work(label, lines, tmp_path):
+    assert "[H540]" in label(lines, "--labels", "PER,LOC", "-o", tmp_path)
+    again = []
+    label(
+        lines, "--labels", "PER,LOC", "-o", "mine",
+        act=lambda _: again.append(label(lines, "--labels", "PER,LOC", "-o", "mine")),
+    )  # fmt: skip
+    assert "[H400] Another hocrf annotate or hocrf label" in again[0]
+
+
+def test_without_the_packages_of_the_server(label, lines, monkeypatch):
+    monkeypatch.setitem(sys.modules, "spacy_hocrf.cli.label.server", None)
+    done = CliRunner().invoke(hocrf_cli, ["label", str(lines), "-o", "mine"])
+    assert "[H560]" in done.output and "spacy-hocrf[label]" in done.output
