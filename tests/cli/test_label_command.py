@@ -135,6 +135,16 @@ def test_what_a_file_says_already_is_kept(label, tmp_path):
     assert label("rows.jsonl", "-o", "mine", "--labels", "PER").count("[H542]") == 1
 
 
+def test_a_file_that_is_annotated_can_be_annotated_anew(label, tmp_path):
+    rows = [{"text": text, "spans": [{"start": 0, "end": 3, "label": "PER"}]} for text in TEXTS]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
+    label("rows.jsonl", "-o", "mine", "--anew")
+    assert label.opened["labels"] == ["PER"] and label.opened["progress"]["annotated"] == 0
+    label("rows.jsonl", "-o", "mine")
+    assert label.opened["progress"]["annotated"] == len(TEXTS)
+    assert label.opened["view"] is None
+
+
 def test_docs_and_a_model_to_begin_with(label, tmp_path):
     nlp = trained()
     nlp.to_disk(tmp_path / "model")

@@ -14,8 +14,8 @@ from browser import Browser
 from label_page import PageUser
 from word_loop import WordLoop
 
-from spacy_hocrf.cli.label.session import Places, Session, TextToLabel
-from spacy_hocrf.cli.label.store import Store
+from spacy_hocrf.cli.label.session import Session, TextToLabel, TokenPlaces
+from spacy_hocrf.cli.label.store import DecisionStore
 
 uvicorn = pytest.importorskip("uvicorn")
 server = pytest.importorskip("spacy_hocrf.cli.label.server")
@@ -48,7 +48,7 @@ def place(tmp_path):
     """Address of a page with a loop that is no model."""
     texts = [TextToLabel(words) for words in WORDS]
     plain = ["".join(words) for words in WORDS]
-    store = Store(tmp_path / "mine", plain, [*KEYS])
+    store = DecisionStore(tmp_path / "mine", plain, [*KEYS])
     session = Session(texts, [*KEYS], store, WordLoop(plain), lambda _: "<b>Written</b>", "en")
     with server.listen("127.0.0.1", 0) as listening:
         app = server.make_app(session, "secret")
@@ -294,7 +294,7 @@ class Served:
 
 def goal_of(row, nlp):
     """Spans of a reference by tokens: of several in one token the first."""
-    places, found = Places([token.text_with_ws for token in nlp.make_doc(row["text"])]), []
+    places, found = TokenPlaces([token.text_with_ws for token in nlp.make_doc(row["text"])]), []
     for start, end, label in row["spans"]:
         first_, last = places.tokens(*places.bare(start, end))
         if not found or found[-1][1] <= first_:
@@ -341,7 +341,7 @@ def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser
         for line in log.read_text(encoding="utf8").splitlines():
             kept[json.loads(line)["text"]] = json.loads(line)["spans"]
         for i, goal in saved.items():
-            places = Places([token.text_with_ws for token in nlp.make_doc(rows[i]["text"])])
+            places = TokenPlaces([token.text_with_ws for token in nlp.make_doc(rows[i]["text"])])
             assert [(*places.tokens(a, b), y) for a, b, y in kept[i]] == goal
     assert kills == 20 and len(saved) >= 30
     served.process.send_signal(2)

@@ -7,7 +7,7 @@ import pytest
 from word_loop import WordLoop
 
 from spacy_hocrf.cli.label.session import Session, TextToLabel
-from spacy_hocrf.cli.label.store import Store
+from spacy_hocrf.cli.label.store import DecisionStore
 
 pytest.importorskip("uvicorn")
 testclient = pytest.importorskip("starlette.testclient")
@@ -22,7 +22,7 @@ HERE = "http://127.0.0.1:8765"
 def session(tmp_path):
     texts = [TextToLabel(words) for words in WORDS]
     plain = ["".join(words) for words in WORDS]
-    store = Store(tmp_path / "mine", plain, ["PER", EVIL])
+    store = DecisionStore(tmp_path / "mine", plain, ["PER", EVIL])
     yield Session(texts, ["PER", EVIL], store, WordLoop(plain), lambda _: f"written to {EVIL}")
     store.close()
 

@@ -7,7 +7,7 @@ import pytest
 from word_loop import WordLoop
 
 from spacy_hocrf.cli.label.session import Conflict, Request, Session, TextToLabel
-from spacy_hocrf.cli.label.store import Store
+from spacy_hocrf.cli.label.store import DecisionStore
 
 LABELS = ["PER", "LOC"]
 WORDS = [
@@ -28,7 +28,9 @@ def begin(tmp_path):
         for store in stores:
             store.close()
         texts = texts or [TextToLabel(words) for words in WORDS]
-        stores.append(Store(tmp_path / "mine", ["".join(each.words) for each in texts], labels))
+        stores.append(
+            DecisionStore(tmp_path / "mine", ["".join(each.words) for each in texts], labels)
+        )
         session = Session(texts, labels, stores[-1], WordLoop(TEXTS), written.append)
         return session, session._loop
 

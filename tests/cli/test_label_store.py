@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from spacy_hocrf.cli.label.store import Decision, Store
+from spacy_hocrf.cli.label.store import Decision, DecisionStore
 
 TEXTS = ["Ada lives in Paris", "Ærøskøbing 🙂 Max", ""]
 LABELS = ["PER", "LOC"]
@@ -18,7 +18,7 @@ DECISIONS = [ADA, Decision(2), MAX, Decision(1, undone=True), Decision(2, undone
 
 
 def stored(folder, texts=TEXTS, labels=LABELS):
-    store = Store(folder, texts, labels)
+    store = DecisionStore(folder, texts, labels)
     store.close()
     return store
 
@@ -26,7 +26,7 @@ def stored(folder, texts=TEXTS, labels=LABELS):
 @pytest.fixture
 def folder(tmp_path):
     """A folder with decisions."""
-    store = Store(tmp_path / "mine", TEXTS, LABELS)
+    store = DecisionStore(tmp_path / "mine", TEXTS, LABELS)
     for decision in DECISIONS:
         store.append(decision)
     store.close()
@@ -44,7 +44,7 @@ def test_a_line_that_was_cut_off_is_taken_away(folder):
     last = content[:-1].rfind(b"\n") + 1
     for size in range(last, len(content)):
         log.write_bytes(content[:size])
-        store = Store(folder, TEXTS, LABELS)
+        store = DecisionStore(folder, TEXTS, LABELS)
         assert store.decisions == DECISIONS[:-1] and store.cut == size - last
         store.append(DECISIONS[-1])
         store.close()
@@ -54,7 +54,7 @@ def test_a_line_that_was_cut_off_is_taken_away(folder):
 def test_a_decision_is_synchronized_before_append_returns(folder, monkeypatch):
     synced = []
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
-    store = Store(folder, TEXTS, LABELS)
+    store = DecisionStore(folder, TEXTS, LABELS)
     synced.clear()
     store.append(ADA)
     assert synced == [(folder / "annotations.jsonl").stat().st_size]
@@ -62,7 +62,10 @@ def test_a_decision_is_synchronized_before_append_returns(folder, monkeypatch):
 
 
 def test_a_decision_that_cannot_be_written_leaves_the_file_as_it_was(folder, monkeypatch):
-    store, before = Store(folder, TEXTS, LABELS), (folder / "annotations.jsonl").read_bytes()
+    store, before = (
+        DecisionStore(folder, TEXTS, LABELS),
+        (folder / "annotations.jsonl").read_bytes(),
+    )
 
     def full(_):
         raise OSError(28, "No space left on device")
@@ -137,8 +140,8 @@ def test_a_damaged_line_is_named(folder, line):
 WRITING = """\
 import sys
 from pathlib import Path
-from spacy_hocrf.cli.label.store import Decision, Store
-store = Store(Path(sys.argv[1]), ["Ada lives in Paris"], ["PER"])
+from spacy_hocrf.cli.label.store import Decision, DecisionStore
+store = DecisionStore(Path(sys.argv[1]), ["Ada lives in Paris"], ["PER"])
 print(len(store.decisions), flush=True)
 for i in range(len(store.decisions), 100_000):
     store.append(Decision(0, ((0, 3, "PER"),), facts={"number": i}))

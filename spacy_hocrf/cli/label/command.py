@@ -20,7 +20,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.export import Export
 from spacy_hocrf.cli.label.loop import Loop
 from spacy_hocrf.cli.label.session import Session, TextToLabel
-from spacy_hocrf.cli.label.store import LOCK, Store
+from spacy_hocrf.cli.label.store import LOCK, DecisionStore
 from spacy_hocrf.cli.label.texts import read_texts
 from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path
 from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
@@ -64,6 +64,10 @@ def label_cli(
         list[str] | None,
         Option("--name", help="Host by which a browser reaches it besides, as behind a proxy"),
     ] = None,
+    anew: Annotated[
+        bool,
+        Option("--anew", help="Of what TEXTS say already, take the labels alone"),
+    ] = False,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of the texts drawn at random")] = 0,
     code: Code = None,
 ) -> None:
@@ -87,11 +91,13 @@ def label_cli(
     for what, times in report.lost.items():
         msg.warn(f"{times:,} {what}")
     names = _labels(labels, rows, component_of(nlp, own)[1].labels, texts)
+    if anew:
+        rows = [TextToLabel(row.words, row.id) for row in rows]
     key = target.spans_key if isinstance(target, SpansTarget) else None
     listening = listen(address, port)
     output.mkdir(parents=True, exist_ok=True)
     with listening, locked(output / LOCK, output):
-        store = Store(output, ["".join(row.words) for row in rows], names)
+        store = DecisionStore(output, ["".join(row.words) for row in rows], names)
         ready = ready_docs(nlp, docs, own)
         loop = Loop(nlp, ready, names, spans_key=key, seed=seed)
         gc.collect()

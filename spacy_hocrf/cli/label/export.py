@@ -13,7 +13,7 @@ from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.records import ConvertedText, Report
-from spacy_hocrf.cli.label.session import Places, TextToLabel
+from spacy_hocrf.cli.label.session import TextToLabel, TokenPlaces
 from spacy_hocrf.cli.options import write_config
 from spacy_hocrf.cli.tasks import AnnotationTask, write_tasks
 
@@ -114,6 +114,6 @@ class Export:
 
 
 def _task(text: TextToLabel) -> AnnotationTask:
-    tokens = Places(text.words).tokens
+    tokens = TokenPlaces(text.words).tokens
     spans = [ScoredSpan(*tokens(start, end), label, 1.0) for start, end, label in text.spans or ()]
     return AnnotationTask(text.words, spans, [], {"id": text.id} if text.id else {})

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.label.store import Chars, Decision, Store, check
+from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 
-__all__ = ["Conflict", "LabelLoop", "Places", "Request", "Session", "TextToLabel"]
+__all__ = ["Conflict", "LabelLoop", "Request", "Session", "TextToLabel", "TokenPlaces"]
 
 SHOWN, BEGINNING = 50, 160
 """Texts that a search shows, and characters of each."""
@@ -87,7 +87,7 @@ class Conflict(ValueError):
     """H546 or H547: a request that came too late."""
 
 
-class Places:
+class TokenPlaces:
     """Tokens of a text by characters. words (Sequence[str]): each with the white space behind it."""
 
     def __init__(self, words: Sequence[str]) -> None:
@@ -115,7 +115,7 @@ class Session:
     """Texts, the decisions about them, and the loop that learns from those.
 
     texts (Sequence[TextToLabel]): the texts. labels (Sequence[str]): that their spans may have.
-    store (Store): where decisions are kept; those of earlier sessions are told to the loop.
+    store (DecisionStore): where decisions are kept; those of earlier sessions are told to the loop.
     loop (LabelLoop): what reads texts and chooses the next one.
     export (Callable[[list[TextToLabel]], str]): writes what is annotated, and says where.
     lang (str): language of the texts, as HTML has it.
@@ -125,7 +125,7 @@ class Session:
         self,
         texts: Sequence[TextToLabel],
         labels: Sequence[str],
-        store: Store,
+        store: DecisionStore,
         loop: LabelLoop,
         export: Callable[[list[TextToLabel]], str],
         lang: str = "",
@@ -133,7 +133,7 @@ class Session:
         self.lang = lang
         self._texts, self.labels, self._store, self._loop = texts, labels, store, loop
         self._export, self._lock, self._exporting, self._window = export, Lock(), Lock(), 0
-        self._places = [Places(text.words) for text in texts]
+        self._places = [TokenPlaces(text.words) for text in texts]
         self._numbers = {label: number for number, label in enumerate(labels)}
         self._plain = [places.text for places in self._places]
         self._given = {

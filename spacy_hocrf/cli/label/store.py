@@ -16,7 +16,7 @@ import msgspec
 
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Chars", "Decision", "Store", "check"]
+__all__ = ["Chars", "Decision", "DecisionStore", "check"]
 
 Chars = tuple[int, int, str]
 """First character of a span, one past its last, and its label."""
@@ -50,7 +50,7 @@ class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     labels: tuple[str, ...]
 
 
-class Store:
+class DecisionStore:
     """The decisions about some texts, in a folder that nobody else writes to.
 
     decisions (list[Decision]): as they were made, those that were undone and the undoing among them.

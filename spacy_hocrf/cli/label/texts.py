@@ -17,7 +17,7 @@ from spacy_hocrf.cli.convert.records import ConvertedText, Report, lines_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.label.session import Places, TextToLabel
+from spacy_hocrf.cli.label.session import TextToLabel, TokenPlaces
 from spacy_hocrf.cli.pipelines import scorer_of
 
 __all__ = ["read_texts"]
@@ -67,7 +67,7 @@ def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
     words, id_ = words_of(doc), id_of(doc) or ""
     if not scorer.annotated(doc):
         return TextToLabel(words, id_)
-    places = Places(words)
+    places = TokenPlaces(words)
     taken, spans = np.zeros(len(doc), dtype=bool), []
     for label, start, end in sorted(scorer.items(doc), key=lambda item: item[1] - item[2]):
         if not taken[start:end].any():  # of spans that overlap the longest
@@ -78,7 +78,7 @@ def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
 
 
 def _stretches(
-    places: Places, unknown: "np.typing.NDArray[np.bool_] | None"
+    places: TokenPlaces, unknown: "np.typing.NDArray[np.bool_] | None"
 ) -> Iterator[tuple[int, int]]:
     """Neighbouring tokens that nothing is known of, as characters."""
     if unknown is None:
