@@ -88,6 +88,19 @@ def test_keys_alone(user):
     assert "1 of 4 texts annotated" in user.shown("#progress")
 
 
+def test_keys_are_heard_wherever_nothing_else_has_the_focus_and_a_held_one_once(user):
+    user.browser.run("document.activeElement.blur()")
+    user.mark(0, 1, "p")
+    assert user.spans() == [(0, 1, "PER")]
+    user.browser.run("document.activeElement.blur()")
+    for _ in range(2):
+        shared = {"key": "Enter", "windowsVirtualKeyCode": 13, "autoRepeat": True}
+        user.browser.send("Input.dispatchKeyEvent", type="keyDown", **shared)
+    user.settle()
+    assert user.number() == 1
+    assert user.accept() == 1
+
+
 def test_a_correction_holds_and_the_rest_is_read_anew(user):
     first(user)
     user.press("ArrowDown")

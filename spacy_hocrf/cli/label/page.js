@@ -248,8 +248,10 @@ function keysOf(names) {
   });
 }
 
-TEXT.addEventListener("keydown", (event) => {
-  const {key, shiftKey} = event, control = event.ctrlKey || event.metaKey, far = control || event.altKey;
+document.addEventListener("keydown", (event) => {
+  const {key, shiftKey, target} = event;
+  if (target !== TEXT && (target !== document.body || key === "Tab")) return;
+  const control = event.ctrlKey || event.metaKey, far = control || event.altKey;
   const forward = rtl() ? "ArrowLeft" : "ArrowRight", backward = rtl() ? "ArrowRight" : "ArrowLeft";
   const letters = control || event.altKey ? [] : keys, action = ACTIONS.find((each) => each[1] === key);
   const does = {
@@ -270,7 +272,7 @@ TEXT.addEventListener("keydown", (event) => {
   else if (key >= "1" && key <= "5" && !control) work = () => take(alternatives()[key - 1]);
   if (!work || (!view && !action)) return;
   event.preventDefault();
-  work();
+  if (!event.repeat || !["Enter", "PageDown"].includes(key)) work(); // a key held too long accepts nothing
 });
 
 // What else a span could be
