@@ -178,6 +178,7 @@ def test_an_error_of_ours_tells_nothing_of_it(client, session, monkeypatch):
 def test_a_port_in_use(tmp_path):
     with server.listen("127.0.0.1", 0) as taken:
         assert taken.getsockname()[0] == "127.0.0.1"
+        assert taken.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         for address, port in (taken.getsockname(), ("no.such.host.invalid", 0)):
             with pytest.raises(ValueError, match=r"H548.*--port"):
                 server.listen(address, port)
