@@ -75,7 +75,7 @@ def test_what_is_said_meanwhile_holds_in_the_readings(begin):
         found = ask(session, "read", text=1, **said)["readings"]
         return [[tuple(span[:3]) for span in reading["spans"]] for reading in found]
 
-    assert read(spans=[(2, 3, 1)]) == [[(2, 3, 1), (5, 6, 0)], [(2, 3, 1)]]
+    assert read(spans=[(2, 3, 1)]) == [[(2, 3, 1), (5, 6, 1)], [(2, 3, 1)]]
     assert read(outside=[(5, 6)]) == read(unknown=[(4, 6)]) == [[]]
 
 

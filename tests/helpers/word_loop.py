@@ -29,7 +29,8 @@ class Progress(NamedTuple):
 
 
 class WordLoop:
-    """Spans are phrases that have been annotated before; the second reading is without the last of them.
+    """Spans are phrases that have been annotated before, all with the label of the text's first fixed span, if
+    there is one; the second reading is without the last of them.
 
     texts (Sequence[str]): the texts. calls (list): what it was told.
     """
@@ -59,7 +60,7 @@ class WordLoop:
             start = self.texts[text].find(phrase)
             end = start + len(phrase)
             if start >= 0 and all(end <= first or last <= start for first, last in taken):
-                found.append((start, end, label))
+                found.append((start, end, fixed[0][2] if fixed else label))
                 taken.append((start, end))
         best = tuple((*span, 1.0 if span in fixed else 0.9) for span in sorted(found))
         readings, free = [(best, 0.6)], [span for span in found if span not in fixed]
