@@ -289,3 +289,15 @@ def test_tokens_are_those_of_the_docs(begin):
     loop.wait()
     assert spans_of(loop.readings(0).readings[0]) == [(0, 5, "X")]
     loop.close()
+
+
+def test_what_can_be_said_may_fail_and_the_model_is_there(begin, monkeypatch):
+    def broken(*arguments):
+        raise ValueError("no folds")
+        yield
+
+    monkeypatch.setattr("spacy_hocrf.cli.label.loop.estimates", broken)
+    loop = begin()
+    annotate(loop, range(4))
+    assert loop.wait(idle=True) and loop.progress().error == "ValueError: no folds"
+    assert loop.model is not None

@@ -127,7 +127,8 @@ class Loop:
         self._order: Sequence[int] = ()
         self._estimate = Estimate()
         self._error: str | None = None
-        self._edits = self._learnt = 0  # changes of what is decided, and those that the model knows
+        # changes of what is decided, those that the model knows, and those it could not be learnt with
+        self._edits, self._learnt, self._failed = 0, 0, -1
         self._versions, self._ordered = (
             int(given is not None),
             0,
@@ -180,11 +181,11 @@ class Loop:
         """
         with self._changed:
             out = {*exclude, *self._decided}
-            known = sum(each.random for each in self._decided.values())
-            drawn = next((text for text in self._drawn if text not in out), None)
-            others = self._order or (drawn is None and range(len(self._texts))) or ()
-            doubted = next((text for text in others if text not in out), None)
-            if drawn is not None and (doubted is None or SHARE * known <= len(self._decided)):
+            drawn, doubted = _first(self._drawn, out), _first(self._order, out)
+            if drawn is None and doubted is None:  # nobody has looked at the others so far
+                doubted = _first(range(len(self._texts)), out)
+            due = SHARE * len(out & self._set_apart) <= len(out)
+            if drawn is not None and (due or doubted is None):
                 return TextChoice(drawn, "random")
             return TextChoice(doubted, "doubt")
 
@@ -238,7 +239,7 @@ class Loop:
             done = self._changed.wait_for(
                 lambda: self._closed or (self._idle if idle else not self._due()), timeout
             )
-            if self._error is not None:
+            if self._failed == self._edits:
                 raise RuntimeError(self._error)
             return done
 
@@ -292,6 +293,7 @@ class Loop:
                 asked = None
                 with self._changed:
                     self._error = f"{type(error).__name__}: {error}"
+                    self._failed = edits if self._learnt < edits else self._failed
                     self._learnt, self._ordered = edits, self._versions
                     self._changed.notify_all()
 
@@ -349,3 +351,7 @@ class Loop:
         with self._changed:
             self._estimate = step
         return None
+
+
+def _first(texts: Sequence[int], out: Collection[int]) -> int | None:
+    return next((text for text in texts if text not in out), None)

@@ -24,6 +24,7 @@ from spacy_hocrf.learning.choosing import ORDERS
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO, DEFAULT_SIGMA
+from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = ["Blocks", "Models"]
 
@@ -120,6 +121,8 @@ class Models:
         if self.adapts:
             pipe.from_bytes(self._given)
         assert isinstance(pipe, SegmentationPipe)
+        if pipe.trainer.batchwise:  # of which no optimum is known
+            pipe.set_trainer(LBFGSTrainer(sigma=DEFAULT_SIGMA))
         return pipe
 
     def _with(self, settings: Blocks) -> dict[str, Any]:

@@ -1,0 +1,115 @@
+"""How long it takes from a decision to a model that knows it, and to answer while it is learnt."""
+
+import gc
+import os
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Event, Thread
+from time import perf_counter, process_time, sleep
+from typing import Annotated, Any
+
+import numpy as np
+import spacy
+import typer
+from simulate import characters
+from spacy.tokens import Doc
+
+sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
+from tasks import load
+
+sys.path.append(str(Path(__file__).parents[2]))
+from common.report import show, table
+
+from spacy_hocrf.cli.label.loop import Loop
+
+SIZES = {"cora": 300, "gum": 2000}
+OTHERS = 400
+"""Texts that are not annotated."""
+TIMES = 10
+"""Decisions that are timed."""
+PAUSE = 0.05
+"""Seconds between two requests."""
+
+
+def main(
+    output: Annotated[Path, typer.Argument(help="Markdown file")],
+    sizes: Annotated[str, typer.Option(help="Tasks and numbers of texts, cora=300")] = "",
+) -> None:
+    """Write the tables."""
+    wanted = [pair.split("=") for pair in sizes.split(",") if pair]
+    rows, answers = [], []
+    for task, size in {name: int(n) for name, n in wanted}.items() or SIZES.items():
+        learning, latency = measure(task, size)
+        cells = (f"{x:.2f}" for x in (np.median(learning), max(learning)))
+        rows.append((task, str(size), *cells))
+        for name, seconds in latency.items():
+            times = (1000 * np.quantile(seconds, q) for q in (0.5, 0.99, 1))
+            answers.append((task, name, str(len(seconds)), *(f"{t:.1f}" for t in times)))
+    header = ("task", "texts", "CPU s, median", "CPU s, most")
+    parts = ["# Speed", "## From a decision to a model", table(rows, header)]
+    header = ("task", "request", "times", "ms, median", "ms, 99 %", "ms, most")
+    show("\n\n".join([*parts, "## Answers while it learns", table(answers, header, "ll")]), output)
+
+
+def measure(task: str, size: int) -> tuple[list[float], dict[str, list[float]]]:
+    """CPU seconds of the whole process for each decision, without other requests; then seconds of each
+    request while one decision follows the other.
+    """
+    parts = load(task, Path(os.environ["HOCRF_DATA"]))
+    texts = [text for part in ("train", "dev", "test") for text in parts[part]][: size + OTHERS]
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    docs = [Doc(nlp.vocab, words=list(text.words)) for text in texts]
+    gold = [characters(doc, text) for doc, text in zip(docs, texts)]
+    loop = Loop(nlp, docs, sorted({y for spans in gold for _, _, y in spans}))
+    gc.collect()
+    gc.freeze()  # as `hocrf label` does
+    for text in range(size - 2 * TIMES):
+        loop.decide(text, gold[text])
+    loop.wait(idle=True)
+    learning = list[float]()
+    for text in range(size - 2 * TIMES, size - TIMES):
+        loop.wait(idle=True)
+        start, version = process_time(), loop.progress().version
+        loop.decide(text, gold[text])
+        while loop.progress().version == version:
+            sleep(0.002)
+        learning.append(process_time() - start)
+    done, latency = Event(), dict[str, list[float]]()
+    asking = Thread(target=ask, args=(loop, range(size, len(texts)), done, latency))
+    asking.start()
+    for text in range(size - TIMES, size):
+        loop.decide(text, gold[text])
+        loop.wait()
+    loop.wait(idle=True)
+    done.set()
+    asking.join()
+    loop.close()
+    return learning, latency
+
+
+def ask(loop: Loop, texts: Sequence[int], done: Event, latency: dict[str, list[float]]) -> None:
+    """Ask again and again, until it is done."""
+    number = 0
+    while not done.wait(PAUSE):
+        number += 1
+        text = texts[number % len(texts)]
+        first: Any = loop.readings(text, n=1).readings[0][0]
+        requests: dict[str, Callable[[], Any]] = {
+            "readings": partial(loop.readings, text),
+            "readings, a span fixed": partial(
+                loop.readings, text, [span[:3] for span in first[:1]]
+            ),
+            "next": loop.next,
+            "progress": loop.progress,
+        }
+        for name, request in requests.items():
+            start = perf_counter()
+            request()
+            latency.setdefault(name, []).append(perf_counter() - start)
+
+
+if __name__ == "__main__":
+    typer.run(main)
