@@ -132,6 +132,10 @@ def test_what_a_file_says_already_is_kept(label, tmp_path):
     docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
     by_id = {id_of(doc): doc for doc in docs}
     assert ents_of([by_id["7"]]) == [("Ada", "PER")] and len(by_id) in (3, 4)
+    label("rows.jsonl", "--labels", "PER,LOC", "-o", "mine", texts=3)  # that in part as well
+    assert label.opened["progress"]["annotated"] == 3
+    label("rows.jsonl", "--labels", "PER,LOC", "-o", "mine")
+    assert label.opened["view"] is None and label.opened["progress"]["annotated"] == 6
     assert label("rows.jsonl", "-o", "mine", "--labels", "PER").count("[H542]") == 1
 
 

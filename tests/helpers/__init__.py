@@ -40,6 +40,7 @@ Tools
     page_blocks          runs the blocks of a page
     built_site           the site that mkdocs builds
     browser              a page in Chromium
+    label_page           a person at the page of `hocrf label`, with a keyboard
     word_loop            a loop for `hocrf label` without a model
     project_checks       tables and `project.yml` of the projects
 """

@@ -309,9 +309,12 @@ class Session:
 
     def _next(self) -> dict[str, Any]:
         """The next text, if there is one, and how far the annotation is."""
-        states = map(self._state, range(len(self._texts)))
-        choice = self._loop.next({i for i, state in enumerate(states) if state != "open"})
-        view = None if choice.text is None else self._view(choice.text) | {"why": choice.why}
+        numbers = range(len(self._texts))
+        left = [i for i in numbers if self._state(i) == "open"]
+        text, why = self._loop.next({*numbers} - {*left})
+        if text is None and left:  # the loop has learnt from those that are annotated in part
+            text, why = left[0], "part"
+        view = None if text is None else self._view(text) | {"why": why}
         return {"view": view, "progress": self._progress()}
 
     def _view(self, i: int, decision: Decision | None = None) -> dict[str, Any]:
