@@ -44,12 +44,17 @@ def browser():
 
 
 @pytest.fixture
-def place(tmp_path):
-    """Address of a page with a loop that is no model."""
-    texts = [TextToLabel(words) for words in WORDS]
-    plain = ["".join(words) for words in WORDS]
+def session(tmp_path):
+    """Texts with a loop that is no model."""
+    texts, plain = [TextToLabel(words) for words in WORDS], ["".join(words) for words in WORDS]
     store = DecisionStore(tmp_path / "mine", plain, [*KEYS])
-    session = Session(texts, [*KEYS], store, WordLoop(plain), lambda _: "<b>Written</b>", "en")
+    yield Session(texts, [*KEYS], store, WordLoop(plain), lambda _: "<b>Written</b>", "en")
+    store.close()
+
+
+@pytest.fixture
+def place(session):
+    """Address of their page."""
     with server.listen("127.0.0.1", 0) as listening:
         app = server.make_app(session, "secret")
         running = uvicorn.Server(uvicorn.Config(app, lifespan="off", log_level="error", ws="none"))
@@ -58,7 +63,6 @@ def place(tmp_path):
         yield f"http://127.0.0.1:{listening.getsockname()[1]}/#secret"
         running.should_exit = running.force_exit = True
         thread.join()
-    store.close()
 
 
 @pytest.fixture
@@ -99,6 +103,16 @@ def test_keys_are_heard_wherever_nothing_else_has_the_focus_and_a_held_one_once(
     user.settle()
     assert user.number() == 1
     assert user.accept() == 1
+
+
+def test_the_first_model_is_shown_as_soon_as_it_is_there(user, session):
+    session._loop.decide(1, ((0, 3, "PER"),))
+    user.until("document.querySelectorAll('#text .span').length === 1")
+    assert user.spans() == [(2, 3, "PER")]
+    session._loop.decide(2, ((3, 8, "LOC"),))  # later ones change nothing that is read
+    session._loop.decide(3, ())
+    user.until("document.getElementById('progress').textContent.includes('F1 90 (80 to 95) on 3')")
+    assert user.spans() == [(2, 3, "PER")]
 
 
 def test_a_correction_holds_and_the_rest_is_read_anew(user):

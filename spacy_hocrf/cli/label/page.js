@@ -4,7 +4,7 @@
 // one past the last, label], those of a reading with their probability. What a person says is `said`: spans, stretches
 // that are none, and stretches that nobody can tell. It holds in all readings that the server gives for it.
 (() => {
-const TEXT = byId("text"), POLL = 3000;
+const TEXT = byId("text"), POLL = 3000, SOON = 500; // milliseconds
 const token = location.hash.slice(1);
 let labels = [], keys = [], number = 0; // of this window
 let view = null, said = null, past = [], chosen = 0, busy = false, asked = 0;
@@ -373,7 +373,9 @@ function drawProgress(now) {
   if (now.error) told.push(`the model cannot learn: ${now.error}`);
   byId("progress").replaceChildren(...told.map((part, i) => el("span", {class: i ? "more" : ""}, part)), curve(now.curve) ?? "");
   clearTimeout(drawProgress.timer);
-  drawProgress.timer = setTimeout(() => ask("progress").then(drawProgress, () => {}), POLL);
+  drawProgress.timer = setTimeout(() => ask("progress").then(drawProgress, () => {}), now.learning ? SOON : POLL);
+  // the first model has come; later ones change nothing that somebody is reading
+  if (view && !view.readings.length && now.version && !past.length && !busy) read().catch(warn);
 }
 
 // F1 by texts, as a line without axes
