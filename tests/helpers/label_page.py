@@ -94,6 +94,7 @@ class PageUser:
     def accept(self):
         """Accept what is marked. RETURNS: the text's number, once the page has called it saved."""
         number = self.number()
+        self.browser.run('document.getElementById("saved").textContent = ""')
         self.press("Enter")
         self.until(
             f'document.getElementById("saved").textContent.startsWith("Saved: text {number},")'
