@@ -301,3 +301,20 @@ def test_what_can_be_said_may_fail_and_the_model_is_there(begin, monkeypatch):
     annotate(loop, range(4))
     assert loop.wait(idle=True) and loop.progress().error == "ValueError: no folds"
     assert loop.model is not None
+
+
+def test_training_begins_near_the_model_before(begin):
+    loop = begin()
+    annotate(loop, range(20))
+    loop.wait(idle=True)
+    decided = [each.example for each in loop._decided.values()]
+    before = loop._models.train(decided[:19])
+    steps = [loop._models.train(decided, near).run.evaluations for near in (None, before)]
+    assert steps[1] <= steps[0] / 2
+
+
+def test_a_trainer_without_an_optimum_is_replaced(begin):
+    loop = begin(trainer={"@misc": "spacy-hocrf.SGD.v1"})
+    annotate(loop, range(20))
+    loop.wait()
+    assert spans_of(loop.readings(21).readings[0]) == TEXTS[21][1]
