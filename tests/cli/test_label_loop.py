@@ -283,10 +283,15 @@ def test_who_asks_does_not_wait_for_what_is_learnt(begin, monkeypatch):
 def test_tokens_are_those_of_the_docs(begin):
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf")
-    docs = [Doc(nlp.vocab, words=["can't", "\n", "go"], spaces=[True, False, False])]
+    docs = [
+        Doc(nlp.vocab, words=["can't", "\n", "go"], spaces=[True, False, False]),
+        Doc(nlp.vocab),
+    ]
     loop = Loop(nlp, docs, ["X"])
     loop.decide(0, [(0, 3, "X")])
+    loop.decide(1, [])
     loop.wait()
+    assert loop.readings(1).readings == [((), 1.0)]
     assert spans_of(loop.readings(0).readings[0]) == [(0, 5, "X")]
     loop.close()
 

@@ -46,6 +46,8 @@ SHARE = 4
 """One text in so many is chosen at random."""
 LOOKED_AT = 2_000
 """So many texts are compared when one is chosen by doubt, random ones where there are more."""
+LINGER = 2.0
+"""Seconds."""
 NEWS = 0.1
 """What can be said of the model is found out anew when the texts have grown by this share."""
 
@@ -129,10 +131,8 @@ class Loop:
         self._error: str | None = None
         # changes of what is decided, those that the model knows, and those it could not be learnt with
         self._edits, self._learnt, self._failed = 0, 0, -1
-        self._versions, self._ordered = (
-            int(given is not None),
-            0,
-        )  # models so far, and that of the order
+        self._versions = 0 if given is None else 1  # models so far
+        self._ordered = 0  # version of the model that has put texts in order
         self._chosen_by = self._estimated_by = 0  # texts
         self._idle = self._closed = False
         self._worker = Thread(target=self._work, name="hocrf-label", daemon=True)
@@ -157,7 +157,8 @@ class Loop:
         """
         mine = self._texts[text]
         record = ConvertedText("", text=mine.text, spans=spans, unknown=unknown, doc=mine.doc)
-        (reference,) = docs_of(iter([record]), self._nlp, Report(), into=self._into, align="expand")
+        made = docs_of(iter([record]), self._nlp, Report(), into=self._into, align="expand")
+        reference = next(made, mine.doc)  # nothing is made of a text without tokens
         facts = {"random": text in self._set_apart, **(facts or {})}
         random = bool(facts["random"] and not facts.get("given"))
         blank = {i for stretch in unknown for i in range(*mine.tokens(*stretch))}
@@ -244,11 +245,11 @@ class Loop:
             return done
 
     def close(self) -> None:
-        """End the learning, at the latest after what is being learnt now."""
+        """End the learning. What is being learnt now is of no use any more, and is not waited for long."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._worker.join()
+        self._worker.join(LINGER)
 
     # The thread
 
