@@ -323,3 +323,16 @@ def test_a_trainer_without_an_optimum_is_replaced(begin):
     annotate(loop, range(20))
     loop.wait()
     assert spans_of(loop.readings(21).readings[0]) == TEXTS[21][1]
+
+
+def test_a_text_that_came_annotated_in_part_is_still_to_be_annotated(begin):
+    loop, rows = begin(rows=TEXTS[:3]), TEXTS[:3]
+    for text, (words, spans) in enumerate(rows):
+        loop.decide(text, spans, [(len(words) - 1, len(words))][: text > 0], {"given": True})
+    loop.wait()
+    assert {loop.next().text, loop.next({1}).text, loop.next({2}).text} == {1, 2}
+    annotate(loop, [1])
+    loop.wait()
+    assert loop.next().text == 2 and loop.next({2}).text is None
+    loop.withdraw(1)
+    assert loop.next({2}).text == 1

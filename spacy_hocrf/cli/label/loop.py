@@ -124,6 +124,7 @@ class Loop:
 
         self._changed = Condition()  # guards all below
         self._decided = dict[int, Decided]()
+        self._done = set[int]()  # texts that need not be chosen
         given = self._models.given()
         self._model = None if given is None else LoopModel(given, {}, 1)
         self._order: Sequence[int] = ()
@@ -152,7 +153,7 @@ class Loop:
         spans (Sequence[Chars]): those that there are, none overlapping; they are widened to whole tokens.
         unknown (Sequence[Tuple[int, int]]): stretches of which nothing is known.
         facts (Optional[Mapping[str, Any]]): what this has returned before, for the same decision; or
-            {"given": True} for a text that came annotated.
+            {"given": True} for a text that came annotated, which is still asked for if a part is unknown.
         RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? What JSON can hold.
         """
         mine = self._texts[text]
@@ -166,22 +167,25 @@ class Loop:
         with self._changed:
             self._decided.pop(text, None)
             self._decided[text] = Decided(Example(mine.doc, reference), random, mine.words, teaches)
+            if not (facts.get("given") and unknown):
+                self._done.add(text)
             self._edit()
         return {"random": random}
 
     def withdraw(self, text: int) -> None:
         """Forget what was said about a text."""
         with self._changed:
+            self._done.discard(text)
             if self._decided.pop(text, None) is not None:
                 self._edit()
 
     def next(self, exclude: Collection[int] = ()) -> TextChoice:
-        """The text to annotate next, of those about which nothing was said.
+        """The text to annotate next, of those about which a person has said nothing.
 
         exclude (Collection[int]): texts that are not asked for either.
         """
         with self._changed:
-            out = {*exclude, *self._decided}
+            out = {*exclude, *self._done}
             drawn, doubted = _first(self._drawn, out), _first(self._order, out)
             if drawn is None and doubted is None:  # nobody has looked at the others so far
                 doubted = _first(range(len(self._texts)), out)
@@ -330,7 +334,7 @@ class Loop:
     def _left(self, texts: Sequence[int]) -> list[int]:
         """Which of some texts nothing was said about; of many, a random sample."""
         with self._changed:
-            left = [text for text in texts if text not in self._decided]
+            left = [text for text in texts if text not in self._done]
         if len(left) > LOOKED_AT:
             left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
         return left
