@@ -298,7 +298,7 @@ function drawText() {
   }
   const reading = view.readings[chosen];
   const why = {annotated: "annotated already", skipped: "left for later"}[view.state]
-    ?? {doubt: "chosen since the model is in doubt", random: "drawn at random", part: "annotated in part"}[view.why];
+    ?? {doubt: "chosen since the model is in doubt", random: "drawn at random"}[view.why];
   byId("head").textContent = [`Text ${view.text + 1}${view.id ? ` (${view.id})` : ""}`, why,
     reading && `${percent(reading.sure)} % sure that all of it is right`,
     view.readings.length > 1 && chosen > 0 && `reading ${chosen + 1} of ${view.readings.length}`].filter(Boolean).join(" · ");

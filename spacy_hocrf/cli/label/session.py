@@ -309,11 +309,8 @@ class Session:
 
     def _next(self) -> dict[str, Any]:
         """The next text, if there is one, and how far the annotation is."""
-        numbers = range(len(self._texts))
-        left = [i for i in numbers if self._state(i) == "open"]
-        text, why = self._loop.next({*numbers} - {*left})
-        if text is None and left:  # the loop has learnt from those that are annotated in part
-            text, why = left[0], "part"
+        done = {i for i in range(len(self._texts)) if self._state(i) != "open"}
+        text, why = self._loop.next(done)
         view = None if text is None else self._view(text) | {"why": why}
         return {"view": view, "progress": self._progress()}
 
