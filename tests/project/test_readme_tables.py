@@ -107,6 +107,7 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("genre_transfer", 3),
         ("handwriting", 2),
         ("knowledge", 3),
+        ("label", 5),
         ("more_labels", 2),
         ("patterns", 1),
         ("records", 6),

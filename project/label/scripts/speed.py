@@ -41,21 +41,21 @@ def main(
     wanted = [pair.split("=") for pair in sizes.split(",") if pair]
     rows, answers = [], []
     for task, size in {name: int(n) for name, n in wanted}.items() or SIZES.items():
-        learning, latency = measure(task, size)
+        rest, learning, latency = measure(task, size)
         cells = (f"{x:.2f}" for x in (np.median(learning), max(learning)))
-        rows.append((task, str(size), *cells))
+        rows.append((task, str(size), *cells, f"{rest:.0f}"))
         for name, seconds in latency.items():
             times = (1000 * np.quantile(seconds, q) for q in (0.5, 0.99, 1))
             answers.append((task, name, str(len(seconds)), *(f"{t:.1f}" for t in times)))
-    header = ("task", "texts", "CPU s, median", "CPU s, most")
+    header = ("task", "texts", "CPU s, median", "CPU s, most", "CPU s, settings and F1")
     parts = ["# Speed", "## From a decision to a model", table(rows, header)]
     header = ("task", "request", "times", "ms, median", "ms, 99 %", "ms, most")
     show("\n\n".join([*parts, "## Answers while it learns", table(answers, header, "ll")]), output)
 
 
-def measure(task: str, size: int) -> tuple[list[float], dict[str, list[float]]]:
-    """CPU seconds of the whole process for each decision, without other requests; then seconds of each
-    request while one decision follows the other.
+def measure(task: str, size: int) -> tuple[float, list[float], dict[str, list[float]]]:
+    """CPU seconds of the whole process to choose settings and to find out what F1 is; for each decision,
+    without other requests; then seconds of each request while one decision follows the other.
     """
     parts = load(task, Path(os.environ["HOCRF_DATA"]))
     texts = [text for part in ("train", "dev", "test") for text in parts[part]][: size + OTHERS]
@@ -68,7 +68,10 @@ def measure(task: str, size: int) -> tuple[list[float], dict[str, list[float]]]:
     gc.freeze()  # as `hocrf label` does
     for text in range(size - 2 * TIMES):
         loop.decide(text, gold[text])
+    loop.wait()
+    start = process_time()
     loop.wait(idle=True)
+    rest = process_time() - start
     learning = list[float]()
     for text in range(size - 2 * TIMES, size - TIMES):
         loop.wait(idle=True)
@@ -87,7 +90,7 @@ def measure(task: str, size: int) -> tuple[list[float], dict[str, list[float]]]:
     done.set()
     asking.join()
     loop.close()
-    return learning, latency
+    return rest, learning, latency
 
 
 def ask(loop: Loop, texts: Sequence[int], done: Event, latency: dict[str, list[float]]) -> None:
