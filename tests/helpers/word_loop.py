@@ -29,8 +29,8 @@ class Progress(NamedTuple):
 
 
 class WordLoop:
-    """Spans are phrases that have been annotated before, all with the label of the text's first fixed span, if
-    there is one; the second reading is without the last of them.
+    """Spans are phrases that have been annotated before, all with the label of the first fixed span, if there
+    is one; the second reading is without the last of them.
 
     texts (Sequence[str]): the texts. calls (list): what it was told.
     """

@@ -4,17 +4,18 @@ comes next. The page speaks of tokens and numbers of labels; here they become ch
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.label.loop import Loop
 from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 
-__all__ = ["Conflict", "LabelLoop", "Request", "Session", "TextToLabel", "TokenPlaces"]
+__all__ = ["Conflict", "Request", "Session", "TextToLabel", "TokenPlaces"]
 
 SHOWN, BEGINNING = 50, 160
 """Texts that a search shows, and characters of each."""
@@ -23,32 +24,6 @@ GIVEN = {"given": True}
 """What the loop is told of annotation that no one has made here."""
 Stretch = tuple[int, int]
 """First token, or character, and one past the last."""
-
-
-class LabelLoop(Protocol):
-    """The members of `cli.label.loop.Loop` that a session needs."""
-
-    def decide(
-        self,
-        text: int,
-        spans: Sequence[Chars],
-        unknown: Sequence[Stretch] = (),
-        facts: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any] | None: ...
-
-    def withdraw(self, text: int) -> None: ...
-
-    def readings(
-        self,
-        text: int,
-        fixed: Sequence[Chars] = (),
-        outside: Sequence[Stretch] = (),
-        n: int = 10,
-    ) -> Any: ...
-
-    def next(self, exclude: Collection[int] = ()) -> Any: ...
-
-    def progress(self) -> Any: ...
 
 
 class TextToLabel(NamedTuple):
@@ -116,7 +91,7 @@ class Session:
 
     texts (Sequence[TextToLabel]): the texts. labels (Sequence[str]): that their spans may have.
     store (DecisionStore): where decisions are kept; those of earlier sessions are told to the loop.
-    loop (LabelLoop): what reads texts and chooses the next one.
+    loop (Loop): what reads texts and chooses the next one.
     export (Callable[[list[TextToLabel]], str]): writes what is annotated, and says where.
     lang (str): language of the texts, as HTML has it.
     """
@@ -126,7 +101,7 @@ class Session:
         texts: Sequence[TextToLabel],
         labels: Sequence[str],
         store: DecisionStore,
-        loop: LabelLoop,
+        loop: Loop,
         export: Callable[[list[TextToLabel]], str],
         lang: str = "",
     ) -> None:
