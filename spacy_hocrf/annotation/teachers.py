@@ -13,12 +13,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, SoftSpan, most_probable, trim
 from spacy_hocrf.annotation.errors import TeacherErrors
-from spacy_hocrf.annotation.spans import same_tokens
+from spacy_hocrf.annotation.spans import named, same_tokens
 from spacy_hocrf.features.tokens import beginning
 
 __all__ = ["check_teachers", "content", "taught"]
@@ -81,15 +81,11 @@ def check_teachers(keys: Any, place: str, name: str) -> None:
 def content(reference: Doc, keys: Sequence[str]) -> bytes:
     """Equal for references of which the teachers say the same; empty where they say nothing."""
     groups = [reference.spans[key] for key in keys if key in reference.spans]
-    return b"".join(
-        repr(([(*_place(span),) for span in group], [*map(float, group.attrs.get("scores", ()))],
-              group.attrs.get(UNKNOWN))).encode()
+    rows = [
+        (named(group), [*map(float, group.attrs.get("scores", ()))], group.attrs.get(UNKNOWN))
         for group in groups
-    )  # fmt: skip
-
-
-def _place(span: Span) -> tuple[int, int, str]:
-    return span.start, span.end, span.label_
+    ]
+    return repr(rows).encode() if rows else b""
 
 
 def _said(example: Example, key: str) -> _Said:

@@ -41,9 +41,8 @@ class Forbidden(NamedTuple):
     tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
     segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
     patterns: tuple[ForbiddenPattern, ...]  # of two labels and more, by end
-    scores: (
-        NDArray[np.float64] | float
-    ) = -np.inf  # [m] that are added to segments; -inf forbids them
+    # [m] that are added to segments; -inf forbids them
+    scores: NDArray[np.float64] | float = -np.inf
 
     def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
         """A model's label patterns, and behind them those that it lacks."""

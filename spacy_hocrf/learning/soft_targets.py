@@ -40,10 +40,8 @@ def soft_targets(
     allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
     nothing (Potentials): of the texts, with the score 0 everywhere; changed.
     """
-    scheme, automaton = (
-        structure.scheme,
-        rules.compile if rules else partial(automaton_of, structure),
-    )
+    scheme = structure.scheme
+    automaton = rules.compile if rules else partial(automaton_of, structure)
     certain = [annotation.certain for annotation in annotations]
     bits = constrain_batch(scheme, allowed, offsets, certain)
     found = list[ForbiddenPattern]()
