@@ -13,7 +13,8 @@ from thinc.api import Config
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = sorted((Path(__file__).parents[1] / "examples").glob("*.py"))
+FOLDER = Path(__file__).parents[1] / "examples"
+EXAMPLES = sorted({*FOLDER.glob("*.py")} - {FOLDER / "service.py"})  # see test_service.py
 
 
 def test_there_are_examples():
