@@ -8,7 +8,7 @@ import spacy
 from small_corpus import documents
 from spacy.tokens import Doc
 
-from spacy_hocrf.cli.label.loop import SHARE, Loop
+from spacy_hocrf.cli.label.loop import SHARE, LabelLoop
 from spacy_hocrf.model.architectures import weights_of
 
 pytestmark = pytest.mark.slow
@@ -27,7 +27,7 @@ def begin():
         if nlp is None:
             nlp = spacy.blank("en")
             nlp.add_pipe(factory, name="hocrf", config=settings)
-        made.append(Loop(nlp, [nlp.make_doc(text) for text, _ in rows], LABELS, spans_key=key))
+        made.append(LabelLoop(nlp, [nlp.make_doc(text) for text, _ in rows], LABELS, spans_key=key))
         return made[-1]
 
     yield make
@@ -287,7 +287,7 @@ def test_tokens_are_those_of_the_docs(begin):
         Doc(nlp.vocab, words=["can't", "\n", "go"], spaces=[True, False, False]),
         Doc(nlp.vocab),
     ]
-    loop = Loop(nlp, docs, ["X"])
+    loop = LabelLoop(nlp, docs, ["X"])
     loop.decide(0, [(0, 3, "X")])
     loop.decide(1, [])
     loop.wait()

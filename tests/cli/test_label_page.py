@@ -296,13 +296,14 @@ def test_everything_has_a_name_and_the_text_can_be_left(user):
 class Served:
     """`hocrf label` in a process of its own, which can be started again."""
 
-    def __init__(self, *arguments):
+    def __init__(self, folder, *arguments):
+        self.folder = folder  # not that of the sources, which are not the installed package
         self.command = [sys.executable, "-m", "spacy", "hocrf", "label", *map(str, arguments)]
         self.start()
 
     def start(self):
         self.process = subprocess.Popen(
-            [*self.command, "--port", "0"], stdout=subprocess.PIPE, text=True
+            [*self.command, "--port", "0"], stdout=subprocess.PIPE, text=True, cwd=self.folder
         )
         said = iter(self.process.stdout.readline, "")
         self.address = next(line.split()[1] for line in said if line.startswith("Open "))
@@ -340,7 +341,7 @@ def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser
     texts, log = tmp_path / "texts.txt", tmp_path / "mine" / "annotations.jsonl"
     texts.write_text("".join(f"{row['text']}\n" for row in rows), encoding="utf8")
     saved, kills = dict[int, None](), 0  # texts, in their order
-    with Served(texts, "--labels", ",".join(labels), "-o", tmp_path / "mine") as served:
+    with Served(tmp_path, texts, "--labels", ",".join(labels), "-o", tmp_path / "mine") as served:
         user = PageUser(browser, served.alive)
         while len(saved) < 30 or kills < 20:
             timer = threading.Timer(chance.uniform(0, 4), served.process.kill)

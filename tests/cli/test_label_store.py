@@ -154,7 +154,8 @@ def test_nothing_that_was_called_saved_is_lost_when_the_process_is_killed(tmp_pa
     chance = random.Random(0)
     for _ in range(8):
         command = [sys.executable, "-c", WRITING, str(tmp_path / "mine")]
-        with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        # the installed package, not the sources of the folder that the tests run in
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as process:
             said = [process.stdout.readline() for _ in range(chance.randrange(2, 60))]
             process.send_signal(signal.SIGKILL)
             said += process.stdout.readlines()

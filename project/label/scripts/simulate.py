@@ -33,7 +33,7 @@ from tasks import load, shuffled
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import read_lines
 
-from spacy_hocrf.cli.label.loop import Chars, Loop, Readings
+from spacy_hocrf.api import LabelLoop
 
 TASKS = "cora,addresses,tweets,gum"
 POOL = 400
@@ -42,10 +42,11 @@ SLOW, PART = 40, 10
 """A model is waited for after each of the first texts, later when they have grown by one in so many."""
 SURE = 0.6
 """Chosen on the training parts: with 0.5 and 0.7 there are as many actions to 1 %."""
+Chars = tuple[int, int, str]
 Spans = tuple[Chars, ...]
 
 
-class QuietLoop(Loop):
+class QuietLoop(LabelLoop):
     """A loop that does not find out what can be said of the model, which takes longer than to learn, and
     learns several texts at once, so that every run is the same.
     """
@@ -114,7 +115,7 @@ def run(texts: Sequence[Text], test: Sequence[Text], order: str, seed: int) -> I
     loop.close()
 
 
-def counted(loop: Loop, number: int, gold: Spans) -> dict[str, int]:
+def counted(loop: LabelLoop, number: int, gold: Spans) -> dict[str, int]:
     """Actions that a text takes, each way."""
     by_hand = 2 * len(gold) + 1
     found = loop.readings(number)
@@ -124,7 +125,7 @@ def counted(loop: Loop, number: int, gold: Spans) -> dict[str, int]:
     return {"hand": by_hand, "correct": correct, "loop": with_loop(loop, number, gold, found)}
 
 
-def with_loop(loop: Loop, number: int, gold: Spans, found: Readings) -> int:
+def with_loop(loop: LabelLoop, number: int, gold: Spans, found: Any) -> int:
     """Actions with other readings and corrections that change the rest."""
     actions, fixed, outside = 0, list[Chars](), list[tuple[int, int]]()
     while True:
@@ -156,7 +157,7 @@ def errors(spans: Spans, gold: Spans) -> list[Chars]:
     return sorted([*missing, *over])
 
 
-def readings_of(found: Readings) -> list[Spans]:
+def readings_of(found: Any) -> list[Spans]:
     """The spans of each reading."""
     return [tuple(span[:3] for span in spans) for spans, _ in found.readings]
 
@@ -167,7 +168,7 @@ def characters(doc: Doc, text: Text) -> Spans:
     return tuple((s.start_char, s.end_char, y) for s, (_, _, y) in zip(spans, text.spans))
 
 
-def f1(loop: Loop, test: Sequence[Text]) -> float:
+def f1(loop: LabelLoop, test: Sequence[Text]) -> float:
     """F1 of the newest model, in per cent."""
     nlp = loop.model
     assert nlp is not None

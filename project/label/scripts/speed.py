@@ -22,7 +22,7 @@ from tasks import load
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import show, table
 
-from spacy_hocrf.cli.label.loop import Loop
+from spacy_hocrf.api import LabelLoop
 
 SIZES = {"cora": 300, "gum": 2000}
 OTHERS = 400
@@ -63,7 +63,7 @@ def measure(task: str, size: int) -> tuple[float, list[float], dict[str, list[fl
     nlp.add_pipe("hocrf")
     docs = [Doc(nlp.vocab, words=list(text.words)) for text in texts]
     gold = [characters(doc, text) for doc, text in zip(docs, texts)]
-    loop = Loop(nlp, docs, sorted({y for spans in gold for _, _, y in spans}))
+    loop = LabelLoop(nlp, docs, sorted({y for spans in gold for _, _, y in spans}))
     gc.collect()
     gc.freeze()  # as `hocrf label` does
     for text in range(size - 2 * TIMES):
@@ -93,7 +93,9 @@ def measure(task: str, size: int) -> tuple[float, list[float], dict[str, list[fl
     return rest, learning, latency
 
 
-def ask(loop: Loop, texts: Sequence[int], done: Event, latency: dict[str, list[float]]) -> None:
+def ask(
+    loop: LabelLoop, texts: Sequence[int], done: Event, latency: dict[str, list[float]]
+) -> None:
     """Ask again and again, until it is done."""
     number = 0
     while not done.wait(PAUSE):

@@ -18,7 +18,7 @@ from spacy_hocrf.cli.annotate.command import locked
 from spacy_hocrf.cli.convert.records import Report
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.export import Export
-from spacy_hocrf.cli.label.loop import Loop
+from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.session import Session, TextToLabel
 from spacy_hocrf.cli.label.store import LOCK, DecisionStore
 from spacy_hocrf.cli.label.texts import read_texts
@@ -99,7 +99,7 @@ def label_cli(
     with listening, locked(output / LOCK, output):
         store = DecisionStore(output, ["".join(row.words) for row in rows], names)
         ready = ready_docs(nlp, docs, own)
-        loop = Loop(nlp, ready, names, spans_key=key, seed=seed)
+        loop = LabelLoop(nlp, ready, names, spans_key=key, seed=seed)
         gc.collect()
         gc.freeze()  # else the collector stops all threads for a while to look at the texts
         try:

@@ -34,7 +34,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 __all__ = [
     "SHARE",
     "Chars",
-    "Loop",
+    "LabelLoop",
     "LoopModel",
     "LoopProgress",
     "Readings",
@@ -92,7 +92,7 @@ class LoopModel(NamedTuple):
     version: int
 
 
-class Loop:
+class LabelLoop:
     """A model that learns from one decision after the other, and chooses the next text. All that is asked of
     it may be asked by several threads.
 

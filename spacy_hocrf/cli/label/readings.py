@@ -69,7 +69,7 @@ def read(
     n: int,
     version: int,
 ) -> Readings:
-    """The n best readings that keep what a person has said, as `Loop.readings`."""
+    """The n best readings that keep what a person has said, as `LabelLoop.readings`."""
     said = [(*text.tokens(start, end), label) for start, end, label in fixed]
     said += [(*text.tokens(start, end), "") for start, end in outside]
     reading, over = _constrained(pipe, text.doc, said)

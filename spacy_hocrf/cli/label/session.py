@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.label.loop import Loop
+from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 
 __all__ = ["Conflict", "Request", "Session", "TextToLabel", "TokenPlaces"]
@@ -91,7 +91,7 @@ class Session:
 
     texts (Sequence[TextToLabel]): the texts. labels (Sequence[str]): that their spans may have.
     store (DecisionStore): where decisions are kept; those of earlier sessions are told to the loop.
-    loop (Loop): what reads texts and chooses the next one.
+    loop (LabelLoop): what reads texts and chooses the next one.
     export (Callable[[list[TextToLabel]], str]): writes what is annotated, and says where.
     lang (str): language of the texts, as HTML has it.
     """
@@ -101,7 +101,7 @@ class Session:
         texts: Sequence[TextToLabel],
         labels: Sequence[str],
         store: DecisionStore,
-        loop: Loop,
+        loop: LabelLoop,
         export: Callable[[list[TextToLabel]], str],
         lang: str = "",
     ) -> None:
