@@ -45,7 +45,7 @@ svg.curve { max-width: 44rem; font-size: 12px; } .curve .x { text-anchor: middle
 pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: 1rem;
   overflow-x: auto; font-size: .82rem; }
 @media (max-width: 44rem) { .broad { display: none; }
-  .scroll :is(th, td) { padding-inline: .25rem; } svg.curve { font-size: 20px; } }
+  .scroll :is(th, td) { padding-inline: .2rem; font-size: .93em; } svg.curve { font-size: 20px; } }
 """
 WIDTH, HEIGHT = 640, 320
 LEFT, RIGHT, TOP, BOTTOM = 48, 16, 16, 40
