@@ -14,6 +14,7 @@ from typing import Any
 
 import msgspec
 
+from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["Chars", "Decision", "DecisionStore", "check"]
@@ -74,7 +75,7 @@ class DecisionStore:
             raise ValueError(CommandErrors.H542.format(path=folder, found=found))
         folder.mkdir(parents=True, exist_ok=True)
         settings = _Settings(VERSION, len(texts), _digest(texts), tuple(labels))
-        _replace(folder / SETTINGS, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
+        write_whole(folder / SETTINGS, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
         self._file = self._path.open("ab", buffering=0)
         self._file.truncate(size)
 
@@ -158,13 +159,3 @@ def _digest(texts: Sequence[str]) -> str:
     for text in texts:
         digest.update(sha256(text.encode("utf8", "surrogatepass")).digest())
     return digest.hexdigest()
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file anew, as a whole or not at all."""
-    part = path.with_name(f"{path.name}.part")
-    with part.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
