@@ -58,9 +58,10 @@ class PageUser:
         return self.browser.run(WORDS)
 
     def number(self):
-        """Of the text, from 1 on; None if there is none."""
+        """Of the text, from 1 on."""
         found = re.match(r"Text (\d+)", self.shown("#head"))
-        return found and int(found[1])
+        assert found, f"no text is open: {self.shown('body')[:500]}"
+        return int(found[1])
 
     def select(self, start, end):
         """Select words: those of a span alone, whatever it is."""
