@@ -1,6 +1,7 @@
 """The model beside a person: what it learns, reads, chooses and says, without a page."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -200,10 +201,41 @@ def test_settings_are_chosen_when_texts_have_doubled(begin, monkeypatch):
         annotate(loop, range(text), rows)
         loop.wait(idle=True)
     assert counts == [20, 42]
-    settings = loop._models.settings
+    settings = loop._settings
     assert {*settings} == {"model", "trainer", "decoder"} and settings["trainer"]["sigma"] > 0
     config = loop.model.config["components"]["hocrf"]
     assert config["trainer"]["sigma"] == settings["trainer"]["sigma"]
+
+
+def test_a_decision_does_not_wait_for_a_choice_of_settings(begin, monkeypatch):
+    loop, begun, go_on = begin(), threading.Event(), threading.Event()
+    choose = loop._models.choose
+
+    def slow(examples):
+        begun.set()
+        go_on.wait()
+        return choose(examples)
+
+    monkeypatch.setattr(loop._models, "choose", slow)
+    annotate(loop, range(20))
+    assert begun.wait(60)
+    version = loop.readings(23).version
+    annotate(loop, [20])
+    assert loop.wait(60) and loop.readings(23).version > version
+    assert loop._model.settings == loop._models.first
+    go_on.set()
+    assert loop.wait(60, idle=True)
+    chosen, decided = loop._model, [each.example for each in loop._decided.values()]
+    assert chosen.settings == loop._settings != loop._models.first
+    lengths = [
+        np.linalg.norm(weights_of(pipe.model))
+        for pipe in (
+            chosen.pipe,
+            *(loop._models.train(some, chosen.settings) for some in (decided, decided[:20])),
+        )
+    ]
+    # it knows the decision that came meanwhile
+    assert abs(lengths[0] - lengths[1]) < 0.3 * abs(lengths[0] - lengths[2])
 
 
 def test_the_model_is_a_pipeline_that_can_be_saved_and_trained(begin, tmp_path):
@@ -243,7 +275,7 @@ def test_errors_of_the_thread_are_told_and_the_next_decision_mends_them(begin, m
     loop.wait(idle=True)
     known, train = loop.readings(5), loop._models.train
 
-    def broken(*arguments):
+    def broken(*_, **__):
         raise RuntimeError("no memory")
 
     monkeypatch.setattr(loop._models, "train", broken)
@@ -264,9 +296,9 @@ def test_who_asks_does_not_wait_for_what_is_learnt(begin, monkeypatch):
     loop.wait(idle=True)
     train = loop._models.train
 
-    def slow(*arguments):
+    def slow(*arguments, **settings):
         go_on.wait()
-        return train(*arguments)
+        return train(*arguments, **settings)
 
     monkeypatch.setattr(loop._models, "train", slow)
     version = loop.readings(5).version
@@ -313,8 +345,9 @@ def test_training_begins_near_the_model_before(begin):
     annotate(loop, range(20))
     loop.wait(idle=True)
     decided = [each.example for each in loop._decided.values()]
-    before = loop._models.train(decided[:19])
-    steps = [loop._models.train(decided, near).run.evaluations for near in (None, before)]
+    train = partial(loop._models.train, settings=loop._settings)
+    before = train(decided[:19])
+    steps = [train(decided, near=near).run.evaluations for near in (None, before)]
     assert steps[1] <= steps[0] / 2
 
 

@@ -2,6 +2,7 @@
 
 import gc
 import secrets
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
@@ -29,6 +30,8 @@ from spacy_hocrf.cli.tasks import FORMATS, check_format
 __all__ = ["label_cli"]
 
 PORT = 8642
+SWITCH = 5e-4
+"""Seconds after which a thread that computes lets another one go on: two of them do, beside the page's."""
 
 
 def label_cli(
@@ -102,6 +105,7 @@ def label_cli(
         loop = LabelLoop(nlp, ready, names, spans_key=key, seed=seed)
         gc.collect()
         gc.freeze()  # else the collector stops all threads for a while to look at the texts
+        sys.setswitchinterval(SWITCH)
         try:
             export = Export(output, ready, lambda: loop.model, nlp, vectors, key, tool)
             session = Session(rows, names, store, loop, export, tag_of(nlp.vocab.lang))

@@ -7,7 +7,7 @@ the three sizes make the curve that says what more texts would bring. How sure t
 texts, and whether these are right, gives the threshold of `hocrf calibrate --accept`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import ceil
 from typing import NamedTuple
 
@@ -18,7 +18,6 @@ from spacy.training import Example
 from spacy_hocrf.cli.accept import NOTHING, WholeTexts, least_texts, threshold_of
 from spacy_hocrf.cli.auto.estimates import Lead, SpanCounts, learning_curve, scores
 from spacy_hocrf.cli.counts import is_complete
-from spacy_hocrf.cli.label.models import Models
 from spacy_hocrf.cli.pipelines import scorer_of
 from spacy_hocrf.learning.heldout import FOLDS, divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -57,7 +56,7 @@ class Estimate(NamedTuple):
 
 
 def estimates(
-    models: Models,
+    train: Callable[..., SegmentationPipe],
     model: SegmentationPipe,
     decided: Sequence[Decided],
     left: Sequence[Doc],
@@ -65,7 +64,8 @@ def estimates(
 ) -> Iterator[Estimate | None]:
     """Find out what can be said of a model.
 
-    models (Models): trains others with the same settings.
+    train (Callable[[Sequence[Example], near=Optional[SegmentationPipe]], SegmentationPipe]): makes others
+        of the same kind, from weights that are near (`Models.train`).
     model (SegmentationPipe): that of all texts decided.
     decided (Sequence[Decided]): in the order in which they were.
     left (Sequence[Doc]): texts that are not annotated, or a sample.
@@ -90,7 +90,7 @@ def estimates(
             some = [each.example for each in others if each.teaches]
             if not some:
                 continue  # nothing is found by what has learnt nothing
-            pipe = models.train(some, pipe)
+            pipe = train(some, near=pipe)
             pipe.acceptance = NOTHING  # asks how probable whole texts are
             for i, each in zip(held, pipe.predict(tested[i].example.predicted for i in held)):
                 spans = {(label, start, end) for start, end, label in each.spans}

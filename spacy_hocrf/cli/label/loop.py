@@ -2,16 +2,17 @@
 
 What is asked for is answered by the newest model there is. A thread learns: after a decision a new model,
 which begins at the weights of the last one (`models`); then the order in which the other texts are worth
-annotating, by what the model is unsure of (`hocrf doubt`); and if nothing else is to be done, settings anew
-when the texts have doubled, and what can be said of the model (`estimates`), in parts, between which there
-is time for a decision.
+annotating, by what the model is unsure of (`hocrf doubt`). A second one begins when nothing is to be learnt:
+it chooses settings anew when the texts have doubled, and finds out what can be said of the model
+(`estimates`). A decision waits for neither.
 
 One of SHARE texts is chosen at random, so that F1 can be honest. These are set apart at the beginning and
 have an order of their own: what is left of the others is not like all texts, once the doubtful ones are
 annotated. Before there is a model, all are chosen so.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from threading import Condition, Thread
 from typing import Any, NamedTuple
 
@@ -128,16 +129,21 @@ class LabelLoop:
         given = self._models.given()
         self._model = None if given is None else LoopModel(given, {}, 1)
         self._order: Sequence[int] = ()
+        self._settings = self._models.first
         self._estimate = Estimate()
         self._error: str | None = None
-        # changes of what is decided, those that the model knows, and those it could not be learnt with
+        # changes of what is decided, or of settings; those that the model knows; when it could not be learnt
         self._edits, self._learnt, self._failed = 0, 0, -1
         self._versions = 0 if given is None else 1  # models so far
         self._ordered = 0  # version of the model that has put texts in order
         self._chosen_by = self._estimated_by = 0  # texts
         self._idle = self._closed = False
-        self._worker = Thread(target=self._work, name="hocrf-label", daemon=True)
-        self._worker.start()
+        self._workers = [
+            Thread(target=work, name=name, daemon=True)
+            for work, name in ((self._learn, "hocrf-learn"), (self._find_out, "hocrf-find-out"))
+        ]
+        for worker in self._workers:
+            worker.start()
 
     # What a person does
 
@@ -253,9 +259,10 @@ class LabelLoop:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._worker.join(LINGER)
+        for worker in self._workers:
+            worker.join(LINGER / len(self._workers))
 
-    # The thread
+    # The thread that learns
 
     def _edit(self) -> None:
         self._edits, self._idle = self._edits + 1, False
@@ -265,58 +272,53 @@ class LabelLoop:
         """Is a decision to be learnt, or are texts to be put in order?"""
         return self._learnt < self._edits or self._ordered < self._versions
 
-    def _work(self) -> None:
-        """Do what is due, the most urgent first, until the loop is closed."""
-        asked: Iterator[Estimate | None] | None = None
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._closed or not self._idle)
-                if self._closed:
-                    return
-                edits, decided = self._edits, [*self._decided.values()]
-                model = self._model
+    def _learn(self) -> None:
+        """Do what is due, decisions first, until the loop is closed."""
+        while self._wait_until(self._due):
+            edits = self._edits
             try:
                 if self._learnt < edits:
-                    self._learn(decided, edits)
-                elif self._ordered < self._versions:
-                    self._put_in_order()
-                elif self._to_choose(len(decided)):
-                    self._chosen_by = len(decided)
-                    self._learn(decided, edits, choose=True)
-                elif asked is not None:
-                    asked = self._go_on(asked)
-                elif model is not None and self._outdated(len(decided)):
-                    self._estimated_by = len(decided)
-                    left = [self._texts[i].doc for i in self._left(range(len(self._texts)))]
-                    asked = estimates(self._models, model.pipe, decided, left, self._seed)
+                    self._learn_decided()
                 else:
-                    with self._changed:
-                        self._idle = self._edits == edits
-                        self._changed.notify_all()
+                    self._put_in_order()
             except Exception as error:
-                logger.exception("The model could not be learnt")
-                asked = None
                 with self._changed:
-                    self._error = f"{type(error).__name__}: {error}"
                     self._failed = edits if self._learnt < edits else self._failed
                     self._learnt, self._ordered = edits, self._versions
-                    self._changed.notify_all()
+                    self._tell_error(error)
 
-    def _learn(self, decided: Sequence[Decided], edits: int, *, choose: bool = False) -> None:
-        """Make a model of all that was decided."""
-        examples, before = [each.example for each in decided if each.teaches], self._model
-        if not examples:
-            model = self._models.given()
-        elif choose:
-            model = self._models.choose(examples)
-        else:
-            model = self._models.train(examples, None if before is None else before.pipe)
+    def _wait_until(self, wanted: Callable[[], bool]) -> bool:
+        """RETURNS: is it wanted? Else the loop is closed."""
         with self._changed:
-            self._versions += 1
-            known = self._models.settings, self._versions
-            self._model = None if model is None else LoopModel(model, *known)
-            self._learnt, self._error = edits, None
-            self._changed.notify_all()
+            self._changed.wait_for(lambda: self._closed or wanted())
+            return not self._closed
+
+    def _tell_error(self, error: Exception) -> None:
+        logger.error("The model could not be learnt", exc_info=error)
+        self._error = f"{type(error).__name__}: {error}"
+        self._changed.notify_all()
+
+    def _learn_decided(self) -> None:
+        """Make a model of all that is decided, with the settings that there are."""
+        with self._changed:
+            edits, decided, before = self._edits, [*self._decided.values()], self._model
+            settings = self._settings
+        examples = [each.example for each in decided if each.teaches]
+        pipe: SegmentationPipe | None
+        if examples:
+            pipe = self._models.train(examples, settings, None if before is None else before.pipe)
+        else:
+            pipe = self._models.given()
+        with self._changed:
+            self._take(pipe, settings)
+            self._learnt = edits
+
+    def _take(self, pipe: SegmentationPipe | None, settings: Blocks) -> None:
+        """Let a component be the model from now on."""
+        self._versions += 1
+        self._model = None if pipe is None else LoopModel(pipe, settings, self._versions)
+        self._error = None
+        self._changed.notify_all()
 
     def _put_in_order(self) -> None:
         """Find out which texts are worth annotating, of those that are not set apart."""
@@ -335,18 +337,51 @@ class LabelLoop:
         """Which of some texts nothing was said about; of many, a random sample."""
         with self._changed:
             left = [text for text in texts if text not in self._done]
-        if len(left) > LOOKED_AT:
-            left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
-        return left
+            if len(left) > LOOKED_AT:
+                left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
+            return left
 
-    def _to_choose(self, texts: int) -> bool:
-        """Are there enough texts to choose settings by, and twice as many as last time?"""
-        return not self._models.adapts and texts >= max(LEAST, 2 * self._chosen_by)
+    # The thread that finds out
 
-    def _outdated(self, texts: int) -> bool:
-        """Is what was said of the model too old?"""
-        grown = texts - self._estimated_by
-        return grown < 0 or grown > NEWS * self._estimated_by
+    def _find_out(self) -> None:
+        """Choose settings, and find out how good the model is, until the loop is closed."""
+        asked: Iterator[Estimate | None] | None = None
+        while self._wait_until(lambda: not self._idle and not self._due()):
+            with self._changed:
+                edits, decided = self._edits, [*self._decided.values()]
+                model, settings = self._model, self._settings
+            try:
+                if self._to_choose(len(decided)):
+                    self._chosen_by = len(decided)
+                    self._choose(decided, edits)
+                elif asked is not None:
+                    asked = self._go_on(asked)
+                elif model is not None and self._outdated(len(decided)):
+                    self._estimated_by = len(decided)
+                    left = [self._texts[i].doc for i in self._left(range(len(self._texts)))]
+                    train = partial(self._models.train, settings=settings)
+                    asked = estimates(train, model.pipe, decided, left, self._seed)
+                else:
+                    with self._changed:
+                        self._idle = self._edits == edits
+                        self._changed.notify_all()
+            except Exception as error:
+                asked = None
+                with self._changed:
+                    self._tell_error(error)
+
+    def _choose(self, decided: Sequence[Decided], edits: int) -> None:
+        """Choose settings by all that was decided after so many changes."""
+        examples = [each.example for each in decided if each.teaches]
+        if not examples:
+            return
+        pipe, settings = self._models.choose(examples)
+        with self._changed:
+            self._settings = settings
+            if self._learnt == self._edits == edits:
+                self._take(pipe, settings)
+            else:  # something was decided meanwhile
+                self._edit()
 
     def _go_on(self, asked: Iterator[Estimate | None]) -> Iterator[Estimate | None] | None:
         """Find out the next part of what can be said of the model. RETURNS: None at the end."""
@@ -356,6 +391,15 @@ class LabelLoop:
         with self._changed:
             self._estimate = step
         return None
+
+    def _to_choose(self, texts: int) -> bool:
+        """Are there enough texts to choose settings by, and twice as many as last time?"""
+        return not self._models.adapts and texts >= max(LEAST, 2 * self._chosen_by)
+
+    def _outdated(self, texts: int) -> bool:
+        """Is what was said of the model too old?"""
+        grown = texts - self._estimated_by
+        return grown < 0 or grown > NEWS * self._estimated_by
 
 
 def _first(texts: Sequence[int], out: Collection[int]) -> int | None:

@@ -47,7 +47,7 @@ class Models:
     RAISES (ValueError): H204 unless there is one component of ours.
 
     adapts (bool): is it trained already?
-    settings (Blocks): that the next model gets.
+    first (Blocks): settings before any were chosen.
     """
 
     def __init__(self, nlp: Language, labels: Sequence[str]) -> None:
@@ -62,39 +62,44 @@ class Models:
             self._config["trainer"].update(ENOUGH)
         self.adapts = pipe.structure.ready
         self._given = pipe.to_bytes() if self.adapts else b""
-        self.settings: Blocks = {} if self.adapts else self._open(FIRST)
+        self.first: Blocks = {} if self.adapts else self._open(FIRST)
 
     def given(self) -> SegmentationPipe | None:
         """The component as it was given; None if it is not trained."""
         return self._made({}) if self.adapts else None
 
     def train(
-        self, examples: Sequence[Example], near: SegmentationPipe | None = None
+        self,
+        examples: Sequence[Example],
+        settings: Blocks,
+        near: SegmentationPipe | None = None,
     ) -> SegmentationPipe:
-        """A model of some texts, with the settings that there are.
+        """A model of some texts.
 
         examples (Sequence[Example]): the predicted Docs as earlier components leave them.
+        settings (Blocks): `first`, or what `choose` has returned.
         near (Optional[SegmentationPipe]): training begins at its weights, else at 0.
         """
-        pipe = self._begun(examples, self.settings)
+        pipe = self._begun(examples, settings)
         if near is not None:
             known = np.append(weights_of(near.model), 0.0)  # place -1 is the last
             set_weights(pipe.model, known[pipe.structure.found_in(near.structure)])
         train_on(pipe, self._optimizer, inf)
         return pipe
 
-    def choose(self, examples: Sequence[Example]) -> SegmentationPipe:
-        """A model of some texts that chooses its settings, which later ones then have, too."""
+    def choose(self, examples: Sequence[Example]) -> tuple[SegmentationPipe, Blocks]:
+        """A model of some texts that chooses its settings. RETURNS: these, too, for later ones."""
         pipe = self._begun(examples, {})
         train_on(pipe, self._optimizer, inf)
         choice = pipe.choice
-        if choice is not None and not self.adapts:
-            blocks = {"order": choice.order}, {"sigma": choice.sigma}, {"cost": choice.cost}
-            self.settings = self._open(dict(zip(FIRST, blocks)))
-            features = self._config["model"].get("features", {})
-            if choice.wide and features.get("wide") == AUTO:
-                self.settings.setdefault("model", {})["features"] = {**features, "wide": True}
-        return pipe
+        if choice is None or self.adapts:
+            return pipe, self.first
+        blocks = {"order": choice.order}, {"sigma": choice.sigma}, {"cost": choice.cost}
+        settings = self._open(dict(zip(FIRST, blocks)))
+        features = self._config["model"].get("features", {})
+        if choice.wide and features.get("wide") == AUTO:
+            settings.setdefault("model", {})["features"] = {**features, "wide": True}
+        return pipe, settings
 
     def pipeline(self, pipe: SegmentationPipe, settings: Blocks) -> Language:
         """The whole pipeline with a model, which was trained with these settings."""
