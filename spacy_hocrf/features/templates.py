@@ -13,7 +13,7 @@ it under `@misc`. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the seg
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class Found(NamedTuple):
     weight: NDArray[np.float32] | None  # [n] None for 1
 
 
+@runtime_checkable
 class Template(Protocol):
     """Members that every template has. It may also have those of `Observing`, `attributes` and
     `describe`, which default to what is there, and `find`, see `Finder`.

@@ -92,10 +92,13 @@ def build_high_order_crf(
     scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
-    RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322 or H462 for settings out of
-        range.
+    RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322, H462 or H570 for settings out
+        of range.
     """
     given = make_window() if features is None else features
+    for each in given:
+        if not isinstance(each, (Template, Vectors, Wider)):
+            raise ValueError(ModelErrors.H570.format(found=repr(each)))
     wider = frozenset(each.name for each in given if isinstance(each, Wider))
     known = (each.template if isinstance(each, Wider) else each for each in given)
     templates = tuple(each for each in known if not isinstance(each, Vectors))

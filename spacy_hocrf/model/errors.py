@@ -66,3 +66,8 @@ class ModelErrors(metaclass=Coded):
         "{name} = {found!r} in [components.*.model], but segments have one token each where encoding = "
         "'{encoding}'. Leave it out, or set encoding = 'segments'."
     )
+    H570 = (
+        "features in [components.*.model] has {found}, which is no template. A list of blocks has a name for "
+        'each of them: @misc = "spacy-hocrf.Features.v1" in [components.*.model.features], and the block '
+        "itself in [components.*.model.features.*.NAME]."
+    )

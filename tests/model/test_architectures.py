@@ -251,3 +251,11 @@ def test_a_gain_that_is_none_is_refused(gain):
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(ValueError, match=r"H327.*share = .*model\.patterns"):
         Greedy(share=share)
+
+
+def test_features_that_are_no_templates():
+    """spaCy resolves no blocks in a list, and takes any list for one of templates."""
+    given = [{"@misc": "spacy-hocrf.Window.v1"}]
+    with pytest.raises(ValueError, match="H570") as error:
+        spacy.blank("en").add_pipe("hocrf", config={"model": {"features": given}})
+    assert "Window.v1" in str(error.value) and "spacy-hocrf.Features.v1" in str(error.value)
