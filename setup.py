@@ -7,10 +7,15 @@ since) work on one sequence at a time, and so does whatever MSVC compiles, which
 
 What Cython would put into every module that has typed memoryviews is in one, `_cyutility`, and nothing is
 pickled: these two were half of the compiling.
+
+Without a compiler that is the first thing said, before anything is translated.
 """
 
 import os
 import re
+import shlex
+import shutil
+import sys
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,6 +55,19 @@ PATHS = {  # sequences side by side, and what the processor must have beyond the
     ),
 }
 SHARED = "spacy_hocrf._cyutility"
+
+
+MISSING = """\
+spacy-hocrf is compiled when it is installed from its sources, and {missing} is missing.
+
+  Debian, Ubuntu   apt-get install gcc libc6-dev python3-dev
+  Fedora           dnf install gcc python3-devel
+  Alpine           apk add gcc musl-dev python3-dev
+  macOS            xcode-select --install
+
+A wheel needs no compiler: `pip wheel --no-deps .` builds one, on another machine of the same
+platform with the same Python (this is {version}). examples/Dockerfile does so for an image.
+"""
 
 
 class BuildKernels(build_ext):
@@ -95,6 +113,20 @@ def _described() -> str:
     return re.sub(r"\[([^\]]*)\]\((?!https?:|#)[^)]*\)", r"\1", text)
 
 
+def _check_compiler() -> None:
+    """Say what a build lacks, where that can be seen; MSVC is found by setuptools alone."""
+    if os.name == "nt" or not {"bdist_wheel", "build_ext", "editable_wheel"} & {*sys.argv}:
+        return
+    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
+    header = Path(sysconfig.get_path("include"), "Python.h")
+    lacking = [f"a C compiler ({compiler})"] * (shutil.which(compiler) is None)
+    lacking += [f"Python's header ({header})"] * (not header.is_file())
+    if lacking:
+        version = sysconfig.get_python_version()
+        sys.exit(MISSING.format(missing=" and ".join(lacking), version=version))
+
+
+_check_compiler()
 is_x86 = re.search(r"x86_64|amd64", sysconfig.get_platform()) is not None
 paths = [path for path in PATHS if path == "single" or is_x86 == bool(PATHS[path][1])]
 extensions = [_module(name, f"spacy_hocrf/{name.replace('.', '/')}.pyx") for name in KERNELS]

@@ -54,6 +54,20 @@ def test_the_installed_package_is_tested():
     assert len(wanted) > 300 and not {path for path in wanted if not (folder / path).is_file()}
 
 
+def test_without_a_compiler_that_is_the_first_thing_said():
+    pytest.importorskip("Cython", reason="needs the extra 'dev'")
+    done = subprocess.run(
+        [sys.executable, "setup.py", "bdist_wheel"],
+        cwd=ROOT,
+        env={**os.environ, "CC": "/no/such/cc -O2"},
+        capture_output=True,
+        text=True,
+    )
+    first, *rest = done.stderr.splitlines()
+    assert done.returncode == 1 and "a C compiler (/no/such/cc) is missing" in first
+    assert len(rest) < 10 and any("apt-get install gcc" in line for line in rest)
+
+
 PACKED = {".py", ".pyx", ".pxi", ".pyi", ".h", ".html", ".css", ".js", ".typed"}
 
 
