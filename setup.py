@@ -58,7 +58,7 @@ SHARED = "spacy_hocrf._cyutility"
 
 
 MISSING = """\
-spacy-hocrf is compiled when it is installed from its sources, and {missing} is missing.
+spacy-hocrf is compiled when it is installed from its sources. Missing here: {missing}.
 
   Debian, Ubuntu   apt-get install gcc libc6-dev python3-dev
   Fedora           dnf install gcc python3-devel

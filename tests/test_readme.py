@@ -1,8 +1,10 @@
 """The tables of settings on the pages of docs/: every setting is there, with the default that it has."""
 
+import configparser
 import inspect
 import json
 import re
+from pathlib import Path
 
 import pytest
 import spacy
@@ -13,6 +15,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 from spacy.util import registry
 
+ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = everything()
 TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
     '"spacy-hocrf.HighOrderCRF.v1"`': ("architectures", "HighOrderCRF", {"features"}),
@@ -116,3 +119,19 @@ def test_gold_preproc_makes_a_text_of_every_sentence(tmp_path):
     for gold_preproc, expected in ((False, [3]), (True, [2, 1])):
         read = Corpus(tmp_path / "one.spacy", gold_preproc=gold_preproc)(nlp)
         assert [len(example.predicted) for example in read] == expected
+
+
+def test_every_requirement_has_its_reason():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg", encoding="utf8")
+    needed = [
+        ("", config["options"]["install_requires"]),
+        *config["options.extras_require"].items(),
+    ]
+    page = section("docs/versions.md", "What it needs")
+    rows = [re.split(r" ?\| ?", line)[1:-1] for line in page.splitlines() if line.startswith("| ")]
+    told = {row[0].strip("`"): row[1] for row in rows if len(row) == 3}
+    told[""] = ", ".join(row[0] for row in rows if len(row) == 2)
+    for extra, lines in needed:
+        names = {re.match(r"[\w-]+", line)[0] for line in lines.split()} - {"spacy-hocrf"}
+        assert names <= {*told[extra].split(", ")}, extra
