@@ -32,6 +32,9 @@ SHIM, WORKER = "https://unpkg.com/iframe-worker/shim", "javascripts/worker.js"
 OUTPUT = "<!-- what cell {} prints -->"
 """Stands where docs/notebooks.py puts that."""
 
+LANGUAGES = {".py": "python", "": "dockerfile"}
+"""Of examples, by the ends of their names."""
+
 CODES = ("errors.py", "warnings.py")
 IMAGES = (".png", ".svg")
 LINK = r"(?P<mark>!?)\[(?P<shown>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)"
@@ -82,8 +85,11 @@ def all_pages() -> dict[str, tuple[str, str]]:
     pages = {page: (source, (ROOT / source).read_text("utf8")) for page, source in found.items()}
     source, text = pages[TROUBLES]
     pages[TROUBLES] = source, text + "\n".join(codes())
-    scripts = sorted((ROOT / "examples").glob("*.py"))
-    shown = [f"## {path.name}\n\n```python\n{path.read_text('utf8')}```\n" for path in scripts]
+    shown = [
+        f"## {path.name}\n\n```{LANGUAGES[path.suffix]}\n{path.read_text('utf8')}```\n"
+        for path in sorted((ROOT / "examples").iterdir())
+        if path.is_file()
+    ]
     for path in sorted((ROOT / "docs" / "notebooks").glob("*.ipynb")):
         pages[f"notebooks/{path.stem}.md"] = f"docs/notebooks/{path.name}", as_markdown(path)
     return pages | {"examples.md": ("examples", "# Examples\n\n" + "\n".join(shown))}

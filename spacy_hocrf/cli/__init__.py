@@ -23,6 +23,7 @@ COMMANDS = (
     "annotate",
     "auto",
     "calibrate",
+    "card",
     "compare",
     "config",
     "convert",

@@ -221,3 +221,7 @@ class CommandErrors(metaclass=Coded):
     )
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
     H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."
+    H571 = (
+        "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
+        "is found out about it is kept there."
+    )

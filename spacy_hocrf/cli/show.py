@@ -29,7 +29,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, check_page
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 
-__all__ = ["show", "show_cli"]
+__all__ = ["CURVE_FILE", "read_curve", "show", "show_cli"]
 
 Span = tuple[int, int, str]
 CURVE_FILE = "curve.json"
@@ -78,7 +78,7 @@ def show_cli(
     import_code(code)
     check_page("--output", output)
     docs = read_docs(texts, least=1)
-    about, curve = f"{model} · {texts.name}", _curve(Path(model).parent / CURVE_FILE)
+    about, curve = f"{model} · {texts.name}", read_curve(Path(model).parent / CURVE_FILE)
     nlp = load_model(model)
     page = show(nlp, docs, component, most=most, title=title, about=about, curve=curve)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -136,7 +136,7 @@ def show(
     )
 
 
-def _curve(path: Path) -> Mapping[str, Any] | None:
+def read_curve(path: Path) -> Mapping[str, Any] | None:
     """The learning curve of a model, if there is one. RAISES (ValueError): H234 for a file that is none."""
     if not path.is_file():
         return None

@@ -82,6 +82,7 @@ def test_everything_is_written_and_nothing_else(run):
     assert curve["points"][-1]["texts"] == 2 * curve["now"] == 2 * results.curve.now
     assert curve["line"][-1] == approx([2 * curve["now"], results.curve.at(2 * curve["now"])])
     nlp = spacy.load(folder / "out" / MODEL)
+    assert "| all |" in nlp.meta["notes"] and "### What it is" in nlp.meta["notes"]
     assert [ent.label_ for ent in nlp("Grace Hopper likes Paris").ents] == ["PERSON", "PLACE"]
 
 

@@ -11,6 +11,7 @@ COMMANDS = {
     "annotate": "model texts.jsonl OUT",
     "auto": "texts.spacy OUT",
     "calibrate": "model texts.spacy --output OUT",
+    "card": "model texts.spacy --output OUT",
     "compare": "texts.spacy texts.spacy texts.spacy --output OUT",
     "config": "OUT",
     "convert": "texts.jsonl OUT",

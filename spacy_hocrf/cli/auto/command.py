@@ -22,12 +22,13 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate
-from spacy_hocrf.cli.auto.estimates import Curve, lead, learning_curve, scores
+from spacy_hocrf.cli.auto.estimates import NEW, Curve, lead, learning_curve, scores
 from spacy_hocrf.cli.auto.page import curve_numbers, page
 from spacy_hocrf.cli.auto.reading import doubted_texts, joined
-from spacy_hocrf.cli.auto.report import AutoResults, report
+from spacy_hocrf.cli.auto.report import AutoResults, by_label, report
 from spacy_hocrf.cli.auto.search import Clock, Search, SearchResults
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, read_texts
+from spacy_hocrf.cli.card import card_of_scores
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.errors import CommandErrors
@@ -138,12 +139,25 @@ def auto(
         warnings.filterwarnings("ignore", message=SAID)
         results = choose(setup, minutes=minutes, seed=seed)
         nlp = train_model(results.config, setup.factory)
+        nlp.meta["notes"] = _card(results, nlp)
         write_config(results.config, folder / "config.cfg", HEADER)
         nlp.to_disk(folder / MODEL)
         (folder / "report.txt").write_text(report(results), encoding="utf8")
         (folder / "report.html").write_text(page(results), encoding="utf8")
         write_json(folder / CURVE_FILE, curve_numbers(results.curve))
     return results
+
+
+def _card(results: AutoResults, nlp: Language) -> str:
+    """What the package of a model says of it."""
+    chosen, curve = results.found.chosen, curve_numbers(results.curve)
+    right = chosen.counts.whole
+    told = [
+        f"F1 is an estimate for {NEW} new texts like these; P and R were measured on {len(right):,} texts, "
+        "each read by a model that had not learnt from it.",
+        f"Settings that `hocrf auto` has chosen: {chosen}.",
+    ]
+    return card_of_scores(nlp, results.setup.factory, by_label(results), right, told, curve)
 
 
 def choose(setup: AutoSetup, *, minutes: float, seed: int) -> AutoResults:

@@ -1,0 +1,203 @@
+"""`python -m spacy hocrf card`: what whoever is handed a model should know of it.
+
+It is Markdown, the `notes` of the pipeline's meta.json, which `spacy package` writes into the README of the
+package.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.util import load_model
+from srsly import read_json, write_json
+from typer import Argument, Option
+from wasabi import msg
+from wasabi.markdown import MarkdownRenderer
+
+from spacy_hocrf.annotation.readers import predicted_of
+from spacy_hocrf.annotation.targets import TagsTarget
+from spacy_hocrf.cli.accept import whole_texts
+from spacy_hocrf.cli.auto.estimates import Lead, Score, SpanCounts, proportion, scores
+from spacy_hocrf.cli.calibrate import calibrate
+from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.counts import count_items, is_complete
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.options import Code, Component
+from spacy_hocrf.cli.pipelines import component_of, scorer_of
+from spacy_hocrf.cli.show import CURVE_FILE, read_curve
+from spacy_hocrf.model.architectures import weights_of
+
+__all__ = ["card", "card_cli", "card_of_scores"]
+
+META = "meta.json"
+HEADER = ("Label", "F1", "90 % interval", "P", "R", "Annotated")
+
+
+def card_cli(
+    model: Annotated[
+        Path, Argument(help="Folder of a trained pipeline", exists=True, file_okay=False)
+    ],
+    gold: Annotated[
+        Path,
+        Argument(
+            help="Annotated texts that it has not learnt from (.spacy)", exists=True, dir_okay=False
+        ),
+    ],
+    component: Component = None,
+    output: Annotated[
+        Path | None,
+        Option("--output", "-o", help="Write the card here, too (Markdown)", dir_okay=False),
+    ] = None,
+    code: Code = None,
+) -> None:
+    """Measure a model, and write what whoever is handed it should know into its meta.json, from which
+    `spacy package` makes a README: how good it is on texts like these, how far its probabilities are right,
+    which texts it accepts unread, what was chosen.
+
+    DOCS: docs/handing-on.md
+    """
+    import_code(code)
+    if not (model / META).is_file():
+        raise ValueError(CommandErrors.H571.format(path=model, expected=META))
+    nlp = load_model(model)
+    name, pipe = component_of(nlp, component)
+    docs = read_gold(gold, scorer_of(pipe.target))
+    text = card(nlp, docs, name, read_curve(model.parent / CURVE_FILE))
+    write_json(model / META, {**read_json(model / META), "notes": text})
+    if output is not None:
+        output.write_text(text, encoding="utf8")
+    print(text)
+    msg.good(f"Saved in {model / META}: spacy package puts it into the README of the package")
+
+
+def card(
+    nlp: Language,
+    docs: Sequence[Doc],
+    component: str | None = None,
+    curve: Mapping[str, Any] | None = None,
+) -> str:
+    """What is known of a model, in Markdown.
+
+    docs (Sequence[Doc]): annotated texts that it has not learnt from, of which it gets the tokens only.
+    component (Optional[str]): its name; None for the only one of ours.
+    curve (Optional[Mapping[str, Any]]): F1 by texts, as `hocrf auto` writes it.
+    RAISES (ValueError): H204 for a component that there is not.
+    """
+    name, pipe = component_of(nlp, component)
+    scorer = scorer_of(pipe.target)
+    found = list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+    counts = count_items(scorer, [found], docs)
+    told = [f"Measured on {len(docs):,} texts that the model has not learnt from."]
+    if not isinstance(pipe.target, TagsTarget):
+        reliability = calibrate(nlp, docs, name).reliability()
+        told.append(
+            "A span of probability p is right in p of all cases, but for "
+            f"{100 * reliability.ece:.1f} percentage points on average (expected calibration error, "
+            f"{reliability.spans:,} spans)."
+        )
+    told += _accepted(nlp, name, docs)
+    numbers = (
+        each.astype(np.int64) for each in (counts.correct[0], counts.predicted[0], counts.gold)
+    )
+    total, *each = scores(SpanCounts(*numbers), 0.0, Lead(0.0, 0.0, 0.0), 0)
+    rows = sorted(zip(counts.labels, each, strict=True), key=lambda row: -row[1].gold)
+    return card_of_scores(nlp, name, [("all", total), *rows], counts.whole()[0], told, curve)
+
+
+def card_of_scores(
+    nlp: Language,
+    name: str,
+    rows: Iterable[tuple[str, Score]],
+    whole: Any,
+    told: Sequence[str],
+    curve: Mapping[str, Any] | None,
+) -> str:
+    """A card of what is measured already.
+
+    name (str): of the component. rows (Iterable[Tuple[str, Score]]): all labels together, then each.
+    whole (bool [n]): which texts are right as a whole, of those that are annotated completely.
+    told (Sequence[str]): what else is to be said of the scores, a paragraph each.
+    curve (Optional[Mapping[str, Any]]): F1 by texts.
+    """
+    text = MarkdownRenderer()
+    text.add(text.title(3, "How good it is"))
+    table = [
+        (
+            label,
+            _percent(score.f),
+            f"{_percent(score.interval.low)} to {_percent(score.interval.high)}",
+            _percent(score.precision),
+            _percent(score.recall),
+            f"{score.gold:,}",
+        )
+        for label, score in rows
+    ]
+    text.add(text.table(table, HEADER))
+    if len(whole):
+        right = proportion(np.asarray(whole))
+        told = [
+            *told,
+            f"Right as a whole, all spans found and no others: {_percent(np.mean(whole))} % of the texts, "
+            f"between {_percent(right.low)} and {_percent(right.high)} in 90 of 100 cases.",
+        ]
+    for paragraph in told:
+        text.add(paragraph)
+    if curve is not None:
+        points = [f"{_percent(each['f'])} with {each['texts']:,}" for each in curve["points"]]
+        text.add(f"F1 by texts learnt from, the last one extrapolated: {', '.join(points)}.")
+    text.add(text.title(3, "What it is"))
+    text.add(text.list(list(_facts(nlp, name))))
+    return str(text.text)
+
+
+def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
+    """What is accepted unread, if anything may be."""
+    _, pipe = component_of(nlp, name)
+    acceptance = pipe.acceptance
+    if acceptance is None:
+        return
+    complete = [doc for doc in docs if is_complete(scorer_of(pipe.target), doc)]
+    known = whole_texts(nlp, complete, name, behind=False)
+    mine = [acceptance.accepts(doc, p) for doc, p in zip(complete, known.probability.tolist())]
+    right = known.right[mine]
+    share = len(right) / max(1, len(mine))
+    yield (
+        f"Accepted unread: {_percent(share)} % of the texts. Of these {len(right):,}, {right.sum():,} are "
+        f"right as a whole. Promised are {_percent(acceptance.level)} %, with a confidence of "
+        f"{_percent(acceptance.confidence)} %, for texts like those that the threshold was found on."
+    )
+
+
+def _facts(nlp: Language, name: str) -> Iterator[str]:
+    """What a component is, and what was chosen for it."""
+    _, pipe = component_of(nlp, name)
+    order, choice = pipe.structure.settings.order, pipe.choice
+    before = "the label of the segment" if order == 1 else f"the labels of the {order} segments"
+    yield (
+        f"`{name}`, a high-order semi-Markov conditional random field (spacy-hocrf): order {order}, its "
+        f"features see {before} before; {len(weights_of(pipe.model)):,} weights"
+    )
+    if choice is None:
+        yield "All of its settings are in its config"
+        return
+    chosen = {"sigma": choice.sigma, "order": choice.order, "wide": choice.wide}
+    said = [f"{key} = {value:g}" for key, value in chosen.items() if value is not None]
+    if said:
+        how = (
+            f"by the loss of {choice.documents:,} texts held back"
+            if choice.documents
+            else "by default"
+        )
+        yield f"{', '.join(said)}: chosen {how}"
+    if choice.cost is not None:
+        yield f"cost = {choice.cost:.2g}, of the decoder: learnt by cross-validation"
+    if choice.temperatures:
+        yield f"Probabilities tempered: {', '.join(f'{y} {t:.2f}' for y, t in choice.temperatures.items())}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}"

@@ -1,0 +1,77 @@
+"""What whoever is handed a model is told, and that its package carries it."""
+
+import json
+import re
+
+import pytest
+import spacy
+from project_checks import table_rows
+from small_corpus import documents, examples, trained
+from spacy.cli.package import generate_readme
+from spacy.tokens import DocBin
+from typer.testing import CliRunner
+
+from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.card import card
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A trained pipeline, and annotated texts: one of them as nobody would annotate it."""
+    folder = tmp_path_factory.mktemp("card")
+    nlp = trained(rows=documents(12))
+    nlp.to_disk(folder / "model")
+    gold = [example.reference for example in examples(nlp, documents(20))]
+    gold[0].ents = gold[0].ents[:1]
+    DocBin(docs=gold, store_user_data=True).to_disk(folder / "gold.spacy")
+    return folder
+
+
+def run(*arguments):
+    return CliRunner().invoke(hocrf_cli, ["card", *map(str, arguments)])
+
+
+def test_the_readme_of_the_package_has_it(model):
+    done = run(model / "model", model / "gold.spacy", "--output", model / "card.md")
+    assert done.exit_code == 0, done.output
+    text = (model / "card.md").read_text(encoding="utf8")
+    meta = json.loads((model / "model" / "meta.json").read_text(encoding="utf8"))
+    assert text in generate_readme(meta) and "### How good it is" in text
+    nlp = spacy.load(model / "model")
+    assert nlp.meta["notes"] == text and nlp("Ada lives in Paris").has_annotation("ENT_IOB")
+
+
+def test_its_numbers_are_those_of_evaluate(model):
+    nlp = spacy.load(model / "model")
+    gold = list(DocBin().from_disk(model / "gold.spacy").get_docs(nlp.vocab))
+    text = card(nlp, gold)
+    scores = nlp.evaluate([*examples_of(nlp, gold)])
+    rows = {row[0]: row[1:] for row in table_rows(text)}
+    assert rows["all"][0] == f"{100 * scores['ents_f']:.1f}"
+    assert rows["all"][2:4] == [f"{100 * scores[name]:.1f}" for name in ("ents_p", "ents_r")]
+    assert int(rows["all"][4]) == sum(len(doc.ents) for doc in gold)
+    assert f"no others: {100 * scores['hocrf_texts_acc']:.1f} % of the texts" in text
+    choice = nlp.get_pipe("hocrf").choice
+    assert f"cost = {choice.cost:.2g}" in text
+
+
+def examples_of(nlp, gold):
+    return [spacy.training.Example(nlp.make_doc(doc.text), doc) for doc in gold]
+
+
+def test_what_is_accepted_is_told(model):
+    nlp = spacy.load(model / "model")
+    gold = list(DocBin().from_disk(model / "gold.spacy").get_docs(nlp.vocab))
+    assert "Accepted" not in card(nlp, gold)
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = Acceptance(0.9, 0.8, 0.0, 40, 40)
+    told = re.search(
+        r"unread: ([\d.]+) % of the texts. Of these (\d+), (\d+) are right", card(nlp, gold)
+    )
+    assert told[1] == "100.0" and int(told[2]) == 20 and 10 < int(told[3]) < 20
+
+
+def test_a_folder_without_a_pipeline(model, tmp_path):
+    done = run(tmp_path, model / "gold.spacy")
+    assert done.exit_code == 1 and "[H571]" in done.output
