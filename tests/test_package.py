@@ -153,6 +153,8 @@ def test_the_version_is_everywhere_the_same():
     config.read(ROOT / "setup.cfg", encoding="utf8")
     cited = srsly.read_yaml(ROOT / "CITATION.cff")
     assert cited["version"] == config["metadata"]["version"] == spacy_hocrf.__version__
+    readme = (ROOT / "README.md").read_text(encoding="utf8")
+    assert f"version = {{{spacy_hocrf.__version__}}}" in readme
     assert all(each["title"] and each["authors"] and each["year"] for each in cited["references"])
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         spacy_hocrf.nothing  # noqa: B018
