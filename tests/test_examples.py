@@ -60,7 +60,7 @@ def test_addresses_are_read_well_and_what_is_wrong_is_what_the_model_is_least_su
 def test_parts_of_ones_own_on_their_page_are_those_of_the_example():
     example = runpy.run_path(str(EXAMPLES[0].parent / "own_parts.py"))
     [block] = blocks(
-        section("docs/trainers.md", "Your own trainer, decoder, template or dense score"), "ini"
+        section("docs/own-parts.md", "Your own trainer, decoder, template or dense score"), "ini"
     )
     config = Config().from_str(
         f"[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n{block}"

@@ -32,7 +32,7 @@ from typer.testing import CliRunner
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 
 START = "docs/start.md"
-CODE = {"docs/trainers.md": "examples/own_parts.py"}
+CODE = {"docs/own-parts.md": "examples/own_parts.py"}
 """Files that pages say to give with --code."""
 OUTSIDE = "en_core_web_md"
 """A pipeline with vectors and entities: where it is not installed, a small one has its name."""
