@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.tokens import Doc
 from spacy.util import load_model
-from srsly import write_json
 from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
@@ -24,13 +23,18 @@ from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Results, SpansKey, check_data
+from spacy_hocrf.cli.options import Code, SpansKey, Table, check_data
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
+from spacy_hocrf.cli.tables import print_table, write_results
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
 LEGIBLE = 5
 """Tokens that show where documents part."""
+HEADER = (
+    *("", "P (A)", "R (A)", "F (A)", "P (B)", "R (B)", "F (B)"),
+    *("B-A", "p", "Holm", "shuffles", "differ", "gold"),
+)
 NOTES = """\
 p         how probable so large a difference is if A and B are equally good
 Holm      the same, corrected for asking about every label
@@ -69,7 +73,7 @@ def compare_cli(
         int, Option("--trials", "-n", min=1, help="Number of random shuffles")
     ] = 10_000,
     seed: Annotated[int, Option("--seed", "-s", min=0, help="Seed of the shuffles")] = 0,
-    output: Results = None,
+    output: Table = None,
     code: Code = None,
 ) -> None:
     """Compare two systems on the same documents, with p-values.
@@ -89,11 +93,10 @@ def compare_cli(
     result = compare(
         a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
     )
-    _print(result)
+    rows = _rows(result)
+    _print(result, rows)
     if output:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(output, result)
-        msg.good("Saved results", output)
+        write_results(output, result, HEADER, rows)
 
 
 def compare(
@@ -280,35 +283,23 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _print(result: dict[str, Any]) -> None:
-    digits = max(4, len(str(result["trials"])) - 1)
-    header = (
-        "",
-        "P (A)",
-        "R (A)",
-        "F (A)",
-        "P (B)",
-        "R (B)",
-        "F (B)",
-        "B-A",
-        "p",
-        "Holm",
-        "shuffles",
-        "differ",
-        "gold",
-    )
-    rows = [
-        _cells("all", result["all"], digits),
-        *([_cells("texts", result["texts"], digits)] if result["texts"]["gold"] else []),
-        *(_cells(label, row, digits) for label, row in result["labels"].items()),
-    ]
+def _print(result: dict[str, Any], rows: Sequence[Sequence[str]]) -> None:
     msg.divider("Comparison")
     print(
         f"A: {result['a']}\nB: {result['b']}\n"
         f"{result['documents']} documents: {result['gold']}, {result['place']}"
     )
-    msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+    print_table(HEADER, rows)
     print(NOTES)
+
+
+def _rows(result: dict[str, Any]) -> list[tuple[str, ...]]:
+    digits = max(4, len(str(result["trials"])) - 1)
+    return [
+        _cells("all", result["all"], digits),
+        *([_cells("texts", result["texts"], digits)] if result["texts"]["gold"] else []),
+        *(_cells(label, row, digits) for label, row in result["labels"].items()),
+    ]
 
 
 def _cells(name: str, row: dict[str, Any], digits: int) -> tuple[str, ...]:

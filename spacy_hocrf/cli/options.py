@@ -31,6 +31,7 @@ __all__ = [
     "Results",
     "Seed",
     "SpansKey",
+    "Table",
     "Vectors",
     "check_data",
     "check_page",
@@ -82,6 +83,15 @@ Seed = Annotated[int, Option("--seed", min=0, help="Seed of the division into fo
 SpansKey = Annotated[
     str | None,
     Option("--spans-key", "-sk", help="Take doc.spans under this key instead of doc.ents"),
+]
+Table = Annotated[
+    Path | None,
+    Option(
+        "--output",
+        "-o",
+        help="Write the results here: the table as LaTeX (.tex) or .csv, or all numbers (JSON)",
+        dir_okay=False,
+    ),
 ]
 Vectors = Annotated[
     str | None,

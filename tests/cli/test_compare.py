@@ -1,5 +1,6 @@
 """`python -m spacy hocrf compare`, from written files to the table and the JSON file."""
 
+import csv
 import json
 import os
 import re
@@ -106,6 +107,19 @@ def test_two_files_are_compared(work, tmp_path):
     assert whole["gold"] == 20 and whole["differ"] == people - 2
     shares = [f"{5 * n:.2f}" for n in right]
     assert rows["texts"][1:3] == shares and rows["texts"][-1] == "20" and len(rows["texts"]) == 8
+
+
+def test_the_table_is_written_as_it_is_printed(work, tmp_path):
+    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
+    printed = run(*files, "--output", tmp_path / "out.csv")
+    run(*files, "--output", tmp_path / "out.tex")
+    with (tmp_path / "out.csv").open(encoding="utf8", newline="") as file:
+        header, *rows = csv.reader(file)
+    assert header[1:4] == ["P (A)", "R (A)", "F (A)"] and len(rows) == 4
+    shown = [line.split() for line in printed.splitlines()]
+    assert all([part for cell in row for part in cell.split()] in shown for row in rows)
+    tex = (tmp_path / "out.tex").read_text(encoding="utf8")
+    assert "PLACE & 100.00 & 100.00 & 100.00 &" in tex and "& $-$5.56 &" in tex
 
 
 def test_documents_that_are_annotated_in_part_are_no_whole_texts(work, tmp_path):

@@ -1,0 +1,64 @@
+"""A table of results as a file: what the name ends in says whether LaTeX, CSV or JSON is written."""
+
+import csv
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from srsly import write_json
+from wasabi import msg
+
+__all__ = ["print_table", "write_results"]
+
+SPECIAL = {character: "\\" + character for character in "&%$#_{}"}
+SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": "--"}
+"""What TeX takes for something else, and how it is written there."""
+NEGATIVE = re.compile(r"-(?=\.?\d)")
+
+
+def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: names on the left, numbers on the right."""
+    msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+
+
+def write_results(
+    path: Path, results: Any, header: Sequence[str], rows: Sequence[Sequence[str]]
+) -> None:
+    """Write results.
+
+    path (Path): a name in .tex or .csv for the table as it is printed, any other for JSON.
+    results (Any): the numbers themselves, for JSON.
+    header (Sequence[str]), rows (Sequence[Sequence[str]]): the table.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kind = path.suffix.lower()
+    if kind == ".tex":
+        path.write_text(_latex(header, rows), encoding="utf8")
+    elif kind == ".csv":
+        with path.open("w", encoding="utf8", newline="") as file:
+            csv.writer(file).writerows([header, *rows])
+    else:
+        write_json(path, results)
+    msg.good("Saved results", path)
+
+
+def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A tabular with the rules of the package booktabs."""
+    first, *others = (" & ".join(map(_escaped, row)) + r" \\" for row in (header, *rows))
+    return "\n".join(
+        [
+            r"% \usepackage{booktabs}",
+            rf"\begin{{tabular}}{{l{'r' * (len(header) - 1)}}}",
+            *(r"\toprule", first, r"\midrule", *others, r"\bottomrule"),
+            "\\end{tabular}\n",
+        ]
+    )
+
+
+def _escaped(cell: str) -> str:
+    """A cell that TeX prints as it is, a number with a minus sign."""
+    minus = NEGATIVE.match(cell)
+    text = "".join(SPECIAL.get(character, character) for character in cell)
+    return f"$-${text[1:]}" if minus else text
