@@ -2,10 +2,12 @@
 documents?
 
 Micro-averaged F1 over all labels, and the F1 of each, and the share of documents that are right as a whole,
-with the p-values of an approximate randomization test over documents.
+with the p-values of an approximate randomization test over documents. More than two systems, or several runs
+of one, are compared with the first, all labels together.
 """
 
 from collections.abc import Collection, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,13 +27,14 @@ from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, Tags
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, SpansKey, Table, check_data
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
+from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, table_of_systems
 from spacy_hocrf.cli.tables import print_table, write_results
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
 LEGIBLE = 5
 """Tokens that show where documents part."""
-HEADER = (
+HEADER: tuple[str, ...] = (
     *("", "P (A)", "R (A)", "F (A)", "P (B)", "R (B)", "F (B)"),
     *("B-A", "p", "Holm", "shuffles", "differ", "gold"),
 )
@@ -46,10 +49,13 @@ texts     documents that have all annotated items and no others
 
 
 def compare_cli(
-    a: Annotated[
-        str, Argument(help="System A: its predictions (.spacy), or a pipeline that makes them")
+    systems: Annotated[
+        list[str],
+        Argument(
+            help="Each system: its predictions (.spacy), or a pipeline that makes them; several runs of one "
+            "with commas between them"
+        ),
     ],
-    b: Annotated[str, Argument(help="System B, likewise")],
     gold: Annotated[
         Path, Argument(help="The annotated documents (.spacy)", exists=True, dir_okay=False)
     ],
@@ -76,12 +82,12 @@ def compare_cli(
     output: Table = None,
     code: Code = None,
 ) -> None:
-    """Compare two systems on the same documents, with p-values.
+    """Compare systems on the same documents, with p-values.
 
-    The test is the approximate randomization test of micro-averaged F1, as in Yeh (2000): documents
-    are swapped between A and B at random, and p is the share of shuffles whose difference is at
-    least as large as the real one. A pipeline gets the tokens of the annotated documents, and
-    nothing else of them.
+    Two of them are compared label by label; of more than two, each is compared with the first. The test is
+    the approximate randomization test of micro-averaged F1, as in Yeh (2000): documents are swapped between
+    two systems at random, and p is the share of shuffles whose difference is at least as large as the real
+    one. A pipeline gets the tokens of the annotated documents, and nothing else of them.
     """
     if tags and spans_key is not None:
         msg.fail("Choose one of --tags and --spans-key", exits=1)
@@ -90,13 +96,27 @@ def compare_cli(
         TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
     )
     check_data("--output", output)
-    result = compare(
-        a, b, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
-    )
-    rows = _rows(result)
-    _print(result, rows)
+    named = [(system, _runs(system)) for system in systems]
+    if len(named) < 2:
+        raise ValueError(CommandErrors.H564.format(found=systems[0]))
+    labels, ignored = label or (), ignore or ()
+    if [len(runs) for _, runs in named] == [1, 1]:
+        a, b = (run for _, runs in named for run in runs)
+        result = compare(
+            a, b, gold, scorer, labels=labels, ignore=ignored, trials=trials, seed=seed
+        )
+        names, notes = f"A: {a}\nB: {b}\n", NOTES
+        header, rows = HEADER, _rows(result)
+    else:
+        result = _compare_many(named, gold, scorer, labels, ignored, trials, seed)
+        names, notes = "", SYSTEM_NOTES
+        header, rows = table_of_systems(result["systems"], "system", trials)
+    msg.divider("Comparison")
+    print(f"{names}{result['documents']} documents: {result['gold']}, {result['place']}")
+    print_table(header, rows)
+    print(notes)
     if output:
-        write_results(output, result, HEADER, rows)
+        write_results(output, result, header, rows)
 
 
 def compare(
@@ -137,6 +157,36 @@ def compare(
         "seed": seed,
         **compare_counts(counts, trials=trials, seed=seed),
     }
+
+
+def _compare_many(
+    systems: Sequence[tuple[str, Sequence[str]]],
+    gold: Path,
+    scorer: Scorer,
+    labels: Collection[str],
+    ignore: Collection[str],
+    trials: int,
+    seed: int,
+) -> dict[str, Any]:
+    """Compare systems with the first of them: what `compare_systems` gives, and what was compared."""
+    annotated = read_gold(gold, scorer)
+    docs = [read_system(run, annotated, gold, scorer) for _, runs in systems for run in runs]
+    counts = count_items(scorer, docs, annotated, labels=labels, ignore=ignore)
+    numbers = iter(range(len(docs)))
+    numbered = [(name, [*islice(numbers, len(runs))]) for name, runs in systems]
+    return {
+        "gold": str(gold),
+        "place": scorer.place,
+        "documents": len(annotated),
+        "trials": trials,
+        "seed": seed,
+        "systems": compare_systems(counts, numbered, trials=trials, seed=seed),
+    }
+
+
+def _runs(system: str) -> list[str]:
+    """The runs of a system; a path with a comma that is there is one."""
+    return [system] if Path(system).exists() else system.split(",")
 
 
 def compare_counts(
@@ -281,16 +331,6 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
         key: _plain(value) if isinstance(value, dict) else value.item()
         for key, value in row.items()
     }
-
-
-def _print(result: dict[str, Any], rows: Sequence[Sequence[str]]) -> None:
-    msg.divider("Comparison")
-    print(
-        f"A: {result['a']}\nB: {result['b']}\n"
-        f"{result['documents']} documents: {result['gold']}, {result['place']}"
-    )
-    print_table(HEADER, rows)
-    print(NOTES)
 
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -225,3 +225,4 @@ class CommandErrors(metaclass=Coded):
         "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
         "is found out about it is kept there."
     )
+    H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."

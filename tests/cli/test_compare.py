@@ -122,6 +122,30 @@ def test_the_table_is_written_as_it_is_printed(work, tmp_path):
     assert "PLACE & 100.00 & 100.00 & 100.00 &" in tex and "& $-$5.56 &" in tex
 
 
+def test_three_systems_and_runs_from_files(work, tmp_path):
+    a, b, gold = (work / f"{name}.spacy" for name in ("a", "b", "gold"))
+    printed = run(b, a, gold, gold, "--output", tmp_path / "out.json")
+    result = json.loads((tmp_path / "out.json").read_text(encoding="utf8"))
+    assert [system["name"] for system in result["systems"]] == [str(b), str(a), str(gold)]
+    assert result["systems"][2]["all"]["f"] == 1.0 and result["documents"] == 20
+    assert result["systems"][1]["all"]["difference"] < 0 < result["systems"][2]["all"]["difference"]
+    [row] = [line.split() for line in printed.splitlines() if line.startswith(str(gold))]
+    assert row[1:6] == ["100.00"] * 3 + ["100.00–100.00", "100.00"]
+    printed = run(f"{a},{b}", gold, gold, "--output", tmp_path / "runs.csv")
+    assert "±" in printed and str(f"{a},{b}") in printed.replace("\n", "")
+    assert ",±," in (tmp_path / "runs.csv").read_text(encoding="utf8")
+
+
+def test_a_file_whose_name_has_a_comma_is_no_runs(work, tmp_path):
+    (tmp_path / "a,b.spacy").write_bytes((work / "b.spacy").read_bytes())
+    printed = run(tmp_path / "a,b.spacy", work / "a.spacy", work / "gold.spacy")
+    assert "F (A)" in printed
+
+
+def test_one_system_is_too_few(work):
+    assert "H564" in run(work / "a.spacy", work / "gold.spacy", code=1)
+
+
 def test_documents_that_are_annotated_in_part_are_no_whole_texts(work, tmp_path):
     gold = read_gold(work / "gold.spacy", EntsScorer())
     found = [doc.copy() for doc in gold]

@@ -16,6 +16,7 @@ __all__ = [
     "Lead",
     "Score",
     "SpanCounts",
+    "bootstrap",
     "lead",
     "learning_curve",
     "paired_error",
@@ -156,7 +157,7 @@ def scores(counts: SpanCounts, gain: float, ahead: Lead, seed: int) -> list[Scor
     everything = [_with_total(array) for array in (counts.right, counts.found, counts.gold)]
     # what the texts vary, and what new ones do
     right, found, gold = everything
-    sampled = _drawn(right, found, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
+    sampled = bootstrap(right, found, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
     with_one = (gold > 0).sum(axis=0).tolist()
     totals = zip(*(array.sum(axis=0).tolist() for array in everything))
     results = []
@@ -184,7 +185,7 @@ def learning_curve(
     sizes = np.array(texts, dtype=np.float64)
     together = [[array.sum(axis=1) for array in (c.right, c.found, c.gold)] for c in counts]
     right, found, gold = (np.stack(arrays, axis=1) for arrays in zip(*together))  # [D, K]
-    drawn = _drawn(right, found, gold, seed)
+    drawn = bootstrap(right, found, gold, seed)
     a, b, c = _fit(sizes, np.array([[count.f for count in counts]]))
     many = _fit(sizes, drawn)
     doubled = np.clip(many[0] - many[1] * (2.0 * now) ** -many[2], 0.0, 1.0)
@@ -201,6 +202,18 @@ def learning_curve(
         now,
         _interval(expected, error),
     )
+
+
+def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
+    """F1 on texts drawn with replacement, float64 [DRAWS, K].
+
+    right, found, gold (int64 [D, K]): counts by text.
+    """
+    texts = len(gold)
+    weights = np.random.default_rng(seed).multinomial(texts, np.full(texts, 1 / texts), DRAWS)
+    total = np.maximum(1, weights @ (found + gold))
+    f: NDArray[np.float64] = 2 * (weights @ right) / total
+    return f
 
 
 # F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these, moved to the
@@ -227,18 +240,6 @@ def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]
         a, b, c = np.where(better, [top, slope, np.full(len(f), power)], [a, b, c])
     # through the last point, which has the most texts and is what more of them add to
     return f[:, -1] + b * sizes[-1] ** -c, b, c
-
-
-def _drawn(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
-    """F1 on texts drawn with replacement, float64 [DRAWS, K].
-
-    right, found, gold (int64 [D, K]): counts by text.
-    """
-    texts = len(gold)
-    weights = np.random.default_rng(seed).multinomial(texts, np.full(texts, 1 / texts), DRAWS)
-    total = np.maximum(1, weights @ (found + gold))
-    f: NDArray[np.float64] = 2 * (weights @ right) / total
-    return f
 
 
 def _influence(counts: SpanCounts) -> Vector:

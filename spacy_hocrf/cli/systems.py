@@ -1,0 +1,129 @@
+"""Several systems on the same documents, each against the first: scores, and p-values of the differences.
+
+A paper compares one system with others, or a whole model with parts of it. So there are S - 1 tests, which
+Holm's method corrects less than those of all pairs, and one table has all of it.
+
+A system may be several runs, models that were trained with other seeds. Its counts in a document are those
+of all its runs together, so that a shuffle swaps all of them at once.
+"""
+
+from collections.abc import Sequence
+from math import lcm
+from typing import Any
+
+import numpy as np
+
+from spacy_hocrf.cli.auto.estimates import bootstrap
+from spacy_hocrf.cli.counts import Counts
+from spacy_hocrf.cli.randomization import f1, holm, randomization_test
+
+__all__ = ["SYSTEM_NOTES", "compare_systems", "table_of_systems"]
+
+STATISTICS = ("all", "texts")
+INTERVAL = (0.025, 0.975)
+SYSTEM_NOTES = """\
+95 %        F1 of so many samples of the documents (bootstrap)
+texts       documents that have all annotated items and no others
+difference  of F1 from that of the first row
+p           how probable so large a difference is if both are equally good
+Holm        the same, corrected for the number of rows
+"""
+
+
+def compare_systems(
+    counts: Counts,
+    systems: Sequence[tuple[str, Sequence[int]]],
+    *,
+    trials: int = 10_000,
+    seed: int = 0,
+) -> list[dict[str, Any]]:
+    """Scores of some systems, and p-values of what each differs from the first in.
+
+    counts (Counts): of all runs of all systems.
+    systems (Sequence[tuple[str, Sequence[int]]]): the name of each, and the numbers of its runs.
+    trials, seed (int): as in `randomization_test`.
+    RETURNS (list[Dict[str, Any]]): for each system its `name`, `runs`, the F1 of each, and "all" and "texts",
+        as in `compare_counts`: means over runs, from 0 to 1. "all" has `low` and `high`, F1 of 95 % of the
+        samples of documents. All but the first have `difference` and the results of the test, with `p_holm`,
+        corrected for the number of systems.
+    """
+    complete = np.ones(len(counts.gold), dtype=bool) if counts.complete is None else counts.complete
+    whole = np.zeros(counts.correct.shape[:2], dtype=np.int64)
+    whole[:, complete] = counts.whole()
+    # [runs, D, 2]: all items, and each text as one item
+    correct = np.stack([counts.correct.sum(axis=-1), whole], axis=-1)
+    texts = np.broadcast_to(complete, whole.shape)
+    predicted = np.stack([counts.predicted.sum(axis=-1), texts], axis=-1)
+    gold = np.stack([counts.gold.sum(axis=-1), complete], axis=-1)
+    right, found = correct.sum(axis=1), predicted.sum(axis=1)
+    wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
+    precision, recall = f1(right, found, found), f1(right, wanted, wanted)
+    f = f1(right, found, wanted)
+    most = lcm(
+        *(len(runs) for _, runs in systems)
+    )  # F1 is the same if all counts are so many times
+    pooled = [
+        [most // len(runs) * each[list(runs)].sum(axis=0) for each in (correct, predicted)]
+        for _, runs in systems
+    ]
+    results = list[dict[str, Any]]()
+    for (name, runs), counted in zip(systems, pooled):
+        p, r, mean = (each[list(runs)].mean(axis=0).tolist() for each in (precision, recall, f))
+        hits, shown, annotated = (each[:, :1] for each in (*counted, most * gold))
+        samples = bootstrap(hits, shown, annotated, seed)
+        low, high = np.quantile(samples, INTERVAL).tolist()
+        system: dict[str, Any] = {
+            "name": name,
+            "runs": f[list(runs), 0].tolist(),
+            "all": {"p": p[0], "r": r[0], "f": mean[0], "low": low, "high": high},
+            "texts": {"f": mean[1]},
+        }
+        if results:
+            pair = [np.stack(both) for both in zip(pooled[0], counted)]
+            test = randomization_test(pair[0], pair[1], most * gold, trials=trials, seed=seed)
+            for k, statistic in enumerate(STATISTICS):
+                system[statistic] |= {
+                    "difference": mean[k] - results[0][statistic]["f"],
+                    "p_value": test.p[k].item(),
+                    "exact": test.exact[k].item(),
+                    "shuffles": test.shuffles[k].item(),
+                    "differ": test.documents[k].item(),
+                }
+        for statistic, number in zip(STATISTICS, wanted[0].tolist()):
+            system[statistic]["gold"] = number
+        results.append(system)
+    for statistic in STATISTICS:
+        rows = [system[statistic] for system in results[1:]]
+        for row, corrected in zip(rows, holm([row["p_value"] for row in rows]).tolist()):
+            row["p_holm"] = corrected
+    return results
+
+
+def table_of_systems(
+    results: Sequence[dict[str, Any]], title: str, trials: int
+) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The header and the rows of a table of `compare_systems`, the runs' standard deviation among them
+    where there are several.
+
+    title (str): of the column with the names.
+    """
+    digits = max(4, len(str(trials)) - 1)
+    several = any(len(system["runs"]) > 1 for system in results)
+    spreads = ["±"] * several
+    header = (title, "P", "R", "F", *spreads, "95 %", "texts", "difference", "p", "Holm")
+    rows = list[tuple[str, ...]]()
+    for system in results:
+        every, runs = system["all"], system["runs"]
+        spread = f"{100 * np.std(runs, ddof=1):.2f}" if len(runs) > 1 else ""
+        tested = [f"{every[key]:.{digits}f}" for key in ("p_value", "p_holm") if key in every]
+        cells = (
+            system["name"],
+            *(f"{100 * every[key]:.2f}" for key in "prf"),
+            *[spread] * several,
+            f"{100 * every['low']:.2f}–{100 * every['high']:.2f}",
+            f"{100 * system['texts']['f']:.2f}" if system["texts"]["gold"] else "",
+            f"{100 * every['difference']:+.2f}" if tested else "",
+            *(tested or ("", "")),
+        )
+        rows.append(cells)
+    return header, rows
