@@ -116,8 +116,9 @@ def table_of_systems(
         every, runs = system["all"], system["runs"]
         spread = f"{100 * np.std(runs, ddof=1):.2f}" if len(runs) > 1 else ""
         tested = [f"{every[key]:.{digits}f}" for key in ("p_value", "p_holm") if key in every]
+        first = system["name"].split(",")[0]
         cells = (
-            system["name"],
+            f"{first}, {len(runs)} runs" if spread else system["name"],
             *(f"{100 * every[key]:.2f}" for key in "prf"),
             *[spread] * several,
             f"{100 * every['low']:.2f}–{100 * every['high']:.2f}",

@@ -51,7 +51,7 @@ def test_runs_are_averaged_and_swapped_together(counts):
         2 * counts.gold,
         counts.complete,
     )
-    one, other = compare_systems(counts, [("runs", [0, 1]), ("one", [2])], trials=999)
+    one, other = compare_systems(counts, [("a,b", [0, 1]), ("one", [2])], trials=999)
     expected = compare_systems(twice, [("runs", [0]), ("one", [1])], trials=999)
     assert other["all"]["p_value"] == expected[1]["all"]["p_value"]
     assert (one["all"]["low"], one["all"]["high"]) == (
@@ -64,6 +64,7 @@ def test_runs_are_averaged_and_swapped_together(counts):
         assert one["all"][key] == approx(mean(each["all"][key] for each in alone))
     assert one["texts"]["f"] == approx(mean(each["texts"]["f"] for each in alone))
     header, rows = table_of_systems([one, other], "system", 999)
+    assert [row[0] for row in rows] == ["a, 2 runs", "one"]
     assert header[4] == "±" and [row[4] for row in rows] == [f"{100 * stdev(one['runs']):.2f}", ""]
 
 
