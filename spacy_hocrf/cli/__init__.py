@@ -20,6 +20,7 @@ from wasabi import msg
 __all__ = ["hocrf_cli"]
 
 COMMANDS = (
+    "ablate",
     "annotate",
     "auto",
     "calibrate",
@@ -42,7 +43,7 @@ COMMANDS = (
 FOLDERS = {"annotate", "auto", "convert", "label"}
 """Commands of several modules: they are in `command` of that folder."""
 
-OVERRIDING = {"cross-fit", "debug", "doubt", "tune"}
+OVERRIDING = {"ablate", "cross-fit", "debug", "doubt", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 

@@ -26,7 +26,7 @@ class CommandErrors(metaclass=Coded):
     )
     H074 = "{option} is '{found}', but must be {expected}."
     H076 = (
-        "The trainer of the component '{name}', {found}, cannot be tuned: it has no sigma, or never "
+        "The trainer of the component '{name}', {found}, does not serve here: it has no sigma, or never "
         "reaches an optimum. Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
     )
     H077 = (
@@ -226,3 +226,7 @@ class CommandErrors(metaclass=Coded):
         "is found out about it is kept there."
     )
     H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."
+    H565 = (
+        "Nothing can be left out of the features of '{name}', {found}. Expected spacy-hocrf.Window.v1, or "
+        "spacy-hocrf.Features.v1 with two blocks or more, in [components.{name}.model.features]."
+    )

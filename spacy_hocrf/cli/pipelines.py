@@ -32,8 +32,10 @@ from spacy_hocrf.workers.folders import WorkingFolder
 __all__ = [
     "ENCODER",
     "OVER_ENCODER",
+    "alone",
     "begin",
     "blank",
+    "check_exact",
     "component_of",
     "folds_of",
     "group_numbers",
@@ -239,3 +241,23 @@ def settled(config: Config, name: str) -> Config:
         if block.get(setting, AUTO if default else None) == AUTO:
             block[setting] = value
     return config
+
+
+def alone(config: Config, nlp: Language, name: str) -> Config:
+    """The config of a pipeline without other components that would have to be trained.
+
+    RAISES (ValueError): H078 if the component of this name learns from what they write.
+    """
+    others = [each for each in nlp.pipe_names if getattr(nlp.get_pipe(each), "is_trainable", False)]
+    untrained = {*others} - {name, *sourced(config, others)}
+    for other in untrained.intersection(nlp.config["training"]["annotating_components"]):
+        raise ValueError(CommandErrors.H078.format(other=other, name=name))
+    config = config.copy()
+    config["nlp"]["disabled"] = [*nlp.disabled, *untrained]
+    return config
+
+
+def check_exact(name: str, pipe: SegmentationPipe) -> None:
+    """RAISES (ValueError): H076 unless the trainer has a sigma and reaches an optimum."""
+    if pipe.trainer.batchwise or not hasattr(pipe.trainer, "sigma"):
+        raise ValueError(CommandErrors.H076.format(name=name, found=type(pipe.trainer).__name__))

@@ -33,7 +33,15 @@ from spacy_hocrf.cli.options import (
     overridden,
     write_config,
 )
-from spacy_hocrf.cli.pipelines import begin, component_of, folds_of, settled, sourced, train_on
+from spacy_hocrf.cli.pipelines import (
+    alone,
+    begin,
+    check_exact,
+    component_of,
+    folds_of,
+    settled,
+    train_on,
+)
 from spacy_hocrf.learning.choosing import ORDERS
 
 __all__ = ["TunedCandidate", "Tuning", "choose", "tune", "tune_cli", "with_choice"]
@@ -155,14 +163,17 @@ def tune(
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
-    if pipe.trainer.batchwise or not hasattr(pipe.trainer, "sigma"):
-        raise ValueError(CommandErrors.H076.format(name=name, found=type(pipe.trainer).__name__))
+    check_exact(name, pipe)
     metric, settings = metric or pipe.target.metric, pipe.structure.settings
     orders = orders or (ORDERS if settings.auto_order else ())
     own = None if settings.endless else settings.order
     docs = [example.reference for example in read_corpus(nlp)]
     parts = folds_of(docs, folds, seed, pipe.group_by)
-    config, path, trials = _alone(config, nlp, name), sorted(sigmas), list[TunedCandidate]()
+    config, path, trials = (
+        settled(alone(config, nlp, name), name),
+        sorted(sigmas),
+        list[TunedCandidate](),
+    )
     among: list[int | None] = [*sorted(orders)] or [own]
     with tqdm(
         total=len(among) * folds * len(path), desc="Cross-validation", disable=None, leave=False
@@ -177,20 +188,6 @@ def tune(
     changed: dict[str, dict[str, Any]] = {"model": {"order": chosen.order}} if orders else {}
     changed["trainer"] = {"sigma": chosen.sigma}
     return Tuning(name, metric, len(docs), tuple(trials), chosen, changed)
-
-
-def _alone(config: Config, nlp: Language, name: str) -> Config:
-    """The config with nothing "auto", and without other components that would have to be trained.
-
-    RAISES (ValueError): H078 if this one learns from what they write.
-    """
-    others = [each for each in nlp.pipe_names if getattr(nlp.get_pipe(each), "is_trainable", False)]
-    untrained = {*others} - {name, *sourced(config, others)}
-    for other in untrained.intersection(nlp.config["training"]["annotating_components"]):
-        raise ValueError(CommandErrors.H078.format(other=other, name=name))
-    config = settled(config, name)
-    config["nlp"]["disabled"] = [*nlp.disabled, *untrained]
-    return config
 
 
 def _path(

@@ -21,7 +21,7 @@ from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors, make_vectors
 
-__all__ = ["make_window"]
+__all__ = ["ATTRS", "BIGRAMS", "make_window", "sides_of"]
 
 AUTO = "auto"
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
@@ -78,7 +78,7 @@ def make_window(
     templates: list[Template | Vectors | Wider] = []
     for wider in (False, True) if wide else (False,):
         shown = ATTRS[wider] if attrs is None else attrs
-        sides = _sides(shown, window, wider)
+        sides = sides_of(shown, window, wider)
         pairs = BIGRAMS[wider] if bigrams is None else bigrams
         for part in ("tokens", "start", "end"):
             observed = {
@@ -104,7 +104,7 @@ def make_window(
     return Complete(make_features(templates, basics=False))
 
 
-def _sides(
+def sides_of(
     attrs: Sequence[str], window: int | Mapping[str, int] | None, wide: bool
 ) -> dict[str, range]:
     """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""

@@ -37,6 +37,7 @@ def folder(tmp_path_factory):
 
 
 COMMANDS = {
+    "ablate": "ablate {config} --paths.train {file}",
     "auto": "auto {file} {out}",
     "auto of a folder": "auto {many} {out}",
     "config --train": "config {out} --train {file}",

@@ -8,6 +8,7 @@ from spacy_hocrf import cli
 from spacy_hocrf.cli import BESIDE, WRITTEN, hocrf_cli
 
 COMMANDS = {
+    "ablate": "config.cfg --output OUT",
     "annotate": "model texts.jsonl OUT",
     "auto": "texts.spacy OUT",
     "calibrate": "model texts.spacy --output OUT",

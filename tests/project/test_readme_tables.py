@@ -12,6 +12,8 @@ import pytest
 import srsly
 from project_checks import PROJECTS, table_rows
 
+from spacy_hocrf.api import holm
+
 DOCS = PROJECTS.parent / "docs"
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 LOADS = ()
@@ -323,6 +325,19 @@ def test_the_choice_of_tune_follows_from_its_folds():
         assert error == pytest.approx(stdev(folds) / 5**0.5, abs=0.01)
         means[order, sigma] = average, "chosen" in rest
     assert max(means.values())[1] and sum(chosen for _, chosen in means.values()) == 1
+
+
+def test_differences_of_the_ablation_follow_from_its_scores():
+    """`spacy hocrf ablate` in docs/compare.md: F1, differences and Holm's correction."""
+    _, _, shown = text(DOCS / "compare.md").partition("fold cross-validation")
+    cells = [re.split(" {2,}", line) for line in shown.partition("\n\n95 %")[0].splitlines()]
+    [whole] = [row for row in cells if row[0] == "all features"]
+    rows = [row for row in cells if len(row) == 10 and "-" not in row[0] and row[0] != "without"]
+    assert len(rows) == 10
+    _, _, _, f, _, _, differences, p, corrected, _ = zip(*rows)
+    expected = [float(each) - float(whole[3]) for each in f]
+    assert [*map(float, differences)] == pytest.approx(expected, abs=0.011)
+    assert [*map(float, corrected)] == pytest.approx(holm([*map(float, p)]).tolist(), abs=0.001)
 
 
 def tables(path):

@@ -1,0 +1,245 @@
+"""`python -m spacy hocrf ablate`: what is each part of the features worth?
+
+k-fold cross-validation inside the training corpus, with all features and with all but one part of them.
+Sigma, order, the width of the window and the cost of `ExpectedF` are chosen once, with all features, and are
+the same for all rows: else a row would tell of two things.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from spacy.cli._util import import_code
+from spacy.language import Language
+from spacy.tokens import Doc
+from spacy.training import Example
+from spacy.util import load_model_from_config
+from thinc.api import Config
+from tqdm import tqdm
+from typer import Context, Option
+from wasabi import msg
+
+from spacy_hocrf.annotation.readers import predicted_of
+from spacy_hocrf.cli.corpora import read_corpus
+from spacy_hocrf.cli.counts import count_items
+from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.options import (
+    Code,
+    Component,
+    ConfigPath,
+    Folds,
+    Seed,
+    Table,
+    check_data,
+    overridden,
+)
+from spacy_hocrf.cli.pipelines import (
+    alone,
+    begin,
+    check_exact,
+    component_of,
+    folds_of,
+    scorer_of,
+    train_on,
+)
+from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, table_of_systems
+from spacy_hocrf.cli.tables import print_table, write_results
+from spacy_hocrf.features.window import ATTRS, BIGRAMS, sides_of
+from spacy_hocrf.model.architectures import weights_of
+from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.training.base import AUTO
+
+__all__ = ["ablate", "ablate_cli", "ablations"]
+
+WHOLE = "all features"
+WINDOW = "spacy-hocrf.Window.v1"
+OFF: Mapping[str, Any] = {
+    "window": 0,
+    "prefix": [],
+    "suffix": [],
+    "bigrams": [],
+    "flags": [],
+    "boundaries": False,
+    "lengths": False,
+    "order": 0,
+    "vectors": False,
+}
+"""What a setting of `Window.v1` is where that part of it is left out."""
+
+
+def ablate_cli(
+    ctx: Context,
+    config_path: ConfigPath,
+    output: Table = None,
+    folds: Folds = 5,
+    seed: Seed = 0,
+    component: Component = None,
+    trials: Annotated[
+        int, Option("--trials", "-n", min=1, help="Number of random shuffles of each test")
+    ] = 10_000,
+    code: Code = None,
+) -> None:
+    """Leave out each part of the features in turn, and say what F1 is without it.
+
+    By cross-validation on the config's training corpus; the development corpus is not read. Parts are
+    the blocks of Features.v1 and the settings of Window.v1. The test is that of `hocrf compare`.
+    Settings are overridden as in `spacy train`, by --paths.train for instance.
+    """
+    import_code(code)
+    check_data("--output", output)
+    config = overridden(config_path, ctx)
+    results = ablate(config, folds=folds, seed=seed, component=component, trials=trials)
+    header, rows = table_of_systems(results["systems"], "without", trials)
+    header = (*header, "weights")
+    rows = [(*row, f"{system['weights']:,}") for row, system in zip(rows, results["systems"])]
+    msg.divider(f"Ablation, {folds}-fold cross-validation")
+    chosen = ", ".join(f"{name} {value}" for name, value in results["chosen"].items())
+    print(f"{results['documents']} documents of the training corpus, {results['place']}; {chosen}")
+    print_table(header, rows)
+    print(SYSTEM_NOTES)
+    if output:
+        write_results(output, results, header, rows)
+
+
+def ablate(
+    config: Config,
+    *,
+    folds: int = 5,
+    seed: int = 0,
+    component: str | None = None,
+    trials: int = 10_000,
+) -> dict[str, Any]:
+    """Score a component with all of its features, and without each part of them.
+
+    config (Config): of the pipeline, not interpolated.
+    folds, seed (int): the documents are divided at random into so many parts of nearly equal size, equal
+        ones into the same.
+    component (Optional[str]): its name; may be left out if there is one only.
+    trials (int): of the randomization test.
+    RETURNS (Dict[str, Any]): "systems", as `compare_systems` has them, the first with all features, each with
+        its mean number of `weights`; the `chosen` settings, and what was compared.
+    RAISES (ValueError): H076 to H078, H204 or H565 for a component of which nothing can be left out.
+    """
+    nlp = load_model_from_config(config, auto_fill=True)
+    name, pipe = component_of(nlp, component)
+    check_exact(name, pipe)
+    docs = [example.reference for example in read_corpus(nlp)]
+    parts = folds_of(docs, folds, seed, pipe.group_by)
+    config = alone(config, nlp, name)
+    config["components"][name] = dict(nlp.get_pipe_config(name))
+    if not ablations(config["components"][name]["model"]["features"]):
+        found = config["components"][name]["model"]["features"].get("@misc")
+        raise ValueError(CommandErrors.H565.format(name=name, found=found))
+    nlp, whole = _trained(config, name, set())
+    chosen = _settle(config["components"][name], whole, bool(nlp.vocab.vectors.size))
+    features = config["components"][name]["model"]["features"]
+    tried = {WHOLE: features, **ablations(features)}
+    found = {row: list[Doc](docs) for row in tried}
+    weights = dict.fromkeys(tried, 0)
+    with tqdm(total=len(parts) * len(tried), desc="Ablation", disable=None, leave=False) as bar:
+        for part in parts:
+            held = [docs[i] for i in part]
+            for row, features in tried.items():
+                bar.set_postfix(without=row)
+                config["components"][name]["model"]["features"] = features
+                nlp, other = _trained(config, name, {*part})
+                weights[row] += len(weights_of(other.model))
+                bare = (predicted_of(nlp, doc, gold_preproc=True) for doc in held)
+                for i, doc in zip(part, nlp.pipe(bare)):
+                    found[row][i] = doc
+                bar.update()
+    scorer = scorer_of(pipe.target)
+    counts = count_items(scorer, [*found.values()], docs)
+    systems = compare_systems(
+        counts, [(row, [i]) for i, row in enumerate(tried)], trials=trials, seed=seed
+    )
+    for system, number in zip(systems, weights.values()):
+        system["weights"] = round(number / len(parts))
+    return {
+        "component": name,
+        "place": scorer.place,
+        "documents": len(docs),
+        "folds": len(parts),
+        "seed": seed,
+        "trials": trials,
+        "chosen": chosen,
+        "systems": systems,
+    }
+
+
+def ablations(features: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """A block of features without each of its parts, by the name of what is left out.
+
+    features (Mapping[str, Any]): `Window.v1`, or `Features.v1` with such blocks and others; every setting
+        filled in.
+    """
+    if "*" not in features:
+        return _without(features) if features.get("@misc") == WINDOW else {}
+    blocks, found = features["*"], dict[str, dict[str, Any]]()
+    for name, block in blocks.items():
+        others = {other: blocks[other] for other in blocks if other != name}
+        if others:
+            found[name] = {**features, "*": others}
+        if block["@misc"] == WINDOW:
+            for part, left in _without(block).items():
+                found[f"{name}.{part}"] = {**features, "*": {**blocks, name: left}}
+    return found
+
+
+def _without(window: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """`Window.v1` without each attribute and each setting that is not off."""
+    found = dict[str, dict[str, Any]]()
+    attrs = window["attrs"] or []
+    for attr in attrs if len(attrs) > 1 else []:
+        left: dict[str, Any] = {
+            key: [a for a in window[key] if a != attr] for key in ("attrs", "bigrams")
+        }
+        sizes = window["window"]
+        if isinstance(sizes, Mapping):
+            left["window"] = {a: size for a, size in sizes.items() if a != attr}
+        letters = ("prefix", "suffix") if attr == attrs[0] else ()  # which are of this one
+        found[", ".join([attr, *letters])] = {**window, **left, **{name: [] for name in letters}}
+    for setting, off in OFF.items():
+        if window[setting] != off:
+            found[setting] = {**window, setting: off}
+    return found
+
+
+def _settle(block: dict[str, Any], pipe: SegmentationPipe, vectors: bool) -> dict[str, Any]:
+    """Write into the block of a component what its training has chosen.
+
+    pipe (SegmentationPipe): trained with these settings. vectors (bool): does the vocabulary have some?
+    RETURNS (Dict[str, Any]): sigma, order and so on.
+    """
+    choice, settings = pipe.choice, pipe.structure.settings
+    model, trainer, decoder = (block[name] for name in ("model", "trainer", "decoder"))
+    chosen: dict[str, Any] = {}
+    for section, name in ((trainer, "sigma"), (model, "order"), (decoder, "cost")):
+        value = getattr(choice, name, None)  # None if there were too few texts to choose by
+        if section.get(name) == AUTO and value is not None:
+            section[name] = value
+        if name in section:
+            chosen[name] = section[name]
+    blocks = model["features"].get("*", {"": model["features"]})
+    for window in blocks.values():
+        if window["@misc"] == WINDOW:
+            wide = settings.wide if window["wide"] == AUTO else window["wide"]
+            attrs = window["attrs"] or [*ATTRS[wide]]
+            sizes = sides_of(attrs, window["window"], wide).items()
+            window.update(
+                wide=wide,
+                attrs=attrs,
+                window={attr: side.stop - 1 for attr, side in sizes},
+                bigrams=[*BIGRAMS[wide]] if window["bigrams"] is None else window["bigrams"],
+                vectors=vectors and window["vectors"] is not False,
+            )
+    return chosen
+
+
+def _trained(config: Config, name: str, unseen: set[int]) -> tuple[Language, SegmentationPipe]:
+    """A pipeline that has learnt from the corpus without some documents, and its component."""
+    nlp = load_model_from_config(config, auto_fill=True)
+    _, pipe = component_of(nlp, name)
+    learnt: list[Example] = [each for i, each in enumerate(read_corpus(nlp)) if i not in unseen]
+    train_on(pipe, begin(nlp, config, learnt), nlp.config["training"]["max_steps"] or math.inf)
+    return nlp, pipe
