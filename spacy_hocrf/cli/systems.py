@@ -66,12 +66,14 @@ def compare_systems(
         [most // len(runs) * each[list(runs)].sum(axis=0) for each in (correct, predicted)]
         for _, runs in systems
     ]
+    hits, shown = (
+        np.stack([each[:, 0] for each in both], axis=1) for both in zip(*pooled)
+    )  # [D, S]
+    samples = bootstrap(hits, shown, most * gold[:, :1], seed)
+    intervals = np.quantile(samples, INTERVAL, axis=0).T.tolist()
     results = list[dict[str, Any]]()
-    for (name, runs), counted in zip(systems, pooled):
+    for (name, runs), counted, (low, high) in zip(systems, pooled, intervals):
         p, r, mean = (each[list(runs)].mean(axis=0).tolist() for each in (precision, recall, f))
-        hits, shown, annotated = (each[:, :1] for each in (*counted, most * gold))
-        samples = bootstrap(hits, shown, annotated, seed)
-        low, high = np.quantile(samples, INTERVAL).tolist()
         system: dict[str, Any] = {
             "name": name,
             "runs": f[list(runs), 0].tolist(),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from spacy_hocrf.cli.auto import estimates
 from spacy_hocrf.cli.auto.estimates import (
     MODEL,
     NEW,
@@ -11,6 +12,7 @@ from spacy_hocrf.cli.auto.estimates import (
     TYPICAL,
     Lead,
     SpanCounts,
+    bootstrap,
     lead,
     learning_curve,
     paired_error,
@@ -30,6 +32,14 @@ def counts(rng, texts, labels=2, skill=0.7):
 def f1(some, texts):
     right, found, gold = (array[texts].sum() for array in (some.right, some.found, some.gold))
     return 2 * right / (found + gold)
+
+
+def test_the_bootstrap_is_the_same_whatever_is_at_hand_at_a_time(monkeypatch):
+    some = counts(np.random.default_rng(2), 30)
+    expected = bootstrap(some.right, some.found, some.gold, 5)
+    monkeypatch.setattr(estimates, "BLOCK", 100)
+    found = bootstrap(some.right, some.found, some.gold, 5)
+    assert found.shape == (estimates.DRAWS, 2) and (found == expected).all()
 
 
 def test_paired_error_is_that_of_the_bootstrap():

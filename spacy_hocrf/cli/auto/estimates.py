@@ -26,6 +26,8 @@ __all__ = [
 
 DRAWS = 2_000
 """Of the bootstrap."""
+BLOCK = 1 << 22
+"""Weights of texts at hand at a time, 8 bytes each."""
 QUANTILE = 1.6449
 """Of the normal distribution: 90 % are within so many standard errors."""
 NEW = 500
@@ -209,11 +211,14 @@ def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArr
 
     right, found, gold (int64 [D, K]): counts by text.
     """
-    texts = len(gold)
-    weights = np.random.default_rng(seed).multinomial(texts, np.full(texts, 1 / texts), DRAWS)
-    total = np.maximum(1, weights @ (found + gold))
-    f: NDArray[np.float64] = 2 * (weights @ right) / total
-    return f
+    texts, random = len(gold), np.random.default_rng(seed)
+    size = max(1, BLOCK // texts)
+    parts = list[NDArray[np.float64]]()
+    for first in range(0, DRAWS, size):
+        number = min(size, DRAWS - first)
+        weights = random.multinomial(texts, np.full(texts, 1 / texts), number)
+        parts.append(2 * (weights @ right) / np.maximum(1, weights @ (found + gold)))
+    return np.concatenate(parts)
 
 
 # F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these, moved to the
