@@ -12,6 +12,7 @@ from math import lcm
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from spacy_hocrf.cli.auto.estimates import bootstrap
 from spacy_hocrf.cli.counts import Counts
@@ -47,28 +48,19 @@ def compare_systems(
         samples of documents. All but the first have `difference` and the results of the test, with `p_holm`,
         corrected for the number of systems.
     """
-    complete = np.ones(len(counts.gold), dtype=bool) if counts.complete is None else counts.complete
-    whole = np.zeros(counts.correct.shape[:2], dtype=np.int64)
-    whole[:, complete] = counts.whole()
-    # [runs, D, 2]: all items, and each text as one item
-    correct = np.stack([counts.correct.sum(axis=-1), whole], axis=-1)
-    texts = np.broadcast_to(complete, whole.shape)
-    predicted = np.stack([counts.predicted.sum(axis=-1), texts], axis=-1)
-    gold = np.stack([counts.gold.sum(axis=-1), complete], axis=-1)
+    correct, predicted, gold = _items_and_texts(counts)
     right, found = correct.sum(axis=1), predicted.sum(axis=1)
     wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
     precision, recall = f1(right, found, found), f1(right, wanted, wanted)
     f = f1(right, found, wanted)
-    most = lcm(
-        *(len(runs) for _, runs in systems)
-    )  # F1 is the same if all counts are so many times
+    # each system has so many runs; F1 is the same if all counts are multiplied
+    most = lcm(*(len(runs) for _, runs in systems))
     pooled = [
         [most // len(runs) * each[list(runs)].sum(axis=0) for each in (correct, predicted)]
         for _, runs in systems
     ]
-    hits, shown = (
-        np.stack([each[:, 0] for each in both], axis=1) for both in zip(*pooled)
-    )  # [D, S]
+    # [D, S]
+    hits, shown = (np.stack([each[:, 0] for each in both], axis=1) for both in zip(*pooled))
     samples = bootstrap(hits, shown, most * gold[:, :1], seed)
     intervals = np.quantile(samples, INTERVAL, axis=0).T.tolist()
     results = list[dict[str, Any]]()
@@ -130,3 +122,15 @@ def table_of_systems(
         )
         rows.append(cells)
     return header, rows
+
+
+def _items_and_texts(counts: Counts) -> tuple[NDArray[np.int64], ...]:
+    """Correct and predicted, int64 [runs, D, 2], and annotated, int64 [D, 2]: items, and whole texts, of
+    which a document that is annotated completely is one.
+    """
+    complete = np.ones(len(counts.gold), dtype=bool) if counts.complete is None else counts.complete
+    whole = np.zeros(counts.correct.shape[:2], dtype=np.int64)
+    whole[:, complete] = counts.whole()
+    texts = np.broadcast_to(complete, whole.shape)
+    columns = ((counts.correct, whole), (counts.predicted, texts), (counts.gold, complete))
+    return tuple(np.stack([items.sum(axis=-1), ones], axis=-1) for items, ones in columns)
