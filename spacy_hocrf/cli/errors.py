@@ -221,12 +221,12 @@ class CommandErrors(metaclass=Coded):
     )
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
     H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."
-    H571 = (
-        "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
-        "is found out about it is kept there."
-    )
     H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."
     H565 = (
         "Nothing can be left out of the features of '{name}', {found}. Expected spacy-hocrf.Window.v1, or "
         "spacy-hocrf.Features.v1 with two blocks or more, in [components.{name}.model.features]."
+    )
+    H571 = (
+        "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
+        "is found out about it is kept there."
     )
