@@ -207,6 +207,24 @@ def test_the_end(user):
     assert user.words().startswith(WORDS[3][0]) and user.browser.run("document.images.length") == 0
 
 
+def test_what_is_not_accepted_survives_a_reload(user, place, session):
+    first(user)
+    user.press("ArrowDown")
+    user.press("1")
+    user.settle()
+    assert user.spans() == [(0, 1, "LOC"), (2, 3, "LOC")]
+    user.open(place)
+    user.settle()
+    user.until("document.querySelectorAll('#text .fixed').length === 1")
+    assert user.number() == 2 and user.spans() == [(0, 1, "LOC"), (2, 3, "LOC")]
+    user.press("z", control=True)
+    user.settle()
+    assert user.spans() == [(0, 1, "PER"), (2, 3, "PER")]
+    assert user.accept() == 2
+    user.open(place)
+    assert user.number() == 3  # what was accepted is no draft
+
+
 def test_by_mouse(user):
     first(user)
 

@@ -5,6 +5,7 @@
 // that are none, and stretches that nobody can tell. It holds in all readings that the server gives for it.
 (() => {
 const TEXT = byId("text"), POLL = 3000, SOON = 500; // milliseconds
+const DRAFT = "hocrf-draft"; // of this tab: what was said about a text and is not accepted, for a reload
 const token = location.hash.slice(1);
 let labels = [], keys = [], number = 0; // of this window
 let view = null, said = null, past = [], chosen = 0, busy = false, asked = 0;
@@ -61,7 +62,14 @@ async function open() {
   keys = keysOf(labels);
   TEXT.lang = answer.lang;
   drawTools();
+  const draft = JSON.parse(sessionStorage.getItem(DRAFT));
   show(answer);
+  const again = draft && (await ask("show", {text: draft.text}).catch(() => null))?.view;
+  if (!again || again.revision !== draft.revision || again.words.join("") !== draft.plain) return;
+  show({view: again});
+  past = [said];
+  said = draft.said;
+  await read();
 }
 
 const go = async (text) => show(await ask("show", {text}));
@@ -112,6 +120,7 @@ function show(answer) {
   past = [];
   chosen = 0;
   asked += 1;
+  sessionStorage.removeItem(DRAFT);
   select(-1, -1);
   drawText();
   if (answer.progress) drawProgress(answer.progress);
@@ -120,8 +129,9 @@ function show(answer) {
 
 // Readings that keep it. Until they are there, what it contradicts is gone from the page already.
 async function read() {
-  const now = ++asked;
+  const now = ++asked, {text, revision} = view;
   chosen = 0;
+  sessionStorage.setItem(DRAFT, JSON.stringify({text, revision, said, plain: view.words.join("")}));
   drawText();
   TEXT.setAttribute("aria-busy", true);
   try {
