@@ -188,7 +188,7 @@ def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
         '<meta name="color-scheme" content="light dark">'
         '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
         f"style-src 'unsafe-inline'\"><title>{title}</title>\n<style>\n{_style()}{style}</style></head>\n"
-        f'<body lang="en">\n{body}\n</body></html>\n'
+        f'<body lang="en"><main>\n{body}\n</main></body></html>\n'
     )
 
 

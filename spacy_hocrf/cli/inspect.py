@@ -322,7 +322,7 @@ def _section(title: str, body: str) -> str:
     """Nothing without a body."""
     if not body:
         return ""
-    return f'<section><h2 class="apart">{title}</h2><div class="scroll">{body}</div></section>'
+    return f'<section><h2 class="apart">{title}</h2><div class="scroll" tabindex="0">{body}</div></section>'
 
 
 def _templates(found: Inspection) -> str:

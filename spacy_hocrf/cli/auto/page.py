@@ -83,7 +83,7 @@ def page(results: AutoResults) -> str:
         ),
         *_doubts(results),
         _heading("Settings of the component"),
-        f"<pre>{escape(_component(results))}</pre>",
+        f'<pre tabindex="0">{escape(_component(results))}</pre>',
     ]
     title = f"{name}: F1 {percent(score.f)}"
     return plain_page(title, "\n".join(parts), results.setup.lang, STYLE)
@@ -130,7 +130,7 @@ def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()
     """broad (Sequence[int]): columns that a narrow screen leaves out."""
     kinds = [' class="broad"' if i in broad else "" for i in range(len(header))]
     cells = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(kinds, header))
-    return f'<div class="scroll"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
+    return f'<div class="scroll" tabindex="0"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
 
 
 def _doubts(results: AutoResults) -> list[str]:
@@ -148,7 +148,7 @@ def _doubted(text: ReadText, hues: dict[str, int], lang: str) -> str:
         f'<span lang="{lang}" dir="auto">{_marked(text.words, spans, others, hues)}</span></p>'
         for who, spans, others in lines
     )
-    return f'<article><span class="soft">doubt {percent(text.worst())} %</span>{body}</article>'
+    return f'<article><p class="soft">doubt {percent(text.worst())} %</p>{body}</article>'
 
 
 def _marked(
@@ -205,7 +205,10 @@ def curve_svg(curve: Curve) -> str:
     title = f"{doubled} texts: {100 * expected:.1f} ({100 * bottom:.1f} to {100 * top:.1f})"
     parts.append(_point(x(doubled), y(expected), y(bottom), y(top), "expected", title))
     body = "".join(parts)
-    return f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img">{body}</svg>'
+    return (
+        f'<svg class="curve" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" '
+        f'aria-label="F1 by texts that the model learns from">{body}</svg>'
+    )
 
 
 def curve_numbers(curve: Curve) -> dict[str, Any]:
