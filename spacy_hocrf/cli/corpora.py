@@ -1,6 +1,8 @@
 """Docs that a command is given in a file, and the corpora of a config."""
 
 import zlib
+from collections.abc import Sequence
+from hashlib import blake2b
 from pathlib import Path
 
 from spacy.language import Language
@@ -13,7 +15,10 @@ from thinc.api import fix_random_seed
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["read_corpus", "read_docs"]
+__all__ = ["read_corpus", "read_docs", "train_and_dev"]
+
+DEV = 5
+"""One text of so many is for development."""
 
 
 def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
@@ -53,3 +58,18 @@ def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
     if len(docs) < least:
         raise ValueError(CommandErrors.H158.format(path=path))
     return docs
+
+
+def train_and_dev(texts: Sequence[str]) -> tuple[list[int], list[int]]:
+    """The numbers of texts for training, and of the fifth for development. Their words decide, so equal
+    texts are in one part, and a text stays in its part when others are added.
+
+    texts (Sequence[str]): at least one. Of several each part has some; one alone is both.
+    """
+    digests = (blake2b(text.encode("utf8", "replace"), digest_size=8).digest() for text in texts)
+    is_dev = [int.from_bytes(digest, "big") % DEV == 0 for digest in digests]
+    is_dev = is_dev if not all(is_dev) else [False] * len(texts)
+    if not any(is_dev):  # spaCy wants some
+        is_dev[-1] = len(texts) > 1
+    train = [i for i, dev in enumerate(is_dev) if not dev]
+    return train, [i for i, dev in enumerate(is_dev) if dev] or train

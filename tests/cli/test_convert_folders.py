@@ -1,6 +1,7 @@
 """`python -m spacy hocrf convert` of a folder: which files are read, and how a file's format is known."""
 
 import gzip
+import json
 
 import pytest
 import spacy
@@ -98,6 +99,28 @@ def test_the_format_of_a_file(tmp_path, name, text, expected):
     assert format_of(tmp_path / name, ConvertSettings()) == expected and expected in FORMATS
     (tmp_path / f"{name}.gz").write_bytes(gzip.compress(text.encode()))
     assert format_of(tmp_path / f"{name}.gz", ConvertSettings()) == expected
+
+
+def test_a_fifth_of_the_texts_goes_to_another_file_and_equal_ones_to_the_same(tmp_path):
+    rows = [{"text": f"Ada met {name}", "label": [[0, 3, "P"]]} for name in range(60)] * 2
+
+    def parts(rows):
+        path = tmp_path / "a.jsonl"
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf8")
+        done = run(path, tmp_path / "train.spacy", "--dev", tmp_path / "dev.spacy")
+        assert done.exit_code == 0, done.output
+        vocab = spacy.blank("xx").vocab
+        return [
+            [doc.text for doc in DocBin().from_disk(tmp_path / f"{part}.spacy").get_docs(vocab)]
+            for part in ("train", "dev")
+        ]
+
+    train, dev = parts(rows)
+    assert len(train) + len(dev) == 120 and 10 <= len(dev) <= 40
+    assert not {*train} & {*dev}
+    fewer = parts(rows[:30])
+    assert {*fewer[0]} <= {*train} and {*fewer[1]} <= {*dev}
+    assert parts(rows[:1]) == [["Ada met 0"]] * 2
 
 
 def test_all_losses_go_to_a_file(tmp_path):

@@ -11,10 +11,12 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.tables import table
 
+from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
+from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import blank
 
@@ -74,6 +76,12 @@ def convert_cli(
         str, Option("--record", help="XML: the element that is a text; by default by the structure")
     ] = "",
     encoding: Annotated[str, Option("--encoding", help="Of the file")] = "utf8",
+    dev: Annotated[
+        Path | None,
+        Option(
+            "--dev", help="File for a fifth of the Docs, which OUTPUT has not then", dir_okay=False
+        ),
+    ] = None,
     losses: Annotated[
         Path | None,
         Option(
@@ -113,11 +121,18 @@ def convert_cli(
     docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
     if not docs:
         raise ValueError(CommandErrors.H293.format(path=path))
-    _write(docs, output)
+    where = str(output)
+    if dev is None:
+        _write(docs, output)
+    else:
+        train, held = train_and_dev(["".join(words_of(doc)) for doc in docs])
+        _write([docs[i] for i in train], output)
+        _write([docs[i] for i in held], dev)
+        where = f"{output} ({len(train):,} texts), {dev} ({len(held):,})"
     if losses is not None:
         rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
         losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
-    _print(report, into, output)
+    _print(report, into, where)
 
 
 def convert(
@@ -172,10 +187,10 @@ def _write(docs: list[Doc], output: Path) -> None:
         part.unlink(missing_ok=True)
 
 
-def _print(report: Report, into: str, output: Path) -> None:
+def _print(report: Report, into: str, where: str) -> None:
     what = "tags" if into == "tags" else "spans"
     total = sum(report.labels.values())
-    msg.good(f"{report.texts:,} texts, {report.tokens:,} tokens, {total:,} {what}: {output}")
+    msg.good(f"{report.texts:,} texts, {report.tokens:,} tokens, {total:,} {what}: {where}")
     if report.labels:
         rows = [(name, f"{times:,}") for name, times in report.labels.most_common()]
         print(table(rows, header=("LABEL", what.upper()), divider=True, aligns=("l", "r")))

@@ -4,7 +4,6 @@ import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from zlib import crc32
 
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
@@ -13,14 +12,13 @@ from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.label.session import TextToLabel, TokenPlaces
 from spacy_hocrf.cli.options import write_config
 from spacy_hocrf.cli.tasks import AnnotationTask, write_tasks
 
 __all__ = ["Export"]
 
-DEV = 5
-"""One text of so many is for development; which ones, their words decide, now and later."""
 HEADER = """\
 # Written by `python -m spacy hocrf label`. It trains a model from the annotation beside it:
 #
@@ -54,14 +52,8 @@ class Export:
         chosen = [i for i, text in enumerate(texts) if text.spans is not None]
         if not chosen:
             return "Nothing is annotated yet, so nothing is written."
-        is_dev = [
-            crc32("".join(texts[i].words).encode("utf8", "replace")) % DEV == 0 for i in chosen
-        ]
-        is_dev = is_dev if not all(is_dev) else [False] * len(chosen)
-        if not any(is_dev):  # spaCy wants some; of one text alone both
-            is_dev[-1] = len(chosen) > 1
-        train = [i for i, dev in zip(chosen, is_dev, strict=True) if not dev]
-        dev = [i for i in chosen if i not in {*train}] or train
+        parts = train_and_dev(["".join(texts[i].words) for i in chosen])
+        train, dev = ([chosen[n] for n in part] for part in parts)
         self._write(texts, train, "train.spacy")
         self._write(texts, dev, "dev.spacy")
         self._write_config(self.folder / "config.cfg")
