@@ -4,10 +4,6 @@ import re
 from pathlib import Path
 from typing import Annotated
 
-import matplotlib
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 import typer
 
 ROOT = Path(__file__).parents[3]
@@ -26,6 +22,11 @@ def main(
     folder: Annotated[Path, typer.Argument(help="For systems.png and systems-dark.png")],
 ) -> None:
     """Draw it for a light page and for a dark one."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
     rows = ROW.findall((ROOT / "README.md").read_text(encoding="utf8"))
     assert len(rows) == len(NAMES), rows
     for suffix, (ink, *colours) in SCHEMES.items():
