@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import srsly
+from weasel.util.config import substitute_project_variables
 
 PROJECTS = Path(__file__).parents[2] / "project"
 
@@ -19,7 +20,7 @@ def table_rows(text):
 def check_declarations(name):
     """Workflows have commands, and what a command needs is in the repository or made by another."""
     folder = PROJECTS / name
-    project = srsly.read_yaml(folder / "project.yml")
+    project = substitute_project_variables(srsly.read_yaml(folder / "project.yml"))
     commands = {command["name"]: command for command in project["commands"]}
     assert all(step in commands for steps in project["workflows"].values() for step in steps)
     produced = {output for command in commands.values() for output in command.get("outputs", [])}

@@ -14,6 +14,7 @@ import srsly
 from documentation import page
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
+from weasel.util.config import substitute_project_variables
 
 from spacy_hocrf.cli import hocrf_cli
 
@@ -81,13 +82,12 @@ def test_files_of_every_format(name, copied, monkeypatch):
     monkeypatch.chdir(copied)
     (copied / "corpus").mkdir()
     write_samples(copied / "assets" / "mine", name)
-    project = srsly.read_yaml(TEMPLATE / "project.yml")
-    values = {**project["vars"], "file": "mine"}
+    project = substitute_project_variables(
+        srsly.read_yaml(TEMPLATE / "project.yml"), {"vars.file": "mine"}
+    )
     for command in project["commands"][:2]:
         for line in command["script"]:
-            words = shlex.split(
-                re.sub(r"\$\{vars\.(\w+)\}", lambda found: str(values[found[1]]), line)
-            )
+            words = shlex.split(line)
             assert words[:4] == ["python", "-m", "spacy", "hocrf"]
             done = CliRunner().invoke(hocrf_cli, words[4:])
             assert done.exit_code == 0, done.output
