@@ -1,39 +1,22 @@
 """How joint weights are learnt: `[components.*.joint.trainer]` may name whatever has the members of
 `JointTrainer`.
-
-Most trainers learn them on top of local scores, of models that have not seen the documents: the
-corpus' documents are divided, by groups, and every part is scored by a model that is trained on the
-others with the component's own settings, for as many steps as its own model has had. What must be
-decoded together in one part is a task of the trainer.
 """
 
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.annotation import constrain_batch
-from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.learning import Task
-from spacy_hocrf.joint.corpus import JointDocuments, documents_together
 from spacy_hocrf.joint.decoding import DualDecomposition
 from spacy_hocrf.joint.features import JointFeatures
-from spacy_hocrf.joint.tasks import JointTask
 from spacy_hocrf.joint.templates import JointTemplate
-from spacy_hocrf.learning.corpus import Corpus
-from spacy_hocrf.learning.heldout import cross_fitted
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.training.base import Run, Trainer
-from spacy_hocrf.warnings import Warnings
 
-__all__ = ["CrossFittedTrainer", "JointModel", "JointTrainer", "LearntWeights", "is_due"]
-
-FIRST, FACTOR = 16, 4
+__all__ = ["JointModel", "JointTrainer", "LearntWeights"]
 
 
 class LearntWeights(NamedTuple):
@@ -75,114 +58,3 @@ class JointTrainer(Protocol):
         run (Run): one that `begin` has returned.
         """
         ...
-
-
-def is_due(steps: int, running: bool) -> bool:
-    """Are the joint weights to be learnt after so many steps of the local training?
-
-    At its end, and for loops that stop before it after 16, 64, 256, … steps: all of them cost
-    little more than the last.
-    """
-    goal = FIRST
-    while goal < steps:
-        goal *= FACTOR
-    return not running or steps == goal
-
-
-@dataclass(frozen=True, kw_only=True)
-class CrossFittedTrainer(ABC):
-    """Base of the trainers that learn joint weights on top of local scores.
-
-    folds (int): the local scores of each group come from a model that was trained without its part,
-        one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed for places that should agree, which never
-        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
-        nearly exact then.
-    seed (int): of the order of the groups, and of their division.
-    RAISES (ValueError): H108 for settings out of range.
-    """
-
-    folds: int = 5
-    nonnegative: bool = True
-    seed: int = 0
-
-    def __post_init__(self) -> None:
-        self._check("folds", self.folds >= 2, "at least 2")
-        self._check("seed", self.seed >= 0, "at least 0")
-
-    @abstractmethod
-    def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
-        """Learn the weights of G joint features.
-
-        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
-            weight is 1. Features of infinite weight do not occur.
-        agree (bool [G]): `JointFeatures.agree`.
-        """
-
-    def lacks(self, trainer: Trainer) -> str | None:
-        """Models of the folds are trained beside the component's own, step by step."""
-        return "a trainer that runs over the whole corpus" if trainer.batchwise else None
-
-    def begin(self, learner: Learner, joint: JointModel) -> Run:
-        """The local trainer's own run."""
-        return learner.trainer.begin(learner)
-
-    def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """Learn the weights anew where they are due; a loaded model that adapts to a small corpus
-        keeps its own.
-        """
-        if learner.adapts or not is_due(learner.steps, run.running):
-            return None
-        found = self.learn(learner, joint)
-        if found is None:
-            warnings.warn(Warnings.W009.format(name=joint.name), stacklevel=2)
-        return found
-
-    def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """Learn the weights from a corpus.
-
-        learner (Learner): has the corpus, and the local settings; it is left as it is.
-        RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a joint
-            feature looks at.
-        """
-        features = joint.features(learner.scheme)
-        groups, _ = documents_together(learner.corpus, features, most=joint.most)
-        if len(groups) < 2:
-            return None
-        decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest
-        tasks: list[Task] = []
-        members = [[document for part in group for document in part.documents] for group in groups]
-        for model, unseen in cross_fitted(
-            learner, members, folds=self.folds, seed=self.seed, steps=learner.steps
-        ):
-            assert model.scheme.names == features.scheme.names
-            own = joint.features(model.scheme)
-            tasks += (
-                _task(model, learner.corpus, part, decoder, own)
-                for number in unseen
-                for part in groups[number]
-            )
-        return self.fit(tasks, features.agree)
-
-    def _check(self, name: str, right: bool, expected: str) -> None:
-        if not right:
-            found = getattr(self, name)
-            raise ValueError(Errors.H108.format(name=name, found=found, expected=expected))
-
-
-def _task(
-    model: Learner,
-    corpus: Corpus,
-    part: JointDocuments,
-    decoder: DualDecomposition,
-    features: JointFeatures,
-) -> JointTask:
-    """One task, with the local scores of this model, and the joint features for it."""
-    tokens = corpus.batch(part.documents)
-    allowed = model.structure.allowed(tokens)
-    compiled = model.structure.compile(model.structure.observe(tokens), allowed)
-    annotations = [document.annotation for document in part.documents]
-    annotated = constrain_batch(model.scheme, allowed, tokens.offsets, annotations)
-    potentials = compiled.potentials(model.snapshot().placed)
-    known = potentials, model.automaton, annotated, decoder, len(features.names)
-    return JointTask(part.problem, *known)

@@ -25,9 +25,9 @@ from thinc.api import Config
 
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.joint.corpus import documents_together
-from spacy_hocrf.joint.learning import CrossFittedTrainer, is_due
 from spacy_hocrf.joint.perceptron import PerceptronOfAll
 from spacy_hocrf.joint.templates import IdenticalPhrases
+from spacy_hocrf.joint.trainers import JointMaxMargin, is_due
 from spacy_hocrf.learning.heldout import cross_fitted
 
 pytestmark = pytest.mark.slow
@@ -72,10 +72,6 @@ max_length = 1
 @misc = "spacy-hocrf.JointMaxMargin.v1"
 folds = 3
 """
-TRAINERS = {
-    "max-margin": {"@misc": "spacy-hocrf.JointMaxMargin.v1", "folds": 3},
-    "perceptron": {"@misc": "spacy-hocrf.JointPerceptron.v1", "folds": 3},
-}
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
 FULL = {"@misc": "spacy-hocrf.FullPerceptron.v1"}
 CONFIGURED = Config().from_str(CONFIG)["components"]["hocrf"]
@@ -121,15 +117,15 @@ def scores(nlp, data):
 
 
 @cache
-def learnt(kind):
-    nlp = pipeline(trainer=TRAINERS[kind])
+def learnt():
+    nlp = pipeline()
     fit(nlp, whole(nlp, 0, TRAIN))
     return nlp.to_bytes()
 
 
-@pytest.fixture(params=[*TRAINERS])
-def nlp(request):
-    return pipeline(trainer=TRAINERS[request.param]).from_bytes(learnt(request.param))
+@pytest.fixture
+def nlp():
+    return pipeline().from_bytes(learnt())
 
 
 def test_patterns_with_learnt_weights_beat_the_model_alone_on_unseen_documents(nlp):
@@ -250,18 +246,17 @@ def test_groups_of_documents_learn_like_whole_ones():
     )
 
 
-@pytest.mark.parametrize("kind, most", [("max-margin", 0.2), ("perceptron", 0.4)])
-def test_useless_features_keep_weights_near_zero(kind, most):
+def test_useless_features_keep_weights_near_zero():
     """All names have one shape, whatever their labels."""
     phrases = CONFIGURED["joint"]["features"]["phrases"]
     blocks = {"words": phrases, "shapes": {**phrases, "attr": "SHAPE"}}
-    nlp = pipeline(features=blocks, trainer=TRAINERS[kind])
+    nlp = pipeline(features=blocks)
     fit(nlp, whole(nlp, 0, TRAIN))
     pipe = nlp.get_pipe("hocrf")
     weights = dict(zip(pipe.joint.feature_names, pipe.joint.weights.tolist()))
     for label in nlp.get_pipe("hocrf").labels:
         assert weights[f"IdenticalPhrases[LOWER,1-1], {label}"] > 0.8
-        assert weights[f"IdenticalPhrases[SHAPE,1-1], {label}"] < most
+        assert weights[f"IdenticalPhrases[SHAPE,1-1], {label}"] < 0.2
 
 
 def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatch):
@@ -271,7 +266,7 @@ def test_weights_learnt_on_a_models_own_documents_would_be_worth_less(monkeypatc
     fit(nlp, data)
     crossed = nlp.get_pipe("hocrf").joint.weights
     monkeypatch.setattr(
-        "spacy_hocrf.joint.learning.cross_fitted",
+        "spacy_hocrf.joint.trainers.cross_fitted",
         lambda learner, groups, **_: [(learner, list(range(len(groups))))],
     )
     pipe = nlp.get_pipe("hocrf")
@@ -298,9 +293,9 @@ def test_they_are_learnt_at_the_end_and_for_loops_that_stop_before_it():
 def test_a_step_without_a_change_learns_nothing_anew(monkeypatch):
     nlp = pipeline()
     data = whole(nlp, 0, 8)
-    learn, calls = CrossFittedTrainer.learn, []
+    learn, calls = JointMaxMargin.learn, []
     monkeypatch.setattr(
-        CrossFittedTrainer,
+        JointMaxMargin,
         "learn",
         lambda self, learner, joint: calls.append(learner.steps) or learn(self, learner, joint),
     )
@@ -427,7 +422,7 @@ def test_equal_documents_of_two_groups_are_two():
 def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_joint_weights(prior, kept):
     nlp = pipeline(
         local={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}
-    ).from_bytes(learnt("max-margin"))
+    ).from_bytes(learnt())
     pipe, optimizer = nlp.get_pipe("hocrf"), nlp.resume_training()
     before = pipe.joint.weights
     data = whole(nlp, 7, 6)

@@ -391,7 +391,7 @@ def test_settings_are_chosen_and_costs_learnt_with_them():
 @pytest.mark.slow
 def test_joint_weights_are_learnt_as_before():
     rules = constraints(forbidden=[["PLACE", "PERSON"]])
-    trainer = {"@misc": "spacy-hocrf.JointPerceptron.v1"}
+    trainer = {"@misc": "spacy-hocrf.JointMaxMargin.v1"}
     other = ("Paris likes Paris", [(0, 5, "PLACE"), (12, 17, "PLACE")])
     weights = []
     for settings in ({}, {"constraints": rules}):
