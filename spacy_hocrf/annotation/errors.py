@@ -84,9 +84,8 @@ class ReadingErrors(metaclass=Coded):
 
 class TemperatureErrors(metaclass=Coded):
     H220 = (
-        "Of the annotated texts, those of a group counted once, the model can read {found} as they are "
-        "annotated, expected {expected} at least: temperatures are learnt from texts that the model has "
-        "not seen, with its labels."
+        "The model can read none of the {found} annotated texts as they are annotated: a temperature is "
+        "learnt from texts that the model has not seen, with its labels."
     )
 
 

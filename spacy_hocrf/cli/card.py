@@ -195,8 +195,8 @@ def _facts(nlp: Language, name: str) -> Iterator[str]:
         yield f"{', '.join(said)}: chosen {how}"
     if choice.cost is not None:
         yield f"cost = {choice.cost:.2g}, of the decoder: learnt by cross-validation"
-    if choice.temperatures:
-        yield f"Probabilities tempered: {', '.join(f'{y} {t:.2f}' for y, t in choice.temperatures.items())}"
+    if choice.temperature is not None:
+        yield f"Probabilities tempered: temperature {choice.temperature:.2f}"
 
 
 def _percent(share: float) -> str:

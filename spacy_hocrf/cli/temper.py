@@ -26,10 +26,10 @@ __all__ = ["Tempered", "temper", "temper_cli"]
 
 @dataclass(frozen=True)
 class Tempered:
-    """Change that temperatures make."""
+    """Change that a temperature makes."""
 
-    temperatures: dict[str, float]  # by label
-    # expected calibration error and Brier score of spans, in one half of the texts with the temperatures
+    temperature: float
+    # expected calibration error and Brier score of spans, in one half of the texts with the temperature
     # of the other half, both ways, on average
     ece: tuple[float, float]  # before, after
     brier: tuple[float, float]
@@ -78,10 +78,10 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
         after = calibrate(nlp, there, name).reliability()
         pipe.model.set_param("W", weights.copy())
         found.append((before, after))
-    temperatures = pipe.temper(_examples(nlp, docs, name))
+    temperature = pipe.temper(_examples(nlp, docs, name))
     ece = (sum(pair[i].ece for pair in found) / 2 for i in (0, 1))
     brier = (sum(pair[i].brier for pair in found) / 2 for i in (0, 1))
-    return Tempered(temperatures, (next(ece), next(ece)), (next(brier), next(brier)))
+    return Tempered(temperature, (next(ece), next(ece)), (next(brier), next(brier)))
 
 
 def _examples(nlp: Language, docs: Sequence[Doc], component: str) -> Iterator[Example]:
@@ -92,13 +92,12 @@ def _examples(nlp: Language, docs: Sequence[Doc], component: str) -> Iterator[Ex
 
 
 def _print(found: Tempered) -> None:
-    temperatures = [(label, f"{each:.2f}") for label, each in found.temperatures.items()]
-    print(table(temperatures, header=("label", "temperature"), aligns=("l", "r"), divider=True))
+    print(f"Temperature: {found.temperature:.2f}")
     rows = [
         (name, *(f"{each:.3f}" for each in pair))
         for name, pair in (("ECE", found.ece), ("Brier", found.brier))
     ]
     print(table(rows, header=("spans", "before", "after"), aligns=("l", "r", "r"), divider=True))
     print(
-        "Before and after: in one half of the texts, with temperatures of the other half, both ways."
+        "Before and after: in one half of the texts, with the temperature of the other half, both ways."
     )

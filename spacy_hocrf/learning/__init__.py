@@ -1,1 +1,1 @@
-"""What a component learns from a corpus: features, settings, weights, costs, prices, temperatures."""
+"""What a component learns from a corpus: features, settings, weights, costs, prices, a temperature."""

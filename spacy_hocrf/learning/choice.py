@@ -2,8 +2,8 @@
 its training goes on, and kept with the model.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 from msgspec import Meta, Struct, to_builtins
@@ -23,7 +23,7 @@ class _Header(Struct, forbid_unknown_fields=True):
     order: Whole | None
     documents: Amount
     wide: bool | None = None
-    temperatures: dict[str, Annotated[float, Meta(gt=0)]] = {}
+    temperature: Annotated[float, Meta(gt=0)] | None = None
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Choice:
     patterns (Tuple[Tuple[int, ...], ...]): label patterns of two or more labels, where they are selected;
         a saved model has them elsewhere.
     cost (Optional[float]): of `ExpectedF`.
-    temperatures (Dict[str, float]): by which `temper` has divided the scores of each label; empty if it
-        has not, or if a trainer of the whole corpus has taken a step since.
+    temperature (Optional[float]): by which `temper` has divided all scores; None if it has not, or if a
+        trainer of the whole corpus has taken a step since.
     """
 
     sigma: float | None = None
@@ -45,7 +45,7 @@ class Choice:
     patterns: tuple[LabelPattern, ...] = ()
     wide: bool | None = None
     cost: float | None = None
-    temperatures: Mapping[str, float] = field(default_factory=dict)
+    temperature: float | None = None
 
 
 class ChoiceKeeper:
@@ -64,17 +64,16 @@ class ChoiceKeeper:
         choice = self._choice()
         if choice is None or replace(choice, documents=0, patterns=()) == Choice():
             return None
-        known = choice.sigma, choice.order, choice.documents, choice.wide
-        header = _Header(*known, {**choice.temperatures})
-        return Section(to_builtins(header), {})
+        settings = choice.sigma, choice.order, choice.documents, choice.wide, choice.temperature
+        return Section(to_builtins(_Header(*settings)), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
         """The choice. RAISES (ValueError): H039 or H134 for what is none."""
         if section is None:
             return None
         saved = section.read("choice", _Header)
-        known = saved.sigma, saved.order, saved.documents
-        return Choice(*known, wide=saved.wide, temperatures=saved.temperatures)
+        settings = saved.sigma, saved.order, saved.documents
+        return Choice(*settings, wide=saved.wide, temperature=saved.temperature)
 
     def adopt(self, value: Any) -> None:
         """Nothing: `Learner.restore` has taken it."""

@@ -396,8 +396,8 @@ class Learner(ConstrainedModel):
         weights, also after an interruption.
         """
         self.steps += 1
-        if self.choice is not None and self.choice.temperatures:
-            self.choice = replace(self.choice, temperatures={})
+        if self.choice is not None and self.choice.temperature is not None:
+            self.choice = replace(self.choice, temperature=None)
         try:
             run.step()
         except BaseException:

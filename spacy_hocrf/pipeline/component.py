@@ -273,7 +273,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     @property
     def choice(self) -> "Choice | None":
         """What settings that are "auto" have come to mean: sigma, order, how wide the window is, and the
-        decoder's cost, once that is learnt; and the temperatures that `temper` has found. None if nothing was
+        decoder's cost, once that is learnt; and the temperature that `temper` has found. None if nothing was
         chosen.
         """
         choice, cost = self._learner.choice, self._reader.cost
@@ -662,33 +662,23 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         return self.reading(doc).explain(span, instead)
 
-    def temper(self, examples: Iterable[Example]) -> dict[str, float]:
+    def temper(self, examples: Iterable[Example]) -> float:
         """Make the model as sure as it should be, by annotated texts that it has not seen.
 
         examples (Iterable[Example]): predicted Docs that earlier components are done with.
-        RETURNS (Dict[str, float]): temperature of each label, and of text in no span as "O": what the
-            scores of all features that end in it are divided by. They are the same, unless one for each
-            label is better where half of the texts is tried on the other half.
-        RAISES (ValueError): H042 before training, H220 with fewer than two texts that the model can read as
-            they are annotated.
+        RETURNS (float): temperature that all scores are divided by: above 1, the model was too sure.
+        RAISES (ValueError): H042 before training, H220 without a text that the model can read as it is
+            annotated.
         """
         from spacy_hocrf.learning.choice import Choice
-        from spacy_hocrf.learning.temperature import (
-            HeldOut,
-            named_temperatures,
-            scaled_weights,
-            scales_of,
-        )
+        from spacy_hocrf.learning.temperature import HeldOut
 
         learner, self._acceptance = self._learner, None
-        held_out = HeldOut.of(learner, list(examples))
-        scales = scales_of(held_out)
+        temperature = HeldOut.of(learner, list(examples)).temperature()
         with learner.lock:
-            weights = scaled_weights(learner.structure, self.model.get_param("W"), scales)
-            self.model.set_param("W", weights)
-            found = named_temperatures(held_out.scheme, scales)
-            learner.choice = replace(learner.choice or Choice(), temperatures=found)
-        return found
+            self.model.set_param("W", self.model.get_param("W") / temperature)
+            learner.choice = replace(learner.choice or Choice(), temperature=temperature)
+        return temperature
 
     def extend(
         self,

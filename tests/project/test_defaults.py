@@ -285,7 +285,7 @@ def test_the_results_say_what_ours_has_chosen(load, flights):
         "patterns": (),
         "wide": None,
         "cost": pytest.approx(0.2, abs=0.1),
-        "temperatures": {},
+        "temperature": None,
     }
     _, said = load("systems").make_system("order-2+sigma-3").train(flights)
     assert said["choice"]["sigma"] is said["choice"]["order"] is None
