@@ -90,7 +90,7 @@ class PredictedDocs(list[Prediction]):
     def __init__(self) -> None:
         super().__init__()
         self.batches: list[tuple[TokenBatch, Predictions]] = []
-        self.unchanged = False
+        self.unchanged = True
         """Has nobody had the Docs since? Then nothing need be read again."""
 
     def add(self, batch: "TokenBatch", predictions: Predictions) -> None:
@@ -170,7 +170,7 @@ def label_hashes(docs: Sequence[Doc], names: Sequence[str]) -> list[int]:
     """
     hashes: list[int] = []
     for store in {id(doc.vocab): doc.vocab.strings for doc in docs}.values():
-        hashes = [store.add(name) for name in names]
+        hashes = list(map(store.add, names))
     return hashes
 
 

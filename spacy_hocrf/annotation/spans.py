@@ -20,7 +20,7 @@ from spacy_hocrf.annotation.prediction import DecodedSpans
 from spacy_hocrf.annotation.probabilities import group_scores, known_scores
 from spacy_hocrf.annotation.written_spans import WrittenSpans, edges
 from spacy_hocrf.features.columns import any_set
-from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.tokens import beginning
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.best_readings import BestReadings
@@ -39,7 +39,6 @@ __all__ = [
     "named",
     "predicted",
     "ranked_keys",
-    "read_again",
     "same_tokens",
     "scored",
     "spread_over_space",
@@ -106,18 +105,6 @@ def alternative_groups(
     for name, part, log_p in zip(keys, pairwise(bounds), log_probabilities):
         attrs = {"probability": exp(log_p), "log_probability": log_p}
         yield WrittenSpans(doc, name=name, spans=spans, attrs=attrs, part=part)
-
-
-def read_again(
-    docs: Sequence[Doc], attributes: Sequence[str], known: TokenBatch | None
-) -> TokenBatch:
-    """Attributes of some Docs.
-
-    known (Optional[TokenBatch]): these Docs, if nobody has changed them since they were read.
-    """
-    batch = TokenBatch(docs) if known is None else known
-    batch.prefetch(attributes)
-    return batch
 
 
 def ranked_keys(key: str | None, n: int) -> list[str]:

@@ -42,7 +42,6 @@ from spacy_hocrf.annotation.spans import (
     named,
     predicted,
     ranked_keys,
-    read_again,
     same_tokens,
     scored,
     spread_over_space,
@@ -188,9 +187,10 @@ class EntsTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         if self.overwrite:
             return {}
-        if not any(map(any_set, map(batch.column, self.reads))):
+        iob, kind = batch.column("ENT_IOB"), batch.column("ENT_TYPE")
+        if not (any_set(iob) or any_set(kind)):
             return {}
-        known = annotated_tokens(*map(batch.column, ("ENT_IOB", "ENT_TYPE")))
+        known = annotated_tokens(iob, kind)
         found = {}
         for i in np.unique(batch.sequence[known]).tolist():
             doc, tokens = batch.docs[i], slice(*batch.offsets[i : i + 2].tolist())
@@ -203,8 +203,9 @@ class EntsTarget:
         return ENTITY if self.scores_key is None else (*CHARACTERS, *ENTITY)
 
     def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        key, ranked = self.scores_key, ranked_keys(self.scores_key, self.n_best)
-        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        key, found = self.scores_key, joined(predictions)
+        batch = TokenBatch(docs) if read is None else read
+        batch.prefetch(self.writes_by)
         before = docs_with_entities(docs, *map(batch.column, ENTITY))
         hashes = label_hashes(docs, found.names)
         entities = entity_columns(batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
@@ -228,7 +229,7 @@ class EntsTarget:
                 if known:
                     self._add_scores(doc, key, known)
             if self.n_best:
-                _set_alternatives(doc, ranked, predictions[i])
+                _set_alternatives(doc, ranked_keys(key, self.n_best), predictions[i])
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
@@ -310,8 +311,9 @@ class SpansTarget:
         return {}
 
     def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        key, ranked = self.spans_key, ranked_keys(self.spans_key, self.n_best)
-        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        key, found = self.spans_key, joined(predictions)
+        batch = TokenBatch(docs) if read is None else read
+        batch.prefetch(self.writes_by)
         known = found, label_hashes(docs, found.names), batch.offsets
         decoded = decoded_spans(*known, [*map(batch.column, CHARACTERS)])
         for doc, prediction, spans in zip(docs, predictions, decoded):
@@ -319,7 +321,7 @@ class SpansTarget:
             keep_scores(doc, key, spans, found.names)
             doc.spans[key] = scored(doc, key, spans)
             if self.n_best:
-                _set_alternatives(doc, ranked, prediction)
+                _set_alternatives(doc, ranked_keys(key, self.n_best), prediction)
 
     def forget(self, doc: Doc) -> None:
         """Nothing to do: the next prediction replaces the group."""
@@ -374,7 +376,9 @@ class TagsTarget:
         return found
 
     def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        batch, found = read_again(docs, self.writes_by, read), joined(predictions)
+        found = joined(predictions)
+        batch = TokenBatch(docs) if read is None else read
+        batch.prefetch(self.writes_by)
         hashes, characters = label_hashes(docs, found.names), None
         if found.scores is not None:
             batch.prefetch(CHARACTERS)

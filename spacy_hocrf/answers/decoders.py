@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -201,11 +202,6 @@ class ExpectedF(Viterbi):
         if not _between(self.beta, 0.0, float("inf")):
             raise ValueError(Errors.H151.format(found=repr(self.beta)))
 
-    @property
-    def learns(self) -> bool:
-        """Is the cost to be learnt?"""
-        return self.cost == AUTO
-
     def at(self, cost: float) -> ExpectedF:
         """A copy with this cost, which shares the memory."""
         other = replace(self, cost=cost)
@@ -226,10 +222,10 @@ class ExpectedF(Viterbi):
         """The spans that are worth most, with their probabilities."""
         return self.chosen(self.candidates(potentials, automaton, scheme, self.price, blank))
 
-    @property
+    @cached_property
     def price(self) -> float:
         """c; DEFAULT_COST until it is learnt."""
-        return DEFAULT_COST if self.learns else float(self.cost)
+        return DEFAULT_COST if self.cost == AUTO else float(self.cost)
 
     def chosen(self, found: Candidates) -> Answer:
         """The answer, from all spans that are as probable as their price."""

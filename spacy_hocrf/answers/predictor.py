@@ -86,7 +86,7 @@ class Predictor:
     decoder: Decoder = field(default_factory=Viterbi)
     exact: ExpectedF = field(default_factory=ExpectedF)
 
-    @property
+    @cached_property
     def scheme(self) -> LabelScheme:
         """Labels and segments of the model, with the forbidden successions."""
         return self.rules.scheme
@@ -237,10 +237,11 @@ class Predictor:
         texts, forbidden = self._text_constraints(batch)
         constrained = texts is not None or not self.rules.constraints.empty
         free = self.structure.allowed(batch)
-        allowed = self._with_presets(batch, presets, free)
+        allowed = self._with_presets(batch, presets, free) if presets else free
         if constrained:
             allowed = self._kept(batch, texts, forbidden, allowed)
-        part = self._part(batch, texts, forbidden, self._compiled(batch, allowed))
+        compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
+        part = self._part(batch, texts, forbidden, compiled.potentials(self.weights))
         found, possible = read(part)
         if possible.all():
             return part, found
@@ -288,11 +289,6 @@ class Predictor:
         solid = self.scheme.solid or not self.target.trims or not batch.has_blank
         return None if solid else batch.blank
 
-    def _compiled(self, batch: TokenBatch, allowed: NDArray[np.uint8]) -> Potentials:
-        """The log potentials of a batch."""
-        compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
-        return compiled.potentials(self.weights)
-
     def _part(
         self,
         batch: TokenBatch,
@@ -337,8 +333,8 @@ class Predictor:
     def _with_presets(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], free: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
-        """Bits of every token, uint8 [N, Y], around what was set before; `free` if nothing was."""
-        allowed = free.copy() if presets else free
+        """Bits of every token, uint8 [N, Y], around what was set before."""
+        allowed: NDArray[np.uint8] = free.copy()
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
             allowed[tokens] = self._around(free[tokens], preset)

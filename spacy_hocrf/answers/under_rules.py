@@ -57,7 +57,7 @@ class UnderRules:
     decoder: Decoder
     exact: ExpectedF
 
-    @property
+    @cached_property
     def scheme(self) -> LabelScheme:
         """Labels and segments of the model."""
         return self.rules.scheme

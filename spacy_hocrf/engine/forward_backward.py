@@ -289,12 +289,8 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
         path are full.
     """
     path = dispatch.active()
-    if path not in problem.plans:
-        problem.plans[path] = _plan(problem, path)
-    return problem.plans[path]
-
-
-def _plan(problem: Problem, path: str) -> list[tuple[str, NDArray[np.int64]]]:
+    if path in problem.plans:
+        return problem.plans[path]
     if len(problem.lengths) == 1:
         return [("single", np.zeros(1, dtype=np.int64))]
     order = np.argsort(-problem.lengths, kind="stable")
@@ -307,4 +303,5 @@ def _plan(problem: Problem, path: str) -> list[tuple[str, NDArray[np.int64]]]:
         (path, order[large:together]),
         ("single", np.concatenate([order[:large], order[together:]])),
     ]
-    return [(name, chosen) for name, chosen in found if len(chosen)]
+    problem.plans[path] = [(name, chosen) for name, chosen in found if len(chosen)]
+    return problem.plans[path]

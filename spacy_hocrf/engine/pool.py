@@ -24,11 +24,7 @@ class BufferPool:
         self._idle: deque[Buffers] = deque()
 
     def lend(self, automaton: "Automaton") -> "Loan":
-        """Buffers of an automaton, for one thread until the end of the block."""
-        return Loan(self, automaton)
-
-    def take(self, automaton: "Automaton") -> "Buffers":
-        """Idle buffers of an automaton, or new ones."""
+        """Idle buffers of an automaton, or new ones, for one thread until the end of the block."""
         others = []
         while True:
             try:  # at once: another thread may have taken the last ones after a look
@@ -44,11 +40,7 @@ class BufferPool:
             others.append(buffers)
         if others:
             self._idle.extend(reversed(others[:OTHERS]))
-        return buffers
-
-    def give(self, buffers: "Buffers") -> None:
-        """Take lent buffers back."""
-        self._idle.append(buffers)
+        return Loan(self._idle, buffers)
 
     def __reduce__(self) -> tuple[Callable[[], "BufferPool"], tuple[()]]:
         return BufferPool, ()
@@ -57,14 +49,13 @@ class BufferPool:
 class Loan:
     """Buffers that belong to a block of code; `contextlib` would take longer than to find them."""
 
-    __slots__ = ("_automaton", "_buffers", "_pool")
+    __slots__ = ("_buffers", "_idle")
 
-    def __init__(self, pool: BufferPool, automaton: "Automaton") -> None:
-        self._pool, self._automaton = pool, automaton
+    def __init__(self, idle: "deque[Buffers]", buffers: "Buffers") -> None:
+        self._idle, self._buffers = idle, buffers
 
     def __enter__(self) -> "Buffers":
-        self._buffers = self._pool.take(self._automaton)
         return self._buffers
 
     def __exit__(self, *_: object) -> None:
-        self._pool.give(self._buffers)
+        self._idle.append(self._buffers)

@@ -68,7 +68,8 @@ class BatchShape:
 
     def __init__(self, potentials: Potentials, automaton: Automaton) -> None:
         self.automaton = automaton
-        _check_types(potentials)
+        if not all_of_kinds(potentials, ARRAYS, OPTIONAL):
+            _refuse_types(potentials)
         self._check_extents(potentials)
         self._check_carried(potentials)
         self._fixed: list[ref[NDArray[Any]]] = []
@@ -315,10 +316,8 @@ def _extents(potentials: Potentials) -> list[Extents]:
     ]
 
 
-def _check_types(potentials: Potentials) -> None:
+def _refuse_types(potentials: Potentials) -> None:
     """RAISES (ValueError): H138 for an array that the kernels cannot read."""
-    if all_of_kinds(potentials, ARRAYS, OPTIONAL):
-        return
     for name, (dtype, dimensions) in ARRAYS.items():
         array = getattr(potentials, name)
         if array is None and name in OPTIONAL:

@@ -180,7 +180,7 @@ class FeatureIndex:
     def observe(self, batch: TokenBatch) -> Observations:
         """The known observations of a batch; unknown ones are left out."""
         batch.prefetch(self.attributes)
-        columns = [batch.column(name) for name in self._plan.columns]
+        columns = list(map(batch.column, self._plan.columns))
         found_by_plan = self._plan.find(
             self.table, columns, batch.texts_of, batch.offsets, int(EDGE)
         )

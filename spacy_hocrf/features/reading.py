@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDS
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.columns import distinct
@@ -53,7 +52,7 @@ def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Va
 
 def _read_tokens(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Values]:
     """Read attributes from every token."""
-    numbers = [IDS[name] for name in attributes]
-    arrays = [doc.to_array(numbers) for doc in docs]
+    names: list[int | str] = [*attributes]
+    arrays = [doc.to_array(names) for doc in docs]
     table = arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
     return dict(zip(attributes, table.reshape(-1, len(attributes)).T.copy()))

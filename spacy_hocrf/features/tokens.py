@@ -94,8 +94,12 @@ class TokenBatch:
     ) -> None:
         self.docs = docs
         self.learn = learn
-        sizes = _lengths(docs) if lengths is None else lengths
-        self.offsets: NDArray[np.int64] = np.array([0, *accumulate(sizes)], dtype=np.int64)
+        if lengths is None:
+            for doc in docs:
+                if not isinstance(doc, Doc):
+                    raise ValueError(FeatureErrors.H461.format(found=repr(doc)[:60]))
+            lengths = map(len, docs)
+        self.offsets: NDArray[np.int64] = np.array([0, *accumulate(lengths)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}
         self._texts: dict[str, JoinedStrings] = {}
@@ -142,7 +146,7 @@ class TokenBatch:
         if named <= self._columns.keys():
             return
         wanted = [name for name in named if name not in self._columns]
-        if len(self):
+        if self.offsets[-1]:
             self._columns.update(read_columns(self.docs, wanted))
         else:
             self._columns.update((name, NO_VALUES) for name in wanted)
@@ -277,6 +281,8 @@ class TokenBatch:
         return int(self.strings.add(string)) if self.learn else int(self.strings[string])
 
     def _read(self, attribute: str) -> Values:
+        if attribute == "FLAGS":
+            return self._flags()
         check_attribute(attribute)
         if attribute.startswith("_."):
             name = attribute[2:]
@@ -284,8 +290,6 @@ class TokenBatch:
         if attribute.startswith("MORPH."):
             field = attribute[6:]
             return self._strings_of(lambda token: "|".join(token.morph.get(field, [])))
-        if attribute == "FLAGS":
-            return self._flags()
         self.prefetch([attribute])
         return self._columns[attribute]
 
@@ -352,13 +356,6 @@ def _as_reals(given: object) -> NDArray[np.float64]:
     if array.dtype.kind not in "biuf":
         raise TypeError(ascii(given))
     return array.astype(np.float64, copy=False)
-
-
-def _lengths(docs: Sequence[Doc]) -> list[int]:
-    for doc in docs:
-        if not isinstance(doc, Doc):
-            raise ValueError(FeatureErrors.H461.format(found=repr(doc)[:60]))
-    return [len(doc) for doc in docs]
 
 
 def beginning(doc: Doc) -> str:

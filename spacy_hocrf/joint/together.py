@@ -198,8 +198,11 @@ class JointDecoding:
         features, rules = self.features, predictor.rules
         known = features, self._weights_of(features), self.decoder, rules, predictor.exact.pool
         decoder = JointDecoder(*known)
-        for batch, first in token_batches(docs, groups=groups):
-            yield batch, partial(decoder.decode, groups[first : first + len(batch.docs)])
+        first = 0
+        for batch in token_batches(docs, groups):
+            last = first + len(batch.docs)
+            yield batch, partial(decoder.decode, groups[first:last])
+            first = last
 
     def set_proofs(self, docs: Iterable[Doc], predictions: Iterable[Prediction]) -> None:
         """Write `doc._.hocrf_gap`, `doc._.hocrf_certificate` and `doc._.hocrf_trace` where Docs were decoded

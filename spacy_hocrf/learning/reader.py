@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spacy_hocrf.answers.decoders import Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Viterbi
 
 if TYPE_CHECKING:
     from spacy_hocrf.learning.corpus import Corpus
@@ -44,7 +44,7 @@ class Reader:
         """What reads answers off the model. `Viterbi` takes the place of an `ExpectedF` without a
         cost of its own if a trainer has learnt no probabilities, but only which segmentation is best.
         """
-        if not isinstance(self.named, ExpectedF) or not self.named.learns:
+        if not isinstance(self.named, ExpectedF) or self.named.cost != AUTO:
             return self.named
         if not trainer.probabilistic:
             return self._viterbi
@@ -60,7 +60,7 @@ class Reader:
         corpus keeps its own.
         """
         named, kept = self.named, learner.adapts or not learner.trainer.probabilistic
-        if kept or not isinstance(named, ExpectedF) or not named.learns:
+        if kept or not isinstance(named, ExpectedF) or named.cost != AUTO:
             learner.folds = ()
             return
         corpus = learner.corpus, len(learner.corpus)

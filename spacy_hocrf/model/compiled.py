@@ -21,7 +21,7 @@ from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.gathering import add_rows_into, gather
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import Cells, CompiledIndex
-from spacy_hocrf.model.scores import expand
+from spacy_hocrf.model.scores import expand, kinds_among
 from spacy_hocrf.types import (
     END,
     INNER,
@@ -41,7 +41,7 @@ if TYPE_CHECKING:  # workers of training are without spaCy
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 
-NOTHING, NO_NUMBERS, NO_SCORES = (np.zeros(0, dtype=kind) for kind in ("int64", "int32", "float64"))
+NOTHING, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 ON_TOKENS = (START, END, TOKEN, INNER)
 Parts = tuple[int | None, ...]
 """What the cells of a kind are scores of, None for nothing."""
@@ -82,7 +82,9 @@ class CompiledBatch:
         scored: Sequence[Parts] = compiled.folded_kinds if all_folded else compiled.kinds
         # the kinds that there are, and what their cells are scores of
         self._kinds: list[tuple[int, Parts]] = [
-            (kind, scored[kind]) for kind in compiled.kinds_of(tokens) if {*scored[kind]} != {None}
+            (kind, scored[kind])
+            for kind in kinds_among(tokens.ids, compiled.entries, len(compiled.kinds))
+            if {*scored[kind]} != {None}
         ]
         self._unsorted = tokens if once else None
         self._cells = None if once else self._sorted(tokens)
@@ -152,6 +154,7 @@ class CompiledBatch:
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
         start, end, token, inner = self._scores(placed, scratch)
+        rows = None if scratch is None else scratch.array("row scores", self.row_place.shape)
         return Potentials(
             offsets=self.offsets,
             const=placed.const,
@@ -162,13 +165,13 @@ class CompiledBatch:
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=self._row_scores(placed, scratch),
+            row_score=gather(placed.values, self.row_place, self.row_value, rows),
             length_pattern=compiled.length_pattern,
             length_score=placed.length,
             span_start=self.span_start,
             span_end=self.span_end,
             span_pattern=self.span_pattern,
-            span_score=self._span_scores(placed),
+            span_score=gather(placed.values, self.span_place, self.span_value),
             allowed=self.allowed,
         )
 
@@ -232,24 +235,10 @@ class CompiledBatch:
             * weight[self.span_start],
         )
 
-    def _row_scores(self, placed: Placed, scratch: Scratch | None) -> NDArray[np.float64]:
-        """Scores of the rows, float64 [R]."""
-        if not len(self.row_place):
-            return NO_SCORES
-        extents = self.row_place.shape
-        result = np.empty(extents) if scratch is None else scratch.array("row scores", extents)
-        return gather(placed.values, self.row_place, self.row_value, result)
-
-    def _span_scores(self, placed: Placed) -> NDArray[np.float64]:
-        """Scores of the spans, float64 [S]."""
-        if not len(self.span_place):
-            return NO_SCORES
-        return gather(placed.values, self.span_place, self.span_value)
-
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
         """Scores of each part, float64 [N, Y], None where all are 0."""
         extents = self.allowed.shape
-        scores: list[NDArray[np.float64] | None] = [None for _ in ON_TOKENS]
+        scores: list[NDArray[np.float64] | None] = [None] * len(ON_TOKENS)
         first = self._kinds[0][1] if self._kinds else ()  # written there, not added
         for number in self._parts:
             if scratch is not None:

@@ -10,6 +10,7 @@ from it once, however many shards share it.
 """
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,7 +20,6 @@ from spacy_hocrf.model.outline import VECTOR, Outline, Placed
 from spacy_hocrf.model.scores import (
     add_collected_into,
     expand_rows,
-    kinds_among,
     place_cells,
     sort_cells,
     spread_into,
@@ -152,26 +152,19 @@ class CompiledIndex(Outline):
         self.short_rows = bool(self.row_place.max(initial=0) < VECTOR * SHORT)
         # int32 [S] the feature at each place, -1 for none; made when asked for
         self._feature_at: NDArray[np.int32] | None = None
-        self._entries: NDArray[np.int32] | None = None
 
-    @property
+    @cached_property
     def entries(self) -> NDArray[np.int32]:
         """int32 [M, 4] of each observation: kind, first of its places, first of its cells and their number;
         without cells it has a row, or nothing where the place is -1. All that a look-up needs, side by side.
         """
-        if self._entries is None:
-            cells = np.diff(self.cell_offsets)
-            entries = np.empty((len(cells), 4), dtype=np.int32)
-            entries[:, 0], entries[:, 1] = self.observation_kind, self.row_place
-            entries[:, 2], entries[:, 3] = self.cell_offsets[:-1], cells
-            few = cells > 0
-            entries[few, 1] = self.cell_place[self.cell_offsets[:-1][few]]
-            self._entries = entries
-        return self._entries
-
-    def kinds_of(self, tokens: Rows) -> list[int]:
-        """Kinds of which N tokens have an observation with a row or cells, ascending."""
-        return kinds_among(tokens.ids, self.entries, len(self.kinds))
+        cells = np.diff(self.cell_offsets)
+        entries = np.empty((len(cells), 4), dtype=np.int32)
+        entries[:, 0], entries[:, 1] = self.observation_kind, self.row_place
+        entries[:, 2], entries[:, 3] = self.cell_offsets[:-1], cells
+        few = cells > 0
+        entries[few, 1] = self.cell_place[self.cell_offsets[:-1][few]]
+        return entries
 
     def cells_of(self, tokens: Rows, kind: int) -> Cells:
         """Known observations of one kind of N tokens."""

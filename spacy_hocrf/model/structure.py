@@ -367,15 +367,15 @@ class Structure:
 
 
 def token_batches(
-    docs: Sequence[Doc], *, learn: bool = False, groups: NDArray[np.int64] | None = None
-) -> Iterator[tuple[TokenBatch, int]]:
-    """Docs in batches of about BATCH_TOKENS tokens, each with the number of its first Doc.
+    docs: Sequence[Doc], groups: NDArray[np.int64] | None = None
+) -> Iterator[TokenBatch]:
+    """Docs in batches of about BATCH_TOKENS tokens.
 
     groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one
         batch.
     """
     for first, last in stretches(map(len, docs), BATCH_TOKENS, groups):
-        yield TokenBatch(docs[first:last], learn=learn), first
+        yield TokenBatch(docs[first:last])
 
 
 def _templates_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:

@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import repeat
 from numbers import Real
 from operator import is_
 from threading import RLock
@@ -492,12 +493,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RETURNS (List[Prediction]): decoded spans, without white space at their ends or improbable ones.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        return self._predict(list(docs))
+        found = self._predict(list(docs))
+        found.unchanged = False  # others have the Docs now
+        return found
 
     def _predict(
         self, docs: Sequence[Doc], groups: "NDArray[np.int64] | None" = None
-    ) -> "list[Prediction]":
-        """What `predict` returns.
+    ) -> PredictedDocs:
+        """What `predict` returns, and what was read of the Docs.
 
         groups (Optional[int64 [D]]): numbers of the groups of Docs that are decoded together, if they are
             known.
@@ -506,12 +509,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         predictions = PredictedDocs()
         batches: Iterable[tuple[TokenBatch, Revise | None]]
         if joint is None or joint.decoder.ignores_patterns:
-            batches = ((batch, None) for batch, _ in token_batches(docs))
+            batches = zip(token_batches(docs), repeat(None))
         else:
             batches = joint.batches(docs, groups, predictor)
         for batch, revise in batches:
-            asked = {**self._asked, "revise": revise, "whole": self.acceptance is not None}
-            predictions.add(batch, predictor.predict(batch, **asked))
+            found = predictor.predict(
+                batch,
+                scores=self._scores,
+                threshold=self.cfg["threshold"],
+                revise=revise,
+                whole=self.acceptance is not None,
+            )
+            predictions.add(batch, found)
             if watch is not None:
                 watch.look(batch, self.name)
         return predictions
@@ -549,7 +558,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         handle_error = self.get_error_handler()
         try:
-            self._annotate([doc], self.predict([doc]))
+            self.set_annotations([doc], self._predict([doc]))
             return doc
         except Exception as error:
             handle_error(self.name, self, [doc], error)
@@ -569,7 +578,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             batches = joint.group_batches(stream, batch_size)
         for docs, groups in batches:
             try:
-                self._annotate(docs, self._predict(docs, groups))
+                self.set_annotations(docs, self._predict(docs, groups))
             except Exception as error:
                 if len(docs) == 1 or groups is not None:
                     handle_error(self.name, self, docs, error)
@@ -591,12 +600,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         right, texts = count_whole(compared, self.target)
         share = right / texts if texts else None
         return {**super().score(compared, **kwargs), self.target.whole: share}
-
-    def _annotate(self, docs: Sequence[Doc], predictions: "Sequence[Prediction]") -> None:
-        """Write predictions that were made just now, so that the Docs need not be read again."""
-        if isinstance(predictions, PredictedDocs):
-            predictions.unchanged = True
-        self.set_annotations(docs, predictions)
 
     def set_annotations(self, docs: Iterable[Doc], scores: "Sequence[Prediction]") -> None:
         """Write predictions to their Docs, with a proof where Docs were decoded together."""
@@ -634,7 +637,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         predictor, acceptance = self._predictor(), self.acceptance
         if isinstance(predictor.target, EntsTarget):
             predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
-        for batch, _ in token_batches(list(docs)):
+        for batch in token_batches(list(docs)):
             yield from readings_of(predictor, batch, acceptance)
 
     def predict_batches(self, batches: "Iterable[TokenBatch]") -> "Iterator[BatchPrediction]":
@@ -643,7 +646,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         predictor, watch = self._predictor(), self._learner.watch
         for batch in batches:
-            yield predictor.spans(batch, **self._asked)
+            yield predictor.spans(batch, scores=self._scores, threshold=self.cfg["threshold"])
             if watch is not None:
                 watch.look(batch, self.name)
 
@@ -714,11 +717,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         except BaseException:
             self.from_bytes(before)
             raise
-
-    @property
-    def _asked(self) -> dict[str, Any]:
-        """What is asked of a `Predictor`."""
-        return {"scores": self._scores, "threshold": self.cfg["threshold"]}
 
     @property
     def gold(self) -> "Gold":

@@ -34,7 +34,7 @@ class FollowedRules:
     @cached_property
     def automaton(self) -> Automaton:
         """RAISES (ValueError): H219 if the rules have too many states together."""
-        return self.on(self.plain)
+        return self.on(self.plain) if self.numbers else self.plain
 
     def on(self, automaton: Automaton) -> Automaton:
         """Another automaton without rules, times the rules that are followed."""

@@ -38,7 +38,7 @@ def decoded(pipe, docs, groups, joint=None):
     joint = Spy(joint.features, joint.weights, joint.settings, joint.rules, joint.pool)
     placed = learner.snapshot().placed
     predictor = Predictor(learner.structure, placed, pipe.target, joint.rules)
-    [(batch, _)] = structure.token_batches(docs)
+    [batch] = structure.token_batches(docs)
     groups = np.arange(len(docs)) if groups is None else groups
     predictor.predict(batch, scores=False, threshold=None, revise=partial(joint.decode, groups))
     return taken[0]

@@ -29,13 +29,6 @@ COUNTS = ("AtMost", "AtLeast")
 PROBLEMS = 45  # of each kind, and sort of constraints
 
 
-class Fixed(Predictor):
-    """A predictor of given log potentials."""
-
-    def _compiled(self, batch, allowed):
-        return replace(self.structure.potentials, allowed=allowed)
-
-
 class Constrained:
     """A random problem with random constraints, and all segmentations that keep them."""
 
@@ -72,6 +65,10 @@ class Constrained:
             potentials=potentials,
             index=SimpleNamespace(attributes=()),
             allowed=lambda batch: potentials.allowed.copy(),
+            observe=lambda batch: None,
+            compile=lambda observations, allowed, once: SimpleNamespace(
+                potentials=lambda weights: replace(potentials, allowed=allowed)
+            ),
         )
 
     def keeps(self, spans):
@@ -107,7 +104,7 @@ class Constrained:
 
     def predictor(self, decoder):
         target = TagsTarget(True) if self.scheme.encoding == "tags" else EntsTarget("s", True)
-        return Fixed(self.structure, np.zeros(0), target, self.rules, decoder)
+        return Predictor(self.structure, np.zeros(0), target, self.rules, decoder)
 
     def predicted(self, decoder):
         (found,) = self.predictor(decoder).predict(self.batch(), scores=True, threshold=None)

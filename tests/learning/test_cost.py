@@ -138,7 +138,7 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
     assert reader_of(pipe).cost is None
-    assert reader_of(pipe).decoder(pipe.trainer).learns  # DEFAULT_COST until then
+    assert reader_of(pipe).decoder(pipe.trainer).cost == "auto"  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
