@@ -11,6 +11,7 @@ these, and nothing else of the model changes.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,9 @@ from spacy_hocrf.learning.likelihood import negative_log_likelihood
 from spacy_hocrf.types import Potentials
 
 __all__ = ["HeldOut"]
+
+FARTHEST = 20.0
+"""Logarithm of a scale beyond which nobody looks: scores that large are not finite, or their products."""
 
 SCORES = {
     "const": "const",
@@ -99,10 +103,16 @@ class HeldOut:
         return float(losses.sum()) / tokens, float(slope) / tokens
 
     def temperature(self) -> float:
-        """The temperature with the smallest loss."""
+        """The most probable temperature. Its logarithm has a standard normal prior: of texts that are read
+        without an error, the likelihood alone would make the model infinitely sure.
+        """
+        tokens = max(1, int(self.potentials.offsets[-1]))
         optimiser = LBFGS(np.zeros(1))
         while optimiser.status == "running":
-            scale = float(np.exp(optimiser.x[0]))
-            loss, slope = self.loss(scale)
-            optimiser.tell(loss, np.array([slope * scale]))
+            (x,) = optimiser.x.tolist()
+            if abs(x) > FARTHEST:
+                optimiser.tell(np.inf, optimiser.x)  # the line search turns back
+                continue
+            loss, slope = self.loss(exp(x))
+            optimiser.tell(loss + x**2 / (2 * tokens), np.array([slope * exp(x) + x / tokens]))
         return float(np.exp(-optimiser.best_x[0]))
