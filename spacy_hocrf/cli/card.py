@@ -21,7 +21,7 @@ from wasabi.markdown import MarkdownRenderer
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.targets import TagsTarget
 from spacy_hocrf.cli.accept import whole_texts
-from spacy_hocrf.cli.auto.estimates import Lead, Score, SpanCounts, proportion, scores
+from spacy_hocrf.cli.auto.estimates import Score, SpanCounts, proportion, scores
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import count_items, is_complete
@@ -103,7 +103,7 @@ def card(
     numbers = (
         each.astype(np.int64) for each in (counts.correct[0], counts.predicted[0], counts.gold)
     )
-    total, *each = scores(SpanCounts(*numbers), 0.0, Lead(0.0, 0.0, 0.0), 0)
+    total, *each = scores(SpanCounts(*numbers), 0.0, 0)
     rows = sorted(zip(counts.labels, each, strict=True), key=lambda row: -row[1].gold)
     return card_of_scores(nlp, name, [("all", total), *rows], counts.whole()[0], told, curve)
 

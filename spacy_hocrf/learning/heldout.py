@@ -58,9 +58,6 @@ SEED = 0
 SIGMA = 1.0
 """Of models by which settings are chosen for a trainer that has no prior."""
 
-ARCS = 300
-"""To score a token by its features takes about as long as so many arcs."""
-
 Vector = NDArray[np.float64]  # [F]
 Sides = tuple[list[Document], list[Document]]  # learnt, held back
 
@@ -186,7 +183,6 @@ class Fold:
     settings (Any): of the model, where they are not the learner's.
 
     weights (float64 [F]): where training has come to.
-    work (float): evaluations so far, times tokens, times arcs of the model and as many again as ARCS.
     """
 
     def __init__(
@@ -203,14 +199,8 @@ class Fold:
         unseen = learner.corpus.only(held_back)
         self._held_back = self._learner.shards_of(unseen, weighted=True)
         self.weights = self._view.weights
-        self.work = 0.0
         if below is not None:
             self.go_on_from(below)
-
-    @property
-    def tokens(self) -> int:
-        """Number of tokens that the model learns from."""
-        return sum(map(len, self._documents[0]))
 
     @property
     def model(self) -> Learner:
@@ -252,8 +242,6 @@ class Fold:
         while run.running:
             run.step()
         self.weights = run.weights.copy()
-        arcs = ARCS + len(self._view.automaton.arc_label)
-        self.work += float(run.evaluations * self.tokens * arcs)
 
     def loss(self, trainer: LBFGSTrainer) -> float:
         """Train on from the weights there are.

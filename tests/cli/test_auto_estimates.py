@@ -9,17 +9,11 @@ from spacy_hocrf.cli.auto.estimates import (
     MODEL,
     NEW,
     QUANTILE,
-    TYPICAL,
-    Lead,
     SpanCounts,
     bootstrap,
-    lead,
     learning_curve,
-    paired_error,
     scores,
 )
-
-EQUAL = Lead(0.0, 0.0, 0.0)
 
 
 def counts(rng, texts, labels=2, skill=0.7):
@@ -42,20 +36,9 @@ def test_the_bootstrap_is_the_same_whatever_is_at_hand_at_a_time(monkeypatch):
     assert found.shape == (estimates.DRAWS, 2) and (found == expected).all()
 
 
-def test_paired_error_is_that_of_the_bootstrap():
-    rng = np.random.default_rng(0)
-    one, other = counts(rng, 300), counts(rng, 300, skill=0.5)
-    drawn = [
-        f1(one, texts) - f1(other, texts)
-        for texts in (rng.integers(0, 300, 300) for _ in range(2000))
-    ]
-    assert paired_error(one, other) == approx(np.std(drawn), rel=0.1)  # 2,000 draws
-    assert paired_error(one, one) == 0.0
-
-
 def test_scores_are_f1_precision_and_recall():
     some = counts(np.random.default_rng(1), 50)
-    total, first, second = scores(some, 0.0, EQUAL, seed=0)
+    total, first, second = scores(some, 0.0, seed=0)
     right, found, gold = (
         array.sum(axis=0).tolist() for array in (some.right, some.found, some.gold)
     )
@@ -70,7 +53,7 @@ def test_the_interval_is_of_the_f1_of_new_texts():
     rng = np.random.default_rng(2)
     inside = 0
     for seed in range(200):
-        score = scores(counts(rng, NEW), 0.0, EQUAL, seed)[0]
+        score = scores(counts(rng, NEW), 0.0, seed)[0]
         inside += counts(rng, NEW).f in score.interval
     assert 0.88 <= inside / 200 <= 1.0  # 90 %, and what MODEL allows for besides
 
@@ -79,18 +62,18 @@ def test_an_interval_is_as_wide_as_that_of_a_proportion():
     nothing = np.zeros((30, 1), dtype=int)
     gold = nothing.copy()
     gold[:10] = 1
-    missed = scores(SpanCounts(nothing, gold, gold), 0.0, EQUAL, seed=0)[1]
+    missed = scores(SpanCounts(nothing, gold, gold), 0.0, seed=0)[1]
     square = QUANTILE**2
     assert missed.f == 0.0 and missed.interval.low == 0.0
     assert missed.interval.high == approx(square / (10 + square))
-    everything = scores(SpanCounts(gold, gold, gold), 0.0, EQUAL, seed=0)[1]
+    everything = scores(SpanCounts(gold, gold, gold), 0.0, seed=0)[1]
     assert everything.interval.low == approx(1 - square / (10 + square))
     assert everything.interval.high == 1.0
 
 
 def test_what_more_texts_give_is_added():
     some = counts(np.random.default_rng(3), 50)
-    plain, grown = scores(some, 0.0, EQUAL, seed=0), scores(some, 0.02, EQUAL, seed=0)
+    plain, grown = scores(some, 0.0, seed=0), scores(some, 0.02, seed=0)
     assert grown[0].f == approx(plain[0].f + 0.02)
     for one, other in zip(plain[1:], grown[1:]):
         assert other.f == approx(one.f * (1 + 0.02 / some.f))
@@ -122,22 +105,3 @@ def test_a_curve_neither_falls_nor_exceeds_one():
     )
     assert steep.at(10**9) <= 1.0 and steep.doubled.high <= 1.0
     assert steep.at(80) == approx(steep.f[-1])
-
-
-def test_a_lead_is_shrunk_by_how_uncertain_it_is():
-    rng = np.random.default_rng(5)
-    default = counts(rng, 200)
-    chosen = SpanCounts(default.right + (rng.random((200, 2)) < 0.1), default.found, default.gold)
-    ahead, error = lead(chosen, default), paired_error(chosen, default)
-    assert ahead.measured == approx(chosen.f - default.f) and ahead.luck > 0
-    # product of the normal densities of the lead and of its measurement, on a grid
-    grid = np.linspace(-0.3, 0.3, 60001)
-    density = np.exp(-0.5 * ((grid / TYPICAL) ** 2 + ((grid - ahead.measured) / error) ** 2))
-    mean = (grid * density).sum() / density.sum()
-    assert ahead.expected == approx(mean, abs=1e-6)
-    assert ahead.error == approx(
-        np.sqrt(((grid - mean) ** 2 * density).sum() / density.sum()), 1e-4
-    )
-    plain, shrunk = (scores(chosen, 0.0, each, seed=0)[0] for each in (EQUAL, ahead))
-    assert shrunk.f == approx(plain.f - ahead.luck)
-    assert lead(default, default) == EQUAL

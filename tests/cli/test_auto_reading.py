@@ -9,7 +9,6 @@ from spacy.tokens import DocBin
 from spacy.training import Example
 
 from spacy_hocrf.cli.auto import reading as module
-from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate, candidates
 from spacy_hocrf.cli.auto.command import default_settings
 from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
@@ -33,18 +32,17 @@ def corpus(tmp_path_factory):
     return setup, read_texts(setup, nlp), nlp
 
 
-def subject(corpus, name):
+def subject(corpus, order=1):
     setup, texts, nlp = corpus
-    default = default_settings(setup, nlp)
-    default["trainer"] = {**default["trainer"], "sigma": 1.0}
-    default["model"] = {**default["model"], "order": 1}
-    (candidate,) = (c for c in candidates(default) if c.name == name)
-    return Subject(candidate, setup, texts, nlp)
+    settings = default_settings(setup, nlp)
+    settings["trainer"] = {**settings["trainer"], "sigma": SIGMA}
+    settings["model"] = {**settings["model"], "order": order}
+    return Subject(settings, setup, texts, nlp)
 
 
 def read(it, learnt, held):
     fold = it.fold(learnt, held)
-    fold.train(it.trainer(SIGMA))
+    fold.train(it.trainer)
     return it.read(fold, held)
 
 
@@ -59,11 +57,11 @@ def spans(some, texts):
     return sorted((i, u, v, names[y]) for i, u, v, y in zip(*(c.tolist() for c in columns)))
 
 
-@pytest.mark.parametrize("name", [DEFAULT, "order 2, unseen"])
+@pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("cost", [None, COST])
-def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
+def test_a_reading_is_what_a_component_predicts(corpus, order, cost):
     _, texts, _ = corpus
-    it = subject(corpus, name)
+    it = subject(corpus, order)
     learnt, held = halves(texts)
     reading = read(it, learnt, held)
     decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
@@ -83,7 +81,7 @@ def test_a_reading_is_what_a_component_predicts(corpus, name, cost):
 
 def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
     _, texts, _ = corpus
-    it = subject(corpus, DEFAULT)
+    it = subject(corpus)
     learnt, held = halves(texts)
     reading = read(it, learnt, held)
     nlp = component(it, texts, learnt, {"@misc": "spacy-hocrf.Viterbi.v1"})
@@ -104,7 +102,7 @@ def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
 def test_counts_are_those_of_the_scorer(corpus):
     _, texts, _ = corpus
     learnt, held = halves(texts)
-    reading = read(subject(corpus, DEFAULT), learnt, held)
+    reading = read(subject(corpus), learnt, held)
     counts = reading.counts(COST)
     found = spans(reading.shown(COST), texts)
     for i in range(len(texts)):
@@ -118,7 +116,7 @@ def test_counts_are_those_of_the_scorer(corpus):
 
 def test_readings_are_joined_text_by_text(corpus):
     _, texts, _ = corpus
-    it = subject(corpus, DEFAULT)
+    it = subject(corpus)
     odd, even = halves(texts)
     parts = [read(it, odd, even), read(it, even, odd)]
     both = joined(parts)
@@ -128,28 +126,16 @@ def test_readings_are_joined_text_by_text(corpus):
         assert spans(both.shown(cost), texts) == together
 
 
-def test_candidates_differ_and_are_named_by_their_difference(corpus):
-    setup, _, nlp = corpus
-    found = candidates(default_settings(setup, nlp))
-    assert found[0].name == DEFAULT
-    assert len({each.name for each in found}) == len(found) > 5
-    assert len({repr(each.settings["model"]) for each in found}) == len(found)
-    for each in found:
-        assert isinstance(each, Candidate)
-        spacy.blank("en").create_pipe("hocrf", config=dict(each.settings))
-    unseen = {**found[0].settings, "model": {**found[0].settings["model"], "unseen": True}}
-    assert "no unseen" not in [each.name for each in candidates(unseen)]
-
-
 def component(it, texts, learnt, decoder):
     """A pipeline that is trained on some texts as models that are read are."""
     quick = LBFGSTrainer().quick()
     ending = {
         name: getattr(quick, name) for name in ("improvement_tolerance", "improvement_period")
     }
-    trainer = {**it.settings["trainer"], "sigma": SIGMA, **ending}
+    settings = it.chosen(None)
+    trainer = {**settings["trainer"], **ending}
     nlp = spacy.blank("en")
-    settings = {**it.settings, "trainer": trainer, "decoder": decoder}
+    settings = {**settings, "trainer": trainer, "decoder": decoder}
     nlp.add_pipe("hocrf", config={k: v for k, v in settings.items() if k != "factory"})
     data = [
         Example(nlp.make_doc(eg.text), eg.reference) for eg in (texts.distinct[i] for i in learnt)

@@ -144,7 +144,7 @@ def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path):
 
 def test_auto_learns_with_the_vectors_and_writes_where_they_are_from(folder, tmp_path):
     vectors = str(folder / "vectors")
-    auto(AutoSetup(folder / "train.spacy", vectors=vectors), tmp_path / "out", minutes=0)
+    auto(AutoSetup(folder / "train.spacy", vectors=vectors), tmp_path / "out")
     assert load_config(tmp_path / "out" / "config.cfg")["paths"]["vectors"] == vectors
     assert spacy.load(tmp_path / "out" / MODEL).get_pipe("hocrf").structure.n_dense
 

@@ -19,8 +19,7 @@ pytest.importorskip("onnx", reason="needs the extra 'test'")
 from onnx_encoder import model, write
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
-from spacy_hocrf.cli.auto.candidates import candidates
-from spacy_hocrf.cli.auto.command import MODEL, auto, default_settings
+from spacy_hocrf.cli.auto.command import MODEL, auto
 from spacy_hocrf.cli.auto.texts import AutoSetup
 from spacy_hocrf.cli.config import starting_config
 
@@ -95,7 +94,7 @@ def test_a_config_trains_over_an_encoder(folder, tmp_path, options, n_dense):
 
 def test_auto_chooses_over_an_encoder(folder, tmp_path):
     arguments = [folder / "train.spacy", tmp_path / "out", "--encoder", folder / "encoder"]
-    done = command("auto", *arguments, "--minutes", 0)
+    done = command("auto", *arguments)
     assert done.exit_code == 0, done.output
     nlp = spacy.load(tmp_path / "out" / MODEL)
     assert nlp.pipe_names == ["hocrf_encoder", "hocrf"]
@@ -105,23 +104,8 @@ def test_auto_chooses_over_an_encoder(folder, tmp_path):
     assert again.pipe_names == nlp.pipe_names
 
 
-def test_candidates_over_an_encoder_are_those_without(folder):
-    found = []
-    for encoder in (None, folder / "encoder"):
-        setup = AutoSetup(folder / "train.spacy", encoder=encoder)
-        found.append(candidates(default_settings(setup, setup.blank())))
-    plain, over = found
-    assert [each.name for each in plain] == [each.name for each in over]
-    for one, other in zip(plain, over):
-        features = other.settings["model"]["features"]["*"]
-        assert features["window"] == one.settings["model"]["features"]
-        assert features["encoder"]["source"] == "tensor"
-
-
 def test_rows_of_auto_are_those_of_the_pipeline(folder, tmp_path):
-    results = auto(
-        AutoSetup(folder / "train.spacy", encoder=folder / "encoder"), tmp_path / "o", minutes=0
-    )
+    results = auto(AutoSetup(folder / "train.spacy", encoder=folder / "encoder"), tmp_path / "o")
     nlp = spacy.load(tmp_path / "o" / MODEL)
     for example in results.texts.examples[:5]:
         assert_array_equal(example.predicted.tensor, nlp(example.predicted.text).tensor)

@@ -44,7 +44,6 @@ SHOWN = {"json", "text", "xml"}
 """Languages of samples, which say what a file has."""
 LESS = {
     "hocrf ablate config.cfg": "hocrf ablate config.cfg --folds 2 --training.max_steps 1",
-    "hocrf auto train.spacy": "hocrf auto --minutes 0.1 train.spacy",
     "--sigmas 0.3,1,3,10 --orders 1,2": "--sigmas 1,3 --orders 1",
     "doubt config.cfg train.spacy": "doubt config.cfg dev.spacy",
     "train mine.cfg --output mine": "train mine.cfg --output mine --training.max_steps 9",

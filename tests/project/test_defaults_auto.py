@@ -24,17 +24,17 @@ def parts(load):
     return {"train": texts[:24], "dev": texts[24:]}
 
 
-def test_a_row_has_the_estimate_beside_the_f1_of_both_models(load, parts, tmp_path, monkeypatch):
+def test_a_row_has_the_estimate_beside_the_f1(load, parts, tmp_path, monkeypatch):
     script, path = load("auto"), tmp_path / "auto.jsonl"
-    monkeypatch.setattr(script.Ours, "train", counted(script.Ours.train, calls := []))
-    arguments = path, {"cora": parts}, ["all"], 1, "dev", 0.0
+    monkeypatch.setattr(script.Auto, "train", counted(script.Auto.train, calls := []))
+    arguments = path, {"cora": parts}, ["all"], 1, "dev"
     script.complete(*arguments)
     (row,) = map(json.loads, path.read_text(encoding="utf8").splitlines())
     assert (row["task"], row["size"], row["draw"], row["part"]) == ("cora", "all", 0, "dev")
     assert row["low"] <= row["estimate"] <= row["high"] and row["wall"] > 0
-    assert row["f"] == row["default_f"] == 1.0
-    assert row["chosen"].startswith("default, order ")
-    assert len(row["counts"]) == len(row["default_counts"]) == len(parts["dev"])
+    assert row["f"] == 1.0
+    assert row["chosen"].startswith("order ")
+    assert len(row["counts"]) == len(parts["dev"])
     script.complete(*arguments)
     assert len(calls) == 1, "what is there is not computed again"
 
@@ -47,14 +47,13 @@ def counted(function, calls):
     return count
 
 
-def test_the_summary_counts_rows_inside_their_interval_and_above_the_default(load):
+def test_the_summary_counts_rows_inside_their_interval(load):
     rows = [
-        {"estimate": 0.5, "low": 0.4, "high": 0.6, "f": f, "default_f": 0.5, "wall": wall}
+        {"estimate": 0.5, "low": 0.4, "high": 0.6, "f": f, "wall": wall}
         for f, wall in ((0.55, 10), (0.65, 30), (0.48, 20), (0.5, 20))
     ]
     lines = load("auto").summary(rows)
     assert lines[0] == "4 rows" and "interval: 3 (75 %)" in lines[1]
-    assert "mean +4.50, worst -2.00, below 0 in 1, above in 2" in lines[2]
-    assert "mean 20, most 30" in lines[3]
+    assert "mean 20, most 30" in lines[2]
     assert 100 * (0.5 - (0.55 + 0.65 + 0.48 + 0.5) / 4) == approx(-4.5) and "-4.50" in lines[1]
     assert load("auto").summary([]) == ["No rows"]

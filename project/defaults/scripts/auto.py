@@ -1,5 +1,4 @@
-"""`python -m spacy hocrf auto` on the draws of the suite: is F1 where it says, and is its model better
-than the default?
+"""`python -m spacy hocrf auto` on the draws of the suite: is F1 where it says?
 
 A row is a line of JSON, appended as soon as it is there; the script goes on where it was stopped, and
 then prints what all rows say. A change of the package makes no difference to what is there: begin a
@@ -22,7 +21,7 @@ from readers import Parts, Text
 from run import jobs, measure, read_whole_lines
 from spacy.tokens import DocBin
 from spacy.vocab import Vocab
-from systems import Ours, Predict, make_doc, predictor
+from systems import Predict, make_doc, predictor
 from tasks import ALL, TASKS, draw, load
 from wasabi import msg
 
@@ -39,14 +38,13 @@ def main(
     sizes: Annotated[str, typer.Option(help="Numbers of training texts")] = f"100,400,{ALL}",
     draws: Annotated[int, typer.Option(help="Draws of each size but all")] = 1,
     part: Annotated[str, typer.Option(help="dev; test once, when all is chosen")] = "dev",
-    minutes: Annotated[float, typer.Option(help="For each draw")] = 3.0,
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
 ) -> None:
     """Add the rows that are missing, and sum up."""
     if "HOCRF_DATA" not in os.environ:
         msg.fail("Set HOCRF_DATA: see project.yml", exits=1)
     corpora = {name: load(name, Path(os.environ["HOCRF_DATA"])) for name in tasks.split(",")}
-    complete(results, corpora, sizes.split(","), draws, part, minutes)
+    complete(results, corpora, sizes.split(","), draws, part)
     rows = [row for row in read_whole_lines(results) if row["part"] == part]
     for size in (*sizes.split(","), ""):
         some = [row for row in rows if size in ("", row["size"])]
@@ -59,7 +57,6 @@ def complete(
     sizes: Sequence[str],
     draws: int,
     part: str,
-    minutes: float,
 ) -> None:
     """Append a row for each draw that the file does not have."""
     there = {key_of(row) for row in read_whole_lines(path)}
@@ -68,23 +65,16 @@ def complete(
         if key_of(row) in there:
             continue
         texts = draw(task, corpora[task]["train"], size, number)
-        system = Auto(minutes)
-        row |= measure(system, texts, corpora[task][part])
-        default = measure(Ours({}), texts, corpora[task][part])
-        row |= {"default_f": default["f"], "default_counts": default["counts"]}
+        row |= measure(Auto(), texts, corpora[task][part])
         with path.open("a", encoding="utf8") as file:
             file.write(json.dumps(row) + "\n")
         print(spell_row(row), flush=True)
 
 
 class Auto:
-    """The command.
+    """The command."""
 
-    minutes (float): that it may take, about.
-    """
-
-    def __init__(self, minutes: float) -> None:
-        self.settings = {"minutes": minutes}
+    settings: Mapping[str, Any] = {}
 
     def train(self, texts: Sequence[Text]) -> tuple[Predict, dict[str, Any]]:
         """Add what it says about its model, and the `wall` seconds that it took."""
@@ -92,7 +82,7 @@ class Auto:
             path, output = Path(folder) / "train.spacy", Path(folder) / "output"
             DocBin(docs=[make_doc(Vocab(), text) for text in texts]).to_disk(path)
             begun = time.monotonic()
-            results = auto(AutoSetup(path), output, **self.settings)
+            results = auto(AutoSetup(path), output)
             wall = time.monotonic() - begun
             return predictor(spacy.load(output / "model-last")), {
                 **said(results),
@@ -107,10 +97,9 @@ def said(results: AutoResults) -> dict[str, Any]:
         "estimate": score.f,
         "low": score.interval.low,
         "high": score.interval.high,
-        "chosen": str(results.found.chosen),
+        "chosen": str(results.chosen),
         "curve": [curve.texts, curve.f, curve.errors],
         "doubled": [curve.at(2 * curve.now), curve.doubled.low, curve.doubled.high],
-        "unfinished": [len(names) for names in results.found.unfinished],
     }
 
 
@@ -118,15 +107,12 @@ def summary(rows: Sequence[Result]) -> list[str]:
     """What the rows say together."""
     if not rows:
         return ["No rows"]
-    gains = [100 * (row["f"] - row["default_f"]) for row in rows]
     inside = [row["low"] <= row["f"] <= row["high"] for row in rows]
     errors = [100 * (row["estimate"] - row["f"]) for row in rows]
     return [
         f"{len(rows)} rows",
         f"F1 within the 90 % interval: {sum(inside)} ({100 * mean(inside):.0f} %); the estimate is "
         f"{mean(errors):+.2f} too high on average, {mean(map(abs, errors)):.2f} away",
-        f"auto - default: mean {mean(gains):+.2f}, worst {min(gains):+.2f}, below 0 in "
-        f"{sum(gain < 0 for gain in gains)}, above in {sum(gain > 0 for gain in gains)}",
         f"wall seconds: mean {mean(row['wall'] for row in rows):.0f}, "
         f"most {max(row['wall'] for row in rows):.0f}",
     ]
@@ -136,8 +122,8 @@ def spell_row(row: Result) -> str:
     """One row for the terminal."""
     return (
         f"{row['task']}, {row['size']} texts, draw {row['draw']}: estimate {100 * row['estimate']:.1f} "
-        f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), F1 {100 * row['f']:.2f}, default "
-        f"{100 * row['default_f']:.2f}, {row['chosen']}, {row['wall']:.0f} s"
+        f"({100 * row['low']:.1f} to {100 * row['high']:.1f}), F1 {100 * row['f']:.2f}, "
+        f"{row['chosen']}, {row['wall']:.0f} s"
     )
 
 

@@ -11,7 +11,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.util import load_model_from_config
@@ -21,13 +20,12 @@ from tqdm import tqdm
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.cli.auto.candidates import DEFAULT, Candidate
-from spacy_hocrf.cli.auto.estimates import NEW, Curve, lead, learning_curve, scores
+from spacy_hocrf.cli.auto.estimates import NEW, learning_curve, scores
+from spacy_hocrf.cli.auto.folds import MEMORY, SettingsTrial, divide, read_in_folds, tried
 from spacy_hocrf.cli.auto.page import curve_numbers, page
-from spacy_hocrf.cli.auto.reading import doubted_texts, joined
+from spacy_hocrf.cli.auto.reading import Subject, doubted_texts
 from spacy_hocrf.cli.auto.report import AutoResults, by_label, report
-from spacy_hocrf.cli.auto.search import Clock, Search, SearchResults
-from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup, read_texts
+from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.card import card_of_scores
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
@@ -67,6 +65,10 @@ SAID = r"\[W00[134]\]"
 """Warnings of what is among the notes of the report, and would come again with every model."""
 FRACTIONS = (0.25, 0.5)
 """Of the texts that models have learnt from: further points of the learning curve."""
+LARGE = 2_000_000
+"""Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
+observation.
+"""
 STEPS = 10_000
 """Of training, at most. It ends where the trainer has converged."""
 SPARE = 20
@@ -94,24 +96,19 @@ def auto_cli(
     encoder: EncoderFolder = None,
     group_by: GroupBy = None,
     best_at: Goal = BestAt.FIELDS,
-    minutes: Annotated[
-        float, Option("--minutes", "-m", min=0.0, help="Time that it may take, about")
-    ] = 3.0,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of what is left to chance")] = 0,
     force: Force = False,
     code: Code = None,
 ) -> None:
-    """Choose a model for annotated texts by cross-validation, train it, and say how good it is.
+    """Train a model of annotated texts, and say how good it is, by cross-validation.
 
     Writes OUTPUT/model-last, a pipeline to load; OUTPUT/config.cfg, which trains it again with `spacy
-    train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The choice is the same on every run
-    unless the time ends it.
+    train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The result is the same on every run.
     """
     import_code(code)
     results = auto(
         AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at),
         output,
-        minutes=minutes,
         seed=seed,
         force=force,
     )
@@ -119,14 +116,11 @@ def auto_cli(
     msg.good("Saved the model, its config and the report", output)
 
 
-def auto(
-    setup: AutoSetup, output: Path, *, minutes: float = 3.0, seed: int = 0, force: bool = False
-) -> AutoResults:
-    """Choose a model, train it, and write all of it.
+def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) -> AutoResults:
+    """Train a model, say how good it is, and write all of it.
 
     setup (AutoSetup): what the user decides.
     output (Path): a folder that is new or empty.
-    minutes (float): for the choice, and what comes after it.
     seed (int): of what is left to chance.
     force (bool): replace the folder if there is something in it.
     RETURNS (AutoResults): what the report says.
@@ -137,7 +131,7 @@ def auto(
         check_path(path)
     with written(output, force=force) as folder, warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=SAID)
-        results = choose(setup, minutes=minutes, seed=seed)
+        results = choose(setup, seed=seed)
         nlp = train_model(results.config, setup.factory)
         nlp.meta["notes"] = _card(results, nlp)
         write_config(results.config, folder / "config.cfg", HEADER)
@@ -150,59 +144,49 @@ def auto(
 
 def _card(results: AutoResults, nlp: Language) -> str:
     """What the package of a model says of it."""
-    chosen, curve = results.found.chosen, curve_numbers(results.curve)
-    right = chosen.counts.whole
+    right = results.chosen.counts.whole
     told = [
         f"F1 is an estimate for {NEW} new texts like these; P and R were measured on {len(right):,} texts, "
         "each read by a model that had not learnt from it.",
-        f"Settings that `hocrf auto` has chosen: {chosen}.",
+        f"Settings that `hocrf auto` has chosen: {results.chosen}.",
     ]
+    curve = curve_numbers(results.curve)
     return card_of_scores(nlp, results.setup.factory, by_label(results), right, told, curve)
 
 
-def choose(setup: AutoSetup, *, minutes: float, seed: int) -> AutoResults:
+def choose(setup: AutoSetup, *, seed: int) -> AutoResults:
     """Choose settings, and say how good a model with them will be."""
-    clock = Clock(60 * minutes)
     nlp = setup.blank()
     texts = read_texts(setup, nlp)
-    default = Candidate(DEFAULT, default_settings(setup, nlp))
-    with tqdm(desc="Choosing", disable=None, leave=False) as bar:
-        search = Search(setup, texts, nlp, clock, seed, bar)
-        found = search.run(default)
-        bar.set_postfix_str("learning curve")
-        curve = _curve(found, texts, seed)
-    chosen = found.chosen
-    ahead = lead(chosen.counts, found.default.counts)
-    config = make_config(setup, nlp, chosen.settings, gold_tokens=texts.gold_tokens, seed=seed)
+    default = default_settings(setup, nlp)
+    other = {**default, "model": {**default["model"], **MEMORY}}
+    division = divide(texts.complete, texts.groups, seed)
+    small = int(texts.lengths.sum()) * len(texts.labels) <= LARGE
+    with tqdm(total=2 + len(FRACTIONS), desc="Reading", disable=None, leave=False) as bar:
+        trials = list[SettingsTrial]()
+        for settings in (default, other) if small else (default,):
+            trials.append(tried(Subject(settings, setup, texts, nlp), division))
+            bar.update()
+        chosen = trials[-1] if trials[-1].beats(trials[0], setup.best_at) else trials[0]
+        learnt, counts = [chosen.learnt], [chosen.counts]
+        for fraction in FRACTIONS:
+            reading, size, _ = read_in_folds(chosen.subject, division, fraction)
+            learnt.insert(-1, size)
+            counts.insert(-1, reading.counts(chosen.cost).only(reading.held))
+            bar.update()
+    curve = learning_curve(learnt, counts, len(texts), seed)
+    settings = chosen.subject.chosen(chosen.cost)
+    config = make_config(setup, nlp, settings, gold_tokens=texts.gold_tokens, seed=seed)
     return AutoResults(
         setup,
         texts,
-        found,
+        chosen,
+        tuple(trials),
         config,
         curve,
-        ahead,
-        tuple(scores(chosen.counts, curve.gain, ahead, seed)),
-        tuple(doubted_texts(texts, chosen.known, chosen.cost)),
+        tuple(scores(counts[-1], curve.gain, seed)),
+        tuple(doubted_texts(texts, chosen.reading, chosen.cost)),
     )
-
-
-def _curve(found: SearchResults, texts: AnnotatedTexts, seed: int) -> Curve:
-    """That of the chosen settings, on the folds of the last rung."""
-    chosen, learnt, counts = found.chosen, [], []
-    for fraction in FRACTIONS:
-        parts, sizes = [], []
-        for some, held in found.division:
-            fewer = some[: max(2, round(fraction * len(some)))]
-            sizes.append(len(fewer))
-            fold = found.subject.fold(fewer, held)
-            fold.train(found.subject.trainer(chosen.sigma))
-            parts.append(found.subject.read(fold, held))
-        reading = joined(parts)
-        learnt.append(round(np.mean(sizes)))
-        counts.append(reading.counts(chosen.cost and reading.cost).only(reading.held))
-    learnt.append(round(np.mean([len(some) for some, _ in found.division])))
-    counts.append(chosen.counts)
-    return learning_curve(learnt, counts, len(texts), seed)
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """F1 on new texts, with an interval, and how it grows with the number of texts.
 
-Counts are added over texts, so F1 is a ratio of two sums, F = 2 R / S with S = found + annotated, and a
-text moves it by about (2 r - F s) / S. The bootstrap draws texts with replacement (Efron, 1979).
+Counts are added over texts, so F1 is a ratio of two sums, 2 right / (found + annotated). The bootstrap draws
+texts with replacement (Efron, 1979).
 """
 
 from collections.abc import Sequence
@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 __all__ = [
     "Curve",
     "Interval",
-    "Lead",
     "Score",
     "SpanCounts",
     "bootstrap",
-    "lead",
     "learning_curve",
-    "paired_error",
     "proportion",
     "scores",
 ]
@@ -36,8 +33,6 @@ MODEL = 0.01
 """Standard error of what the bootstrap does not see: a model that has learnt from other texts would be
 another.
 """
-TYPICAL = 0.015
-"""Lead in F1 that chosen settings have over the default on new texts, on the suite of project/defaults."""
 POWERS = np.arange(1, 11) / 10
 """Candidates for c in F = a - b n^-c."""
 
@@ -82,22 +77,6 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Lead:
-    """Difference in F1 between chosen settings and the default. The best of many owes a part of it
-    to luck.
-    """
-
-    measured: float
-    expected: float  # on new texts
-    error: float  # standard error of that
-
-    @property
-    def luck(self) -> float:
-        """The part that new texts will not show."""
-        return self.measured - self.expected
-
-
-@dataclass(frozen=True)
 class Score:
     """A measured score, and an estimate for NEW new texts; each number is from 0 to 1."""
 
@@ -133,26 +112,12 @@ class Curve:
         return self.at(self.now) - self.at(self.texts[-1])
 
 
-def paired_error(one: SpanCounts, other: SpanCounts) -> float:
-    """Standard error of the difference in F1 of two systems on the same texts, all labels together."""
-    return float(np.sqrt(np.square(_influence(one) - _influence(other)).sum()))
-
-
-# prior N(0, TYPICAL²), measured with an error e: the expectation is measured · TYPICAL² / (TYPICAL² + e²)
-def lead(chosen: SpanCounts, default: SpanCounts) -> Lead:
-    """Lead of chosen settings over the default on the same texts."""
-    measured, error = chosen.f - default.f, paired_error(chosen, default)
-    share = TYPICAL**2 / (TYPICAL**2 + error**2)
-    return Lead(measured, share * measured, float(np.sqrt(share)) * error)
-
-
-def scores(counts: SpanCounts, gain: float, ahead: Lead, seed: int) -> list[Score]:
+def scores(counts: SpanCounts, gain: float, seed: int) -> list[Score]:
     """F1 of all labels together, then of each.
 
     counts (SpanCounts): of the texts that were held back.
     gain (float): in F1 of all labels together, of a model of all texts over those that these were
         held back from; that of a label grows by the same share.
-    ahead (Lead): of the settings over the default.
     seed (int): of the bootstrap.
     """
     texts = len(counts.gold)
@@ -163,11 +128,11 @@ def scores(counts: SpanCounts, gain: float, ahead: Lead, seed: int) -> list[Scor
     with_one = (gold > 0).sum(axis=0).tolist()
     totals = zip(*(array.sum(axis=0).tolist() for array in everything))
     results = []
-    grown = max(0.0, 1 + (gain - ahead.luck) / max(counts.f, 1e-9))
+    grown = max(0.0, 1 + gain / max(counts.f, 1e-9))
     for (hits, shown, wanted), error, number in zip(totals, sampled.tolist(), with_one):
         measured = 2 * hits / max(1, shown + wanted)
         f = min(1.0, grown * measured)
-        interval = _interval(f, float(np.sqrt(error**2 + MODEL**2 + ahead.error**2)))
+        interval = _interval(f, float(np.sqrt(error**2 + MODEL**2)))
         interval = _widened(interval, f, (shown + wanted) / 2)
         ratios = measured, hits / max(1, shown), hits / max(1, wanted)
         results.append(Score(f, interval, *ratios, wanted, number))
@@ -245,13 +210,6 @@ def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]
         a, b, c = np.where(better, [top, slope, np.full(len(f), power)], [a, b, c])
     # through the last point, which has the most texts and is what more of them add to
     return f[:, -1] + b * sizes[-1] ** -c, b, c
-
-
-def _influence(counts: SpanCounts) -> Vector:
-    """By how much each text moves F1, float64 [D]."""
-    right, both = counts.right.sum(axis=1), (counts.found + counts.gold).sum(axis=1)
-    moved: Vector = (2 * right - counts.f * both) / max(1, int(both.sum()))
-    return moved
 
 
 def _with_total(counts: Numbers) -> Numbers:

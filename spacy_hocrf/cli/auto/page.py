@@ -12,14 +12,11 @@ from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
 from spacy_hocrf.cli.auto.report import (
-    RULE,
     AutoResults,
     by_label,
     describe,
     explain,
-    notes_of,
     percent,
-    tried,
     whole,
     within,
 )
@@ -31,8 +28,7 @@ STYLE = """
 .headline { display: flex; flex-wrap: wrap; gap: .3rem 1.5rem; align-items: baseline; margin-top: 1.2rem; }
 .headline b { font-size: 3.4rem; line-height: 1; color: var(--accent); }
 section table { width: 100%; }
-.left { text-align: left; } tr.all td, tr.chosen td { font-weight: 600; }
-tr.chosen td { background: var(--raised); }
+tr.all td { font-weight: 600; }
 svg.bar { width: 10rem; display: inline-block; vertical-align: middle; }
 .bar .scale { fill: var(--line); } .bar .range { fill: var(--accent); fill-opacity: .4; }
 .bar .f { fill: var(--accent); }
@@ -72,10 +68,7 @@ def page(results: AutoResults) -> str:
         _heading("How much more texts would give"),
         curve_svg(results.curve),
         *(_paragraph(line) for line in describe(results.curve)),
-        _heading("What was tried"),
-        _paragraph(RULE),
-        _tried(results),
-        *(_paragraph(f"Note: {note}") for note in notes_of(results)),
+        *(_paragraph(f"Note: {note}") for note in results.texts.notes),
         _heading("Texts whose annotation the model doubts"),
         _paragraph(
             "Read by models that have not seen the text, with the probability that they give each span. "
@@ -111,19 +104,6 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
         )
     header = ("", "F1", "P", "R", "spans", "texts", "", "new texts", "90 %")
     return _table(header, rows, broad=(5, 6))
-
-
-def _tried(results: AutoResults) -> str:
-    rows = []
-    for each in tried(results):
-        loss = "" if each.loss is None else f"{100 * each.loss:+.1f} %"
-        f = "" if each.f is None else percent(each.f)
-        kind = ' class="chosen"' if each.end == "chosen" else ""
-        rows.append(
-            f"<tr{kind}><td>{escape(each.name)}</td><td>{each.sigma}</td><td>{loss}</td><td>{f}</td>"
-            f'<td class="left">{escape(each.end)}</td></tr>'
-        )
-    return _table(("settings", "sigma", "loss", "F1", ""), rows)
 
 
 def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()) -> str:

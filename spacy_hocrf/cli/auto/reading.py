@@ -1,9 +1,10 @@
-"""What a candidate makes of texts that it has not seen: every span of some probability, which serves
+"""What a model makes of texts that it has not seen: every span of some probability, which serves
 `ExpectedF` at any cost, and the most probable segmentation (`Viterbi`).
 """
 
 from collections import ChainMap, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,19 +12,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
-from spacy.util import registry
 
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Viterbi
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.arrays import offsets_of, stretches
-from spacy_hocrf.cli.auto.candidates import Candidate, window_of, with_changes
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
+from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.learning.choosing import choose
-from spacy_hocrf.learning.cost import COSTS, Evidence, best_cost, learn_cost
+from spacy_hocrf.learning.cost import COSTS, Evidence, learn_cost
 from spacy_hocrf.learning.heldout import Fold
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.architectures import model_of
@@ -76,11 +76,6 @@ class HeldOutPredictions:
         annotated = int(self.gold[self.held].sum())
         return Evidence(segments, spans.chance, spans.right, self.lengths, annotated)
 
-    @property
-    def cost(self) -> float:
-        """That of `ExpectedF`, as it is learnt from these texts."""
-        return best_cost(self.evidence, 1.0)
-
     def shown(self, cost: float | None) -> SpanTable:
         """Spans that `ExpectedF` shows at this cost; for None, those of `Viterbi`."""
         if cost is None:
@@ -100,56 +95,63 @@ class HeldOutPredictions:
 
 
 class Subject:
-    """A candidate with the corpus as its features read it.
+    """Settings, with the corpus as their features read it.
 
-    candidate (Candidate): its settings.
+    settings (Mapping[str, Any]): of the component; sigma, order and the width of the window may be "auto".
     setup (AutoSetup): what the user decides.
     texts (AnnotatedTexts): the corpus.
     nlp (Language): makes components.
 
-    sigma (float): that of its settings, or what has been chosen for "auto".
+    trainer (LBFGSTrainer): of models that are only read.
     """
 
     def __init__(
-        self, candidate: Candidate, setup: AutoSetup, texts: AnnotatedTexts, nlp: Language
+        self, settings: Mapping[str, Any], setup: AutoSetup, texts: AnnotatedTexts, nlp: Language
     ) -> None:
-        pipe: Any = nlp.create_pipe(setup.factory, config=dict(candidate.settings))
+        pipe: Any = nlp.create_pipe(setup.factory, config=dict(settings))
         known = pipe.target, pipe.trainer
         learner = Learner(model_of(pipe.structure.settings), *known, constraints=Constraints())
         learner.begin(texts.examples, None, partial(choose, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
         trainer: Any = learner.trainer  # the default of the factory reaches an optimum
-        self.candidate = candidate
-        self.sigma = trainer.sigmas[0]
-        self._learner, self._texts = learner, texts
-        self._trainer = trainer.quick()
-        block = {"decoder": candidate.settings["decoder"]}
-        self._decoder = registry.resolve(block)["decoder"]
+        self._sigma: float = trainer.sigmas[0]
+        self.trainer: LBFGSTrainer = replace(trainer.quick(), sigma=self._sigma)
+        self._learner, self._setup, self._texts, self._settings = learner, setup, texts, settings
         chosen = learner.structure.settings
         self._order, self._wide = chosen.order, chosen.wide
         self._gold = texts.counts
 
-    @property
-    def settings(self) -> dict[str, Any]:
-        """Settings of the candidate, with what has been chosen: sigma, the order and how wide it is."""
-        settings = self.candidate.settings
-        model = with_changes(settings["model"], {"order": self._order})
-        if window_of(model)["wide"] == AUTO:
-            model = with_changes(model, {"features": {"wide": self._wide}})
-        return {
-            **settings,
-            "model": model,
-            "trainer": {**settings["trainer"], "sigma": self.sigma},
-        }
+    def chosen(self, cost: float | None) -> dict[str, Any]:
+        """The settings, with what has been chosen: sigma, the order, how wide the window is, and the decoder.
 
-    @property
-    def decodes_best(self) -> bool:
-        """Does its own decoder show the most probable segmentation?"""
-        return not isinstance(self._decoder, ExpectedF)
+        cost (Optional[float]): of `ExpectedF`; None for `Viterbi`.
+        """
+        settings = deepcopy(dict(self._settings))
+        model = settings["model"]
+        model["order"], settings["trainer"]["sigma"] = self._order, self._sigma
+        features = model["features"]
+        window = features["*"]["window"] if "*" in features else features
+        if window["wide"] == AUTO:
+            window["wide"] = self._wide
+        expected = {"@misc": "spacy-hocrf.ExpectedF.v1", "beta": 1.0, "cost": cost}
+        viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
+        settings["decoder"] = viterbi if cost is None else expected
+        return settings
 
-    def learnt_cost(self) -> float:
-        """That of its own decoder, learnt as the component does."""
-        learnt = learn_cost(self._learner, ExpectedF(), self.candidate.name)
+    def spell(self, cost: float | None) -> str:
+        """What has been chosen, in words."""
+        decoder = "Viterbi" if cost is None else f"ExpectedF at cost {cost:.2g}"
+        unseen = ", unseen" * self._settings["model"].get("unseen", False)
+        wide = ", wide window" if self._wide else ""
+        return f"order {self._order}{unseen}, sigma {self._sigma:g}{wide}, decoder {decoder}"
+
+    def learnt_cost(self) -> float | None:
+        """Cost of `ExpectedF`, learnt as the component does; None if whole texts are to be right, which
+        `Viterbi` is best at.
+        """
+        if self._setup.best_at is BestAt.TEXTS:
+            return None
+        learnt = learn_cost(self._learner, ExpectedF(), self._setup.factory)
         return DEFAULT_COST if learnt is None else learnt.cost
 
     def fold(self, learnt: Numbers, held: Numbers) -> Fold:
@@ -160,11 +162,6 @@ class Subject:
         documents = self._learner.corpus.documents
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
-
-    def trainer(self, sigma: float) -> LBFGSTrainer:
-        """Trainer of models that are compared, or only read."""
-        trainer: LBFGSTrainer = replace(self._trainer, sigma=sigma)
-        return trainer
 
     def read(self, fold: Fold, held: Numbers) -> HeldOutPredictions:
         """Reading of the texts held back, by the fold's model as it is trained now.

@@ -8,32 +8,22 @@ from typing import Literal
 from thinc.api import Config
 from wasabi.tables import table
 
-from spacy_hocrf.cli.auto.candidates import DEFAULT
-from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Lead, Score, proportion
-from spacy_hocrf.cli.auto.search import GAIN, SearchResults
+from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score, proportion
+from spacy_hocrf.cli.auto.folds import SettingsTrial
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText
 
 __all__ = [
-    "RULE",
     "AutoResults",
-    "Tried",
     "by_label",
     "describe",
     "explain",
-    "notes_of",
     "percent",
     "report",
-    "tried",
     "whole",
     "within",
 ]
 
-RULE = (
-    "Loss: how improbable the annotation of held-back texts is for models that have not seen them, "
-    f"compared with the default. The default stays unless another's loss is lower by {100 * GAIN:g} % and "
-    f"its F1 no lower."
-)
 WIDTH = 100
 """Columns of a terminal."""
 
@@ -44,25 +34,12 @@ class AutoResults:
 
     setup: AutoSetup
     texts: AnnotatedTexts
-    found: SearchResults
+    chosen: SettingsTrial
+    trials: tuple[SettingsTrial, ...]  # the default, and the other settings where they were tried
     config: Config
     curve: Curve
-    lead: Lead  # of the chosen settings
     scores: tuple[Score, ...]  # of all labels together, then of each
     doubted: tuple[ReadText, ...]  # the worst first
-
-
-@dataclass(frozen=True)
-class Tried:
-    """A candidate on the last rung that it has reached."""
-
-    name: str
-    sigma: str
-    loss: (
-        float | None
-    )  # by how much it is above the default's on the same texts, as a share of that
-    f: float | None  # of the last rung alone
-    end: str  # what became of it
 
 
 def report(results: AutoResults) -> str:
@@ -81,12 +58,8 @@ def report(results: AutoResults) -> str:
         _scores(results),
         *_heading("How much more texts would give"),
         *_wrapped(describe(results.curve)),
-        *_heading("What was tried"),
-        *_wrapped([RULE]),
-        "",
-        _trials(results),
-        *([""] if notes_of(results) else []),
-        *_wrapped(f"Note: {note}" for note in notes_of(results)),
+        *([""] if results.texts.notes else []),
+        *_wrapped(f"Note: {note}" for note in results.texts.notes),
         *_heading("Texts whose annotation the model doubts"),
         *_doubts(results),
     ]
@@ -95,31 +68,35 @@ def report(results: AutoResults) -> str:
 
 def whole(results: AutoResults) -> str:
     """A line on the share of texts that are right as a whole."""
-    right = results.found.chosen.counts.whole
+    right = results.chosen.counts.whole
     return (
-        f"Texts right as a whole: {percent(float(right.mean()))} of {len(right)} held back, between "
+        f"Texts right as a whole: {percent(float(right.mean()))} % of {len(right)} held back, between "
         f"{within(proportion(right))}"
     )
 
 
 def explain(results: AutoResults) -> list[str]:
     """Lines on what the estimate is about, and what it rests on."""
-    score, held = results.scores[0], int(results.found.chosen.known.held.sum())
-    ahead = results.lead
-    lucky = (
-        f" Its settings are {100 * ahead.measured:+.1f} ahead of the default there, of which new texts will "
-        f"show about {100 * ahead.expected:+.1f}: the best of many is a lucky one, too."
-    )
+    score, held = results.scores[0], len(results.chosen.counts.gold)
+    others = [trial for trial in results.trials if trial is not results.chosen]
     return [
         f"Measured on {NEW} new texts like these, annotated like these.",
-        f"Model: {results.found.chosen}.",
+        f"Model: {results.chosen}.",
+        *(_left_out(trial, results.chosen) for trial in others),
         "F1, P and R in the table were measured on texts held back; what follows for new ones is beside. It "
         f"rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
         f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
-        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added."
-        + lucky
-        * (ahead.measured > 0),
+        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added.",
     ]
+
+
+def _left_out(trial: SettingsTrial, chosen: SettingsTrial) -> str:
+    counts, more = trial.counts, 100 * (trial.loss / max(chosen.loss, 1e-9) - 1)
+    return (
+        f"Left out: {trial}. On the same texts its F1 is {percent(counts.f)}, "
+        f"{percent(float(counts.whole.mean()))} % are right as a whole, and its loss, which says how "
+        f"improbable it finds the annotation, is {abs(more):.1f} % {'higher' if more > 0 else 'lower'}."
+    )
 
 
 def by_label(results: AutoResults) -> list[tuple[str, Score]]:
@@ -138,31 +115,6 @@ def describe(curve: Curve) -> list[str]:
         f"{within(curve.doubled)} in 90 of 100 cases, if it goes on as F1 = a - b n^-{curve.c:.1f}. That "
         "is a curve through three points, so take it as a hint.",
     ]
-
-
-def tried(results: AutoResults) -> list[Tried]:
-    """Every candidate where it was last, the lowest loss of the last rung first."""
-    found, rows = results.found, list[Tried]()
-    late = {name for names in found.unfinished for name in names}
-    for number in reversed(range(len(found.rungs))):
-        rung, trials = found.rungs[number]
-        own = next((t.loss for t in trials if t.candidate.name == DEFAULT), None)
-        for trial in trials:
-            if trial.candidate.name in {row.name for row in rows}:
-                continue
-            last = number + 1 == len(found.rungs)
-            chosen = trial.candidate.name == found.chosen.candidate.name
-            why = "no time" if trial.candidate.name in late else "left out"
-            rows.append(
-                Tried(
-                    trial.candidate.name,
-                    f"{trial.sigma:g}",
-                    None if own is None else trial.loss / own - 1,
-                    None if trial.reading is None else trial.counts.f,
-                    "chosen" * chosen if last else f"{why} after {rung.texts} texts",
-                )
-            )
-    return rows
 
 
 def percent(f: float) -> str:
@@ -197,32 +149,6 @@ def _scores(results: AutoResults) -> str:
     ]
     header = ("", "F1", "P", "R", "spans", "texts", "new texts", "90 % interval")
     return _table(rows, header)
-
-
-def _trials(results: AutoResults) -> str:
-    rows = [
-        (
-            each.name,
-            each.sigma,
-            "" if each.loss is None else f"{100 * each.loss:+.1f}",
-            "" if each.f is None else percent(each.f),
-            each.end,
-        )
-        for each in tried(results)
-    ]
-    return _table(rows, ("settings", "sigma", "loss, %", "F1", ""), left=(0, 4))
-
-
-def notes_of(results: AutoResults) -> list[str]:
-    """Further notes for the user."""
-    found, notes = results.found, list(results.texts.notes)
-    late = [name for names in found.unfinished for name in names if name != DEFAULT]
-    if late:
-        names = ", ".join(dict.fromkeys(late))
-        notes.append(f"The time was over before these could be compared: {names}. See --minutes.")
-    elif any(found.unfinished):
-        notes.append("The time was over before anything could be compared. See --minutes.")
-    return notes
 
 
 def _doubts(results: AutoResults) -> list[str]:

@@ -16,7 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 
 from spacy_hocrf.cli.accept import NOTHING, WholeTexts, least_texts, threshold_of
-from spacy_hocrf.cli.auto.estimates import Lead, SpanCounts, learning_curve, scores
+from spacy_hocrf.cli.auto.estimates import SpanCounts, learning_curve, scores
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.pipelines import scorer_of
 from spacy_hocrf.learning.heldout import FOLDS, divided
@@ -99,7 +99,7 @@ def estimates(
             yield None
     counts[:, 2] = [len(items) for items in gold]
     of_sizes = [SpanCounts(*(column[:, None] for column in count)) for count in counts]
-    score = scores(of_sizes[-1], 0.0, Lead(0.0, 0.0, 0.0), seed)[0]
+    score = scores(of_sizes[-1], 0.0, seed)[0]
     curve = learning_curve(sizes, of_sizes, sizes[-1], seed)
     yield Estimate(
         score.f,
