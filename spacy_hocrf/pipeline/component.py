@@ -851,6 +851,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "decoder": self._reader.named,
             "constraints": self.constraints,
             "joint": self._joint_settings,
+            "group_by": self._group_by,
+            "positives_only": self._positives_only,
+            "teachers": self._teachers,
             **self.cfg,
         }
 

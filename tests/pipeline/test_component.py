@@ -1,6 +1,7 @@
 """The component as spaCy uses it: adding, predicting, annotating, saving, copying, resuming."""
 
 import copy
+import inspect
 import json
 import pickle
 import subprocess
@@ -158,6 +159,15 @@ def test_copies_predict_the_same(nlp):
         assert [found(doc) for doc in other.pipe(texts())] == expected
         assert other.get_pipe("hocrf").to_bytes() == nlp.get_pipe("hocrf").to_bytes()
     assert copy.deepcopy(nlp.get_pipe("hocrf")).labels == nlp.get_pipe("hocrf").labels
+
+
+def test_a_copy_keeps_every_setting_that_it_learns_by():
+    settings = {"positives_only": True, "teachers": ["llm"], "group_by": "hocrf_group"}
+    pipe = spacy.blank("en").add_pipe("hocrf", config=settings)
+    copied = copy.deepcopy(pipe)
+    assert (copied.gold, copied.group_by) == (pipe.gold, "hocrf_group")
+    known = inspect.signature(type(pipe)).parameters.keys() - {"vocab", "model", "name", "cfg"}
+    assert known <= pipe._settings().keys()
 
 
 def test_an_untrained_component_is_pickled_with_its_labels():
