@@ -29,12 +29,14 @@ __all__ = [
     "ATTRIBUTES",
     "EDGE",
     "NUMBERS",
+    "JoinedStores",
     "JoinedStrings",
     "TokenBatch",
     "beginning",
     "check_attribute",
     "in_docs",
     "is_unicode",
+    "joined_stores",
 ]
 
 Values = NDArray[np.uint64]
@@ -79,6 +81,28 @@ class JoinedStrings(NamedTuple):
     offsets: NDArray[np.int64]  # [V + 1] first byte of each
 
 
+class JoinedStores(StringStore):
+    """The StringStores of several vocabularies; a string is added to each.
+
+    stores (Sequence[StringStore]): at least one.
+    """
+
+    def __init__(self, stores: Sequence[StringStore]) -> None:
+        super().__init__()
+        self._stores = stores
+
+    def __getitem__(self, key: Any) -> Any:
+        """The string of a hash, or the hash of a string. RAISES (KeyError): if no store has it."""
+        return next((store for store in self._stores if key in store), self._stores[0])[key]
+
+    def __contains__(self, key: Any) -> bool:
+        return any(key in store for store in self._stores)
+
+    def add(self, string: str) -> int:
+        """Add a string. RETURNS (int): its hash."""
+        return max(int(store.add(string)) for store in self._stores)
+
+
 class TokenBatch:
     """Docs laid end to end.
 
@@ -114,7 +138,8 @@ class TokenBatch:
     @cached_property
     def strings(self) -> StringStore:
         """The store that the values' strings are in."""
-        return self.docs[0].vocab.strings if len(self.docs) else StringStore()
+        stores = {id(doc.vocab): doc.vocab.strings for doc in self.docs}
+        return joined_stores(list(stores.values()))
 
     @cached_property
     def sequence(self) -> NDArray[np.int64]:
@@ -366,6 +391,13 @@ def beginning(doc: Doc) -> str:
 def is_unicode(string: str) -> bool:
     """Can UTF-8 hold it? Lone surrogates, as of `errors="surrogateescape"`, it cannot."""
     return string.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in string)
+
+
+def joined_stores(stores: Sequence[StringStore]) -> StringStore:
+    """One store with the strings of all."""
+    if len(stores) > 1:
+        return JoinedStores(stores)
+    return stores[0] if stores else StringStore()
 
 
 def check_attribute(attribute: str) -> None:

@@ -27,7 +27,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import Record, RecordedBatch, are_recordable, record
 from spacy_hocrf.features.spans import SpanTemplate
 from spacy_hocrf.features.templates import Template
-from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.features.tokens import TokenBatch, beginning, joined_stores
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import DenseScore
 from spacy_hocrf.model.heads import Head, inputs_of, listens
@@ -122,7 +122,7 @@ class Corpus:
         self._skipped: set[bytes] = set()  # contents
         self._raw: set[bytes] = set()  # by content and state: examples before others wrote to them
         self._size = 0
-        self._strings = StringStore()
+        self._stores = list[StringStore]()  # of the vocabularies that its Docs have had
         self.reads: Sequence[str] | None = None
         """What the features read of a Doc; known once there is one."""
 
@@ -266,7 +266,7 @@ class Corpus:
             key: document for key, document in self._documents.items() if id(document) in wanted
         }
         other._size = sum(document.copies for document in other._documents.values())
-        other._strings, other.reads = self._strings, self.reads
+        other._stores, other.reads = self._stores, self.reads
         return other
 
     def groups(self, *, most: int) -> list[list[Document]]:
@@ -299,7 +299,7 @@ class Corpus:
         if docs:
             return TokenBatch(docs, learn=learn)
         records = [source for source in sources if isinstance(source, Record)]
-        return RecordedBatch(records, self._recorded, self._strings, learn=learn)
+        return RecordedBatch(records, self._recorded, joined_stores(self._stores), learn=learn)
 
     def batches(self, documents: Sequence[Document]) -> Iterator[TokenBatch]:
         """Documents to learn from, about BATCH_TOKENS tokens at a time."""
@@ -363,7 +363,8 @@ class Corpus:
         """What features are extracted from, None where that is the Doc itself, and its fingerprint."""
         if self.reads is None:
             self._probe(doc)
-            self._strings = doc.vocab.strings
+        if doc.vocab.strings not in self._stores:
+            self._stores.append(doc.vocab.strings)
         assert self.reads is not None
         for _, score in self._scores:
             if isinstance(score, Vectors):

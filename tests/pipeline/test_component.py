@@ -678,6 +678,21 @@ def test_strings_of_a_memory_zone_are_not_kept(nlp):
     assert found(nlp(SENTENCE)) == expected
 
 
+def test_texts_of_another_vocabulary_are_learnt_and_read(nlp):
+    own, other = untrained(), spacy.blank("en")
+    ivana = "Ivana likes Bogota ."
+    data = [*examples(own, documents()), *examples(other, [(ivana, [(0, 5, "PERSON")])])]
+    optimizer = own.initialize(lambda: data)
+    own.update(data, sgd=optimizer)
+    late = examples(spacy.blank("en"), [("Oskar was in Quito .", [(0, 5, "PERSON")])])
+    own.update(late, sgd=optimizer)
+    own.update(examples(own, [("Berit likes Malmo .", [(0, 5, "PERSON")])]), sgd=optimizer)
+    docs = [other.make_doc(f"Irmgard {ivana}"), nlp.make_doc("Zlatko was in Rijeka .")]
+    pipe = nlp.get_pipe("hocrf")
+    predicted = [each.spans for each in pipe.predict(docs)]
+    assert predicted == [pipe.predict([doc])[0].spans for doc in docs]
+
+
 @pytest.mark.slow
 def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
     expected = [found(doc) for doc in own_nlp.pipe(texts())]
