@@ -203,10 +203,12 @@ class LinkPipe(StoredPipe, Pipe):
 
     # Prediction
 
-    def __call__(self, doc: Doc) -> Doc:
-        """Predict and annotate one Doc."""
-        (doc,) = self.pipe([doc])
-        return doc
+    def __call__(self, doc: Doc) -> Doc | None:  # type: ignore[override]
+        """Predict and annotate one Doc.
+
+        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
+        """
+        return next(self.pipe([doc]), None)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.

@@ -429,6 +429,14 @@ def test_annotating_components_find_the_items_of_training_texts():
 # What goes wrong
 
 
+def test_an_error_handler_hears_of_the_error_alone():
+    pipe = untrained().get_pipe("hocrf_links")
+    heard = []
+    pipe.set_error_handler(lambda name, proc, docs, error: heard.append(str(error)))
+    assert pipe(document(conversation(0)[0])) is None
+    assert [each[:6] for each in heard] == ["[H042]"]
+
+
 @pytest.mark.slow
 def test_what_is_not_trained_says_so():
     nlp = untrained()
