@@ -24,7 +24,7 @@ from spacy_hocrf.features.presence import Watch, observed
 from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.survey import Survey, joins, patterns_of
-from spacy_hocrf.model.architectures import set_weights, weights_of
+from spacy_hocrf.model.architectures import replace_weights, set_weights, weights_of
 from spacy_hocrf.model.outline import Placed
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.scheme import LabelScheme
@@ -243,7 +243,7 @@ class GrowingModel:
                 features = np.arange(len(structure.index))
             moved = structure.moved(self.structure, features)
             if len(moved) < structure.size or not np.array_equal(moved, np.arange(len(moved))):
-                set_weights(self.model, _moved(self.weights, moved, structure.size))
+                replace_weights(self.model, _moved(self.weights, moved, structure.size))
                 if self._loaded_weights is not None:
                     self._loaded_weights = _moved(
                         self._loaded_weights, moved, structure.size, np.nan

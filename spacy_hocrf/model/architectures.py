@@ -32,7 +32,7 @@ from spacy_hocrf.model.pattern_choice import (
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import END, INNER, LENGTH, START, TOKEN, Expectations, Potentials
 
-__all__ = ["build_high_order_crf", "model_of", "set_weights", "weights_of"]
+__all__ = ["build_high_order_crf", "model_of", "replace_weights", "set_weights", "weights_of"]
 
 SEGMENTS = "segments"
 CHOICES = (SEGMENTS, "io", "bio", "bieso", "tags")
@@ -144,6 +144,15 @@ def weights_of(model: Model[Any, Any]) -> np.ndarray:
 def set_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
     """Store weights, [F], as float32: what thinc's optimizers need."""
     model.set_param("W", cast(Floats1d, weights.astype(np.float32)))
+
+
+def replace_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
+    """Store the weights of other features, [F]. What thinc and an optimizer keep by the id of a model, a
+    gradient and its moments, belongs to the weights of before: the model gets another id then.
+    """
+    if model.has_grad("W"):
+        model.id = Model(model.name, _forward).id
+    set_weights(model, weights)
 
 
 def model_of(settings: Settings) -> Model[list[Doc], Potentials]:

@@ -36,7 +36,7 @@ from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.reader import Reader
 from spacy_hocrf.learning.rule_prices import RulePrices
-from spacy_hocrf.model.architectures import model_of
+from spacy_hocrf.model.architectures import model_of, replace_weights, weights_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.saving.storage import StoredPipe
 from spacy_hocrf.training.base import Trainer, check_ratio, check_trainer
@@ -473,12 +473,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return self._learner.run
 
     def _adopt(self, learner: "Learner") -> None:
-        """Become what was learnt or loaded elsewhere; the thinc Model stays, since optimizers know
-        it by its id.
-        """
+        """Become what was learnt or loaded elsewhere; the thinc Model stays, since others have it."""
         with self._lock:
             self.model.attrs["structure"] = learner.structure
-            self.model.set_param("W", learner.model.get_param("W"))
+            replace_weights(self.model, weights_of(learner.model))
             learner.model, learner.lock = self.model, self._lock
             self._learning = learner
             self._acceptance = None

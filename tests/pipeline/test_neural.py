@@ -144,6 +144,19 @@ def test_dropout_is_that_of_the_update():
     assert_array_equal(pipe.model.predict(docs).token, pipe.model.predict(docs).token)
 
 
+def test_a_label_is_added_between_steps_of_one_optimizer():
+    nlp = shared(SGD)
+    data = examples(nlp)
+    optimizer = nlp.initialize(lambda: data)
+    pipe = nlp.get_pipe("hocrf")
+    losses = [nlp.update(data, sgd=optimizer)["hocrf"]]
+    before = len(pipe.model.get_param("W"))
+    pipe.add_label("FOOD")
+    assert len(pipe.model.get_param("W")) > before
+    losses += [nlp.update(data, sgd=optimizer)["hocrf"] for _ in range(3)]
+    assert losses[-1] < losses[1]
+
+
 @pytest.mark.parametrize("trainer", [SGD, LBFGS], ids=["SGD", "LBFGS"])
 def test_a_frozen_encoder_that_annotates_is_listened_to(trainer):
     nlp = shared(trainer)

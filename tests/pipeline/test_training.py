@@ -567,6 +567,23 @@ def test_sgd_meets_longer_spans_than_initialize_did():
     assert all(map(math.isfinite, losses))
 
 
+def test_sgd_goes_on_with_the_same_optimizer_from_other_features():
+    nlp, other = (untrained(trainer={"@misc": "spacy-hocrf.SGD.v1"}) for _ in range(2))
+    few, data = examples(nlp, [("Emmy slept", [(0, 4, "PERSON")])]), examples(nlp)
+    optimizer = nlp.initialize(lambda: few)
+    pipe, begin = nlp.get_pipe("hocrf"), (lambda: data)
+    other.initialize(begin)
+    saved = other.get_pipe("hocrf").to_bytes()
+    for replace in (lambda: pipe.initialize(begin), lambda: pipe.from_bytes(saved)):
+        pipe.initialize(lambda: few)
+        nlp.update(few, sgd=optimizer)
+        nlp.update(few, sgd=False)  # its gradient is not one of the new weights
+        replace()
+        assert not pipe.model.has_grad("W")
+        first = nlp.update(data, sgd=optimizer)["hocrf"]
+        assert nlp.update(data, sgd=optimizer)["hocrf"] < first
+
+
 def test_averages_of_the_optimizer_are_used():
     nlp = untrained(trainer={"@misc": "spacy-hocrf.SGD.v1", "sigma": 10.0})
     data = examples(nlp)
