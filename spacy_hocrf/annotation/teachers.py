@@ -81,9 +81,10 @@ def check_teachers(keys: Any, place: str, name: str) -> None:
 def content(reference: Doc, keys: Sequence[str]) -> bytes:
     """Equal for references of which the teachers say the same; empty where they say nothing."""
     groups = [reference.spans[key] for key in keys if key in reference.spans]
+    scores = [np.asarray(group.attrs.get("scores", ()), dtype=object) for group in groups]
     rows = [
-        (named(group), [*map(float, group.attrs.get("scores", ()))], group.attrs.get(UNKNOWN))
-        for group in groups
+        (named(group), each.tolist(), group.attrs.get(UNKNOWN))
+        for group, each in zip(groups, scores)
     ]
     return repr(rows).encode() if rows else b""
 
@@ -92,8 +93,15 @@ def _said(example: Example, key: str) -> _Said:
     """What one teacher says, on the predicted Doc's tokens."""
     doc, group = example.predicted, example.reference.spans[key]
     spans = list(group)
-    scores = np.asarray(group.attrs.get("scores", np.ones(len(spans))), dtype=np.float64)
-    known = {"key": key, "text": beginning(doc)}
+    known, given = (
+        {"key": key, "text": beginning(doc)},
+        group.attrs.get("scores", [1.0] * len(spans)),
+    )
+    try:
+        scores = np.asarray([*given], dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        text = TeacherErrors.H535.format(found=f"the scores {ascii(given)[:60]}", **known)
+        raise ValueError(text) from error
     if scores.shape != (len(spans),):
         found = f"{scores.size} scores of {len(spans)} spans"
         raise ValueError(TeacherErrors.H535.format(found=found, **known))
