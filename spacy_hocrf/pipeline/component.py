@@ -92,13 +92,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     teachers (Sequence[str]): of the span groups that say what the annotation of training texts does not.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
-        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by, H532 for
-        what does not go with positives_only, H537 for teachers that are none.
+        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by, H214 for no
+        constraints, H532 for what does not go with positives_only, H537 for teachers that are none.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
     cfg: dict[str, Any]
-    constraints: "Constraints | None"
     target: "Target"
 
     # the last predictor, and what it was made of
@@ -184,6 +183,24 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     @threshold.setter
     def threshold(self, value: float | None) -> None:
         self.cfg = {**self.cfg, "threshold": checked_threshold(value, self.name)}
+
+    @property
+    def constraints(self) -> "Constraints | None":
+        """What every text's spans keep to; None for nothing. It can be set.
+
+        RAISES (ValueError): H214 for what are no constraints.
+        """
+        return self._given_constraints
+
+    @constraints.setter
+    def constraints(self, value: "Constraints | None") -> None:
+        if value is not None:
+            from spacy_hocrf.rules.constraints import Constraints
+            from spacy_hocrf.rules.templates import refuse
+
+            if not isinstance(value, Constraints):
+                refuse("constraints", type(value).__name__, "what spacy-hocrf.Constraints.v1 makes")
+        self._given_constraints = value
 
     @property
     def acceptance(self) -> "Acceptance | None":

@@ -299,10 +299,9 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
 def _pipe(
     nlp: Language, model: Model[list[Doc], Any], name: str, **settings: Any
 ) -> "SegmentationPipe":
-    """RAISES (ValueError): H119 for a `joint` of another kind; H214 for bad constraints."""
+    """RAISES (ValueError): H119 for a `joint` of another kind."""
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
-    _check_constraints(settings["constraints"])
     if settings["joint"] is not None:
         from spacy_hocrf.errors import Errors
         from spacy_hocrf.joint.settings import Joint
@@ -311,18 +310,6 @@ def _pipe(
             found = type(settings["joint"]).__name__
             raise ValueError(Errors.H119.format(name=name, found=found))
     return SegmentationPipe(nlp.vocab, model, name, **settings)
-
-
-def _check_constraints(constraints: Any) -> None:
-    """RAISES (ValueError): H214 for what are none."""
-    if constraints is None:
-        return
-    from spacy_hocrf.rules.constraints import Constraints
-    from spacy_hocrf.rules.errors import ConstraintErrors
-
-    if not isinstance(constraints, Constraints):
-        found, expected = type(constraints).__name__, "spacy-hocrf.Constraints.v1"
-        raise ValueError(ConstraintErrors.H214.format(name="", found=found, expected=expected))
 
 
 def _check_selection(

@@ -432,6 +432,8 @@ def test_constraints_and_weights_that_are_changed_count_at_once(nlp):
     pipe.constraints = Constraints(at_most={"PERSON": 0})
     assert "PERSON" not in {label for *_, label in found(pipe(nlp.make_doc(TEXT)))}
     pipe.constraints = None
+    with pytest.raises(ValueError, match=r"H214.*dict.*Constraints\.v1"):
+        pipe.constraints = {"at_most": {"PERSON": 0}}
     assert found(pipe(nlp.make_doc(TEXT))) == before
     pipe.model.set_param("W", np.full_like(pipe.model.get_param("W"), 1e-6))
     assert found(pipe(nlp.make_doc(TEXT))) != before
