@@ -47,23 +47,27 @@ OVERRIDING = {"ablate", "cross-fit", "debug", "doubt", "tune"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 
-WRITTEN = {"output", "page", "weights"}
-"""Parameters of commands that name what is to be written."""
+WRITTEN = {"output", "page", "weights", "review", "losses", "into"}
+"""Parameters of commands that name what is to be written, where they are paths."""
+READ = {"model", "systems", "vectors"}
+"""Parameters that name what is read, besides those that are paths."""
 BESIDE = {"annotate", "auto"}
 """Commands that write beside it, and say themselves what they do with what is there."""
 
 
 def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]:
-    """A command that sees first whether what it is to write can be written (H401). Errors with a code, ours
-    and spaCy's, and those of a config end it with their message; all others are raised.
+    """A command that sees first whether what it is to write can be written (H401), and replaces nothing that
+    it reads (H566). Errors with a code, ours and spaCy's, and those of a config end it with their message;
+    all others are raised.
     """
 
     @wraps(function)
     def run(*arguments: Any, **settings: Any) -> None:
         try:
-            for name in WRITTEN & settings.keys():
-                if settings[name] is not None:
+            for name in WRITTEN | ({"dev"} if command == "convert" else set()):
+                if isinstance(settings.get(name), Path):
                     _check(command, settings[name], name)
+                    _check_apart(command, name, settings)
             with show_validation_error(settings.get("config_path")):
                 function(*arguments, **settings)
         except (OSError, ValueError) as error:
@@ -80,10 +84,29 @@ def _check(command: str, path: Path, name: str) -> None:
 
     if command in BESIDE:
         check_beside(path, name)
-    if command in ("extend", "label", "temper") or (command == "annotate" and not path.suffix):
+    is_part = command == "annotate" and not path.suffix
+    if command in ("extend", "label", "temper") or name == "into" or is_part:
         check_folder(path, name)
     elif command not in BESIDE:
         check_file(path, name)
+
+
+def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
+    """RAISES (ValueError): H566 if a file, or a folder that is replaced as a whole, is or has what another
+    parameter names.
+    """
+    from spacy_hocrf.cli.errors import CommandErrors
+
+    path = settings[name]
+    if path.is_dir() and command != "auto":  # files are written to it beside those that are there
+        return
+    for other, value in settings.items():
+        values = value if isinstance(value, list) else [value]
+        for each in values if other != name else ():
+            is_place = isinstance(each, Path) or (isinstance(each, str) and other in READ)
+            if is_place and Path(each).resolve().is_relative_to(path.resolve()):
+                known = {"path": path, "one": name, "other": other, "found": each}
+                raise ValueError(CommandErrors.H566.format(**known))
 
 
 class _Commands(Mapping[str, Any]):

@@ -69,6 +69,7 @@ def card_cli(
     text = card(nlp, docs, name, read_curve(model.parent / CURVE_FILE))
     write_json(model / META, {**read_json(model / META), "notes": text})
     if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf8")
     print(text)
     msg.good(f"Saved in {model / META}: spacy package puts it into the README of the package")

@@ -226,6 +226,8 @@ class CommandErrors(metaclass=Coded):
         "Nothing can be left out of the features of '{name}', {found}. Expected spacy-hocrf.Window.v1, or "
         "spacy-hocrf.Features.v1 with two blocks or more, in [components.{name}.model.features]."
     )
+    H566 = "Writing {path} (see {one}) would replace {found} (see {other}). Choose another place."
+    H567 = "{path} is no config: {reason}. Give a file that hocrf config has written, or spacy init config."
     H571 = (
         "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
         "is found out about it is kept there."

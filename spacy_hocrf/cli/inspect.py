@@ -137,6 +137,7 @@ def inspect_cli(
         check_data("--output", output)
         proposed = read_grammar(model, share, spans_key)
         if output is not None:
+            output.parent.mkdir(parents=True, exist_ok=True)
             write_json(output, asdict(proposed))
         name = component or ("hocrf" if spans_key is None else "hocrf_spans")
         for line in grammar_lines(proposed, name, top):
@@ -144,6 +145,8 @@ def inspect_cli(
         return
     import_code(code)
     found = inspect(load_model(model), component, label or (), top)
+    if output is not None:
+        output.parent.mkdir(parents=True, exist_ok=True)
     if output is not None and is_page(output):
         output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
     elif output is not None:

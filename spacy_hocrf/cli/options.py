@@ -100,8 +100,15 @@ Vectors = Annotated[
 
 
 def overridden(path: Path, ctx: Context) -> Config:
-    """A config, not interpolated, with the settings that stand behind the command's options."""
-    return load_config(path, overrides=parse_config_overrides(ctx.args), interpolate=False)
+    """A config, not interpolated, with the settings that stand behind the command's options.
+
+    RAISES (ValueError): H567 for a file that is no text.
+    """
+    overrides = parse_config_overrides(ctx.args)
+    try:
+        return load_config(path, overrides=overrides, interpolate=False)
+    except UnicodeDecodeError as error:
+        raise ValueError(CommandErrors.H567.format(path=path, reason=error)) from None
 
 
 def is_page(path: Path) -> bool:

@@ -657,7 +657,7 @@ def accepting(models, tmp_path_factory, texts):
 
 def test_texts_are_accepted_or_go_to_a_file_of_their_own(accepting, tmp_path):
     nlp, rows, folder = accepting
-    out, review = tmp_path / "out.jsonl", tmp_path / "review.jsonl"
+    out, review = tmp_path / "new" / "out.jsonl", tmp_path / "more" / "review.jsonl"
     said = annotated(folder / "model", folder / "texts.jsonl", out, "--review", review)
     found = lines(out)
     least = nlp.get_pipe("hocrf").acceptance.groups["form"]
@@ -668,7 +668,7 @@ def test_texts_are_accepted_or_go_to_a_file_of_their_own(accepting, tmp_path):
     assert lines(review) == [row for row in found if not row["accepted"]]
     counts = [sum(row["accepted"] is each for row in found) for each in (True, False)]
     assert f"{counts[0]} texts are accepted, {counts[1]} are to be read" in " ".join(said.split())
-    assert 0 < counts[0] < len(found) and sorted(tmp_path.iterdir()) == [out, review]
+    assert 0 < counts[0] < len(found) and sorted(tmp_path.glob("*/*")) == [review, out]
 
 
 def test_acceptance_has_types_of_its_own_in_tables_and_docs(accepting, tmp_path):

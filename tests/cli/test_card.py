@@ -33,9 +33,9 @@ def run(*arguments):
 
 
 def test_the_readme_of_the_package_has_it(model):
-    done = run(model / "model", model / "gold.spacy", "--output", model / "card.md")
+    done = run(model / "model", model / "gold.spacy", "--output", model / "new" / "card.md")
     assert done.exit_code == 0, done.output
-    text = (model / "card.md").read_text(encoding="utf8")
+    text = (model / "new" / "card.md").read_text(encoding="utf8")
     meta = json.loads((model / "model" / "meta.json").read_text(encoding="utf8"))
     assert text in generate_readme(meta) and "### How good it is" in text
     nlp = spacy.load(model / "model")

@@ -39,7 +39,7 @@ def test_what_is_printed_is_read_by_the_component(tmp_path, key):
     texts = [("author", "title", label)] * 98 + [("title", "author")] * 2
     path = write(tmp_path / "texts.spacy", texts, key)
     chosen = [] if key is None else ["--spans-key", key]
-    done = run(path, "--share", 0.98, *chosen, "--output", tmp_path / "found.json")
+    done = run(path, "--share", 0.98, *chosen, "--output", tmp_path / "new" / "found.json")
     assert done.exit_code == 0, done.output
     assert "98.0% of the texts keep it" in done.output
     assert "(1 of 1)" in done.output and "     2  title author" in done.output
@@ -49,7 +49,9 @@ def test_what_is_printed_is_read_by_the_component(tmp_path, key):
     block = config["components"][name]["constraints"]
     [rule] = registry.resolve({"known": block})["known"].templates
     assert rule.expression == f'author title "{label}"' and rule.price == "learnt"
-    assert rule.expression == json.loads((tmp_path / "found.json").read_text())["expression"]
+    assert (
+        rule.expression == json.loads((tmp_path / "new" / "found.json").read_text())["expression"]
+    )
     nlp = spacy.blank("en")
     settings = {"constraints": block, **({} if key is None else {"spans_key": key})}
     assert nlp.add_pipe(name, config=settings).constraints.rules["record"] == rule

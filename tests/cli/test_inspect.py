@@ -106,7 +106,7 @@ def test_what_is_printed_names_labels_features_and_successions(nlp):
 
 def test_the_command_prints_and_writes_all(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
-    output = tmp_path / "found.json"
+    output = tmp_path / "new" / "found.json"
     arguments = ["inspect", str(tmp_path / "model"), "--top", "2", "--output", str(output)]
     done = CliRunner().invoke(hocrf_cli, arguments)
     assert done.exit_code == 0, done.output
@@ -118,7 +118,7 @@ def test_the_command_prints_and_writes_all(nlp, tmp_path):
 
 def test_the_page_has_every_weight_and_no_markup_of_others(nlp, tmp_path):
     nlp.to_disk(tmp_path / "model")
-    output = tmp_path / "found.html"
+    output = tmp_path / "new" / "found.html"
     arguments = ["inspect", str(tmp_path / "model"), "--top", "2", "--output", str(output)]
     assert CliRunner().invoke(hocrf_cli, arguments).exit_code == 0
     found = inspect(nlp, top=2)

@@ -85,3 +85,63 @@ def test_what_is_in_the_way(run, name, tmp_path):
 def test_a_folder_that_is_not_there_yet_is_no_fault(run, name):
     done, _ = run(name, "new/more/out.jsonl")
     assert "H401" not in done.output
+
+
+OVER = [
+    ("ablate", "config.cfg --output config.cfg"),
+    ("annotate", "model texts.jsonl texts.jsonl"),
+    ("annotate", "model texts.jsonl new.jsonl --review texts.jsonl"),
+    ("annotate", "model texts.jsonl new.jsonl --review new.jsonl"),
+    ("auto", "texts.spacy texts.spacy --force"),
+    ("auto", "folder/texts.spacy folder --force"),
+    ("auto", "folder folder --force"),
+    ("auto", "texts.spacy folder --force --encoder folder/encoder"),
+    ("calibrate", "model texts.spacy --output texts.spacy"),
+    ("card", "model texts.spacy --output texts.spacy"),
+    ("compare", "new.spacy texts.spacy texts.spacy --output new.spacy"),
+    ("config", "config.cfg --train config.cfg --force"),
+    ("convert", "texts.jsonl texts.jsonl"),
+    ("convert", "texts.jsonl folder/../texts.jsonl"),
+    ("convert", "texts.jsonl link.jsonl"),
+    ("convert", "texts.jsonl new.spacy --dev new.spacy"),
+    ("convert", "texts.jsonl new.spacy --dev texts.jsonl"),
+    ("convert", "texts.jsonl new.spacy --losses new.spacy"),
+    ("convert", "texts.jsonl new.spacy --losses texts.jsonl"),
+    ("cross-fit", "config.cfg texts.spacy texts.spacy"),
+    ("doubt", "config.cfg texts.spacy --weights texts.spacy"),
+    ("inspect", "texts.spacy --grammar --output texts.spacy"),
+    ("show", "model texts.spacy --output texts.spacy"),
+    ("tune", "config.cfg --output config.cfg"),
+]
+
+
+@pytest.mark.parametrize("name, arguments", OVER)
+def test_nothing_that_is_read_is_replaced(run, name, arguments, tmp_path):
+    (tmp_path / "folder" / "encoder").mkdir(parents=True)
+    (tmp_path / "folder" / "texts.spacy").touch()
+    (tmp_path / "link.jsonl").symlink_to("texts.jsonl")
+    before = sorted(tmp_path.rglob("*"))
+    done, _ = run(name, "", {name: arguments})
+    assert done.exit_code == 1 and "[H566]" in done.output
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_pipeline_may_be_written_where_it_is(run):
+    done, _ = run("temper", "", {"temper": "model texts.spacy model"})
+    assert "H566" not in done.output
+
+
+@pytest.mark.parametrize("option", ["convert --dev", "convert --losses", "calibrate --into"])
+def test_further_places_that_cannot_be_written(run, option):
+    name, flag = option.split()
+    given = {"convert": "texts.jsonl new.spacy", "calibrate": "model texts.spacy"}[name]
+    done, left = run(name, "", {name: f"{given} {flag} file/out"})
+    assert done.exit_code == 1 and "[H401]" in done.output and not left
+
+
+@pytest.mark.parametrize("name", ["ablate", "cross-fit", "debug", "doubt", "tune"])
+def test_a_config_that_is_no_text(run, name, tmp_path):
+    (tmp_path / "config.cfg").write_bytes(b"x\x9c")
+    arguments = COMMANDS.get(name, "config.cfg").replace("OUT", "new.cfg")
+    done, left = run(name, "", {name: arguments})
+    assert done.exit_code == 1 and "[H567]" in done.output and not left

@@ -104,6 +104,7 @@ def annotate_cli(
     suffix = files[0].suffix
     if ".parquet" in (suffix, parts.suffix):
         parquet_files()
+    output.parent.mkdir(parents=True, exist_ok=True)
     with locked(output.with_name(f"{output.name}.lock"), output):
         annotator = Annotator(job, suffix, parts)
         if review is not None and annotator.acceptance is None:

@@ -194,6 +194,7 @@ def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file, or nothing."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
+    path.parent.mkdir(parents=True, exist_ok=True)
     with unfinished.open("wb") as file:
         file.write(content)
         file.flush()

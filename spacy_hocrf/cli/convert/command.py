@@ -131,6 +131,7 @@ def convert_cli(
         where = f"{output} ({len(train):,} texts), {dev} ({len(held):,})"
     if losses is not None:
         rows = ("\t".join((each.what, each.place, str(each.times))) for each in report.losses)
+        losses.parent.mkdir(parents=True, exist_ok=True)
         losses.write_text("".join(f"{row}\n" for row in rows), encoding="utf8")
     _print(report, into, where)
 
