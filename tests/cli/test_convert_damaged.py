@@ -104,6 +104,22 @@ def test_results_that_are_no_spans_are_counted(tmp_path, value):
     assert not doc.ents
 
 
+@pytest.mark.parametrize(
+    "result",
+    [
+        {"type": "labels", "value": {"start": 4, "end": 7, "text": "ran", "labels": []}},
+        {"type": "hypertextlabels", "value": {"start": "/b[1]", "hypertextlabels": ["V"]}},
+    ],
+)
+def test_where_a_span_cannot_be_read_all_but_the_others_is_unknown(tmp_path, result):
+    span = {"type": "labels", "value": {"start": 0, "end": 3, "labels": ["P"]}}
+    entry = {"data": {"text": "Ada ran"}, "annotations": [{"result": [span, result]}]}
+    (tmp_path / "a.json").write_text(json.dumps([entry]))
+    (doc,), losses = read(tmp_path / "a.json")
+    assert named(doc) == [("Ada", "P")] and [token.ent_iob for token in doc] == [3, 0]
+    assert [loss.times for loss in losses] == [1]
+
+
 @pytest.mark.parametrize("tokens", [3, [3], [{"text": 3, "ws": 1}], [{"text": ""}], [{"id": 1}]])
 def test_tokens_that_are_none_are_not_read(tmp_path, tokens):
     row = {"text": "Ada ran", "spans": [[0, 3, "P"]], "tokens": tokens}

@@ -134,11 +134,12 @@ def test_gliner(tmp_path):
     entries = (
         {"tokenized_text": ["Emmy", "Noether", "slept"], "ner": [[0, 1, "person"]]},
         {"tokenized_text": ["No"], "ner": []},
-        {"tokenized_text": ["Who"]},
+        {"tokenized_text": ["Who"], "source": "news"},
     )
     (first, second, third), lost = read(tmp_path, "a.json", json.dumps(entries))
     assert named(first.ents) == [("Emmy Noether", "person")] and first[1].ent_iob_ == "I"
     assert iob(second) == [2] and iob(third) == [0] and lost.total() == 1
+    assert third._.hocrf_meta == {"source": "news"}
 
 
 def test_predictions_of_gliner(tmp_path):
@@ -214,6 +215,7 @@ def test_langextract(tmp_path):
     content = lines(
         {
             "document_id": "d1",
+            "source": "news",
             "text": "Ada met Max",
             "extractions": [
                 extraction("PER", "Ada", 0, 3, alignment_status="match_exact", attributes={"x": 1})
@@ -227,6 +229,7 @@ def test_langextract(tmp_path):
     docs, lost = read(tmp_path, "a.jsonl", content)
     assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [("home", "LOC")], [], []]
     assert [doc._.hocrf_id for doc in docs] == ["d1", "d2", "d3", "d4"]
+    assert docs[0]._.hocrf_meta == {"source": "news"}
     assert list(map(iob, docs)) == [[3, 2, 2], [0, 0, 3], [2], [0]]
     assert lost.total() == 4
 
@@ -395,6 +398,33 @@ def test_spans_in_a_cell(tmp_path, cell, write):
     assert lost.total() == 1
 
 
+def test_further_columns_of_a_text_are_its_metadata(tmp_path):
+    for content in (
+        ",id,text,start,end,label,source,by\n0,7,Ada ran,0,3,PER,news,\n1,7,Ada ran,4,7,V,news,me\n",
+        'id,text,entities,source\n7,Ada ran,"[[0, 3, ""PER""], [4, 7, ""V""]]",news\n',
+        "id,text,labels,source,page\n7,Ada ran,PER V,news,\n",
+    ):
+        (doc,), lost = read(tmp_path, "a.csv", content)
+        assert len(doc.ents) == 2 and doc._.hocrf_id == "7"
+        assert doc._.hocrf_meta == {"source": "news"}
+        assert lost.total() == ("by" in content)
+
+
+def test_a_number_for_each_row_divides_no_text(tmp_path):
+    docs, _ = read(tmp_path, "a.csv", "id,token,tag\n0,Ada,B-P\n1,L.,I-P\n\n2,Max,B-P\n")
+    assert [named(doc.ents) for doc in docs] == [[("Ada L.", "P")], [("Max", "P")]]
+    docs, _ = read(tmp_path, "a.csv", "sentence_id,token,tag\n0,Ada,B-P\n1,Max,B-P\n")
+    assert len(docs) == 2
+
+
+@pytest.mark.parametrize("content", ["sentence_id,token,tag\n1,Ada,\n1,ran,\n", "Ada\t\nran\t\n"])
+def test_tokens_without_any_label_are_unknown(tmp_path, content):
+    (doc,), lost = read(
+        tmp_path, "a.csv", content, format_="table" if "," in content else "columns"
+    )
+    assert iob(doc) == [0, 0] and lost == {"tokens without a label: unknown": 2}
+
+
 def test_labels_in_a_cell(tmp_path):
     content = "text,labels\nAda met Max,B-PER O B-PER\nNo,O\n"
     (first, second), _ = read(tmp_path, "a.csv", content)
@@ -414,6 +444,8 @@ def test_labels_in_a_cell(tmp_path):
         ('text,spans\nAda,"[[0, 9, ""P""]]"\n', ["line 2", "0 to 9"]),
         ('text,spans\nAda,"[[0, 3]]"\n', ["line 2", "[0, 3]"]),
         ('text,start,end,label\n"Ada,0,3,P\n', ["line 2"]),
+        ("""tokens,labels\n"['Ada', 'ran']","['P', 'O']"\n""", ["line 2", "list under tokens"]),
+        ("""tokens,labels\n['Ada' 'ran'],[1 0]\n""", ["line 2", "list under tokens"]),
     ],
 )
 def test_malformed_tables(tmp_path, content, parts):

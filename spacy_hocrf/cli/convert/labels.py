@@ -29,7 +29,7 @@ OUTSIDE = frozenset({"", "_", "O"})
 MISSING = "-"
 """spaCy's label for a token of which nothing is known."""
 SILENT = {MISSING: "labels '-'", "": "tokens without a label"}
-"""What is said of labels that say nothing, where there are others for tokens in no span."""
+"""What is said of labels that say nothing, where there are others for tokens in no span, or no others."""
 LETTERS = "BIESLUMW"
 WAYS = {
     "B-X": re.compile(rf"(?P<letter>[{LETTERS}])-(?P<label>.+)", re.DOTALL),
@@ -134,7 +134,8 @@ def spans_by_text(
         for text in texts:
             at = [i for i, label in enumerate(text.labels) if label in alike]
             report.lose(what, text.place(at[0]) if at else "", len(at))
-    silent = {"", MISSING} if times.keys() & {"O", "_"} else set[str]()
+    said = times.keys() - SILENT.keys()
+    silent = {*SILENT} if not said or said & {"O", "_"} else set[str]()
     if way == "io":
         return [(_runs(text.labels, silent), _unknown(text, silent, report)) for text in texts]
     parts = [_parsed(text.labels, way, silent) for text in texts]

@@ -131,7 +131,7 @@ def read_paragraphs(
                 here,
                 1 if is_unknown else len(unknown),
             )
-            found = ["O" if each in (None, MISSING) else each for each in known]
+            found = ["O" if each in (None, "", MISSING) else each for each in known]
             ((spans, others),) = spans_by_text(
                 [LabelledTokens.of_entry(here, found)], settings.scheme, report
             )
@@ -200,6 +200,5 @@ def read_extractions(
         what = "extractions without a place: left out, and what is in no other is unknown"
         report.lose(what, place, lost)
         spans = spans_inside(path, place, text, spans)
-        yield ConvertedText(
-            place, text=text, spans=spans, unknown=[(0, len(text))] if lost and text else [], id=id_
-        )
+        unknown = [(0, len(text))] if lost and text else []
+        yield ConvertedText(place, text=text, spans=spans, unknown=unknown, id=id_, meta=meta)

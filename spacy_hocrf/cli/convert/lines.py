@@ -67,7 +67,7 @@ def read_texts(
         spans, unknown = None, list[tuple[int, int]]()
         scores = dict[CharSpan, float | None]()
         if "annotations" in entry:
-            spans = _of_label_studio(path, place, entry["annotations"] or [], text, report)
+            spans, unknown = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
             name = next((name for name in SPAN_KEYS if isinstance(entry.get(name), list)), "")
             used.add(name)
@@ -135,8 +135,10 @@ def _flat(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 def _of_label_studio(
     path: Path, place: str, annotations: Sequence[Any], text: str, report: Report
-) -> list[CharSpan] | None:
-    """Spans of the first annotation that was not cancelled; None if there is none."""
+) -> tuple[list[CharSpan] | None, list[tuple[int, int]]]:
+    """Spans of the first annotation that was not cancelled, None if there is none; and what is unknown: all
+    but these, if it has others that cannot be read.
+    """
     for each in annotations:
         if not isinstance(each, Mapping):
             refuse(path, place, f"the annotation {each!r}"[:100], "an object with a 'result'")
@@ -149,8 +151,8 @@ def _of_label_studio(
     report.lose("annotations without a result: unknown", place, len(done) - len(said))
     report.lose("further annotations of a text: left out", place, max(0, len(said) - 1))
     if not said:
-        return None
-    found = list[CharSpan]()
+        return None, []
+    found, unread = list[CharSpan](), 0
     for each in said[0]:
         if not isinstance(each, Mapping):
             refuse(path, place, f"the result {each!r}"[:100], "an object with a 'value'")
@@ -159,9 +161,13 @@ def _of_label_studio(
             report.lose(LEFT_OUT["relations"], place)
         elif isinstance(value, Mapping) and "start" in value and value.get("labels"):
             found += _span(path, place, _by_characters(value, text, place, report))
+        elif str(each.get("type")).endswith("labels"):
+            unread += 1
         else:
             report.lose("results that are no labelled spans: left out", place)
-    return found
+    what = "spans without a label or a place in the text: it is unknown but for others"
+    report.lose(what, place, unread)
+    return found, [(0, len(text))] if unread and text else []
 
 
 def _by_characters(

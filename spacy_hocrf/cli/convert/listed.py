@@ -120,9 +120,10 @@ def read_gliner(
                 "tokenized_text of another kind",
                 "a list of tokens, none of them empty",
             )
+        meta = about_text(entry, {"tokenized_text", "ner"})
         if spans is None:
             report.lose("texts without spans: these are unknown", place)
-            yield ConvertedText(place, words, spans=None, id=named_id(entry))
+            yield ConvertedText(place, words, spans=None, id=named_id(entry), meta=meta)
             continue
         found = list[CharSpan]()
         for each in spans if isinstance(spans, list) else [spans]:
@@ -131,5 +132,4 @@ def read_gliner(
                 expected = f"some of its {len(words)}, counted from 0"
                 refuse(path, place, f"a span of the tokens {start} to {end}", expected)
             found.append((start, end + 1, label))
-        meta = about_text(entry, {"tokenized_text", "ner"})
         yield ConvertedText(place, words, spans=found, id=named_id(entry), meta=meta)

@@ -144,6 +144,7 @@ def _of_spans(
     """Rows of one id, or of one text where there is none, are the spans of a text."""
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
     id_ = next((name for name in NAMES["id"] if name in names and name not in (text, label)), None)
+    others = [name for name in names if name and name not in (text, start, end, label, id_)]
     texts: dict[str, list[_Row]] = {}
     for row in rows:
         if row.cells:
@@ -180,7 +181,17 @@ def _of_spans(
         place = found[0].place
         if not spans:
             report.lose("texts without spans: these are unknown", place)
-        yield ConvertedText(place, text=content, spans=spans or None, id="" if id_ is None else key)
+        said = {name: {row.cells[name] for row in found} for name in others}
+        meta = {name: values.pop() for name, values in said.items() if len(values) == 1}
+        what = "columns that say several things of a text: left out"
+        report.lose(what, place, len(others) - len(meta))
+        yield ConvertedText(
+            place,
+            text=content,
+            spans=spans or None,
+            id="" if id_ is None else key,
+            meta=_said(meta),
+        )
 
 
 def _of_tokens(
@@ -195,6 +206,12 @@ def _of_tokens(
     number = next(
         (name for name in NAMES["sentence"] if name in names and name not in (token, tag)), None
     )
+    its_rows = [row for row in rows if row.cells]
+    if number == "id" and len({row.cells["id"] for row in its_rows}) == len(its_rows):
+        number = None  # of rows
+    if its_rows and all(isinstance(_value(row.cells[token].strip()), list) for row in its_rows):
+        expected = "one token; lists of tokens are read from JSON"
+        refuse(path, its_rows[0].place, f"a list under {token}", expected)
     others = {n: named_attribute(n) for n in names if n and n not in (token, tag, number)}
     texts = list[list[TokenRow]]()
     last, is_new = "", True
@@ -226,6 +243,7 @@ def _of_cells(
     text = _column(names, "text")
     spans = next(name for name in NAMES["spans"] if name in names and name != text)
     id_ = next((name for name in NAMES["id"] if name in names), None)
+    others = [name for name in names if name and name not in (text, spans, id_)]
     tagged = list[LabelledTokens]()
     found = list[tuple[_Row, list[CharSpan] | None]]()
     for row in rows:
@@ -259,6 +277,7 @@ def _of_cells(
     of_tokens = iter(zip(tagged, spans_by_text(tagged, settings.scheme, report)))
     for row, its in found:
         name = "" if id_ is None else row.cells[id_]
+        meta = _said({other: row.cells[other] for other in others})
         if its is None:
             (_, tags, _), (places, unknown) = next(of_tokens)
             yield ConvertedText(
@@ -268,10 +287,16 @@ def _of_cells(
                 tags=tags,
                 unknown=unknown,
                 id=name,
+                meta=meta,
             )
         else:
             known = its if row.cells[spans].strip() else None
-            yield ConvertedText(row.place, text=row.cells[text], spans=known, id=name)
+            yield ConvertedText(row.place, text=row.cells[text], spans=known, id=name, meta=meta)
+
+
+def _said(cells: Mapping[str, str]) -> dict[str, str]:
+    """Cells that are not empty."""
+    return {name: cell for name, cell in cells.items() if cell.strip()}
 
 
 def _value(cell: str) -> Any:
