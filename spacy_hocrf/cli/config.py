@@ -1,5 +1,6 @@
 """`python -m spacy hocrf config`: a config to start from, with word vectors if there are some."""
 
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any
@@ -123,11 +124,11 @@ def config_cli(
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
     missing = [(name, path) for name, path in (("train", train), ("dev", dev)) if path is None]
     paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)
-    write_config(config, output, HEADER.format(path=output.name, paths=paths))
+    write_config(config, output, HEADER.format(path=shlex.quote(output.name), paths=paths))
     if facts is not None:
         _print_texts(facts, gold_tokens=config["corpora"]["train"]["gold_preproc"])
     msg.good("Saved the config", output)
-    print(f"python -m spacy train {output} --output model{paths}")
+    print(f"python -m spacy train {shlex.quote(str(output))} --output model{paths}")
 
 
 def starting_config(

@@ -189,7 +189,7 @@ class CommandErrors(metaclass=Coded):
     )
     H504 = (
         "{model} does not know which texts may be accepted unread, as --review asks for. Find a threshold "
-        "first: python -m spacy hocrf calibrate {model} TEXTS --accept 0.95"
+        "first: python -m spacy hocrf calibrate {quoted} TEXTS --accept 0.95"
     )
     H540 = "{path} has files, but not those of hocrf label ({reason}). Name a new folder, or an empty one."
     H541 = (

@@ -1,6 +1,7 @@
 """`python -m spacy hocrf config`, and `auto --vectors`: configs that train, with word vectors."""
 
 import io
+import shlex
 import shutil
 import subprocess
 import sys
@@ -132,6 +133,14 @@ def test_what_would_be_a_variable_of_the_config_is_refused(folder, tmp_path, com
     arguments = [output, "--train", corpus] if command == "config" else [corpus, output]
     done = CliRunner().invoke(app, ["hocrf", command, *map(str, arguments)])
     assert done.exit_code == 1 and "H269" in done.output and not output.exists()
+
+
+def test_the_command_that_it_prints_can_be_typed(tmp_path):
+    path = tmp_path / "my config.cfg"
+    done = config_of(path)
+    printed = shlex.split(done.output.strip().split("\n")[-1])
+    assert printed[:5] == ["python", "-m", "spacy", "train", str(path)]
+    assert "spacy train 'my config.cfg' --output" in path.read_text(encoding="utf8")
 
 
 def test_a_file_that_is_there_is_replaced_only_by_force(tmp_path):

@@ -6,6 +6,7 @@ left that says so wrongly: what a killed process leaves is an empty file that no
 
 import errno
 import os
+import shlex
 import sys
 import warnings
 from collections.abc import Iterator
@@ -108,7 +109,7 @@ def annotate_cli(
     with locked(output.with_name(f"{output.name}.lock"), output):
         annotator = Annotator(job, suffix, parts)
         if review is not None and annotator.acceptance is None:
-            raise ValueError(CommandErrors.H504.format(model=model))
+            raise ValueError(CommandErrors.H504.format(model=model, quoted=shlex.quote(model)))
         _annotate(annotator, annotating, files, output)
         if annotator.acceptance is not None and output.suffix == ".jsonl":
             _tell_accepted(output, review, annotator.acceptance)

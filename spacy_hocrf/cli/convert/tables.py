@@ -181,8 +181,8 @@ def _of_spans(
         place = found[0].place
         if not spans:
             report.lose("texts without spans: these are unknown", place)
-        said = {name: {row.cells[name] for row in found} for name in others}
-        meta = {name: values.pop() for name, values in said.items() if len(values) == 1}
+        values = {name: {row.cells[name] for row in found} for name in others}
+        meta = {name: its.pop() for name, its in values.items() if len(its) == 1}
         what = "columns that say several things of a text: left out"
         report.lose(what, place, len(others) - len(meta))
         yield ConvertedText(
