@@ -48,7 +48,7 @@ ELSEWHERE = frozenset(
 )
 """Parameters and attributes of sklearn_crfsuite.CRF that there are not here."""
 
-Items = Sequence[Iterable[Any]]
+Items = Iterable[Iterable[Any]]
 
 
 class HighOrderCRF(BaseEstimator):
@@ -127,9 +127,9 @@ class HighOrderCRF(BaseEstimator):
     def fit(
         self,
         X: Items,
-        y: Sequence[Iterable[str]],
+        y: Iterable[Iterable[str]],
         X_dev: Items | None = None,
-        y_dev: Sequence[Iterable[str]] | None = None,
+        y_dev: Iterable[Iterable[str]] | None = None,
     ) -> "HighOrderCRF":
         """Learn from labelled sequences; what was learnt before is forgotten.
 
@@ -285,10 +285,11 @@ def _objects(values: list[list[str]]) -> NDArray[np.object_]:
     return np.fromiter(values, dtype=object, count=len(values))
 
 
-def _dataset(X: Items, y: Sequence[Iterable[str]]) -> Dataset:
-    _check_sizes(len(X), len(y))
+def _dataset(X: Items, y: Iterable[Iterable[str]]) -> Dataset:
+    sequences, gold = list(X), list(y)
+    _check_sizes(len(sequences), len(gold))
     data = Dataset()
-    for sequence, labels in zip(X, y):
+    for sequence, labels in zip(sequences, gold):
         data.append(read_items(sequence), labels)
     if not data.labels:
         raise ValueError(SequenceErrors.H287)

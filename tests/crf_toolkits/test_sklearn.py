@@ -46,6 +46,12 @@ def test_it_learns_what_the_sequences_show(crf):
     assert crf.n_iter_ > 0 and np.isfinite(crf.loss_)
 
 
+def test_sequences_may_come_one_after_the_other(crf):
+    other = HighOrderCRF(order=2, c2=0.3).fit(iter(X), iter(Y))
+    assert other.state_features_ == crf.state_features_
+    assert other.predict(iter(X)).tolist() == crf.predict(X).tolist()
+
+
 def test_labels_and_probabilities_are_those_of_the_model(crf):
     model = crf.model_
     best = [model.best(model.chain(read_items(x))) for x in X]
