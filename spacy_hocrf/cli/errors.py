@@ -21,8 +21,8 @@ class CommandErrors(metaclass=Coded):
         "--label and --ignore."
     )
     H073 = (
-        "{path} has no {place} in any document. Choose another file, or another place with "
-        "--spans-key or --tags."
+        "{path} has no {place} in any document. Choose another file, or another place: hocrf compare has "
+        "--spans-key and --tags, the others a --component that writes there."
     )
     H074 = "{option} is '{found}', but must be {expected}."
     H076 = (
@@ -81,11 +81,11 @@ class CommandErrors(metaclass=Coded):
     )
     H204 = (
         "--component is {found}, but the components of this package in the pipeline are: {known}. Name "
-        "one of them."
+        "one of them, or give a pipeline that has one."
     )
     H205 = "--label is {found}, but the model's segments have the labels {known}."
     H206 = (
-        "hocrf calibrate is about spans, but the component writes {found}. Take a component made by hocrf or "
+        "This command is about spans, but the component writes {found}. Take a component made by hocrf or "
         "hocrf_spans, see --component."
     )
     H207 = "{found}, but both must be above 0 and below 1."

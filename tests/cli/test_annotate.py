@@ -572,6 +572,22 @@ def test_a_job_that_is_killed_at_any_moment_writes_the_same_bytes(
     until_all_have_ended(began)
 
 
+@pytest.mark.parametrize("at_least", [0.3, 0.35, 0.7, 0.95, 0.1 + 0.2])
+def test_a_job_goes_on_whatever_its_settings(model, texts, at_least, tmp_path):
+    path, output = write(tmp_path / "texts.txt", texts[:3]), tmp_path / "out.jsonl"
+    annotated(model, path, output, "--at-least", at_least)
+    assert len(lines(output)) == 3
+
+
+def test_hidden_files_of_a_folder_are_not_read(model, texts, tmp_path):
+    (tmp_path / "in" / ".trash").mkdir(parents=True)
+    for name, some in (("a.txt", texts[:2]), ("._a.txt", texts[2:]), (".trash/b.txt", texts[2:])):
+        write(tmp_path / "in" / name, some)
+    (tmp_path / "in" / ".DS_Store").touch()
+    annotated(model, tmp_path / "in", tmp_path / "out.jsonl")
+    assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == texts[:2]
+
+
 def code_of(*arguments):
     done = run(*arguments)
     assert done.exit_code == 1, done.output

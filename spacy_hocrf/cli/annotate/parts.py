@@ -14,8 +14,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import srsly
-
 from spacy_hocrf.cli.annotate.formats import CANDIDATES, FORMATS, READINGS
 from spacy_hocrf.cli.annotate.sources import Rejected
 from spacy_hocrf.cli.errors import CommandErrors
@@ -98,7 +96,7 @@ class Parts:
 
     def check(self, plan: Mapping[str, Any]) -> None:
         """RAISES (ValueError): H347 if these are parts of another job, or the texts are others now."""
-        before: Mapping[str, Any] = srsly.read_json(self.folder / PLAN)
+        before: Mapping[str, Any] = json.loads((self.folder / PLAN).read_bytes())
         changed = [name for name in plan if before.get(name) != plan[name]]
         if changed:
             found = ", ".join(changed)
@@ -171,7 +169,7 @@ class Parts:
     def gathered(self, plan: Mapping[str, Any]) -> bool:
         """Are parts of this plan in a file already, and about to be deleted?"""
         path = _unfinished(self.folder) / PLAN
-        return not self.folder.exists() and path.exists() and srsly.read_json(path) == plan
+        return not self.folder.exists() and path.exists() and json.loads(path.read_bytes()) == plan
 
     def _path(self, number: int) -> Path:
         """The file of a part."""

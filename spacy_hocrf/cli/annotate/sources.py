@@ -205,11 +205,14 @@ def _parsed(line: str) -> Any:
 
 
 def files_of(path: Path) -> list[Path]:
-    """A file, or the files of a folder, in the order of their names.
+    """A file, or the files of a folder that are not hidden, in the order of their names.
 
     RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files of several.
     """
-    files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+    files = [path]
+    if path.is_dir():
+        below = sorted(each for each in path.rglob("*") if each.is_file())
+        files = [f for f in below if not any(p[0] == "." for p in f.relative_to(path).parts)]
     suffixes = sorted({each.suffix for each in files})
     if len(suffixes) != 1 or suffixes[0] not in SOURCES:
         found = ", ".join(each or "no suffix" for each in suffixes) or "no file"
