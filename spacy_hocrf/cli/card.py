@@ -13,7 +13,7 @@ from spacy.cli._util import import_code
 from spacy.language import Language
 from spacy.tokens import Doc
 from spacy.util import load_model
-from srsly import read_json, write_json
+from srsly import json_dumps, read_json
 from typer import Argument, Option
 from wasabi import msg
 from wasabi.markdown import MarkdownRenderer
@@ -21,6 +21,7 @@ from wasabi.markdown import MarkdownRenderer
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.targets import TagsTarget
 from spacy_hocrf.cli.accept import whole_texts
+from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.auto.estimates import Score, SpanCounts, proportion, scores
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
@@ -67,7 +68,8 @@ def card_cli(
     name, pipe = component_of(nlp, component)
     docs = read_gold(gold, scorer_of(pipe.target))
     text = card(nlp, docs, name, read_curve(model.parent / CURVE_FILE))
-    write_json(model / META, {**read_json(model / META), "notes": text})
+    meta = json_dumps({**read_json(model / META), "notes": text}, indent=2)
+    write_whole(model / META, meta.encode())
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         output.write_text(text, encoding="utf8")

@@ -42,6 +42,18 @@ def test_the_readme_of_the_package_has_it(model):
     assert nlp.meta["notes"] == text and nlp("Ada lives in Paris").has_annotation("ENT_IOB")
 
 
+def test_a_disk_that_is_full_leaves_the_model_as_it_was(model, monkeypatch):
+    def full(_):
+        raise OSError(28, "No space left on device")
+
+    before = {path: path.read_bytes() for path in (model / "model").rglob("*") if path.is_file()}
+    monkeypatch.setattr("os.fsync", full)
+    done = run(model / "model", model / "gold.spacy")
+    assert done.exit_code == 1 and "No space left" in done.output
+    after = {path: path.read_bytes() for path in (model / "model").rglob("*") if path.is_file()}
+    assert after == before
+
+
 def test_its_numbers_are_those_of_evaluate(model):
     nlp = spacy.load(model / "model")
     gold = list(DocBin().from_disk(model / "gold.spacy").get_docs(nlp.vocab))

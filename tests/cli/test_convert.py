@@ -37,7 +37,7 @@ def converted(tmp_path, name, text, *options, encoding="utf8"):
     path.write_text(text, encoding=encoding, newline="")
     done = run(path, output, *options)
     assert done.exit_code == 0, done.output
-    assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".part")] == []
+    assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".unfinished")] == []
     docs = list(DocBin().from_disk(output).get_docs(spacy.blank("xx").vocab))
     return docs, done.output
 

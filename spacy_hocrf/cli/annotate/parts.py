@@ -193,11 +193,14 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file, or nothing."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     path.parent.mkdir(parents=True, exist_ok=True)
-    with unfinished.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    unfinished.replace(path)
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
 
 
 def digest_of(folder: Path) -> str:

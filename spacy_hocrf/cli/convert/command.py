@@ -1,6 +1,5 @@
 """`python -m spacy hocrf convert`: annotated texts of other tools as Docs, and what was lost on the way."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +11,7 @@ from wasabi import msg
 from wasabi.tables import table
 
 from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
@@ -179,13 +179,7 @@ def _attributes(options: list[str] | None) -> dict[str, int]:
 
 def _write(docs: list[Doc], output: Path) -> None:
     """Write all Docs, or none if something fails."""
-    output.parent.mkdir(parents=True, exist_ok=True)
-    part = output.with_name(f"{output.name}.part")
-    try:
-        part.write_bytes(DocBin(docs=docs, store_user_data=True).to_bytes())
-        os.replace(part, output)
-    finally:
-        part.unlink(missing_ok=True)
+    write_whole(output, DocBin(docs=docs, store_user_data=True).to_bytes())
 
 
 def _print(report: Report, into: str, where: str) -> None:
