@@ -410,6 +410,16 @@ def test_further_columns_of_a_text_are_its_metadata(tmp_path):
         assert lost.total() == ("by" in content)
 
 
+@pytest.mark.parametrize("delimiter", ["\t", ","])
+def test_quotation_marks_among_tokens(tmp_path, delimiter):
+    raw = 'token,tag\n",O\nAda,B-P\n",O\nran,O\n'
+    written = 'token,tag\n"""",O\nAda,B-P\n"""",O\n"ran","O"\n'
+    for content in (raw, written, raw.replace("\n", "\r\n")):
+        (doc,), lost = read(tmp_path, "a.csv", content.replace(",", delimiter))
+        assert [token.text for token in doc] == ['"', "Ada", '"', "ran"] and not lost
+        assert named(doc.ents) == [("Ada", "P")]
+
+
 def test_a_number_for_each_row_divides_no_text(tmp_path):
     docs, _ = read(tmp_path, "a.csv", "id,token,tag\n0,Ada,B-P\n1,L.,I-P\n\n2,Max,B-P\n")
     assert [named(doc.ents) for doc in docs] == [[("Ada L.", "P")], [("Max", "P")]]

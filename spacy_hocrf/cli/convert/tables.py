@@ -80,7 +80,10 @@ def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterato
     kind = _kind(names)
     if kind is None:
         refuse(path, "line 1", f"the columns {', '.join(names)}"[:200], EXPECTED)
-    rows = list(_rows(path, text, names, delimiter))
+    # a token is in one line: where a quotation mark has no second one there, it is a word
+    lines = re.split(r"\r\n|\r|\n", text) if kind is _of_tokens else []
+    is_quoted = not any(line.count('"') % 2 for line in lines)
+    rows = list(_rows(path, text, names, delimiter, is_quoted=is_quoted))
     yield from kind(path, names, rows, settings, report)
 
 
@@ -113,9 +116,13 @@ def _column(names: Sequence[str], kind: str) -> str:
     return next((name for name in NAMES[kind] if name in names), "")
 
 
-def _rows(path: Path, text: str, names: Sequence[str], delimiter: str) -> Iterator[_Row]:
+def _rows(
+    path: Path, text: str, names: Sequence[str], delimiter: str, *, is_quoted: bool
+) -> Iterator[_Row]:
     csv.field_size_limit(LONGEST)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
+    file = io.StringIO(text, newline="")
+    reader = csv.reader(file, delimiter=delimiter, quoting=quoting, strict=True)
     is_header, before = True, 0
     while True:
         try:
