@@ -49,7 +49,7 @@ def test_every_text_is_read_once_by_models_that_have_not_seen_it(load, tmp_path,
 
 def test_systems_say_what_they_show_and_how_sure_they_are(load):
     module, texts = load("read"), made(load, 24)
-    for read in (module.read_hocrf, module.read_crfsuite):
+    for read in (module.read_hocrf, module.read_memory, module.read_crfsuite):
         for found in read(texts[:18], texts[18:]).values():
             assert len(found) == 6
             for (spans, p), text in zip(found, texts[18:]):
@@ -74,7 +74,7 @@ def test_promises_are_kept_about_as_often_as_was_said(load):
 def test_the_report_has_all_tables(load, tmp_path):
     module, rng = load("report"), np.random.default_rng(1)
     lines = []
-    for system in ("fields", "texts", "crfsuite", "product", "ner"):
+    for system in ("fields", "texts", "memory", "crfsuite", "product", "ner"):
         for right in (rng.random(200) < 0.9).tolist():
             p = None if system == "ner" else 0.9 + 0.1 * rng.random()
             row = {"task": "addresses", "fold": 0, "of": "x", "system": system, "right": right}
@@ -84,7 +84,7 @@ def test_the_report_has_all_tables(load, tmp_path):
     document = (tmp_path / "out.md").read_text(encoding="utf8")
     shares = [np.mean([r["right"] for r in lines if r["system"] == s]) for s in module.SYSTEMS]
     row = next(line for line in document.splitlines() if line.startswith("| addresses"))
-    assert row.split(" | ")[2:6] == [f"{100 * share:.1f}" for share in shares]
+    assert row.split(" | ")[2:7] == [f"{100 * share:.1f}" for share in shares]
     assert document.count("| addresses") == 3 and " 80.0 " in row
 
 

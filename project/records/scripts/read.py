@@ -1,9 +1,9 @@
 """Five folds of a task: what each system shows of every text, and how probable it says all of it is.
 
 The default is read twice: the spans with the largest expected F-score (`fields`), and the most probable
-reading (`texts`). CRFsuite has the most probable tags, with their probability as a sequence (`crfsuite`) and
-with the product of the probabilities of the tags (`product`); spaCy's `ner` has no probability. A text is a
-line of JSON.
+reading (`texts`). That of a longer memory, order 3 with `unseen`, is `memory`. CRFsuite has the most probable
+tags, with their probability as a sequence (`crfsuite`) and with the product of the probabilities of the tags
+(`product`); spaCy's `ner` has no probability. A text is a line of JSON.
 """
 
 import json
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from math import exp, prod
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import spacy
 import typer
@@ -30,6 +30,8 @@ from common.columns import Spans, chunks_of
 from common.report import read_lines
 from common.training import learn
 
+from spacy_hocrf.api import Reading
+
 TASKS = "addresses,cora,anystyle,conll04,tweets,gum"
 FOLDS = 5
 Shown = tuple[Spans, float | None]
@@ -38,7 +40,7 @@ Shown = tuple[Spans, float | None]
 
 def main(
     tasks: Annotated[str, typer.Option(help="Those of project/defaults")] = TASKS,
-    systems: Annotated[str, typer.Option(help="hocrf, crfsuite, ner")] = "hocrf,crfsuite,ner",
+    systems: Annotated[str, typer.Option(help="Those of SYSTEMS")] = "hocrf,memory,crfsuite,ner",
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = Path("metrics/results.jsonl"),
 ) -> None:
     """Add the texts of folds that are missing."""
@@ -77,10 +79,10 @@ def rows(
             yield {**row, "right": {*spans} == {*text.spans}, "probability": probability}
 
 
-def learnt(train: Sequence[Text]) -> Language:
-    """The default."""
+def learnt(train: Sequence[Text], **model: Any) -> Language:
+    """The default, with other settings of the model."""
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf")
+    nlp.add_pipe("hocrf", config={"model": model})
     learn(nlp, [example_of(nlp, text) for text in train])
     return nlp
 
@@ -94,9 +96,21 @@ def read_hocrf(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Sh
     for reading, doc in zip(pipe.readings([doc.copy() for doc in docs]), nlp.pipe(docs)):
         spans = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
         fields.append((spans, exp(reading.log_probability(spans))))
-        [best] = reading.best(1)
-        texts.append((list(best.spans), best.probability))
+        texts.append(best_of(reading))
     return {"fields": fields, "texts": texts}
+
+
+def read_memory(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
+    """`memory`."""
+    nlp = learnt(train, order=3, unseen=True)
+    docs = (Doc(nlp.vocab, words=text.words) for text in held)
+    return {"memory": [*map(best_of, nlp.get_pipe("hocrf").readings(docs))]}
+
+
+def best_of(reading: Reading) -> Shown:
+    """The most probable reading of a text."""
+    [best] = reading.best(1)
+    return list(best.spans), best.probability
 
 
 def read_crfsuite(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Shown]]:
@@ -118,7 +132,12 @@ def read_ner(train: Sequence[Text], held: Sequence[Text]) -> dict[str, list[Show
     return {"ner": [(spans, None) for spans in predict([text.words for text in held])]}
 
 
-SYSTEMS = {"hocrf": read_hocrf, "crfsuite": read_crfsuite, "ner": read_ner}
+SYSTEMS = {
+    "hocrf": read_hocrf,
+    "memory": read_memory,
+    "crfsuite": read_crfsuite,
+    "ner": read_ner,
+}
 
 
 if __name__ == "__main__":

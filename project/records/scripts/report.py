@@ -23,7 +23,7 @@ from spacy_hocrf.api import WholeTexts, accept
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SYSTEMS = ("fields", "texts", "crfsuite", "ner")
+SYSTEMS = ("fields", "texts", "memory", "crfsuite", "ner")
 SURE = ("texts", "product", "crfsuite")
 """Systems that say how sure they are, and by which texts are accepted."""
 LEVEL, CONFIDENCE = 0.95, 0.9
