@@ -25,7 +25,7 @@ from spacy_hocrf.cli.options import (
     check_path,
     write_config,
 )
-from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, component_of
+from spacy_hocrf.cli.pipelines import LARGE, MEMORY, OVER_ENCODER, blank, component_of
 from spacy_hocrf.pipeline.saved_settings import check_key
 from spacy_hocrf.pipeline.score_weights import weigh_spans
 
@@ -119,6 +119,8 @@ def config_cli(
         config["components"][config["nlp"]["pipeline"][-1]]["teachers"] = teachers.split(",")
     if train is not None:
         facts = fit_to_texts(config, train)
+        if facts.tokens * len(facts.labels) > LARGE:
+            config["components"][config["nlp"]["pipeline"][-1]]["model"]["unseen"] = False
     if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
         stream_texts(config)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})
@@ -146,7 +148,7 @@ def starting_config(
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
     factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
     encoder (Optional[Path]): folder of a frozen encoder in front of the component.
-    best_at (BestAt): TEXTS for the decoder of the most probable reading.
+    best_at (BestAt): TEXTS for the decoder of the most probable reading, and a longer memory of spans.
     RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
         for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign,
         H490 to H495 for an encoder that cannot be run.
@@ -163,6 +165,8 @@ def starting_config(
         settings["model"] = {"features": OVER_ENCODER}
     if best_at is BestAt.TEXTS:
         settings["decoder"] = {"@misc": "spacy-hocrf.Viterbi.v1"}
+        if factory != "hocrf_tagger":
+            settings["model"] = {**settings.get("model", {}), **MEMORY}
     nlp.add_pipe(factory, config=settings)
     if spans_key is not None:
         weigh_spans(nlp, "hocrf_spans", spans_key)

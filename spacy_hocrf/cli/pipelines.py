@@ -3,7 +3,7 @@ holds back.
 """
 
 import io
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,8 @@ from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "ENCODER",
+    "LARGE",
+    "MEMORY",
     "OVER_ENCODER",
     "alone",
     "begin",
@@ -57,6 +59,12 @@ OVER_ENCODER = {
     },
 }
 """Features of a component behind it: the default ones, and what it writes."""
+MEMORY: Mapping[str, Any] = {"order": 3, "unseen": True}
+"""Settings of a model with a longer memory, which has more texts right as a whole, and F1 on references."""
+LARGE = 2_000_000
+"""Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
+observation.
+"""
 HIGHEST = 2
 """Of the orders that "auto" tries."""
 

@@ -220,9 +220,22 @@ def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
 def test_a_config_says_what_the_model_is_best_at(tmp_path, goal, decoder):
     done = config_of(tmp_path / "a.cfg", "--for", goal)
     assert done.exit_code == 0, done.output
-    block = load_config(tmp_path / "a.cfg")["components"]["hocrf"]["decoder"]
-    assert block["@misc"] == f"spacy-hocrf.{decoder}.v1"
+    block = load_config(tmp_path / "a.cfg")["components"]["hocrf"]
+    assert block["decoder"]["@misc"] == f"spacy-hocrf.{decoder}.v1"
+    model = block["model"]
+    assert (model["order"], model["unseen"]) == ((3, True) if goal == "texts" else ("auto", False))
     load_model_from_config(load_config(tmp_path / "a.cfg"), auto_fill=True)
+
+
+def test_weights_for_what_is_unseen_are_left_out_for_a_large_corpus(tmp_path, monkeypatch):
+    path, output = tmp_path / "train.spacy", tmp_path / "a.cfg"
+    docs = [example.reference for example in examples(spacy.blank("en"), documents(12))]
+    DocBin(docs=docs).to_disk(path)
+    size = 2 * sum(map(len, docs))
+    for limit, unseen in ((size, True), (size - 1, False)):
+        monkeypatch.setattr("spacy_hocrf.cli.config.LARGE", limit)
+        assert config_of(output, "--for", "texts", "--train", path, "--force").exit_code == 0
+        assert load_config(output)["components"]["hocrf"]["model"]["unseen"] == unseen
 
 
 def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):

@@ -21,7 +21,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.auto.estimates import NEW, learning_curve, scores
-from spacy_hocrf.cli.auto.folds import MEMORY, SettingsTrial, divide, read_in_folds, tried
+from spacy_hocrf.cli.auto.folds import SettingsTrial, divide, read_in_folds, tried
 from spacy_hocrf.cli.auto.page import curve_numbers, page
 from spacy_hocrf.cli.auto.reading import Subject, doubted_texts
 from spacy_hocrf.cli.auto.report import AutoResults, by_label, report
@@ -43,7 +43,7 @@ from spacy_hocrf.cli.options import (
     check_path,
     write_config,
 )
-from spacy_hocrf.cli.pipelines import component_of, train_on
+from spacy_hocrf.cli.pipelines import LARGE, MEMORY, component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
 from spacy_hocrf.workers.folders import WorkingFolder
 
@@ -65,10 +65,6 @@ SAID = r"\[W00[134]\]"
 """Warnings of what is among the notes of the report, and would come again with every model."""
 FRACTIONS = (0.25, 0.5)
 """Of the texts that models have learnt from: further points of the learning curve."""
-LARGE = 2_000_000
-"""Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
-observation.
-"""
 STEPS = 10_000
 """Of training, at most. It ends where the trainer has converged."""
 SPARE = 20

@@ -4,9 +4,8 @@ Beside the default stands one other: a longer memory, and weights for words and 
 shows together. On Cora's references it makes a quarter fewer errors, elsewhere hardly any difference.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,10 @@ from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.learning.heldout import FOLDS, MOST
 
-__all__ = ["MEMORY", "Division", "SettingsTrial", "divide", "read_in_folds", "tried"]
+__all__ = ["Division", "SettingsTrial", "divide", "read_in_folds", "tried"]
 
 HELD = 1_000
 """Texts that are held back, at least, where there are so many: then fewer folds will do."""
-MEMORY: Mapping[str, Any] = {"order": 3, "unseen": True}
-"""The other settings of the model."""
 GAIN = 0.02
 """Of the default's loss: by so much must that of the other settings be lower. On 46 dev parts of
 project/defaults 0.01 chose one of ten others three times that was worse, once by a point of F1; 0.02 never.
