@@ -47,8 +47,8 @@ class ReadingErrors(metaclass=Coded):
     )
     H211 = "n_best = {found} in [components.{name}], but must be a number of readings, 0 for none."
     H212 = (
-        "n_best = {found} in [components.{name}] writes readings under the name of scores_key, but "
-        "scores_key = null. Set a scores_key, or n_best = 0."
+        "{found} in [components.{name}] writes to doc.spans under the name of scores_key, but "
+        "scores_key = null. Set a scores_key, or leave it out."
     )
     H224 = (
         "explain was asked about {found}, but the model cannot have this span among the {expected} tokens of "

@@ -132,9 +132,12 @@ def make_hocrf(
         decoding around them.
     scorer (Optional[Callable]): scoring method.
     """
+    from spacy_hocrf.annotation.errors import ReadingErrors
     from spacy_hocrf.annotation.targets import EntsTarget
 
     _check_n_best(name, n_best, scores_key)
+    if spans and scores_key is None:
+        raise ValueError(ReadingErrors.H212.format(found="spans = true", name=name))
     return _pipe(
         nlp,
         model,
@@ -341,4 +344,4 @@ def _check_n_best(name: str, n_best: int, key: str | None) -> None:
 
     if n_best < 0:
         raise ValueError(ReadingErrors.H211.format(found=n_best, name=name))
-    raise ValueError(ReadingErrors.H212.format(found=n_best, name=name))
+    raise ValueError(ReadingErrors.H212.format(found=f"n_best = {n_best}", name=name))

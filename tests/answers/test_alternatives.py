@@ -278,6 +278,7 @@ def test_nothing_is_written_without_a_number():
         ("hocrf", {"n_best": -1}, "H211.*n_best = -1.*hocrf"),
         ("hocrf_spans", {"n_best": -3}, "H211.*n_best = -3.*hocrf_spans"),
         ("hocrf", {"n_best": 2, "scores_key": None}, "H212.*n_best = 2.*scores_key"),
+        ("hocrf", {"spans": True, "scores_key": None}, "H212.*spans = true.*scores_key"),
     ],
 )
 def test_settings_that_cannot_be_are_errors(factory, settings, code):
