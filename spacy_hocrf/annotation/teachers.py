@@ -93,10 +93,8 @@ def _said(example: Example, key: str) -> _Said:
     """What one teacher says, on the predicted Doc's tokens."""
     doc, group = example.predicted, example.reference.spans[key]
     spans = list(group)
-    known, given = (
-        {"key": key, "text": beginning(doc)},
-        group.attrs.get("scores", [1.0] * len(spans)),
-    )
+    given = group.attrs.get("scores", [1.0] * len(spans))
+    known = {"key": key, "text": beginning(doc)}
     try:
         scores = np.asarray([*given], dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -60,7 +60,7 @@ OVER_ENCODER = {
 }
 """Features of a component behind it: the default ones, and what it writes."""
 MEMORY: Mapping[str, Any] = {"order": 3, "unseen": True}
-"""Settings of a model with a longer memory, which has more texts right as a whole, and F1 on references."""
+"""Settings of a model with a longer memory, which has more records right as a whole (project/records)."""
 LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
