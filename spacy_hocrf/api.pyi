@@ -87,6 +87,7 @@ from spacy_hocrf.answers.decoders import (
     Decoder as Decoder,
     ExpectedAccuracy as ExpectedAccuracy,
     ExpectedF as ExpectedF,
+    Reranked as Reranked,
     Viterbi as Viterbi,
 )
 from spacy_hocrf.joint.decoding import DualDecomposition as DualDecomposition

@@ -506,3 +506,7 @@ class Errors(metaclass=Coded):
         "The spans that are marked have {found} of all tokens, more than the ratio that there should be, "
         "{expected}. See ratio in [components.*.trainer]."
     )
+    H580 = (
+        "n = {found}, but must be a whole number from 2 to 100: one of so many readings of a text is "
+        "shown. See [components.*.decoder]."
+    )

@@ -153,12 +153,20 @@ class Alternatives:
         """
         if self.has_blank(number):
             return self._one_by_one(number, n, log_z)
-        if self._best is None or self._best[0] != n:
-            self._best = n, self._find_best(n)
-        best = BestReadings(self._best[1], number, log_z)
+        best = self.segmentations(number, n, log_z)
         if not any(self._under.missing(each.spans) for each in best):
             return best
         return self._one_by_one(number, n, log_z)
+
+    def segmentations(self, number: int, n: int, log_z: float) -> BestReadings:
+        """The n most probable segmentations of a Doc, each taken for a reading: their spans are as the model
+        has them, so they may have white space at their ends.
+
+        log_z (float): log of the sum over all segmentations of the Doc.
+        """
+        if self._best is None or self._best[0] != n:
+            self._best = n, self._find_best(n)
+        return BestReadings(self._best[1], number, log_z)
 
     def has_blank(self, number: int) -> bool:
         """May white space be at the end of spans of a Doc?"""

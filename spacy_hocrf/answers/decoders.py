@@ -1,8 +1,9 @@
 """How an answer is read off a model: what `[components.*.decoder]` names.
 
 An answer is some spans of every sequence that do not overlap. The most probable segmentation is one
-(`Viterbi`); the spans with the largest expected F-score are another (`ExpectedF`); the most probable
-tag of every token is that of a tagger (`ExpectedAccuracy`). `add_pipe` makes one; the engine is
+(`Viterbi`), or what looks best among several probable ones (`Reranked`); the spans with the largest
+expected F-score are another (`ExpectedF`); the most probable tag of every token is that of a tagger
+(`ExpectedAccuracy`). `add_pipe` makes one; the engine is
 imported by its first answer.
 """
 
@@ -21,6 +22,7 @@ from spacy_hocrf.errors import Errors
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.annotation import NamedSpans
+    from spacy_hocrf.answers.whole_readings import Reranker
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.forward_backward import Buffers
     from spacy_hocrf.engine.marginals import Window
@@ -37,6 +39,7 @@ __all__ = [
     "Decoder",
     "ExpectedAccuracy",
     "ExpectedF",
+    "Reranked",
     "Viterbi",
     "checked_decoder",
 ]
@@ -44,6 +47,7 @@ __all__ = [
 AUTO = "auto"
 DEFAULT_COST = 0.25
 """Where no cost could be learnt."""
+MOST_READINGS = 100
 
 
 Blank = NDArray[np.bool_] | None
@@ -56,6 +60,8 @@ class Answer(NamedTuple):
     scores: NDArray[np.float64] | None  # [n] of each, if they are known already
     possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
     log_partition: NDArray[np.float64] | None = None  # [D] log Z, if it is known already
+    # [D] P(these spans and no others), if that is not the model's
+    whole: NDArray[np.float64] | None = None
 
 
 class Decoder(Protocol):
@@ -271,6 +277,39 @@ class ExpectedF(Viterbi):
         )
         likely = scores >= least
         return Candidates(shown.only(likely), scores[likely], *known)
+
+
+@dataclass(frozen=True)
+class Reranked(Viterbi):
+    """`spacy-hocrf.Reranked.v1`: of the n most probable readings the one that, as a whole, looks most like
+    annotated texts, by weights that are learnt in training from texts that the model has not seen
+    (`answers.whole_readings`). Until then the most probable one.
+
+    n (int): how many readings are looked at, from 2 to 100.
+    RAISES (ValueError): H580 for another n.
+    """
+
+    n: int = 10
+    reranker: Reranker | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if type(self.n) is not int or not 2 <= self.n <= MOST_READINGS:
+            raise ValueError(Errors.H580.format(found=repr(self.n)))
+
+    def knows(self, labels: Sequence[str]) -> bool:
+        """Has it learnt what readings with these labels look like?"""
+        return self.reranker is not None and len(self.reranker.counts.labels) == len(labels)
+
+    def by(self, reranker: Reranker) -> Reranked:
+        """A copy with what was learnt, which shares the memory."""
+        other = replace(self)
+        object.__setattr__(other, "_pool", self._pool)
+        object.__setattr__(other, "reranker", reranker)
+        return other
+
+    def serves(self, encoding: str) -> bool:
+        """Can it decode a model of this encoding? It decodes models of spans."""
+        return encoding != "tags"
 
 
 class Candidates(NamedTuple):

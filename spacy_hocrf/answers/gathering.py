@@ -50,6 +50,8 @@ def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Fo
         "scores": _in_order([each.scores for each in found], order),
         "log_partition": _in_order([each.log_partition for each in found], np.argsort(numbers)),
     }
+    if isinstance(found[0], Answer):
+        known["whole"] = _in_order([_whole(each) for each in found], np.argsort(numbers))
     spans = Segments(offsets_of(sizes), *columns)
     return found[0]._replace(spans=spans, possible=possible, **known)
 
@@ -64,12 +66,19 @@ def _in_order(
 
 def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
     """Spans of some sequences. sequences (int64 [n]): their numbers, ascending."""
-    spans, scores, log_z = found.spans, found.scores, found.log_partition
+    spans, scores, log_z, whole = found.spans, found.scores, found.log_partition, _whole(found)
     sizes = np.diff(spans.offsets)[sequences]
     chosen = ranges(spans.offsets[sequences], sizes)
+    known = {} if whole is None else {"whole": whole[sequences]}
     return found._replace(
         spans=Segments(offsets_of(sizes), *(column[chosen] for column in spans[1:])),
         scores=None if scores is None else scores[chosen],
         possible=found.possible[sequences],
         log_partition=None if log_z is None else log_z[sequences],
+        **known,
     )
+
+
+def _whole(found: Answer | Candidates) -> NDArray[np.float64] | None:
+    """P(these spans and no others), where an answer has it."""
+    return found.whole if isinstance(found, Answer) else None

@@ -185,8 +185,10 @@ class Predictor:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
         total = None if self.rules.rules else total
-        right = self._whole(parts, presets, shown) if whole else None
-        found = BatchPrediction(shown, self.scheme.labels, chances, right)
+        right = answer.whole if threshold is None else None
+        if whole and right is None:
+            right = self._whole(parts, presets, shown)
+        found = BatchPrediction(shown, self.scheme.labels, chances, right if whole else None)
         return _Found(found, parts, total, revised)
 
     # What is read off the log potentials

@@ -18,10 +18,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.whitespace import merged
-from spacy_hocrf.answers.decoders import Answer, Candidates, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import (
+    Answer,
+    Candidates,
+    Decoder,
+    ExpectedF,
+    Reranked,
+    Viterbi,
+)
 from spacy_hocrf.answers.gains import chances_of, span_gains
 from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part
+from spacy_hocrf.answers.reranking import read
 from spacy_hocrf.answers.ruled import RuledTexts
 from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.viterbi import Best
@@ -73,6 +81,10 @@ class UnderRules:
     def answer(self, part: Part) -> Answer:
         """The decoder's answer for Docs that are read without rules so far."""
         decoder = self.decoder
+        if isinstance(decoder, Reranked) and decoder.knows(self.scheme.labels):
+            parts = self.apart(part, exactly=True)
+            answers = [self._kept(each, read(each, decoder)) for each in parts]
+            return joined([each.docs for each in parts], answers)
         if self.rules.constraints.empty and part.inside is None:
             return self._decoded(part)  # which has nothing to break
         if not self.rules.rules:

@@ -1,15 +1,17 @@
-"""A component's decoder, with the cost that was learnt for it.
+"""A component's decoder, with what was learnt for it.
 
-Every component has one from the start; how a cost is learnt is in cost.py, which is imported when it is.
+Every component has one from the start; how a cost is learnt is in cost.py, and how readings are looked at as
+wholes in reranking.py, which are imported when they are.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Reranked, Viterbi
 
 if TYPE_CHECKING:
+    from spacy_hocrf.answers.whole_readings import Reranker
     from spacy_hocrf.learning.corpus import Corpus
     from spacy_hocrf.learning.cost import LearntCost
     from spacy_hocrf.learning.learning import Learner
@@ -20,11 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 FIRST = 16
-"""The cost is learnt after so many steps of training, or at its end."""
+"""It is learnt after so many steps of training, or at its end."""
 
 
 class Reader:
-    """A component's decoder, with the cost that was learnt for it; a keeper of the cost.
+    """A component's decoder, with what was learnt for it; a keeper of that.
 
     decoder (Decoder): as the config has it. name (str): of the component, for the log.
     """
@@ -33,60 +35,104 @@ class Reader:
 
     def __init__(self, decoder: Decoder, name: str) -> None:
         self.named = decoder
-        self.cost: LearntCost | None = None
+        self.learnt: LearntCost | Reranker | None = None
         self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
         self._viterbi = Viterbi()
-        self._reading: tuple[LearntCost, Decoder] | None = None  # with this cost
+        self._reading: tuple[LearntCost | Reranker, Decoder] | None = None  # with that
         self._name = name
         self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
 
+    @property
+    def cost(self) -> float | None:
+        """The cost that was learnt."""
+        cost: float | None = getattr(self.learnt, "cost", None)
+        return cost
+
     def decoder(self, trainer: Trainer) -> Decoder:
-        """What reads answers off the model. `Viterbi` takes the place of an `ExpectedF` without a
-        cost of its own if a trainer has learnt no probabilities, but only which segmentation is best.
+        """What reads answers off the model. `Viterbi` takes the place of a decoder that learns something
+        from probabilities if a trainer has learnt none, but only which segmentation is best.
         """
-        if not isinstance(self.named, ExpectedF) or self.named.cost != AUTO:
+        if not self._learns:
             return self.named
         if not trainer.probabilistic:
             return self._viterbi
-        if self.cost is None:
+        if self.learnt is None:
             return self.named
-        if self._reading is None or self._reading[0] is not self.cost:
-            self._reading = self.cost, self.named.at(self.cost.cost)
+        if self._reading is None or self._reading[0] is not self.learnt:
+            self._reading = self.learnt, self._with(self.learnt)
         return self._reading[1]
 
     def learn(self, learner: Learner, run: Run) -> None:
-        """Learn the cost after a step, if the decoder asks for it: once for a corpus, so that what
-        `spacy train` keeps has it, whichever step is the best. A loaded model that adapts to a small
-        corpus keeps its own.
+        """Learn after a step what the decoder asks for: once for a corpus, so that what `spacy train` keeps
+        has it, whichever step is the best. A loaded model that adapts to a small corpus keeps its own.
         """
-        named, kept = self.named, learner.adapts or not learner.trainer.probabilistic
-        if kept or not isinstance(named, ExpectedF) or named.cost != AUTO:
+        if learner.adapts or not learner.trainer.probabilistic or not self._learns:
             learner.folds = ()
             return
         corpus = learner.corpus, len(learner.corpus)
         due = learner.steps >= FIRST or not run.running
         if due and self._learnt_from != corpus:
-            from spacy_hocrf.learning.cost import learn_cost
-
-            self.cost = learn_cost(learner, named, self._name)
+            self.learnt = self._learn(learner)
             self._learnt_from = corpus
             learner.folds = ()  # they have done their work
 
     def saved(self) -> Section | None:
         """None if nothing was learnt."""
+        if self.learnt is None:
+            return None
         from msgspec import to_builtins
 
+        from spacy_hocrf.learning.cost import LearntCost
+        from spacy_hocrf.learning.reranking import section_of
         from spacy_hocrf.saving.persistence import Section
 
-        return None if self.cost is None else Section(to_builtins(self.cost), {})
+        if isinstance(self.learnt, LearntCost):
+            return Section(to_builtins(self.learnt), {})
+        return section_of(self.learnt)
 
-    def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | None:
-        """The cost. RAISES (ValueError): H039 or H134 for what is none."""
+    def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | Reranker | None:
+        """What was learnt. RAISES (ValueError): H039 or H134 for what is no such thing."""
         from spacy_hocrf.learning.cost import LearntCost
+        from spacy_hocrf.learning.reranking import checked_reranker
 
-        return None if section is None else section.read("cost", LearntCost)
+        if section is None:
+            return None
+        if "attribute" in section.header:
+            return checked_reranker(section)
+        return section.read("cost", LearntCost)
 
     def adopt(self, value: Any) -> None:
-        """Use this cost; None for the default."""
-        self.cost = value
+        """Use what was learnt; None for the default."""
+        self.learnt = value
         self._learnt_from = None
+
+    def temper(self, temperature: float) -> None:
+        """All scores of the model have been divided by a temperature."""
+        from spacy_hocrf.answers.whole_readings import Reranker
+
+        if isinstance(self.learnt, Reranker):
+            self.learnt = self.learnt.tempered(temperature)
+
+    @property
+    def _learns(self) -> bool:
+        """Does the decoder ask for something that is learnt?"""
+        asks = isinstance(self.named, ExpectedF) and self.named.cost == AUTO
+        return asks or isinstance(self.named, Reranked)
+
+    def _learn(self, learner: Learner) -> LearntCost | Reranker | None:
+        if isinstance(self.named, Reranked):
+            from spacy_hocrf.learning.reranking import learn_reranker
+
+            return learn_reranker(learner, self.named, self._name)
+        from spacy_hocrf.learning.cost import learn_cost
+
+        assert isinstance(self.named, ExpectedF)
+        return learn_cost(learner, self.named, self._name)
+
+    def _with(self, learnt: LearntCost | Reranker) -> Decoder:
+        """The decoder with what was learnt; as it is, if that is for another one."""
+        from spacy_hocrf.learning.cost import LearntCost
+
+        if isinstance(learnt, LearntCost):
+            return self.named.at(learnt.cost) if isinstance(self.named, ExpectedF) else self.named
+        return self.named.by(learnt) if isinstance(self.named, Reranked) else self.named

@@ -299,7 +299,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             return choice
         from spacy_hocrf.learning.choice import Choice
 
-        return replace(choice or Choice(), cost=cost.cost)
+        return replace(choice or Choice(), cost=cost)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -696,6 +696,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         with learner.lock:
             self.model.set_param("W", self.model.get_param("W") / temperature)
             learner.choice = replace(learner.choice or Choice(), temperature=temperature)
+            self._reader.temper(temperature)
         return temperature
 
     def extend(

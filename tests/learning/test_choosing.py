@@ -508,7 +508,7 @@ def trained(three_sigmas, monkeypatch):
     losses_are(table, monkeypatch)
     nlp, pipe = initialized(**BOTH)
     fit(nlp, examples(nlp, every_name()))
-    assert pipe.choice == Choice(3.0, 2, 24, cost=reader_of(pipe).cost.cost)
+    assert pipe.choice == Choice(3.0, 2, 24, cost=reader_of(pipe).cost)
     return nlp
 
 

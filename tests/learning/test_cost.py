@@ -137,17 +137,17 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
-    assert reader_of(pipe).cost is None
+    assert reader_of(pipe).learnt is None
     assert reader_of(pipe).decoder(pipe.trainer).cost == "auto"  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
-    learnt = reader_of(pipe).cost
+    learnt = reader_of(pipe).learnt
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
     assert reader_of(pipe).decoder(pipe.trainer).cost == learnt.cost == pipe.choice.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        assert reader_of(other.get_pipe("hocrf")).cost == learnt
+        assert reader_of(other.get_pipe("hocrf")).learnt == learnt
         assert other.get_pipe("hocrf").choice == pipe.choice
         assert other.config["components"]["hocrf"]["decoder"]["cost"] == "auto"
         for example in data:
@@ -170,7 +170,7 @@ def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert reader_of(pipe).cost is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
+    assert reader_of(pipe).learnt is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
 
 
 @pytest.mark.parametrize("documents", [2, 5, 12])
@@ -180,7 +180,7 @@ def test_few_documents_teach_a_cost_each_held_back_once(documents, monkeypatch):
     monkeypatch.setattr(costs, "best_cost", lambda *given: known.append(given) or original(*given))
     nlp, data = pipeline(documents)
     fit(nlp, data)
-    (evidence, beta), cost = known[0], reader_of(nlp.get_pipe("hocrf")).cost
+    (evidence, beta), cost = known[0], reader_of(nlp.get_pipe("hocrf")).learnt
     assert len(evidence.lengths) == cost.documents == documents
     assert cost.cost == original(evidence, beta)
 
@@ -191,7 +191,7 @@ def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
     monkeypatch.setattr(costs, "LEAST", 13)
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
-    assert reader_of(nlp.get_pipe("hocrf")).cost is None
+    assert reader_of(nlp.get_pipe("hocrf")).learnt is None
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
 
 
@@ -203,7 +203,7 @@ def test_viterbi_reads_a_model_without_probabilities():
         data = examples(nlp, ambiguous(24))
         nlp.initialize(lambda data=data: data)
         fit(nlp, data)
-        assert reader_of(nlp.get_pipe("hocrf")).cost is None
+        assert reader_of(nlp.get_pipe("hocrf")).learnt is None
         answers.append([found(doc) for doc in nlp.pipe(text for text, _ in ambiguous(48))])
     assert answers[0] == answers[1] and any(answers[0])
     reader, trainer = reader_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").trainer
@@ -217,7 +217,7 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
     # of five folds of four or five documents two are enough
-    assert reader_of(nlp.get_pipe("hocrf")).cost.documents in (8, 9, 10)
+    assert reader_of(nlp.get_pipe("hocrf")).learnt.documents in (8, 9, 10)
 
 
 @pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
@@ -237,10 +237,10 @@ def test_training_that_goes_on_learns_it_anew():
     nlp, data = pipeline()
     fit(nlp, data)
     reader = reader_of(nlp.get_pipe("hocrf"))
-    first = reader.cost
+    first = reader.learnt
     more = examples(nlp, ambiguous(72))
     fit(nlp, more)
-    assert reader.cost.documents > first.documents
+    assert reader.learnt.documents > first.documents
 
 
 def test_the_result_is_the_same_with_more_threads():
@@ -250,7 +250,7 @@ def test_the_result_is_the_same_with_more_threads():
         data = examples(nlp, ambiguous())
         nlp.initialize(lambda data=data: data)
         fit(nlp, data)
-        found_costs.append(reader_of(nlp.get_pipe("hocrf")).cost)
+        found_costs.append(reader_of(nlp.get_pipe("hocrf")).learnt)
     assert found_costs[0] == found_costs[1]
 
 
@@ -262,7 +262,7 @@ def test_a_damaged_cost_is_an_error(header):
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
     section = reader_of(pipe).saved()
-    assert reader_of(pipe).checked(section, pipe.structure.scheme) == reader_of(pipe).cost
+    assert reader_of(pipe).checked(section, pipe.structure.scheme) == reader_of(pipe).learnt
     with pytest.raises(ValueError, match="H134"):
         reader_of(pipe).checked(section._replace(header=header), pipe.structure.scheme)
     with pytest.raises(ValueError, match=r"H039.*cost\.more"):

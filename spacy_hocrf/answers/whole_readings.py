@@ -1,0 +1,185 @@
+"""How much readings look, as wholes, like annotated texts: what `spacy-hocrf.Reranked.v1` chooses by.
+
+A CRF scores spans, and spans beside each other. Whether a text as a whole is like annotated ones (are two
+titles usual, or a year without a title?) it does not see. So its n most probable readings are scored once
+more, each as a whole: with ψ(y) what a reading looks like,
+
+    P(y) = P(one of the n) · exp(w · ψ(y)) / Σ_y' exp(w · ψ(y')),
+
+over the n readings y'; the first of ψ is log P(y) of the CRF (Collins, ICML 2000; Charniak and Johnson, ACL
+2005). The others are taken from c, how often something is in annotated texts:
+
+    log (c + 1/2) of the labels of all spans, whatever their order, and whether c is 0; the same of which
+        labels there are;
+    Σ log ((c + 1/10) / (texts + 1/2)) over the labels: as many spans of each;
+    Σ log P(label | word) / P(label) over the spans, for the first and the last word of the span and those
+        before and behind it, with P(label | word) = (c + a P(label)) / (c(word) + a), a = 0.3;
+    how many spans there are.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spacy_hocrf.features.tokens import EDGE
+from spacy_hocrf.types import Segments
+
+__all__ = ["LOOKS", "ReadingCounts", "Reranker", "WholeReadings"]
+
+LOOKS = 10
+"""Numbers that say what a reading looks like."""
+MANY = 4
+"""So many spans of one label, or more, are one case."""
+SMOOTHING = 0.3
+
+Hashes = NDArray[np.uint64]
+Places = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+
+class WholeReadings(NamedTuple):
+    """m readings of D texts; those of one text follow one another."""
+
+    spans: Segments  # of each reading, with places in the scheme's `labels` for labels
+    text: Places  # [m] number of the text of each, ascending
+    log_probability: Floats  # [m] of the CRF, nats
+
+
+@dataclass(frozen=True)
+class ReadingCounts:
+    """How often annotated texts have what a reading may look like; each thing by a hash of it.
+
+    texts (int): how many were counted.
+    labels (int64 [L]): spans of each label.
+    keys (uint64 [n]): ascending. numbers (int64 [n]): how often there is each.
+    """
+
+    texts: int
+    labels: NDArray[np.int64]
+    keys: Hashes
+    numbers: NDArray[np.int64]
+
+    @classmethod
+    def of(
+        cls, n_labels: int, batches: Iterable[tuple[WholeReadings, Hashes, Places]]
+    ) -> "ReadingCounts":
+        """The counts of annotated texts, batch by batch: what is annotated is the only reading of a text.
+
+        batches (Iterable[Tuple[WholeReadings, uint64 [N], int64 [D, 2]]]): with words and places as in
+            `looks`.
+        """
+        keys, labels, texts = [np.zeros(0, dtype=np.uint64)], np.zeros(n_labels, np.int64), 0
+        for readings, words, places in batches:
+            keys += [each.ravel() for each in _Seen.of(n_labels, readings, words, places)]
+            labels += np.bincount(readings.spans.label, minlength=n_labels)
+            texts += len(readings.text)
+        found, numbers = np.unique(np.concatenate(keys), return_counts=True)
+        return cls(texts, labels, found, numbers.astype(np.int64))
+
+    def looks(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
+        """ψ of each reading, float64 [m, LOOKS].
+
+        words (uint64 [N]): of the tokens of all texts.
+        places (int64 [D, 2]): first token of each text, and one past its last.
+        """
+        seen = _Seen.of(len(self.labels), readings, words, places)
+        together, which, amounts, pairs, alone = map(self._number, seen)
+        chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[readings.spans.label]
+        gains = np.log((pairs + SMOOTHING * chance) / (alone + SMOOTHING) / chance)
+        sizes = np.diff(readings.spans.offsets)
+        owner, m = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+        columns = [
+            readings.log_probability,
+            np.log(together + 0.5),
+            (together == 0).astype(np.float64),
+            np.log(which + 0.5),
+            np.log((amounts + 0.1) / (self.texts + 0.5)).sum(axis=1),
+            *(np.bincount(owner, each, m) for each in gains),
+            sizes.astype(np.float64),
+        ]
+        return np.stack(columns, axis=1)
+
+    def _number(self, keys: Hashes) -> Floats:
+        """How often there is each."""
+        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[place] == keys, self.numbers[place], 0).astype(np.float64)
+
+
+class _Seen(NamedTuple):
+    """Hashes of what m readings with S spans look like; L labels."""
+
+    together: Hashes  # [m] labels of all spans
+    which: Hashes  # [m] which labels there are
+    amounts: Hashes  # [m, L] how many spans of each
+    pairs: Hashes  # [4, S] a word and the label; first word, last word, word before, word behind
+    words: Hashes  # [4, S] the word alone
+
+    @classmethod
+    def of(cls, n_labels: int, readings: WholeReadings, words: Hashes, places: Places) -> "_Seen":
+        """Hashes for the arguments of `ReadingCounts.looks`."""
+        _, start, end, label = readings.spans
+        sizes = np.diff(readings.spans.offsets)
+        owner = np.repeat(np.arange(len(sizes)), sizes)
+        low, high = places[readings.text[owner]].T
+        first, behind = low + start, low + end
+        around = np.append(words, EDGE)
+        edge = len(words)
+        seen = np.stack(
+            [
+                around[first],
+                around[behind - 1],
+                around[np.where(first > low, first - 1, edge)],
+                around[np.where(behind < high, behind, edge)],
+            ]
+        )
+        kinds = np.arange(n_labels, dtype=np.uint64)
+        alone = _hashes(seen, np.arange(4, 8, dtype=np.uint64)[:, None])
+        counts = np.zeros((len(sizes), n_labels), dtype=np.uint64)
+        np.add.at(counts, (owner, label), np.uint64(1))
+        marks = _hashes(kinds, np.uint64(1))
+        return cls(
+            _hashes(counts @ marks, np.uint64(1)),
+            _hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
+            _hashes(np.minimum(counts, MANY) * np.uint64(n_labels) + kinds, np.uint64(3)),
+            _hashes(alone, label.astype(np.uint64)),
+            alone,
+        )
+
+
+class Reranker(NamedTuple):
+    """What readings are looked at with."""
+
+    counts: ReadingCounts
+    weights: Floats  # [LOOKS]
+    attribute: str  # of the words
+    texts: int  # that the weights were learnt from
+
+    def tempered(self, temperature: float) -> "Reranker":
+        """What prefers the same readings of a model whose scores are divided by a temperature."""
+        scale = np.where(np.arange(LOOKS) == 0, temperature, 1.0)
+        return self._replace(weights=self.weights * scale)
+
+    def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
+        """Log of the probability of each reading, float64 [m]; words and places as `looks` has them."""
+        if not len(readings.text):
+            return np.zeros(0)
+        scores = self.counts.looks(readings, words, places) @ self.weights
+        first = np.flatnonzero(np.diff(readings.text, prepend=-1))
+        sizes = np.diff(first, append=len(scores))
+        old, new = (
+            np.repeat(np.logaddexp.reduceat(each, first), sizes)
+            for each in (readings.log_probability, scores)
+        )
+        return np.asarray(np.minimum(0.0, scores - new + old))
+
+
+def _hashes(values: Hashes, kind: Hashes | np.uint64) -> Hashes:
+    """Hashes of values of a kind (the last steps of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = values + (kind + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)
