@@ -148,7 +148,7 @@ def starting_config(
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
     factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
     encoder (Optional[Path]): folder of a frozen encoder in front of the component.
-    best_at (BestAt): TEXTS for the decoder of the most probable reading, and a longer memory of spans.
+    best_at (BestAt): TEXTS for the decoder that looks at whole readings, and a longer memory of spans.
     RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
         for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign,
         H490 to H495 for an encoder that cannot be run.
@@ -164,7 +164,8 @@ def starting_config(
     if encoder is not None:
         settings["model"] = {"features": OVER_ENCODER}
     if best_at is BestAt.TEXTS:
-        settings["decoder"] = {"@misc": "spacy-hocrf.Viterbi.v1"}
+        whole = "Viterbi" if factory == "hocrf_tagger" else "Reranked"
+        settings["decoder"] = {"@misc": f"spacy-hocrf.{whole}.v1"}
         if factory != "hocrf_tagger":
             settings["model"] = {**settings.get("model", {}), **MEMORY}
     nlp.add_pipe(factory, config=settings)

@@ -216,7 +216,7 @@ def test_texts_that_the_tokenizer_does_not_fit_keep_their_tokens(tmp_path):
     assert "--paths.dev dev.spacy" in done.output and "--paths.train" not in done.output
 
 
-@pytest.mark.parametrize("goal, decoder", [("fields", "ExpectedF"), ("texts", "Viterbi")])
+@pytest.mark.parametrize("goal, decoder", [("fields", "ExpectedF"), ("texts", "Reranked")])
 def test_a_config_says_what_the_model_is_best_at(tmp_path, goal, decoder):
     done = config_of(tmp_path / "a.cfg", "--for", goal)
     assert done.exit_code == 0, done.output

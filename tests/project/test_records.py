@@ -74,7 +74,7 @@ def test_promises_are_kept_about_as_often_as_was_said(load):
 def test_the_report_has_all_tables(load, tmp_path):
     module, rng = load("report"), np.random.default_rng(1)
     lines = []
-    for system in ("fields", "texts", "memory", "crfsuite", "product", "ner"):
+    for system in ("fields", "texts", "memory", "reranked", "crfsuite", "product", "ner"):
         for right in (rng.random(200) < 0.9).tolist():
             p = None if system == "ner" else 0.9 + 0.1 * rng.random()
             row = {"task": "addresses", "fold": 0, "of": "x", "system": system, "right": right}
@@ -84,7 +84,7 @@ def test_the_report_has_all_tables(load, tmp_path):
     document = (tmp_path / "out.md").read_text(encoding="utf8")
     shares = [np.mean([r["right"] for r in lines if r["system"] == s]) for s in module.SYSTEMS]
     row = next(line for line in document.splitlines() if line.startswith("| addresses"))
-    assert row.split(" | ")[2:7] == [f"{100 * share:.1f}" for share in shares]
+    assert row.split(" | ")[2:8] == [f"{100 * share:.1f}" for share in shares]
     assert document.count("| addresses") == 3 and " 80.0 " in row
 
 

@@ -23,8 +23,8 @@ from spacy_hocrf.api import WholeTexts, accept
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-SYSTEMS = ("fields", "texts", "memory", "crfsuite", "ner")
-SURE = ("texts", "product", "crfsuite")
+SYSTEMS = ("fields", "texts", "memory", "reranked", "crfsuite", "ner")
+SURE = ("texts", "memory", "reranked", "product", "crfsuite")
 """Systems that say how sure they are, and by which texts are accepted."""
 LEVEL, CONFIDENCE = 0.95, 0.9
 LEVELS = (0.85, 0.9, LEVEL, 0.98)
@@ -50,7 +50,7 @@ def render(found: Mapping[str, Mapping[str, Sequence[Result]]], plot: str, split
         "## Texts that are right as a whole",
         table(list(whole_rows(found)), ("task", "texts", *SYSTEMS, *(f"F1, {s}" for s in SYSTEMS))),
         "## How sure of a whole text",
-        table(list(ece_rows(found)), ("task", "fields", "corrected", "texts", "corrected ")),
+        table(list(ece_rows(found)), ECE),
         f"## Accepted unread: at least {LEVEL:.0%} right, confidence {CONFIDENCE:.0%}",
         image("Share of texts accepted, and of those the share that is wrong", plot),
         table(list(promise_rows(found, splits)), PROMISE),
@@ -58,6 +58,7 @@ def render(found: Mapping[str, Mapping[str, Sequence[Result]]], plot: str, split
     return "\n\n".join(parts)
 
 
+ECE = ("task", *(name for system in SYSTEMS[:4] for name in (system, f"corrected, {system}")))
 PROMISE = (
     "task",
     *(f"accepted, {system}" for system in SURE),
@@ -75,7 +76,7 @@ def whole_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tupl
             percent(np.mean([row["right"] for row in each])) if each else "" for each in known
         ]
         f = [percent(f_of(each)) if each else "" for each in known]
-        rows.append((task, f"{len(known[0]):,}", *shares, *f))
+        rows.append((task, f"{max(map(len, known)):,}", *shares, *f))
     return rows
 
 
@@ -84,9 +85,12 @@ def ece_rows(found: Mapping[str, Mapping[str, Sequence[Result]]]) -> list[tuple[
     rows = []
     for task, systems in found.items():
         cells = []
-        for system in SYSTEMS[:2]:
-            texts = texts_of(systems[system])
-            cells += [f"{texts.ece:.3f}", f"{texts.corrected().ece:.3f}"]
+        for system in SYSTEMS[:4]:
+            if system in systems:
+                texts = texts_of(systems[system])
+                cells += [f"{texts.ece:.3f}", f"{texts.corrected().ece:.3f}"]
+            else:
+                cells += ["", ""]
         rows.append((task, *cells))
     return rows
 
