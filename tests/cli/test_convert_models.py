@@ -54,6 +54,33 @@ def test_words_that_are_not_in_the_text_make_the_rest_of_it_unknown(tmp_path, te
     assert doc.spans["llm"].attrs == {"unknown": [[0, 8]]} and lost == {ABSENT: 1}
 
 
+@pytest.mark.parametrize(
+    "words, text, lang, places",
+    [
+        ("北京", "王明住在北京,去北京。", "zh", ["北京", "北京"]),
+        ("\U00020bb7田", "今天\U00020bb7田來", "zh", ["\U00020bb7田"]),
+        ("東京", "彼は東京にいる", "zh", ["東京"]),  # by characters, whatever the language
+        ("राम", "रामायण में राम हैं", "hi", ["राम"]),
+        ("ल", "दिल ल", "hi", ["ल"]),  # not what follows a vowel sign
+        ("K\u00f6ln", "in Ko\u0308ln", "de", ["Ko\u0308ln"]),
+        ("Ko\u0308ln", "in K\u00f6ln", "de", ["K\u00f6ln"]),
+        ("Zoe", "Zoe\u0308 und Zoe", "de", ["Zoe"]),
+    ],
+)
+def test_words_are_found_in_every_script(tmp_path, words, text, lang, places):
+    row, path, report = {"text": text, "entities": []}, tmp_path / "a.jsonl", Report()
+    row["entities"] = [word(words, "X") for _ in places]
+    path.write_text(json.dumps(row), encoding="utf8")
+    (doc,) = convert(path, spacy.blank(lang), report, into="llm")
+    assert [span.text for span in doc.spans["llm"]] == places
+    assert not report.losses and not doc.spans["llm"].attrs
+
+
+def test_a_korean_name_is_found_before_its_particle(tmp_path):
+    doc, lost = read(tmp_path, [word("김철수", "PER")], "김철수는 갔다")
+    assert doc.spans["llm"].attrs == {"unknown": [[0, 1]]} and ABSENT not in lost
+
+
 def test_places_go_before_words_and_groups_of_hugging_face_are_labels(tmp_path):
     found = [{"start": 17, "end": 20, "word": "ada", "entity_group": "PER", "score": 0.25}]
     doc, lost = read(tmp_path, found)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
+from unicodedata import category, normalize
 
 from spacy_hocrf.cli.convert.entries import about_text, first_key, named_id, spans_inside
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, ConvertSettings, Report, refuse
@@ -23,6 +24,13 @@ SPAN_KEYS = ("spans", "label", "labels", "entities")
 LABEL_KEYS = ("label", "labels", "entity_group")
 WORD_KEYS = ("text", "word", "span")
 """Keys of a span's label, and of its words."""
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
+    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff]"
+)
+"""Letters of scripts with no blank beside each word: Chinese, Japanese, Thai, Lao, Burmese and Khmer; and
+Korean, where particles follow a name.
+"""
 APPROVER = "annotation_approver"
 """Who has approved a text of doccano, null for nobody."""
 BINARY = "ner"
@@ -219,8 +227,7 @@ def _placed(
             placed.append(row)
             continue
         if words not in places:
-            pattern = r"\s+".join(map(re.escape, words.split()))
-            places[words] = [m.span() for m in re.finditer(rf"(?<!\w){pattern}(?!\w)", text)]
+            places[words] = list(_places_of(words, text))
         if not places[words]:
             report.lose(
                 "spans whose words are not in the text: it is unknown but for others", place
@@ -232,6 +239,31 @@ def _placed(
     again = [each for rest in places.values() for each in rest]
     report.lose("words of spans that the text has more often: unknown there", place, len(again))
     return placed, unknown + again
+
+
+def _places_of(words: str, text: str) -> Iterator[tuple[int, int]]:
+    """Where a text has some words, and no part of a longer one. Letters with accents may be one character
+    in the words and two in the text, or the other way round.
+    """
+    forms = dict.fromkeys([words, normalize("NFC", words), normalize("NFD", words)])
+    pattern = "|".join(r"\s+".join(map(re.escape, form.split())) for form in forms)
+    for found in re.finditer(pattern, text):
+        if not _goes_on(text, found.start()) and not _goes_on(text, found.end()):
+            yield found.span()
+
+
+def _goes_on(text: str, at: int) -> bool:
+    """Does a word, or a letter with its accent, go on from one character to the next?"""
+    if not 0 < at < len(text):
+        return False
+    before, after = text[at - 1], text[at]
+    are_letters = all(sign.isalnum() or sign == "_" or _is_mark(sign) for sign in (before, after))
+    return _is_mark(after) or (are_letters and not UNSPACED.search(before + after))
+
+
+def _is_mark(sign: str) -> bool:
+    """Is it an accent, a vowel sign or the like, which stands with the letter before it?"""
+    return category(sign).startswith("M")
 
 
 def _words_alone(row: Any) -> str:
