@@ -289,6 +289,60 @@ def test_annotation_of_another_text_is_told(tmp_path):
     assert lost["spans that are said to have another text"] == 1
 
 
+# -------------------- places in UTF-16 and in bytes
+
+CAKE = "蛋糕\N{BIRTHDAY CAKE}在上海，王明在北京"
+PLACED = {
+    "a.jsonl": lambda spans: lines(
+        {"text": CAKE, "spans": [dict(start=a, end=b, text=w, label="X") for a, b, w in spans]}
+    ),
+    "a.json": lambda spans: json.dumps(
+        [{"text": CAKE, "entities": [dict(start=a, end=b, word=w, label="X") for a, b, w in spans]}]
+    ),
+    "a.csv": lambda spans: "text\tlabel\n{}\t{}\n".format(
+        CAKE, json.dumps([dict(start=a, end=b, text=w, labels=["X"]) for a, b, w in spans])
+    ),
+    "a.ann": lambda spans: "".join(
+        f"T{i}\tX {a} {b}\t{w}\n" for i, (a, b, w) in enumerate(spans, start=1)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", PLACED)
+@pytest.mark.parametrize(
+    "unit, spans",
+    [
+        ("", [(4, 6, "上海"), (10, 12, "北京")]),
+        ("UTF-16", [(5, 7, "上海"), (11, 13, "北京")]),
+        ("bytes of UTF-8", [(13, 19, "上海"), (31, 37, "北京")]),
+    ],
+)
+def test_words_tell_what_places_are_counted_in(tmp_path, name, unit, spans):
+    report, others = Report(), [("a.txt", CAKE)] if name == "a.ann" else []
+    for each, content in [(name, PLACED[name](spans)), *others]:
+        (tmp_path / each).write_text(content, encoding="utf8")
+    (doc,) = convert(tmp_path / name, spacy.blank("zh"), report, align="strict")
+    assert named(doc.ents) == [("上海", "X"), ("北京", "X")]
+    what = f"spans that are counted in {unit}: counted in characters"
+    assert report.lost == ({what: 2} if unit else {})
+
+
+def test_words_that_are_elsewhere_are_told(tmp_path):
+    content = lines({"text": "Ada ran", "spans": [dict(start=0, end=3, text="ran", label="P")]})
+    (doc,), lost = read(tmp_path, "a.jsonl", content)
+    assert named(doc.ents) == [("Ada", "P")]
+    assert lost == {"spans that are said to have another text": 1}
+
+
+@pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
+def test_json_in_another_encoding(tmp_path, encoding):
+    text = json.dumps({"text": "北京", "label": [[0, 2, "X"]]}, ensure_ascii=False)
+    (tmp_path / "a.jsonl").write_bytes(text.encode(encoding))
+    settings = ConvertSettings(encoding=encoding)
+    (doc,) = convert(tmp_path / "a.jsonl", spacy.blank("zh"), Report(), settings=settings)
+    assert named(doc.ents) == [("北京", "X")]
+
+
 # -------------------- WebAnno
 
 WEBANNO = """#FORMAT=WebAnno TSV 3.3

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from spacy_hocrf.cli.convert.entries import by_characters
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
@@ -63,6 +64,10 @@ def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator
             expected = "T1, tab, a type and two numbers, tab, the text between them"
             refuse(path, place, repr(line)[:80], f"a line of brat's annotation, such as {expected}")
         pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
+        if len(pieces) == 1 and len(fields) > 2:
+            said = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
+            counted = by_characters(said, text, place, report)
+            pieces = [(counted["start"], counted["end"])]
         for start, end in pieces:
             if not 0 <= start < end <= len(text):
                 expected = f"some inside {source.name}, which has {len(text)}"
@@ -72,8 +77,6 @@ def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator
             unknown += [(start, end) for start, end in pieces]
             continue
         ((start, end),) = pieces
-        if len(fields) > 2 and fields[2].split() != text[start:end].split():
-            report.lose("spans that are said to have another text", place)
         spans.append((start, end, found[1]))
     if is_empty:
         report.lose("files of annotation without a line: their texts are unknown", "it")

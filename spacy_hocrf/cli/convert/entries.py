@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.records import CharSpan, Report, refuse, text_of
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertSettings, Report, refuse, text_of
 
 __all__ = [
     "WHOLE",
+    "WORD_KEYS",
     "Entries",
     "about_text",
+    "by_characters",
     "entries_of",
     "first_key",
     "named_id",
@@ -22,6 +24,10 @@ __all__ = [
 Entries = Sequence[tuple[str, Any]]
 """JSON values, each with its place."""
 
+WORD_KEYS = ("text", "word", "span")
+"""Keys of a span's words."""
+UNITS = {"UTF-16": "utf-16-le", "bytes of UTF-8": "utf-8"}
+"""What else places are counted in, and the encoding that has it: 2 bytes are a unit of UTF-16."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can spell and no encoding can write."""
 SPELT = re.compile(r"\\u[dD][89a-fA-F]")
@@ -31,12 +37,12 @@ DEEP = 50
 """Lists and objects in each other that are kept of metadata."""
 
 
-def entries_of(path: Path, report: Report) -> Iterator[tuple[str, Any]]:
+def entries_of(path: Path, settings: ConvertSettings, report: Report) -> Iterator[tuple[str, Any]]:
     """The entries of a list, a lone object, or what is in each line. Halves of characters are replaced.
 
-    RAISES (ValueError): H290 for what is no JSON, H291 for what is not in UTF-8.
+    RAISES (ValueError): H290 for what is no JSON, H291 for bytes that the encoding does not have.
     """
-    text = text_of(path, "utf8")
+    text = text_of(path, settings.encoding)
     spelt = SPELT.search(text) is not None
     for place, entry in _read(path, text):
         try:
@@ -78,12 +84,34 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
     refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
 
 
+def by_characters(
+    span: Mapping[str, Any], text: str, place: str, report: Report
+) -> Mapping[str, Any]:
+    """A span; one whose words are where it is in UTF-16, as browsers and Java count, or in bytes, is counted
+    in characters.
+    """
+    said = span.get(first_key(span, WORD_KEYS, str))
+    start, end = span.get("start"), span.get("end")
+    if said is None or type(start) is not int or type(end) is not int:
+        return span
+    if _alike(said, text[max(0, start) : end]):
+        return span
+    for unit, encoding in UNITS.items():
+        first, last = (_character(text, each, encoding) for each in (start, end))
+        if 0 <= first < last and _alike(said, text[first:last]):
+            report.lose(f"spans that are counted in {unit}: counted in characters", place)
+            return {**span, "start": first, "end": last}
+    report.lose("spans that are said to have another text", place)
+    return span
+
+
 def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:
     """RAISES (ValueError): H290 for a span that is not in the text."""
     for start, end, _ in spans:
         if not 0 <= start < end <= len(text):
             found = f"a span of the characters {start} to {end}"
-            refuse(path, place, found, f"one inside the text, which has {len(text)}")
+            expected = f"one inside the text, which has {len(text)}, each a code point of Unicode"
+            refuse(path, place, found, expected)
     return list(spans)
 
 
@@ -109,6 +137,19 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             refuse(path, f"line {number}", found, "JSON: a list of objects, or an object a line")
         yield f"line {number}", entry
         is_first = False
+
+
+def _character(text: str, units: int, encoding: str) -> int:
+    """The character that so many units of an encoding are before; -1 if there is none."""
+    size = 2 * units if encoding == UNITS["UTF-16"] else units
+    before = text.encode(encoding)[: max(0, size)].decode(encoding, "ignore")
+    return len(before) if len(before.encode(encoding)) == size else -1
+
+
+def _alike(said: str, found: str) -> bool:
+    r"""Are two texts the same but for white space and capitals? The two characters \n may end a line."""
+    first, second = ("".join(text.replace("\\n", " ").split()) for text in (said, found))
+    return first.casefold() == second.casefold()
 
 
 def _whole(value: Any) -> Any:

@@ -72,10 +72,10 @@ Shape = Callable[[Path, Entries, ConvertSettings, Report], Iterator[ConvertedTex
 def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
     """The texts of a file of JSON: entries that look alike and follow each other are read together.
 
-    RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for what is not
-        in UTF-8.
+    RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for bytes that
+        the encoding does not have.
     """
-    entries = _unwrapped(entries_of(path, report), report)
+    entries = _unwrapped(entries_of(path, settings, report), report)
     for read, run in groupby(entries, key=lambda each: _shape_of(each[1]) or read_texts):
         yield from read(path, list(run), settings, report)
 

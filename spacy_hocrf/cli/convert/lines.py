@@ -9,12 +9,18 @@ spans, a text of doccano that is not approved. An empty list says that there are
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
 
-from spacy_hocrf.cli.convert.entries import about_text, first_key, named_id, spans_inside
+from spacy_hocrf.cli.convert.entries import (
+    WORD_KEYS,
+    about_text,
+    by_characters,
+    first_key,
+    named_id,
+    spans_inside,
+)
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, ConvertSettings, Report, refuse
 
 __all__ = ["read_texts"]
@@ -22,8 +28,7 @@ __all__ = ["read_texts"]
 TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities")
 LABEL_KEYS = ("label", "labels", "entity_group")
-WORD_KEYS = ("text", "word", "span")
-"""Keys of a span's label, and of its words."""
+"""Keys of a span's label."""
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
     "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff]"
@@ -168,7 +173,7 @@ def _of_label_studio(
         if each.get("type") == "relation":
             report.lose(LEFT_OUT["relations"], place)
         elif isinstance(value, Mapping) and "start" in value and value.get("labels"):
-            found += _span(path, place, _by_characters(value, text, place, report))
+            found += _span(path, place, by_characters(value, text, place, report))
         elif str(each.get("type")).endswith("labels"):
             unread += 1
         else:
@@ -176,30 +181,6 @@ def _of_label_studio(
     what = "spans without a label or a place in the text: it is unknown but for others"
     report.lose(what, place, unread)
     return found, [(0, len(text))] if unread and text else []
-
-
-def _by_characters(
-    value: Mapping[str, Any], text: str, place: str, report: Report
-) -> Mapping[str, Any]:
-    """A labelled span; one that is counted in UTF-16, as browsers count, by characters."""
-    said, start, end = (value.get(key) for key in ("text", "start", "end"))
-    if not isinstance(said, str) or type(start) is not int or type(end) is not int:
-        return value
-    if _alike(said, text[max(0, start) : end]):
-        return value
-    widths = (1 + (character > "\uffff") for character in text)
-    places = {units: i for i, units in enumerate(accumulate(widths, initial=0))}
-    first, last = places.get(start, -1), places.get(end, -1)
-    if 0 <= first < last and _alike(said, text[first:last]):
-        report.lose("spans that are counted in UTF-16: counted in characters", place)
-        return {**value, "start": first, "end": last}
-    report.lose("spans that are said to have another text", place)
-    return value
-
-
-def _alike(said: str, found: str) -> bool:
-    r"""Are two texts the same but for white space? The two characters \n may end a line."""
-    return said.replace("\\n", " ").split() == found.replace("\\n", " ").split()
 
 
 def _score(path: Path, place: str, entry: Any) -> float | None:
@@ -224,7 +205,8 @@ def _placed(
     for row in rows:
         words = _words_alone(row)
         if not words:
-            placed.append(row)
+            is_object = isinstance(row, Mapping)
+            placed.append(by_characters(row, text, place, report) if is_object else row)
             continue
         if words not in places:
             places[words] = list(_places_of(words, text))

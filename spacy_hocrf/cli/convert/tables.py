@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import srsly
 
-from spacy_hocrf.cli.convert.entries import span_of, spans_inside
+from spacy_hocrf.cli.convert.entries import by_characters, span_of, spans_inside
 from spacy_hocrf.cli.convert.labels import LabelledTokens, TokenRow, records_of, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
@@ -262,7 +262,7 @@ def _of_cells(
             report.lose("texts without spans: these are unknown", row.place)
             found.append((row, []))
         elif value is not None:
-            inside = list(_cell(path, row.place, value))
+            inside = list(_cell(path, row.place, content, value, report))
             found.append((row, spans_inside(path, row.place, content, inside)))
         elif len(said.split()) == len(content.split()):
             labels = said.split()
@@ -318,12 +318,14 @@ def _value(cell: str) -> Any:
     return None
 
 
-def _cell(path: Path, place: str, value: Any) -> Iterator[CharSpan]:
+def _cell(path: Path, place: str, text: str, value: Any, report: Report) -> Iterator[CharSpan]:
+    """Spans of a text, as a cell has them."""
     if isinstance(value, Mapping):
         value = value.get("entities", value.get("spans"))
     for each in value if isinstance(value, list | tuple) else [value]:
         span = each
         if isinstance(each, Mapping):
+            each = by_characters(each, text, place, report)
             labels = each.get("labels", each.get("label"))
             labels = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
             span = [*(each.get(key, each.get(f"{key}_offset")) for key in ("start", "end")), labels]
