@@ -128,7 +128,7 @@ def config_cli(
     paths = "".join(f" --paths.{name} {name}.spacy" for name, _ in missing)
     write_config(config, output, HEADER.format(path=shlex.quote(output.name), paths=paths))
     if facts is not None:
-        _print_texts(facts, gold_tokens=config["corpora"]["train"]["gold_preproc"])
+        _print_texts(facts, lang, gold_tokens=config["corpora"]["train"]["gold_preproc"])
     msg.good("Saved the config", output)
     print(f"python -m spacy train {shlex.quote(str(output))} --output model{paths}")
 
@@ -212,7 +212,7 @@ def _posix(path: Path | None) -> str | None:
     return None if path is None else path.as_posix()
 
 
-def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
+def _print_texts(facts: CorpusFacts, lang: str, *, gold_tokens: bool) -> None:
     if facts.taught:
         msg.info(f"{facts.taught:,} texts are not annotated: teachers say what is in them")
     counts = Counter({label: each.annotated for label, each in facts.labels.items()})
@@ -223,6 +223,12 @@ def _print_texts(facts: CorpusFacts, *, gold_tokens: bool) -> None:
         hints = ", ".join(f"{label} in {n:,}" for label, n in facts.hints.most_common(MOST_LABELS))
         msg.info(f"Constraints on single texts name {hints}")
     if facts.misfits:
-        what = f"{facts.misfits:,} of {facts.annotated:,} annotated spans fit no tokens of the tokenizer"
-        kept = "so the tokens are those of the annotation (gold_preproc = true)"
+        what = (
+            f"{facts.misfits:,} of {facts.annotated:,} annotated spans fit no tokens of the tokenizer "
+            f"({lang})"
+        )
+        kept = (
+            "so the tokens are those of the annotation (gold_preproc = true). nlp(text) has others, and "
+            "finds no such spans: if the texts are in another language, name it with --lang"
+        )
         msg.warn(f"{what}, {kept if gold_tokens else 'and are lost'}.")

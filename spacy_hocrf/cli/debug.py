@@ -10,9 +10,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-import spacy
 from spacy.cli._util import import_code
 from spacy.language import Language
+from spacy.tokens import Doc
 from spacy.training import Corpus, Example
 from spacy.training.corpus import walk_corpus
 from spacy.util import load_model_from_config
@@ -21,7 +21,8 @@ from typer import Context
 from wasabi import msg
 
 from spacy_hocrf.annotation.gold import Gold
-from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget
+from spacy_hocrf.annotation.readers import predicted_of
+from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.checking import (
     CorpusFacts,
     Repeats,
@@ -135,14 +136,19 @@ def check(config: Config, component: str | None = None) -> Checked:
     train, kept = _read_train(nlp)
     dev = _read_dev(nlp)
     facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
-    notes = [*_of_corpus(facts, "training"), *_of_corpus(facts_of_dev, "development")]
+    notes = [
+        *_of_corpus(facts, "training", nlp.vocab.lang),
+        *_of_corpus(facts_of_dev, "development", nlp.vocab.lang),
+    ]
     notes += _of_labels(facts, facts_of_dev)
     if not isinstance(pipe.target, TagsTarget):
         notes += _of_repeats(repeats_of(pipe.target, train))
     seen = seen_in(pipe.target, train, dev), seen_in(pipe.target, train)
     if min(len(train), len(dev)) >= ENOUGH:
         notes += _of_kind(*seen)
-    notes += _of_sentences(config, isinstance(pipe.target, SpansTarget))
+    for corpus, docs in _given_tokens(config, nlp):
+        notes += _of_tokens(nlp, pipe.target, corpus, docs)
+        notes += _of_sentences(corpus, docs, isinstance(pipe.target, SpansTarget))
     cost = cost_of(config, name, train)
     shared, notes = known_texts(dev, train), [*notes, *cost.warnings]
     return Checked(name, facts, facts_of_dev, shared, seen, tuple(notes), cost, kept)
@@ -170,8 +176,11 @@ def _read_dev(nlp: Any) -> Sequence[Example]:
         return []
 
 
-def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
-    """Lines on the texts and annotation of a corpus that training cannot use."""
+def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
+    """Lines on the texts and annotation of a corpus that training cannot use.
+
+    lang (str): of the tokenizer.
+    """
     n = facts.texts
     if facts.unannotated:
         yield f"{facts.unannotated} of {n} {what} texts have no annotation for the component."
@@ -193,7 +202,8 @@ def _of_corpus(facts: CorpusFacts, what: str) -> Iterator[str]:
         advice = (
             " Correct the annotation, or the tokenizer."
             if share < MANY
-            else " If texts come tokenized later, too, set gold_preproc = true in [corpora.*]."
+            else f" Is their language that of lang in [nlp], {lang}? If texts come tokenized later, too, set "
+            "gold_preproc = true in [corpora.*]."
         )
         yield (
             f"{len(facts.lost)} of {facts.annotated} {what} spans ({100 * share:.1f} %) fit no tokens, such "
@@ -273,24 +283,40 @@ def _quantile(values: Sequence[int], share: float) -> int:
     return values[min(len(values) - 1, int(share * len(values)))]
 
 
-def _of_sentences(config: Config, groups: bool) -> Iterator[str]:
-    """Docs that `gold_preproc` cuts.
+def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc]]]:
+    """The corpora of a config that are read with their own tokens (`gold_preproc`): name and Docs."""
+    for name, block in config.interpolate().get("corpora", {}).items():
+        if isinstance(block, dict) and block.get("gold_preproc") and block.get("path"):
+            path = Path(block["path"])
+            yield name, list(Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy")))
+
+
+def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) -> Iterator[str]:
+    """A line if many spans of a corpus with its own tokens fit none of those that nlp(text) has."""
+    examples = (Example(predicted_of(nlp, doc, gold_preproc=False), doc) for doc in docs[:SAMPLE])
+    facts = facts_of(Gold(target), examples)
+    if len(facts.lost) > MANY * facts.annotated:
+        lost = facts.lost[0]
+        yield (
+            f"gold_preproc = true in [corpora.{name}] keeps tokens that nlp(text) does not have: "
+            f"{len(facts.lost)} of {facts.annotated} spans fit none of those, such as '{lost.text}' "
+            f"({lost.label}) where they are {' · '.join(lost.words)}. The model is for texts that come "
+            f"tokenized so. If they are in another language than lang in [nlp], {nlp.vocab.lang}, set that."
+        )
+
+
+def _of_sentences(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]:
+    """A line if `gold_preproc` cuts Docs.
 
     groups (bool): is the annotation in a span group?
     """
-    interpolated = config.interpolate()
-    for name, block in interpolated.get("corpora", {}).items():
-        if not (isinstance(block, dict) and block.get("gold_preproc") and block.get("path")):
-            continue
-        vocab, path = spacy.blank(interpolated["nlp"]["lang"]).vocab, Path(block["path"])
-        docs = list(Corpus(path).read_docbin(vocab, walk_corpus(path, ".spacy")))
-        cut = cut_docs(docs)
-        if cut:
-            yield (
-                f"gold_preproc = true in [corpora.{name}] cuts {cut} of {len(docs)} Docs at their sentences, "
-                f"which nlp(text) does not{', and drops their span groups' if groups else ''}. Take the "
-                "sentence boundaries out of the file to learn whole texts."
-            )
+    cut = cut_docs(docs)
+    if cut:
+        yield (
+            f"gold_preproc = true in [corpora.{name}] cuts {cut} of {len(docs)} Docs at their sentences, "
+            f"which nlp(text) does not{', and drops their span groups' if groups else ''}. Take the "
+            "sentence boundaries out of the file to learn whole texts."
+        )
 
 
 def _print(found: Checked) -> None:

@@ -65,6 +65,7 @@ def test_spans_that_fit_no_tokens_are_named(tmp_path):
     note = result.notes[0]
     assert "1 of 19 training spans (5.3 %) fit no tokens, such as 'Ada' (PERSON)" in note
     assert "the tokens are Adasbook." in note and "gold_preproc = true" in note
+    assert "lang in [nlp], en?" in note
     assert (
         "1 of 7 training texts" in result.notes[0] or "7 training texts" in result.notes[1] or True
     )
@@ -141,6 +142,16 @@ def test_texts_of_which_constraints_tell_something_are_annotated_in_part(tmp_pat
     ignored = {"@misc": "spacy-hocrf.Constraints.v1", "training": "none"}
     notes = found(tmp_path, [*several(), doc], constraints=ignored).notes
     assert "1 of 7 training texts have no annotation" in notes[0]
+
+
+def test_tokens_that_a_text_does_not_have_are_told(tmp_path):
+    chinese = Doc(NLP.vocab, words=[*"王明在上海"], spaces=[False] * 5)
+    chinese.ents = [Span(chinese, 0, 2, label="PERSON"), Span(chinese, 3, 5, label="PLACE")]
+    note = only(found(tmp_path, [*several(), chinese], corpus={"gold_preproc": True}))
+    assert "gold_preproc = true in [corpora.train]" in note and "2 of 20 spans" in note
+    assert "'王明' (PERSON) where they are 王明在上海." in note and "lang in [nlp], en," in note
+    notes = found(tmp_path, several(), corpus={"gold_preproc": True}).notes
+    assert not notes
 
 
 @pytest.mark.parametrize("key", [None, "parts"])
@@ -306,7 +317,7 @@ def test_near_copies_are_counted():
     ]
     facts = facts_of(Gold(EntsTarget(None, False)), examples)
     assert (facts.copies, facts.near_copies) == (1, 1)
-    notes = list(_of_corpus(facts, "training"))
+    notes = list(_of_corpus(facts, "training", "en"))
     assert any("1 of 4 training texts are near copies" in note for note in notes)
 
 

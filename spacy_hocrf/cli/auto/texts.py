@@ -242,7 +242,7 @@ def _notes_of_tokens(setup: AutoSetup, fitting: int, wanted: int, gold_tokens: b
         return [
             f"{what} ({setup.lang}). So the model learns and was scored on the tokens of the "
             "annotation (gold_preproc = true in the config), and should be given such tokens: "
-            "nlp(Doc(nlp.vocab, words=[...]))."
+            "nlp(Doc(nlp.vocab, words=[...])). If the texts are in another language, name it with --lang."
         ]
     return [f"{what} ({setup.lang}). Their tokens are unknown to the model, and not scored."]
 

@@ -15,7 +15,7 @@ __all__ = ["docs_of"]
 Places = Sequence[tuple[int, int]]
 """First token of each part of a text, and one past its last one."""
 
-UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --align"
+UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --lang and --align"
 SCORED = "scores of spans: left out, see --into"
 OVERLAPPING = "spans that overlap longer ones, without which their tokens are unknown: see --into"
 
