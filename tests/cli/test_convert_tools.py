@@ -289,6 +289,32 @@ def test_annotation_of_another_text_is_told(tmp_path):
     assert lost["spans that are said to have another text"] == 1
 
 
+# -------------------- scripts without blanks
+
+
+@pytest.mark.parametrize(
+    "words, text",
+    [
+        ([*"王明2020年在上海。"], "王明2020年在上海。"),
+        (["東京", "タワー", "へ", "行く"], "東京タワーへ行く"),
+        (["กรุงเทพ", "สวย"], "กรุงเทพสวย"),
+        (["I", "visited", "北京", "twice"], None),
+        (["김철수", "는", "갔다"], None),
+        (["नमस्ते", "दुनिया"], None),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.conll", "a.json"])
+def test_no_blanks_are_put_between_words_that_are_written_without(tmp_path, name, words, text):
+    tags = ["B-X", *["O"] * (len(words) - 1)]
+    content = json.dumps([{"tokens": words, "ner_tags": tags}])
+    if name == "a.conll":
+        content = "".join(f"{word} {tag}\n" for word, tag in zip(words, tags))
+    ((doc,), _) = read(tmp_path, name, content)
+    assert doc.text == (text or "".join(f"{word} " for word in words))
+    assert doc.has_unknown_spaces == (text is None)
+    assert [token.text for token in doc] == words and named(doc.ents) == [(words[0], "X")]
+
+
 # -------------------- places in UTF-16 and in bytes
 
 CAKE = "蛋糕\N{BIRTHDAY CAKE}在上海，王明在北京"

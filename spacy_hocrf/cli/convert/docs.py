@@ -1,5 +1,6 @@
 """Texts of a file as Docs: spans on tokens, and what is unknown."""
 
+import re
 from collections.abc import Iterator, Sequence
 
 from spacy.language import Language
@@ -8,13 +9,14 @@ from spacy.util import filter_spans
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, trim
 from spacy_hocrf.annotation.identity import set_identity
-from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report
 
 __all__ = ["docs_of"]
 
 Places = Sequence[tuple[int, int]]
 """First token of each part of a text, and one past its last one."""
 
+OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --lang and --align"
 SCORED = "scores of spans: left out, see --into"
 OVERLAPPING = "spans that overlap longer ones, without which their tokens are unknown: see --into"
@@ -58,7 +60,16 @@ def _tokenized(record: ConvertedText, nlp: Language) -> Doc:
     if record.words is None:
         return nlp.make_doc(record.text)
     spaces = None if record.spaces is None else list(record.spaces)
+    if spaces is None and _is_unspaced("".join(record.words)):
+        spaces = [False] * len(record.words)
     return Doc(nlp.vocab, words=list(record.words), spaces=spaces)
+
+
+def _is_unspaced(text: str) -> bool:
+    """Are most letters of a script that has no blank between words?"""
+    if text.isascii():
+        return False
+    return 2 * len(OF_UNSPACED.findall(text)) > sum(map(str.isalnum, text))
 
 
 def _set_tags(doc: Doc, record: ConvertedText, report: Report) -> None:

@@ -21,7 +21,14 @@ from spacy_hocrf.cli.convert.entries import (
     named_id,
     spans_inside,
 )
-from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, ConvertSettings, Report, refuse
+from spacy_hocrf.cli.convert.records import (
+    UNSPACED,
+    CharSpan,
+    ConvertedText,
+    ConvertSettings,
+    Report,
+    refuse,
+)
 
 __all__ = ["read_texts"]
 
@@ -29,13 +36,9 @@ TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities")
 LABEL_KEYS = ("label", "labels", "entity_group")
 """Keys of a span's label."""
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u11ff\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u3130-\u318f\u31f0-\u31ff"
-    "\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7ff\uf900-\ufaff\uff66-\uffdc\U00020000-\U0003ffff]"
-)
-"""Letters of scripts with no blank beside each word: Chinese, Japanese, Thai, Lao, Burmese and Khmer; and
-Korean, where particles follow a name.
-"""
+KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
+AMID = re.compile(f"[{UNSPACED}{KOREAN}]")
+"""Letters beside which a word may begin or end without a blank: in Korean, particles follow a name."""
 APPROVER = "annotation_approver"
 """Who has approved a text of doccano, null for nobody."""
 BINARY = "ner"
@@ -240,7 +243,7 @@ def _goes_on(text: str, at: int) -> bool:
         return False
     before, after = text[at - 1], text[at]
     are_letters = all(sign.isalnum() or sign == "_" or _is_mark(sign) for sign in (before, after))
-    return _is_mark(after) or (are_letters and not UNSPACED.search(before + after))
+    return _is_mark(after) or (are_letters and not AMID.search(before + after))
 
 
 def _is_mark(sign: str) -> bool:

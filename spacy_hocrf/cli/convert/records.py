@@ -13,6 +13,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
+    "UNSPACED",
     "CharSpan",
     "ConversionLoss",
     "ConvertSettings",
@@ -29,6 +30,13 @@ __all__ = [
 
 CharSpan = tuple[int, int, str]
 """Start, end and label."""
+UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+)
+"""Letters of scripts that have no blank between words, in a regular expression: Thai and Lao, Burmese, Khmer,
+Japanese, Chinese.
+"""
 PACKED, RATIO = 1 << 26, 100
 """Bytes that any compressed file may have, and how many times its own size a larger one may have."""
 
