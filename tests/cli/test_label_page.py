@@ -106,6 +106,21 @@ def test_keys_are_heard_wherever_nothing_else_has_the_focus_and_a_held_one_once(
     assert user.accept() == 1
 
 
+@pytest.mark.parametrize("key", ["л", "ש", "ل", "λ"])
+def test_keys_of_other_scripts_are_those_at_their_place(user, key):
+    user.mark(0, 1, "p")
+    user.mark(4, 5, "l")
+    for pressed, code, held in (("я", "KeyZ", 2), (key, "KeyL", 0)):
+        both = {"key": pressed, "code": code, "modifiers": held, "windowsVirtualKeyCode": 0}
+        if not held:
+            user.press("End")
+        for kind in ("keyDown", "keyUp"):
+            user.browser.send("Input.dispatchKeyEvent", type=kind, **both)
+        user.settle()
+        assert len(user.spans()) == 1 + (not held)
+    assert user.spans() == [(0, 1, "PER"), (5, 6, "LOC")]
+
+
 def test_the_first_model_is_shown_as_soon_as_it_is_there(user, session):
     session._loop.decide(1, ((0, 3, "PER"),))
     user.until("document.querySelectorAll('#text .span').length === 1")

@@ -183,6 +183,13 @@ def test_search_shows_what_was_decided_last_first(begin):
     assert view["words"] == WORDS[1]
 
 
+def test_search_finds_letters_with_accents_in_either_form(begin):
+    session, _ = begin([TextToLabel(["Ko\u0308ln ", "am ", "Rhein"]), *map(TextToLabel, WORDS)])
+    for words in ("k\u00f6ln", "Ko\u0308ln"):
+        (row,) = ask(session, "search", words=words)["rows"]
+        assert row["begin"] == "K\u00f6ln am Rhein"
+
+
 def test_what_a_file_says_already(begin):
     texts = [
         TextToLabel(WORDS[0], spans=((0, 3, "PER"),)),

@@ -258,8 +258,15 @@ function keysOf(names) {
   });
 }
 
+// The key that is pressed; on a keyboard of another script the Latin letter that is at its place, and its question mark
+function keyOf({key, code}) {
+  if (["؟", "？"].includes(key)) return "?";
+  const other = /^Key[A-Z]$/.test(code) && /^(?!\p{ASCII})\P{Script=Latin}$/u.test(key);
+  return other ? code[3].toLowerCase() : key;
+}
+
 document.addEventListener("keydown", (event) => {
-  const {key, shiftKey, target} = event;
+  const {shiftKey, target} = event, key = keyOf(event);
   if (target !== TEXT && (target !== document.body || key === "Tab")) return;
   const control = event.ctrlKey || event.metaKey, far = control || event.altKey;
   const forward = rtl() ? "ArrowLeft" : "ArrowRight", backward = rtl() ? "ArrowRight" : "ArrowLeft";
@@ -347,13 +354,14 @@ function drawSelection() {
   const about = byId("about");
   about.replaceChildren();
   if (!place) return;
-  const what = !inside ? "no label" : `${labels[span[2]]}, ${span[4] ? "as you said" : `${percent(span[3])} % sure`}`;
-  about.append(el("span", null, el("bdi", {lang: TEXT.lang}, `“${shorten(words(...place))}”`), ` ${what}`));
+  const name = inside ? labels[span[2]] : "no label";
+  const sure = inside ? `, ${span[4] ? "as you said" : `${percent(span[3])} % sure`}` : "";
+  about.append(el("span", null, el("bdi", {lang: TEXT.lang}, `“${shorten(words(...place))}”`), " ", el("bdi", null, name), sure));
   const others = alternatives();
   if (others.length) about.append(el("span", {class: "soft"}, "or"));
   about.append(...others.map((other, i) => el("button", {type: "button", onclick: () => take(other)},
-    `${other[0] < 0 ? "nothing" : labels[other[0]]} ${percent(other[1])} %`, el("kbd", null, i + 1))));
-  byId("spoken").textContent = `${words(...place)}: ${what}`;
+    el("bdi", null, other[0] < 0 ? "nothing" : labels[other[0]]), ` ${percent(other[1])} %`, el("kbd", null, i + 1))));
+  byId("spoken").textContent = `${words(...place)}: ${name}${sure}`;
 }
 
 const shorten = (text) => (text.length > 36 ? `${text.slice(0, 18)} … ${text.slice(-14)}` : text);

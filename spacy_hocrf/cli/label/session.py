@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Any, NamedTuple
+from unicodedata import normalize
 
 import msgspec
 
@@ -171,12 +172,12 @@ class Session:
     def search(self, request: Request) -> dict[str, Any]:
         """Texts that have some words: those that were decided last come first, then those not decided."""
         with self._lock:
-            words = request.words.casefold()
+            words = normalize("NFC", request.words).casefold()
             decided = dict.fromkeys(each.text for each in reversed(self._held))
             order = [*decided, *(i for i in range(len(self._texts)) if i not in decided)]
             rows = list[dict[str, Any]]()
             for i in order:
-                text = self._plain[i]
+                text = normalize("NFC", self._plain[i])
                 at = text.casefold().find(words)
                 if at >= 0 and len(rows) < SHOWN:
                     first = max(0, at - BEGINNING // 4)
