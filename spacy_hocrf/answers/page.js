@@ -17,7 +17,11 @@ const quote = (words) => ["“", el("bdi", {lang: data.lang}, words), "”"];
 
 const hue = (label) => hueOf(label, data.labels.length);
 const nameOf = (label) => (label < 0 || label >= data.labels.length ? "nothing" : data.labels[label]);
+const named = (label) => el("span", {dir: "auto"}, nameOf(label)); // in a sentence, whatever its direction
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
+// A word, or what stands for one of which nothing can be seen
+const visible = (word) => (/^[\p{C}\p{M}]+$/u.test(word)
+  ? Array.from(word, (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ") : word || "␣");
 const said = (text, start, end) => text.words.slice(start, end).join("").trim();
 const errorsOf = (text) => text.spans.filter((span) => span[4] === WRONG).length + text.missed.length;
 
@@ -103,8 +107,8 @@ function toggle(node, text, span, panel) {
   },
   el("div", {class: "wide top"},
     el("div", {"aria-live": "polite"}, el("strong", null, quote(said(text, start, end))),
-      perhaps ? ` is perhaps ${nameOf(label)}: ${percent(p)} % sure, too little to say so.`
-        : ` is ${nameOf(label)}: ${percent(p)} % sure.${annotated}`),
+      perhaps ? " is perhaps " : " is ", named(label), `: ${percent(p)} % sure`,
+      perhaps ? ", too little to say so." : `.${annotated}`),
     el("button", {type: "button", onclick: close}, "Close")),
   el("div", null, alternatives(text, span)),
   el("div", null, reasons(text, span)),
@@ -143,12 +147,12 @@ function reasons(text, span) {
     return [heading("Why"), el("p", null, told[why.refused])];
   }
   const other = why.instead.flatMap(([start, end, each], i) =>
-    [i ? ", " : "", `${nameOf(each)} `, ...quote(said(text, start, end))]);
+    [i ? ", " : "", named(each), " ", ...quote(said(text, start, end))]);
   const words = [...why.words.map(([t, value]) => [wordAt(text, t), value]),
     ["all other words", why.others], ["what follows what, lengths, places", why.beside]];
   const seen = why.top.map(([observed, value]) => [el("code", theirs, observed), value]);
   return [
-    heading(`Why ${nameOf(label)}, rather than `, ...(other.length ? other : ["nothing"]), "?"),
+    heading("Why ", named(label), ", rather than ", ...(other.length ? other : ["nothing"]), "?"),
     el("p", {class: "soft"}, "Words that speak for it (+) or against it (−):"),
     contributions([...words.filter(([, value]) => Math.abs(value) >= 0.005), total(why.odds)]),
     el("details", null, el("summary", null, "What is seen of them"),
@@ -160,9 +164,9 @@ function reasons(text, span) {
 // A word; of several that are the same, with the one before it
 function wordAt(text, t) {
   const word = text.words[t].trim(), again = text.words.filter((other) => other.trim() === word).length > 1;
-  const before = again && t > 0 ? `${text.words[t - 1].trim()} ` : null;
+  const before = again && t > 0 ? `${visible(text.words[t - 1].trim())} ` : null;
   return el("bdi", {lang: data.lang}, before ? el("span", {class: "soft"}, before) : null,
-    el("strong", null, word || "␣"));
+    el("strong", null, visible(word)));
 }
 
 const total = (value) => [odds(value), value, "sum"];
@@ -204,7 +208,7 @@ function heatMap(text, span) {
     el("div", {class: "scroll", tabindex: 0, role: "region", "aria-label": "Words and labels"},
       el("table", {class: "heat"},
         el("thead", null, el("tr", null, el("td"), tokens.map((t) =>
-          el("th", {scope: "col", class: inside(t) ? "inside" : "", ...theirs}, text.words[t].trim() || "␣")))),
+          el("th", {scope: "col", class: inside(t) ? "inside" : "", ...theirs}, visible(text.words[t].trim()))))),
         el("tbody", null, rows.map((label) => el("tr", null,
           el("th", {scope: "row"}, label < 0 ? "nothing" : nameOf(label)),
           tokens.map((t) => {
@@ -319,6 +323,9 @@ const rank = {unsure: (text) => text.sure, sure: (text) => -text.sure, doubt: (t
 const chosen = {order: doubted ? "doubt" : "unsure", texts: "all", read: "all", label: "-1", words: ""};
 let matching = [], drawn = 0;
 
+// Letters with accents may be one character or two, and capitals do not count
+const searched = (words) => words.normalize("NFC").toLowerCase();
+
 function matches(text) {
   const errors = errorsOf(text), label = Number(chosen.label);
   if (chosen.texts === "errors" && !errors) return false;
@@ -327,7 +334,7 @@ function matches(text) {
   const concerned = [...text.spans, ...text.missed].filter((span) =>
     chosen.texts !== "errors" || span[4] !== RIGHT);
   if (label >= 0 && !concerned.some((span) => span[2] === label)) return false;
-  return !chosen.words || text.words.join("").toLowerCase().includes(chosen.words.toLowerCase());
+  return !chosen.words || searched(text.words.join("")).includes(searched(chosen.words));
 }
 
 function show() {

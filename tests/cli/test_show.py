@@ -279,6 +279,21 @@ def test_a_click_shows_alternatives_words_and_reasons(opened):
     assert texts(opened, ".details") == []
 
 
+def test_texts_of_any_script(browser, nlp, tmp_path):
+    doc = Doc(nlp.vocab, words=["Ada", "\u200d", "likes", "Ko\u0308ln", "\ufe0f"])
+    (tmp_path / "page.html").write_text(
+        show(nlp, [doc, nlp("Max")], title="Texts"), encoding="utf8"
+    )
+    browser.open(tmp_path / "page.html")
+    browser.run("document.querySelector('article .span').click()")
+    assert texts(browser, ".details .top [dir=auto]")[0] in nlp.get_pipe("hocrf").labels
+    seen = texts(browser, ".details .heat thead th")
+    assert seen[:2] == ["Ada", "U+200D"] and "\u200d" not in seen
+    for words, found in (("K\u00d6LN", 1), ("Ko\u0308ln", 1), ("Kolm", 0)):
+        choose(browser, "words", words)
+        assert len(texts(browser, "article")) == found
+
+
 def test_keys_do_what_clicks_do(opened):
     focus = "document.querySelectorAll('article [role=button]')[2].focus()"
     state = "document.activeElement.getAttribute('aria-expanded')"
