@@ -180,6 +180,16 @@ def test_what_nobody_could_tell_stays_unknown(label, lines, tmp_path):
     assert [token.ent_iob_ for token in doc] == ["B", "O", "", "", "O"]
 
 
+@pytest.mark.parametrize("lang, told", [("en", True), ("zh", False)])
+def test_a_language_without_blanks_between_words(label, tmp_path, lang, told):
+    path = tmp_path / "a.txt"
+    path.write_text(
+        "昨天王明去了上海和北京。\nAda met 王明 in 上海.\nAda slept.\n", encoding="utf8"
+    )
+    output = label(path, "--labels", "PER", "--output", tmp_path / "mine", "--lang", lang)
+    assert ("1 texts whose tokens are many words each" in output) == told
+
+
 def test_nothing_annotated_writes_nothing(label, lines, tmp_path):
     assert "Nothing is annotated yet" in label(lines, "--labels", "PER,LOC", "-o", "mine")
     assert {path.name for path in (tmp_path / "mine").iterdir()} == {

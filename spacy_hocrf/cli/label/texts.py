@@ -1,5 +1,6 @@
 """The texts of a file that are to be annotated, and what the file says about them already."""
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +14,7 @@ from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.records import ConvertedText, Report, lines_of
+from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report, lines_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer
 from spacy_hocrf.cli.errors import CommandErrors
@@ -24,6 +25,12 @@ __all__ = ["read_texts"]
 
 MOST = 20_000
 """Characters of a text: nobody annotates a longer one as a whole."""
+LONGEST = 6
+"""Letters of a token of such a script, on average, where a token is a word."""
+OF_UNSPACED = re.compile(f"[{UNSPACED}]")
+TOGETHER = (
+    "texts whose tokens are many words each, since these have no blanks between them: see --lang"
+)
 
 
 def read_texts(
@@ -52,6 +59,7 @@ def read_texts(
             kept.append(doc)
         else:
             report.lose(f"texts of more than {MOST:,} characters: left out", f"text {number}")
+    report.lose(TOGETHER, "it", sum(_runs_together(doc) for doc in kept))
     if not kept:
         raise ValueError(CommandErrors.H561.format(path=path))
     return kept, [_text(doc, scorer) for doc in kept]
@@ -61,6 +69,12 @@ def _lines(path: Path) -> Iterator[ConvertedText]:
     for number, line in enumerate(lines_of(path, "utf8"), start=1):
         if line.strip():
             yield ConvertedText(f"line {number}", text=line, spans=None)
+
+
+def _runs_together(doc: Doc) -> bool:
+    """Are there several words in a token, on average, of a script that has no blank between words?"""
+    letters = [len(OF_UNSPACED.findall(word)) for word in words_of(doc)]
+    return sum(letters) > LONGEST * sum(map(bool, letters))
 
 
 def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
