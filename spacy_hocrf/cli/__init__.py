@@ -5,9 +5,11 @@ of its own; importing this package adds the group `hocrf` to its app, and nothin
 imported when it is asked for, so that `spacy train` does not pay for it.
 """
 
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from functools import wraps
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +65,9 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
 
     @wraps(function)
     def run(*arguments: Any, **settings: Any) -> None:
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, TextIOWrapper):  # "\u5317" where its encoding has no such letter
+                stream.reconfigure(errors="backslashreplace")
         try:
             for name in WRITTEN | ({"dev"} if command == "convert" else set()):
                 if isinstance(settings.get(name), Path):

@@ -31,5 +31,16 @@ def test_a_language_that_needs_another_package(arguments, tmp_path, monkeypatch)
     assert "H363" in said and "'th'" in said and "PyThaiNLP" in said and "--lang" in said
 
 
+def test_words_that_the_encoding_of_the_output_does_not_have(tmp_path):
+    """As on Windows, where what is written to a file or a pipe is in cp1252."""
+    (tmp_path / "a.jsonl").write_text(
+        '{"text": "北京很美。", "label": [[0, 2, "地名"]]}\n', encoding="utf8"
+    )
+    arguments = ["convert", f"{tmp_path}/a.jsonl", f"{tmp_path}/a.spacy", "--lang", "zh"]
+    done = CliRunner(charset="cp1252").invoke(hocrf_cli, arguments)
+    assert done.exit_code == 0, done.exception
+    assert r"\u5730\u540d" in done.stdout_bytes.decode("ascii", "ignore")
+
+
 def test_a_language_that_is_there():
     assert blank("de").lang == "de"
