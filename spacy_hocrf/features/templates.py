@@ -327,7 +327,9 @@ class RealTemplate(Observing):
         return str(values[0])
 
 
-TERM = re.compile(r"^(?P<attribute>(?:_\.)?[A-Za-z_][A-Za-z_0-9.]*?)(?:\[(?P<offset>[+-]?\d+)\])?$")
+TERM = re.compile(
+    r"^(?P<attribute>_\.[^\s\[\]]+|[A-Za-z_][A-Za-z_0-9.]*)(?:\[(?P<offset>[+-]?\d+)\])?$"
+)
 
 
 def parse_term(term: str) -> tuple[str, int]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Token
 
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.segments import LengthTemplate, TextTemplate, TransitionTemplate
@@ -175,6 +175,14 @@ def test_lengths_and_label_patterns_are_known_without_a_doc(vocab, template):
 def test_an_observation_in_words(vocab, template, values, text):
     values = [vocab.strings.add(value) if isinstance(value, str) else value for value in values]
     assert template.describe(values, vocab.strings) == text
+
+
+@pytest.mark.parametrize("name", ["tag", "pos.1", "词性", "शब्द", "pos-tag"])
+def test_terms_name_extension_attributes_in_any_script(name):
+    Token.set_extension(name, default="", force=True)
+    assert parse_term(f"_.{name}[-1]") == (f"_.{name}", -1)
+    assert parse_term(f"_.{name}") == (f"_.{name}", 0)
+    Token.remove_extension(name)
 
 
 @pytest.mark.parametrize("term", ["", "NORM[", "NORM[a]", "NORM[1]x", "[1]", "NORM [1]", "1NORM"])
