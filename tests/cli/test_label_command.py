@@ -106,6 +106,13 @@ def test_it_goes_on_where_it_was(label, lines, tmp_path):
     assert label.opened["progress"]["annotated"] == 5
 
 
+def test_it_goes_on_with_other_tokens(label, lines):
+    arguments = (lines, "--labels", "PER,LOC", "-o", "mine", "--lang")
+    assert "widened" not in label(*arguments, "zh", texts=3)  # letters are tokens
+    assert "6 annotated spans are no whole tokens" in label(*arguments, "en")
+    assert "widened" not in label(*arguments, "zh")
+
+
 @pytest.mark.parametrize("tool", ["prodigy", "doccano", "label-studio"])
 def test_for_other_tools(label, lines, tmp_path, tool):
     said = label(lines, "--labels", "PER,LOC", "-o", "mine", "--format", tool, texts=4)

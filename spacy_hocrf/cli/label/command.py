@@ -116,6 +116,11 @@ def label_cli(
                 msg.warn(
                     "The last line of the annotation was cut off, and is taken away: it was never saved."
                 )
+            if session.widened:
+                msg.warn(
+                    f"{session.widened:,} annotated spans are no whole tokens, and are widened to such. Have "
+                    "you begun with another --lang, or --model? What you have said is kept as it is."
+                )
             msg.info(f"{len(rows):,} texts, {len(names)} labels")
             print(f"Open {place} in a browser. Ctrl+C ends it, and writes the model.", flush=True)
             serve(make_app(session, token, name or ()), listening)

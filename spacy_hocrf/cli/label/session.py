@@ -127,6 +127,15 @@ class Session:
         for i in dict.fromkeys(each.text for each in self._held):
             self._tell(i)
 
+    @property
+    def widened(self) -> int:
+        """Spans of earlier sessions that are no whole tokens now, and are shown and written as such."""
+        stretches = [(each.text, *span[:2]) for each in self._held for span in each.spans or ()]
+        return sum(
+            self._places[i].chars(*self._places[i].tokens(start, end)) != (start, end)
+            for i, start, end in stretches
+        )
+
     # What a window asks: each method answers a request
 
     def open(self, _: Request) -> dict[str, Any]:
