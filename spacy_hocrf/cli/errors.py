@@ -146,8 +146,8 @@ class CommandErrors(metaclass=Coded):
         "{found!r}."
     )
     H363 = (
-        "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: {reason} "
-        "Install it, or choose another --lang."
+        "The tokenizer of the language '{found}' needs a package that is not installed. spaCy says: "
+        "{reason}. Install it, or choose another --lang."
     )
     H380 = (
         "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "

@@ -112,7 +112,9 @@ def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) ->
     except (ImportError, AttributeError) as error:  # of a module that is no language: no __all__
         if isinstance(error, AttributeError) or str(error).startswith("[E048]"):
             raise ValueError(CommandErrors.H159.format(found=lang)) from error
-        raise ValueError(CommandErrors.H363.format(found=lang, reason=error)) from error
+        raise ValueError(
+            CommandErrors.H363.format(found=lang, reason=str(error).rstrip("."))
+        ) from error
     if vectors is not None:
         try:
             load_vectors_into_model(nlp, vectors)
