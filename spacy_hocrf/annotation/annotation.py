@@ -147,6 +147,14 @@ class Annotation:
         spans = tuple(span for span in self.spans if not unknown[span[0] : span[1]].any())
         return replace(self, spans=spans, unknown=unknown, soft=())
 
+    @property
+    def positives(self) -> Annotation:
+        """What is known if nothing is of what is in no span; of soft spans the most probable are there."""
+        unknown = np.ones(len(self.unknown), dtype=bool)
+        for start, end, _ in self.spans:
+            unknown[start:end] = False
+        return replace(self, unknown=unknown, searched=True, soft=())
+
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
         """A copy in which nothing is known of these spans."""
         unknown = self.unknown.copy()

@@ -5,7 +5,6 @@ on single texts say, which are an annotation in part.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
@@ -23,14 +22,16 @@ class Gold:
 
     target (Target): where their annotation is.
     constraints_key (Optional[str]): of the span group with their constraints; None reads none.
-    positives_only (bool): nothing is known of what is in no annotated span.
+    positives_only (bool): nothing is known of what is in no annotated span, unless a teacher says it.
     teachers (Sequence[str]): of the span groups that say what annotation does not.
+    new_alone (bool): nothing is known of what is in no span, teachers' spans included.
     """
 
     target: Target
     constraints_key: str | None = None
     positives_only: bool = False
     teachers: Sequence[str] = ()
+    new_alone: bool = False
 
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text, annotation and constraints."""
@@ -47,14 +48,13 @@ class Gold:
         """
         found, key = self.target.annotation(example), self.constraints_key
         if self.positives_only:
-            unknown = np.ones(len(found.unknown), dtype=bool)
-            for start, end, _ in found.spans:
-                unknown[start:end] = False
-            found = replace(found, unknown=unknown, searched=True)
+            found = found.positives
         constraints = () if key is None else of_reference(example, key)
         if constraints:
             found = _with_constraints(found, constraints)
-        return teachers.taught(example, found, self.teachers) if self.teachers else found
+        if self.teachers:
+            found = teachers.taught(example, found, self.teachers)
+        return found.positives if self.new_alone else found
 
 
 def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:

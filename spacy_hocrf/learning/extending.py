@@ -44,7 +44,9 @@ def extend(
         new_alone = gold.positives_only or len(new) == len(seen)
     for label in new:
         learner.add_label(label)
-    learner.gold = learner.corpus.gold = replace(gold, positives_only=new_alone)
+    positives_only = gold.positives_only and new_alone
+    learner.gold = replace(gold, positives_only=positives_only, new_alone=new_alone)
+    learner.corpus.gold = learner.gold
     learner.set_trainer(replace(trainer, prior="loaded", adapt_sigma=sigma))
     try:
         learner.add(examples)

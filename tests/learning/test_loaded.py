@@ -130,6 +130,21 @@ def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_o
     assert document.complete == (not positives_only)
 
 
+@pytest.mark.parametrize("scores", [None, [0.9]])
+def test_where_teachers_say_a_new_label_alone_nothing_is_forgotten(scores):
+    nlp = untrained(teachers=["llm"]).from_bytes(trained().to_bytes())
+    rows = []
+    for example in of_days(nlp):
+        doc = example.reference.copy()
+        days = list(doc.ents)
+        doc.set_ents([], default="missing")
+        doc.spans["llm"] = days
+        doc.spans["llm"].attrs.update({} if scores is None else {"scores": scores * len(days)})
+        rows.append(Example(example.predicted, doc))
+    assert nlp.get_pipe("hocrf").extend(rows) == ["DAY"]
+    assert found(nlp(rows[0].predicted.copy())) == [(0, 1, "PERSON"), (3, 4, "DAY")]
+
+
 def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained():
     """Without `extend`: what stands in a text is as the loaded model says, given what is known."""
     nlp = loaded()
