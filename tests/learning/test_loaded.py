@@ -11,6 +11,7 @@ from small_corpus import MODELS, examples, fit, found, learner_of, trained, untr
 from spacy.training import Example
 from spacy.util import logger
 
+from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
@@ -162,6 +163,11 @@ def test_a_trainer_without_a_prior_and_texts_without_a_new_label_are_refused():
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=r"H511.*PERSON, PLACE"):
         pipe.extend(examples(nlp))
+    left_out = of_days(nlp)
+    for example in left_out:
+        set_weight(example.reference, 0)
+    with pytest.raises(ValueError, match=r"H511.*none.*PERSON, PLACE"):
+        pipe.extend(left_out)
     pipe.set_trainer(SGDTrainer())
     with pytest.raises(ValueError, match=r"H510.*SGDTrainer"):
         pipe.extend(of_days(nlp))
