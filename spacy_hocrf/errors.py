@@ -499,8 +499,9 @@ class Errors(metaclass=Coded):
         "knows a ratio, spacy-hocrf.LBFGS.v1 or spacy-hocrf.OWLQN.v1, and joint = null."
     )
     H533 = (
-        "The corpus has positives only, and none of its {found} texts has a span: there is nothing to learn "
-        "from. Mark some, or set positives_only = false in [components.*]."
+        "The corpus has positives only, and none of its {found} texts has a span{of}: nothing says what is "
+        "in one, and anything could be. Mark some, leave out a label that has none, or set positives_only = "
+        "false in [components.*]."
     )
     H534 = (
         "The spans that are marked have {found} of all tokens, more than the ratio that there should be, "

@@ -189,17 +189,17 @@ class Learner(ConstrainedModel):
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
             H051 for a template that reads the answer, H080 without a complete annotation where the
             trainer needs one, H182 for a span group that no document has, if no update can bring it,
-            H533 or H534 if only positives are known, and there are none or too many.
+            H533 or H534 if only positives are known, and there are none, of a label either, or too many.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
             raise ValueError(Errors.H049)
         found = {label for document in difference.documents.values() for label in document.labels}
-        if self.gold.positives_only:
-            check_positives(difference.documents.values(), self._named_trainer)
         self.labels = list(
             dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
         )
+        if self.gold.positives_only:
+            check_positives(difference.documents.values(), self.labels, self._named_trainer)
         if not self.labels:
             raise ValueError(
                 Errors.H050.format(found=difference.read, place=self.gold.target.place)

@@ -1,7 +1,7 @@
 """Is there enough to learn from in texts of which some spans are known, and no more?"""
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.errors import Errors
@@ -10,19 +10,25 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 __all__ = ["check_positives"]
 
 
-def check_positives(documents: Collection[Document], trainer: object) -> None:
+def check_positives(
+    documents: Collection[Document], labels: Sequence[str], trainer: object
+) -> None:
     """Look at a first corpus of texts with positives only.
 
-    RAISES (ValueError): H533 if there is none, H534 if more tokens are marked than the trainer's ratio has
-        room for.
+    labels (Sequence[str]): of the model.
+    RAISES (ValueError): H533 if there is none, or none of a label, H534 if more tokens are marked than the
+        trainer's ratio has room for.
     """
     marked, tokens, all_labels = Counter[str](), 0, ""
+    known = {label for document in documents for label in document.labels}
     for document in documents:
         tokens += document.copies * len(document)
         for start, end, label in document.annotation.spans:
             marked[label] += document.copies * (end - start)
-    if not marked:
-        raise ValueError(Errors.H533.format(found=len(documents)))
+    without = [label for label in labels if label not in known]
+    if without or not marked:
+        of = f" of {', '.join(without)}" if without else ""
+        raise ValueError(Errors.H533.format(found=len(documents), of=of))
     if not isinstance(trainer, LBFGSTrainer):
         return
     shares = trainer.ratio if isinstance(trainer.ratio, Mapping) else {all_labels: trainer.ratio}

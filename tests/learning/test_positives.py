@@ -149,6 +149,14 @@ def test_texts_without_a_span_teach_nothing():
         begun(rows=[("It rains .", []), ("It snows .", [])])
 
 
+def test_a_label_of_which_nothing_is_marked_is_an_error():
+    """All that is in no span could be one of it."""
+    nlp = untrained(positives_only=True)
+    nlp.get_pipe("hocrf").add_label("DAY")
+    with pytest.raises(ValueError, match=r"H533.*a span of DAY"):
+        nlp.initialize(lambda: examples(nlp))
+
+
 @pytest.mark.parametrize("trainer", [SGDTrainer, AveragedPerceptronTrainer])
 def test_trainers_that_know_no_ratio_are_refused(trainer):
     name = trainer.__name__.removesuffix("Trainer")
