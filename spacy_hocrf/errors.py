@@ -144,7 +144,9 @@ class Errors(metaclass=Coded):
     )
     H050 = (
         "There are no labels: the {found} examples of nlp.initialize have none in {place}. Check "
-        "the annotation, call add_label, or give labels in [initialize.components.*]."
+        "the annotation, call add_label, or give labels in [initialize.components.*]. Where gold_preproc "
+        "= true in [corpora.*] cuts texts into sentences, span groups are lost: take the sentence "
+        "boundaries out of the file."
     )
     H051 = (
         "Template '{template}' reads {attribute}, which the component itself predicts: it would "

@@ -131,3 +131,8 @@ class Warnings(metaclass=Coded):
         "accepted unread, such as the threshold, the constraints or their prices: what was promised has "
         "ended. Run calibrate --accept again."
     )
+    W052 = (
+        "No training text has doc.spans['{key}'], which teachers in [components.{name}] names: nothing is "
+        "learnt from it. Groups that there are: {known}. Correct the name, or see whether the reader in "
+        "[corpora.train] keeps them: gold_preproc loses them where it cuts a text into sentences."
+    )

@@ -33,6 +33,13 @@ class Gold:
     teachers: Sequence[str] = ()
     new_alone: bool = False
 
+    @property
+    def places(self) -> str:
+        """Where annotation is looked for, in the users' words."""
+        return " or ".join(
+            [self.target.place, *(f"doc.spans['{teacher}']" for teacher in self.teachers)]
+        )
+
     def key(self, reference: Doc) -> bytes:
         """Equal for references with equal text, annotation and constraints."""
         found, key = self.target.key(reference), self.constraints_key

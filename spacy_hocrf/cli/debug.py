@@ -146,9 +146,10 @@ def check(config: Config, component: str | None = None) -> Checked:
     seen = seen_in(pipe.target, train, dev), seen_in(pipe.target, train)
     if min(len(train), len(dev)) >= ENOUGH:
         notes += _of_kind(*seen)
+    groups = isinstance(pipe.target, SpansTarget) or bool(pipe.gold.teachers)
     for corpus, docs in _given_tokens(config, nlp):
         notes += _of_tokens(nlp, pipe.target, corpus, docs)
-        notes += _of_sentences(corpus, docs, isinstance(pipe.target, SpansTarget))
+        notes += _of_sentences(corpus, docs, groups)
     cost = cost_of(config, name, train)
     shared, notes = known_texts(dev, train), [*notes, *cost.warnings]
     return Checked(name, facts, facts_of_dev, shared, seen, tuple(notes), cost, kept)
@@ -308,7 +309,7 @@ def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) ->
 def _of_sentences(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]:
     """A line if `gold_preproc` cuts Docs.
 
-    groups (bool): is the annotation in a span group?
+    groups (bool): is annotation in span groups?
     """
     cut = cut_docs(docs)
     if cut:

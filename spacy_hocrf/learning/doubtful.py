@@ -11,6 +11,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotators import all_have_written
+from spacy_hocrf.annotation.readers import groups_of
 from spacy_hocrf.annotation.spans import annotated_places
 from spacy_hocrf.features.presence import Watch, in_words, observed, said_in
 from spacy_hocrf.features.spans import SpanTemplate
@@ -20,7 +21,14 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.types import CONST, LENGTH
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["check_annotation", "check_features", "check_initial_features", "check_settings"]
+__all__ = [
+    "check_annotation",
+    "check_features",
+    "check_initial_features",
+    "check_settings",
+    "check_teachers",
+    "noting",
+]
 
 ENOUGH = 100
 """Texts that show where annotation is."""
@@ -54,6 +62,25 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
         warnings.warn(text, stacklevel=3)
 
 
+def noting(examples: Iterable[Example], groups: set[str]) -> Iterator[Example]:
+    """Examples as they come; names of the span groups that they have are added to the set."""
+    for example in examples:
+        groups.update(groups_of(example.reference))
+        yield example
+
+
+def check_teachers(teachers: Iterable[str], groups: Collection[str], name: str) -> None:
+    """Warn of teachers that say nothing of any text, W052.
+
+    groups (Collection[str]): names of all span groups that there are. name (str): of the component.
+    """
+    for key in teachers:
+        if key not in groups:
+            known = ", ".join(sorted(groups)) or "none"
+            text = Warnings.W052.format(key=key, name=name, known=known)
+            warnings.warn(text, stacklevel=3)
+
+
 def check_annotation(
     corpus: Corpus,
     unannotated: int,
@@ -65,7 +92,7 @@ def check_annotation(
     there is elsewhere.
 
     unannotated (int): texts that are not in the corpus, since they have none.
-    name, place (str): of the component, and where it looks for annotation.
+    name, place (str): of the component, and all places where it looks for annotation.
     read (Callable[[], Iterable[Example]]): all examples.
     """
     if len(corpus):

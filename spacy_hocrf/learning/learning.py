@@ -201,9 +201,7 @@ class Learner(ConstrainedModel):
         if self.gold.positives_only:
             check_positives(difference.documents.values(), self.labels, self._named_trainer)
         if not self.labels:
-            raise ValueError(
-                Errors.H050.format(found=difference.read, place=self.gold.target.place)
-            )
+            raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
         documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)
         if self.trainer.complete_only and not any(document.complete for document in documents):

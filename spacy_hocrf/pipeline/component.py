@@ -360,15 +360,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         own = get_examples if corpus is None else partial(corpus, nlp)
         once = nlp is not None and not learner.trainer.batchwise
         read = annotated(own, nlp, self.name, learner.corpus.note if once else None)
+        groups = set[str]()
         with begun(self.structure.settings.encoder, read):
+            examples = validated(read(), f"{type(self).__name__}.initialize")
             unannotated = learner.begin(
-                validated(read(), f"{type(self).__name__}.initialize"),
+                doubtful.noting(examples, groups) if self._teachers else examples,
                 labels,
                 partial(choose, name=self.name, shown=watched(nlp)),
             )
         begin_near(learner, learner.folds)
         doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
-        doubtful.check_annotation(learner.corpus, unannotated, self.name, self.target.place, read)
+        doubtful.check_teachers(self._teachers, groups, self.name)
+        doubtful.check_annotation(learner.corpus, unannotated, self.name, learner.gold.places, read)
         learner.watch = learner.watch or doubtful.check_initial_features(
             learner.structure, learner.corpus, nlp, self.name
         )

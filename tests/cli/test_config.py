@@ -246,6 +246,7 @@ def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):
         doc = Doc(nlp.vocab, words=[token.text for token in example.reference])
         doc.spans["llm"] = [Span(doc, e.start, e.end, e.label_) for e in example.reference.ents]
         doc.spans["llm"].attrs["scores"] = [0.75] * len(doc.spans["llm"])
+        doc.spans["other"] = [*doc.spans["llm"]]
         docs.append(doc)
     path, output = tmp_path / "taught.spacy", tmp_path / "config.cfg"
     DocBin(docs=docs).to_disk(path)

@@ -8,7 +8,7 @@ import oracle
 import pytest
 from component_oracle import scored
 from numpy.testing import assert_allclose
-from small_corpus import MODELS, examples, found, learner_of, untrained, words
+from small_corpus import MODELS, examples, found, learner_of, trained, untrained, words
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -209,6 +209,19 @@ def test_what_teachers_say_is_learnt_saved_and_loaded(name, tmp_path):
     assert 0.2 < chances.probability(3, 5, "PLACE") < 0.4  # 0.34 of all readings
 
 
+def test_a_teacher_of_whom_no_text_has_anything_is_said():
+    nlp = untrained(teachers=["other", "techer"])
+    taught_texts = [taught(nlp, text, said) for text, said in SOFT.items()]
+    with pytest.warns(UserWarning, match="W004|W052") as caught:
+        nlp.initialize(lambda: [*examples(nlp), *taught_texts])
+    said = [str(each.message) for each in caught if "W052" in str(each.message)]
+    assert [text.split("'")[1] for text in said] == ["other", "techer"]
+    assert all("there are: sc, teacher." in text for text in said)
+    nlp = untrained(teachers=["other", "techer"])
+    with pytest.raises(ValueError, match=r"H050.*in doc.ents or doc.spans\['other'\] or doc.spans"):
+        nlp.initialize(lambda: taught_texts)
+
+
 def test_trainers_that_take_one_reading_take_the_most_probable():
     for trainer in ("SGD", "AveragedPerceptron"):
         block = {"@misc": f"spacy-hocrf.{trainer}.v1"}
@@ -223,11 +236,9 @@ def test_trainers_that_take_one_reading_take_the_most_probable():
 
 
 def test_a_loaded_model_is_adapted_to_what_teachers_say():
-    nlp, _, every = shown("semi-CRF, outside tokens")
-    optimizer = nlp.initialize(lambda: examples(nlp))
-    nlp.update(examples(nlp), sgd=optimizer)
+    _, _, every = shown("semi-CRF, outside tokens")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "prior": "loaded"}
-    again = untrained(teachers=[KEY], trainer=trainer).from_bytes(nlp.to_bytes())
+    again = untrained(teachers=[KEY], trainer=trainer).from_bytes(trained().to_bytes())
     optimizer = again.resume_training()
     rows = every[-len(SOFT) :]
     for _ in range(3):
