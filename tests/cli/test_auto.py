@@ -10,7 +10,7 @@ import pytest
 import spacy
 from browser import Browser
 from pytest import approx
-from small_corpus import documents, examples, found
+from small_corpus import ambiguous, documents, examples, found
 from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
@@ -20,12 +20,13 @@ from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.annotation.groups import set_group
+from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto import command
 from spacy_hocrf.cli.auto.command import MODEL, auto, default_settings
 from spacy_hocrf.cli.auto.folds import Division, SettingsTrial, divide
 from spacy_hocrf.cli.auto.page import page
-from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable
+from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable, Subject
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.checking import frame_of, grouped
@@ -401,6 +402,42 @@ def test_texts_of_a_group_are_scored_by_models_that_have_seen_none_of_it(tmp_pat
     for learnt, held in Division(every, texts.groups, every[:0], 5):
         assert not {*texts.groups[learnt]} & {*texts.groups[held]} and len(learnt) + len(held) == 48
     assert default_settings(setup, setup.blank())["group_by"] == "hocrf_group"
+
+
+def test_sigma_is_chosen_by_groups_held_back(tmp_path):
+    """As the component with this `group_by` chooses them; three texts of a group differ in a word."""
+    docs = []
+    for group, (text, spans) in enumerate(ambiguous(24)):
+        for note in "abc":
+            doc = spacy.blank("en")(f"{text} {note}")
+            doc.set_ents([doc.char_span(*span) for span in spans])
+            set_group(doc, group)
+            docs.append(doc)
+    copy = docs[0].copy()  # of another group
+    set_group(copy, 1)
+    setup = AutoSetup(write(tmp_path / "train.spacy", [*docs, copy]), group_by="hocrf_group")
+    nlp = setup.blank()
+    texts = read_texts(setup, nlp)
+    assert len(texts) == 73
+    settings = default_settings(setup, nlp)
+    settings["model"]["order"] = 1
+    pipe = nlp.add_pipe("hocrf", config=settings)
+    pipe.initialize(lambda: texts.examples)
+    chosen = Subject(settings, setup, texts, nlp).chosen(None)
+    assert chosen["trainer"]["sigma"] == pipe.choice.sigma < 10  # by texts held back it is 10
+
+
+def test_texts_of_weight_0_are_left_out(tmp_path):
+    docs = annotated(30)
+    for doc in docs[:5]:
+        set_weight(doc, 0)
+    setup = AutoSetup(write(tmp_path / "train.spacy", docs))
+    nlp = setup.blank()
+    texts = read_texts(setup, nlp)
+    assert len(texts) == len(texts.examples) == 25
+    settings = default_settings(setup, nlp)
+    settings["model"]["order"], settings["trainer"]["sigma"] = 1, 2.0
+    Subject(settings, setup, texts, nlp)  # its corpus has the same texts
 
 
 def few_texts():

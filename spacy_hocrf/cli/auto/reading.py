@@ -110,7 +110,8 @@ class Subject:
     ) -> None:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(settings))
         known = pipe.target, pipe.trainer
-        learner = Learner(model_of(pipe.structure.settings), *known, constraints=Constraints())
+        own: dict[str, Any] = {"constraints": Constraints(), "group_by": setup.group_by}
+        learner = Learner(model_of(pipe.structure.settings), *known, **own)
         learner.begin(texts.examples, None, partial(choose, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
         trainer: Any = learner.trainer  # the default of the factory reaches an optimum

@@ -14,9 +14,10 @@ from spacy.training import Corpus, Example
 
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.annotation.gold import Gold
-from spacy_hocrf.annotation.groups import check_group_by, group_in
+from spacy_hocrf.annotation.groups import check_group_by, group_in, register
 from spacy_hocrf.annotation.spans import same_tokens
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
+from spacy_hocrf.annotation.weights import WEIGHT, weight_of
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
@@ -130,9 +131,10 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
     if gold_tokens:
         examples = with_gold_tokens
-    known: dict[bytes, Example] = {}
+    known: dict[tuple[bytes, Hashable], Example] = {}
     for example in examples:
-        known.setdefault(reader.key(example.reference), example)
+        group = group_in(example, setup.group_by)
+        known.setdefault((reader.key(example.reference), group), example)
     for _ in nlp.pipe(example.predicted for example in examples):
         pass  # what an encoder writes
     pairs = [(example, reader.annotation(example)) for example in known.values()]
@@ -192,14 +194,16 @@ def _groups_of(
 
 
 def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
-    """The corpus, and how many of its spans fit the tokens."""
+    """The corpus, without texts of weight 0, and how many of its spans fit the tokens."""
     doc_files(setup.train)
     try:
-        examples = list(Corpus(setup.train, gold_preproc=gold_tokens)(nlp))
+        read = [*Corpus(setup.train, gold_preproc=gold_tokens)(nlp)]
     except (ValueError, KeyError, zlib.error) as error:
         raise ValueError(CommandErrors.H070.format(path=setup.train, reason=error)) from error
-    if not examples:
+    if not read:
         raise ValueError(CommandErrors.H158.format(path=setup.train))
+    register(WEIGHT)
+    examples = [example for example in read if weight_of(example.reference)]
     return examples, sum(len(setup.target.annotation(example).spans) for example in examples)
 
 
