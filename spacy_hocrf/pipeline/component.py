@@ -711,7 +711,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     ) -> list[str]:
         """Learn one more label, or several, from texts in which they alone need be annotated. Of the others
         little is forgotten: where nothing is annotated, the model as it is says, softly, what there is
-        (`learning/loaded.py`).
+        (`learning/loaded.py`). Afterwards the component is as if it were saved and loaded: training that goes
+        on learns from its own texts, not from these.
 
         examples (Iterable[Example]): texts with spans of labels that the component does not have, the
             predicted Docs as earlier components leave them. Texts without a span teach where the
@@ -732,10 +733,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         before = self.to_bytes()
         self.from_bytes(before)  # a learner that knows what is loaded, and has no corpus
         try:
-            return extend(self._learner, examples, new_alone, sigma, self._after_step)
+            new = extend(self._learner, examples, new_alone, sigma, self._after_step)
         except BaseException:
             self.from_bytes(before)
             raise
+        self.from_bytes(self.to_bytes())
+        return new
 
     @property
     def gold(self) -> "Gold":

@@ -12,6 +12,7 @@ from spacy.training import Example
 from spacy.util import logger
 
 from spacy_hocrf.annotation.weights import set_weight
+from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
@@ -111,24 +112,46 @@ def test_texts_that_say_where_a_label_is_not_are_learnt_from():
     assert 0 < careful < sure
 
 
-def test_where_all_is_annotated_nothing_is_filled_in():
+@pytest.fixture
+def taken_in(monkeypatch):
+    """The documents that corpora take in, those of each time."""
+    times, add = [], Corpus.add
+
+    def noted(*given):
+        times.append(add(*given))
+        return times[-1]
+
+    monkeypatch.setattr(Corpus, "add", noted)
+    return times
+
+
+def test_where_all_is_annotated_nothing_is_filled_in(taken_in):
     nlp = loaded()
     doc = words(nlp, "Ada", "came", "on", "Monday")
     tags = ["U-PERSON", "O", "O", "U-DAY"]
     nlp.get_pipe("hocrf").extend([Example.from_dict(doc, {"entities": tags})])
-    learner = learner_of(nlp.get_pipe("hocrf"))
-    assert [document.complete for document in learner.corpus.documents] == [True]
-    assert not learner.gold.positives_only
+    assert [document.complete for document in taken_in[-1]] == [True]
+    assert not learner_of(nlp.get_pipe("hocrf")).gold.positives_only
 
 
 @pytest.mark.parametrize("positives_only", [False, True])
-def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_only):
+def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_only, taken_in):
     nlp = untrained(positives_only=positives_only).from_bytes(trained().to_bytes())
     doc = words(nlp, "Ada", "left", "Paris", "on", "Monday")
     tags = ["U-PERSON", "O", "O", "O", "U-DAY"]
     nlp.get_pipe("hocrf").extend([Example.from_dict(doc, {"entities": tags})])
-    [document] = learner_of(nlp.get_pipe("hocrf")).corpus.documents
-    assert document.complete == (not positives_only)
+    assert [document.complete for document in taken_in[-1]] == [not positives_only]
+
+
+def test_what_is_learnt_after_a_label_is_what_a_loaded_model_learns():
+    """The texts of the label are in no corpus, so they do not outweigh those of the old labels."""
+    nlp, rows = loaded(), examples(loaded())[:2]
+    nlp.get_pipe("hocrf").extend(of_days(nlp))
+    again = untrained().from_bytes(nlp.to_bytes())
+    for each in (nlp, again):
+        fit(each, rows)
+    assert len(learner_of(nlp.get_pipe("hocrf")).corpus) == len(rows)
+    assert nlp.to_bytes() == again.to_bytes()
 
 
 @pytest.mark.parametrize("scores", [None, [0.9]])
