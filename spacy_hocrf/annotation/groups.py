@@ -36,9 +36,11 @@ def check_group_by(attribute: str | None, block: str) -> None:
 
 
 def get_group(doc: Doc, attribute: str | None) -> Hashable:
-    """The value of a registered extension attribute that says which Docs are a group; None without one."""
-    group: Hashable = None if attribute is None else doc._.get(attribute)
-    return group
+    """The value of a registered extension attribute that says which Docs are a group, or what stands for a
+    list or a table; None without one.
+    """
+    group = None if attribute is None else doc._.get(attribute)
+    return group if isinstance(group, Hashable) else repr(group)
 
 
 def group_in(example: Example, attribute: str | None) -> Hashable:

@@ -370,11 +370,12 @@ TOGETHER = {"joint": {"@misc": "spacy-hocrf.Joint.v1", "features": SAME, **BY_GR
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [BY_GROUP, TOGETHER], ids=["folds", "joint"])
-def test_groups_are_not_divided(settings):
+@pytest.mark.parametrize("kind", [str, list])
+def test_groups_are_not_divided(settings, kind):
     nlp = untrained(trainer=AUTO, **settings)
     data = examples(nlp, every_name(72))
     for i, example in enumerate(data):  # whose neighbours are of other groups
-        example.reference._.hocrf_group = f"group {i % 24}"
+        example.reference._.hocrf_group = kind(f"group {i % 24}")
     nlp.initialize(lambda: data)
     corpus = learner_of(nlp.get_pipe("hocrf")).corpus
     groups = sampled_groups(corpus, heldout.MOST)
