@@ -19,6 +19,10 @@ class AnnotationErrors(metaclass=Coded):
         "'{found}' in doc.spans['{key}'] of the text that begins '{text}' has no label, expected one that "
         "is not empty. Correct the annotation, or take the span out."
     )
+    H538 = (
+        "doc.spans['{key}'].attrs['unknown'] of the text that begins '{text}' has {found}, expected a list "
+        "of parts [first token, one past the last] of its {expected} tokens, such as [[0, 3]]."
+    )
 
 
 class ReadingErrors(metaclass=Coded):

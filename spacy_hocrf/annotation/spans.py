@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import exp
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 from spacy.util import filter_spans
 
-from spacy_hocrf.annotation.annotation import runs, trim
+from spacy_hocrf.annotation.annotation import UNKNOWN, runs, trim
 from spacy_hocrf.annotation.errors import AnnotationErrors
 from spacy_hocrf.annotation.prediction import DecodedSpans
 from spacy_hocrf.annotation.probabilities import group_scores, known_scores
@@ -43,6 +44,7 @@ __all__ = [
     "scored",
     "spread_over_space",
     "trimmed",
+    "unknown_parts",
     "words_of",
 ]
 
@@ -67,6 +69,26 @@ def gold_spans(doc: Doc, key: str) -> list[Span]:
             raise ValueError(text)
     chosen: list[Span] = filter_spans(gold)
     return chosen
+
+
+def unknown_parts(doc: Doc, key: str) -> list[tuple[int, int]]:
+    """The parts of a text of which a span group says that nothing is known: first token, one past the last.
+
+    RAISES (ValueError): H538 for what are no such parts.
+    """
+    parts = list[tuple[int, int]]()
+    given = doc.spans[key].attrs.get(UNKNOWN, ())
+    try:
+        for each in given:
+            start, end = map(index, each)
+            if not 0 <= start <= end <= len(doc):
+                raise ValueError
+            parts.append((start, end))
+    except (TypeError, ValueError):
+        known = {"key": key, "text": beginning(doc), "expected": len(doc)}
+        text = AnnotationErrors.H538.format(found=ascii(given)[:60], **known)
+        raise ValueError(text) from None
+    return parts
 
 
 def annotated_places(doc: Doc) -> list[str]:

@@ -46,6 +46,7 @@ from spacy_hocrf.annotation.spans import (
     scored,
     spread_over_space,
     trimmed,
+    unknown_parts,
 )
 from spacy_hocrf.annotation.written_spans import WrittenSpans
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
@@ -293,7 +294,7 @@ class SpansTarget:
         if self.spans_key not in example.y.spans:
             return Annotation((), ~unknown)
         group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
-        aligned, lost = chosen, group.attrs.get(UNKNOWN, ())
+        aligned, lost = chosen, unknown_parts(example.y, self.spans_key)
         if not same_tokens(example):
             aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
         if len(aligned) < len(chosen):

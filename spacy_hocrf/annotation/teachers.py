@@ -18,7 +18,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, SoftSpan, most_probable, trim
 from spacy_hocrf.annotation.errors import TeacherErrors
-from spacy_hocrf.annotation.spans import named, same_tokens
+from spacy_hocrf.annotation.spans import named, same_tokens, unknown_parts
 from spacy_hocrf.features.tokens import beginning
 
 __all__ = ["check_teachers", "content", "taught"]
@@ -107,7 +107,7 @@ def _said(example: Example, key: str) -> _Said:
         raise ValueError(TeacherErrors.H535.format(found=f"the score {bad[0]}", **known))
     unknown, found_spans = np.zeros(len(doc), dtype=bool), dict[tuple[int, int, str], float]()
     same, y2x = same_tokens(example), example.alignment.y2x
-    for start, end in group.attrs.get(UNKNOWN, ()):
+    for start, end in unknown_parts(example.reference, key):
         unknown[_touched(y2x[start:end])] = True
     for span, score in zip(spans, scores.tolist()):
         if not span.label_:

@@ -173,6 +173,7 @@ def test_a_span_that_fits_no_tokens_is_unknown():
         ({"scores": ["high"]}, "PERSON", "H535"),
         ({"scores": None}, "PERSON", "H535"),
         ({"scores": [[0.5], 0.5]}, "PERSON", "H535"),
+        ({"unknown": [1]}, "PERSON", "H538"),
     ],
 )
 def test_what_is_no_probability_of_a_span_is_refused(attrs, label, code):

@@ -735,6 +735,17 @@ def test_a_span_without_a_label_is_named_with_its_text(labels):
         assert part in str(caught.value)
 
 
+@pytest.mark.parametrize("parts", [[0, 3], [[0, 1, 2]], [[-1, 2]], [[2, 1]], [[0, 99]], "ab", None])
+def test_what_is_no_part_of_a_text_cannot_be_unknown(parts):
+    nlp = untrained("hocrf_spans")
+    data = examples(nlp)
+    reference = data[3].reference
+    reference.spans["sc"].attrs["unknown"] = parts
+    expected = f"H538.*{reference.text[:20]}.*of its {len(reference)} tokens"
+    with pytest.raises(ValueError, match=expected):
+        nlp.initialize(lambda: data)
+
+
 def test_an_entity_without_a_label_is_none_to_spacy():
     """So that nobody can warn of it."""
     doc = spacy.blank("en")("Ada bores Max")
