@@ -199,11 +199,13 @@ def test_one_sequence_makes_the_weights_of_crfsuite(algorithm, params, separable
 @pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ap", "pa", "arow"])
 def test_online_algorithms_are_as_good_as_those_of_crfsuite(algorithm, tmp_path):
-    """In an order of their own, so the mean of several corpora is compared."""
+    """In an order of their own, which in CRFsuite is another one each time, by C's `rand`: so the means of
+    several corpora are compared, of which CRFsuite learns each five times.
+    """
     shares = []
-    for module in (pycrfsuite, ours_module):
+    for module, times in ((pycrfsuite, 5), (ours_module, 1)):
         right = []
-        for seed in range(4):
+        for seed in [*range(4)] * times:
             X, Y = draw(seed, n=200, longest=10)
             trainer = module.Trainer(algorithm, {"max_iterations": 10}, verbose=False)
             path = trained(trainer, (X[:80], Y[:80]), tmp_path / f"{module.__name__}{seed}")
@@ -211,8 +213,7 @@ def test_online_algorithms_are_as_good_as_those_of_crfsuite(algorithm, tmp_path)
             pairs = [(tagger.tag(x), y) for x, y in zip(X[80:], Y[80:]) if x]
             right += [label == known for found, y in pairs for label, known in zip(found, y)]
         shares.append(sum(right) / len(right))
-    print(shares)
-    assert shares[1] == pytest.approx(shares[0], abs=0.02)
+    assert shares[1] > shares[0] - 0.02
 
 
 def test_the_loss_is_the_same(tmp_path):
