@@ -11,15 +11,18 @@ from random_constraints import PROBLEMS, Constrained
 from random_readings import KINDS, covering
 
 from spacy_hocrf.answers import under_rules
-from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Reranked, Viterbi
 from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
+from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules import violations as module
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.violations import with_more
+from spacy_hocrf.types import Segments
 
 pytestmark = pytest.mark.slow
 
@@ -130,6 +133,46 @@ def test_spans_cover_a_stretch_as_probably_as_they_do_where_the_constraints_are_
                 assert found == pytest.approx(expected, abs=1e-9)
                 possible += 0.01 < expected < 0.99
     assert possible > 50
+
+
+def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems):
+    """Of the five most probable ones; what readings look like is by chance."""
+    rng, moved, number = np.random.default_rng(3), 0, 5
+    for problem in problems:
+        scheme = problem.scheme
+        if not problem.kept or not problem.length or scheme.encoding == "tags":
+            continue
+        chances = Counter()
+        for spans, p in zip(problem.readings(), problem.p):
+            chances[tuple(sorted(spans))] += p
+        best = sorted(chances, key=lambda spans: -chances[spans])[: number + 1]
+        if len({round(chances[spans], 9) for spans in best}) < len(best):
+            continue  # which of them are looked at is left open
+        readings, words, places = as_wholes(problem, best[:number], chances)
+        counts = ReadingCounts.of(len(scheme.labels), [as_wholes(problem, best[-1:], chances)])
+        weights = rng.normal(size=LOOKS)
+        scores = counts.looks(readings, words, places) @ weights
+        decoder = Reranked(n=number).by(Reranker(counts, weights, "NORM", 1))
+        predictor = problem.predictor(decoder)
+        (found,) = predictor.predict(problem.batch(), scores=False, threshold=None, whole=True)
+        chosen = int(scores.argmax())
+        assert tuple(map(tuple, found.spans)) == best[chosen]
+        share = np.exp(scores[chosen] - np.logaddexp.reduce(scores))
+        near(found.whole, share * sum(chances[spans] for spans in best[:number]))
+        moved += chosen > 0
+    assert moved > 20 or problems[0].scheme.encoding == "tags"
+
+
+def as_wholes(problem, rows, chances):
+    """Readings of a problem's text, its words and its place, as reranking takes them."""
+    spans = [(i, j, problem.scheme.labels.index(label)) for row in rows for i, j, label in row]
+    start, end, label = np.array(spans, dtype=np.int32).reshape(-1, 3).T
+    readings = WholeReadings(
+        Segments(offsets_of([len(row) for row in rows]), start, end, label),
+        np.zeros(len(rows), dtype=np.int64),
+        np.log([chances[row] for row in rows]),
+    )
+    return readings, problem.batch().column("NORM"), np.array([[0, problem.length]])
 
 
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
