@@ -13,7 +13,7 @@ from spacy_hocrf.errors import Errors
 __all__ = ["GROUP", "check_group_by", "get_group", "group_in", "register", "set_group"]
 
 GROUP = "hocrf_group"
-"""Any hashable id; Docs with an equal one are a group, and None is a group of its own."""
+"""Any id; Docs with an equal one are a group, and None is a group of its own."""
 
 
 def register(*names: str) -> None:
@@ -39,8 +39,12 @@ def get_group(doc: Doc, attribute: str | None) -> Hashable:
     """The value of a registered extension attribute that says which Docs are a group, or what stands for a
     list or a table; None without one.
     """
-    group = None if attribute is None else doc._.get(attribute)
-    return group if isinstance(group, Hashable) else repr(group)
+    group: Hashable = None if attribute is None else doc._.get(attribute)
+    try:
+        hash(group)
+    except TypeError:
+        return repr(group)
+    return group
 
 
 def group_in(example: Example, attribute: str | None) -> Hashable:

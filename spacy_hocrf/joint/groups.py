@@ -1,7 +1,7 @@
 """Groups of Docs that are decoded together: who belongs to one, and how a corpus and its batches
 keep it whole.
 
-The group of a Doc is its extension attribute `doc._.hocrf_group`, any hashable id; None, the
+The group of a Doc is its extension attribute `doc._.hocrf_group`, any id; None, the
 default, is a group of its own. Tweets are grouped as in Qian and Liu (TACL 2, 2014, §4.1.3): two
 that share enough distinct words belong together, and so does all that is connected by such pairs
 (single linkage). Group the Docs of one split only: a group of training and test Docs would let a
@@ -53,7 +53,7 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
     docs (Iterable[Doc]): of one split; each `doc._.hocrf_group` is set to what the grouper says.
     grouper (Grouper | None): None takes the ids that the Docs have.
     RETURNS (list[Doc]): groups in the order of their first Docs, each in the order of `docs`.
-    RAISES (ValueError): H111 for ids that are not hashable, or too many or too few of them.
+    RAISES (ValueError): H111 for too many ids or too few.
     """
     docs = list(docs)
     if grouper is not None:
@@ -70,19 +70,9 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
 
 
 def group_of(doc: Doc) -> Hashable:
-    """The Doc's group, None for one of its own.
-
-    RAISES (ValueError): H111 if the id is not hashable.
-    """
+    """The Doc's group, None for one of its own."""
     register(GROUP)
-    group = get_group(doc, GROUP)
-    try:
-        hash(group)
-    except TypeError:
-        raise ValueError(
-            Errors.H111.format(found=repr(group), expected="a hashable value, such as a string")
-        ) from None
-    return group
+    return get_group(doc, GROUP)
 
 
 @dataclass(frozen=True)
