@@ -407,6 +407,7 @@ def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser
                     (*places.tokens(a, b), y) for a, b, y in line.get("spans", ())
                 ]
             assert [kept[i] for i in saved] == [goals[i] for i in saved]
+        user.open(served.address)  # or else it may just be starting
         assert "Written to" in served.end(signal.SIGINT)
     assert kills == 20 and 30 <= len(saved) < len(rows)
     model = spacy.load(tmp_path / "mine" / "model")
