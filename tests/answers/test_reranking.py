@@ -12,6 +12,7 @@ import spacy
 from small_corpus import MODELS, examples, fit, found, reader_of, trained, untrained
 
 from spacy_hocrf.annotation.acceptance import Acceptance
+from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.tokens import EDGE
@@ -275,6 +276,15 @@ def test_another_temperature_leaves_the_choice_as_it_is():
     before, weights = [found(doc) for doc in nlp.pipe(texts)], reader_of(pipe).learnt.weights
     temperature = pipe.temper(examples(nlp, one_of_two(30, seed=5)))
     assert reader_of(pipe).learnt.weights.tolist() == [temperature * weights[0], *weights[1:]]
+    assert [found(doc) for doc in nlp.pipe(texts)] == before
+
+
+def test_segmentations_are_looked_at_where_no_reading_has_a_known_probability(monkeypatch):
+    """As with so much white space that there are too many segmentations to sum over (H201)."""
+    nlp, _ = learnt()
+    texts = [text for text, _ in one_of_two(20, seed=4)]
+    before = [found(doc) for doc in nlp.pipe(texts)]
+    monkeypatch.setattr(Alternatives, "best", lambda *_: ())
     assert [found(doc) for doc in nlp.pipe(texts)] == before
 
 
