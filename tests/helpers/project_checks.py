@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import srsly
+from weasel.schemas import ProjectConfigSchema, validate
 from weasel.util.config import substitute_project_variables
+from weasel.util.validation import validate_project_commands
 
 PROJECTS = Path(__file__).parents[2] / "project"
 
@@ -18,11 +20,13 @@ def table_rows(text):
 
 
 def check_declarations(name):
-    """Workflows have commands, and what a command needs is in the repository or made by another."""
+    """`spacy project run` takes the file, and what commands need is in the repository or made by one."""
     folder = PROJECTS / name
-    project = substitute_project_variables(srsly.read_yaml(folder / "project.yml"))
+    project = srsly.read_yaml(folder / "project.yml")
+    assert not validate(ProjectConfigSchema, project)
+    validate_project_commands(project)
+    project = substitute_project_variables(project)
     commands = {command["name"]: command for command in project["commands"]}
-    assert all(step in commands for steps in project["workflows"].values() for step in steps)
     produced = {output for command in commands.values() for output in command.get("outputs", [])}
     fetched = {asset["dest"] for asset in project.get("assets", ()) if "url" in asset}
     if "fetch" in commands:

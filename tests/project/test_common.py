@@ -1,12 +1,15 @@
 """What the projects share: results as lines, tables, and plots that cost nothing but themselves."""
 
 import ast
+import re
 import sys
 
 import pytest
+import srsly
 from project_checks import PROJECTS, check_declarations
 
 LOADS = ()
+NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 SCRIPTS = sorted(PROJECTS.glob("*/scripts/*.py"))
 
 pytestmark = pytest.mark.skipif(
@@ -110,8 +113,18 @@ def test_no_script_needs_matplotlib_before_it_draws(path):
     assert not [name for name in imported if name and name.split(".")[0] == "matplotlib"]
 
 
-@pytest.mark.parametrize(
-    "name", sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_project_declares_what_it_uses(name):
     check_declarations(name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_pages_run_of_a_project_is_there(name):
+    """In sentences as in blocks."""
+    project = srsly.read_yaml(PROJECTS / name / "project.yml")
+    known = {*project["workflows"], *(command["name"] for command in project["commands"])}
+    root = PROJECTS.parent
+    pages = [*root.glob("*.md"), *root.glob("docs/*.md"), *PROJECTS.glob("*/*.md")]
+    words = " ".join(word for page in pages for word in page.read_text(encoding="utf8").split())
+    runs = set(re.findall(rf"project run ([\w-]+) project/{name}\b", words))
+    assert (runs or name == "template") and runs <= known
