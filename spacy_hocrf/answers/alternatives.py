@@ -143,7 +143,7 @@ class Alternatives:
     def __init__(self, part: Part, pool: BufferPool) -> None:
         self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
         self.pool, self.blank, self._under = pool, part.blank, part.under
-        self._best: tuple[int, FoundReadings] | None = None  # the last n, and those
+        self._best: tuple[int, FoundReadings, frozenset[int]] | None = None  # the last n, and those
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
         """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
@@ -151,22 +151,27 @@ class Alternatives:
 
         log_z (float): log of the sum over all segmentations of the Doc.
         """
-        if self.has_blank(number):
+        found, apart = self.together(n)
+        if number in apart:
             return self._one_by_one(number, n, log_z)
-        best = self.segmentations(number, n, log_z)
-        if not any(self._under.missing(each.spans) for each in best):
-            return best
-        return self._one_by_one(number, n, log_z)
+        return BestReadings(found, number, log_z)
 
-    def segmentations(self, number: int, n: int, log_z: float) -> BestReadings:
-        """The n most probable segmentations of a Doc, each taken for a reading: their spans are as the model
-        has them, so they may have white space at their ends.
-
-        log_z (float): log of the sum over all segmentations of the Doc.
+    def together(self, n: int) -> tuple[FoundReadings, frozenset[int]]:
+        """The n most probable segmentations of all Docs, and the Docs that have other readings: with white
+        space that may be at the end of spans, or under a rule that a segmentation breaks and that is not
+        followed.
         """
         if self._best is None or self._best[0] != n:
-            self._best = n, self._find_best(n)
-        return BestReadings(self._best[1], number, log_z)
+            found, docs = self._find_best(n), range(len(self.potentials.offsets) - 1)
+            apart = frozenset(i for i in docs if self.has_blank(i) or self._breaks_rules(found, i))
+            self._best = n, found, apart
+        return self._best[1:]
+
+    def _breaks_rules(self, found: FoundReadings, number: int) -> bool:
+        """Does one of a Doc's segmentations break a rule that is not followed?"""
+        if not self._under.incomplete:
+            return False
+        return any(self._under.missing(each.spans) for each in BestReadings(found, number, 0.0))
 
     def has_blank(self, number: int) -> bool:
         """May white space be at the end of spans of a Doc?"""

@@ -17,13 +17,14 @@ over the n readings y'; the first of ψ is log P(y) of the CRF (Collins, ICML 20
     how many spans there are.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.types import Segments
 
@@ -33,6 +34,8 @@ LOOKS = 10
 """Numbers that say what a reading looks like."""
 MANY = 4
 """So many spans of one label, or more, are one case."""
+AROUND = 4
+"""Words in and beside a span that are looked at: first, last, before, behind."""
 SMOOTHING = 0.3
 
 Hashes = NDArray[np.uint64]
@@ -44,8 +47,23 @@ class WholeReadings(NamedTuple):
     """m readings of D texts; those of one text follow one another."""
 
     spans: Segments  # of each reading, with places in the scheme's `labels` for labels
-    text: Places  # [m] number of the text of each, ascending
+    text: Places  # [m] number of the text of each
     log_probability: Floats  # [m] of the CRF, nats
+
+    def at(self, places: Places) -> "WholeReadings":
+        """Readings at some places, int64 [k]."""
+        first, sizes = self.spans.offsets[places], np.diff(self.spans.offsets)[places]
+        columns = (column[ranges(first, sizes)] for column in self.spans[1:])
+        spans = Segments(offsets_of(sizes), *columns)
+        return WholeReadings(spans, self.text[places], self.log_probability[places])
+
+    @classmethod
+    def joined(cls, parts: Sequence["WholeReadings"]) -> "WholeReadings":
+        """The readings of several parts, of at least one, one after the other."""
+        sizes = np.concatenate([np.diff(each.spans.offsets) for each in parts])
+        columns = map(np.concatenate, zip(*(each.spans[1:] for each in parts)))
+        text, logs = (np.concatenate([each[i] for each in parts]) for i in (1, 2))
+        return cls(Segments(offsets_of(sizes), *columns), text, logs)
 
 
 @dataclass(frozen=True)
@@ -73,7 +91,7 @@ class ReadingCounts:
         """
         keys, labels, texts = [np.zeros(0, dtype=np.uint64)], np.zeros(n_labels, np.int64), 0
         for readings, words, places in batches:
-            keys += [each.ravel() for each in _Seen.of(n_labels, readings, words, places)]
+            keys += _Seen.of(n_labels, readings, words, places).keys()
             labels += np.bincount(readings.spans.label, minlength=n_labels)
             texts += len(readings.text)
         found, numbers = np.unique(np.concatenate(keys), return_counts=True)
@@ -86,21 +104,36 @@ class ReadingCounts:
         places (int64 [D, 2]): first token of each text, and one past its last.
         """
         seen = _Seen.of(len(self.labels), readings, words, places)
-        together, which, amounts, pairs, alone = map(self._number, seen)
-        chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[readings.spans.label]
-        gains = np.log((pairs + SMOOTHING * chance) / (alone + SMOOTHING) / chance)
-        sizes = np.diff(readings.spans.offsets)
-        owner, m = np.repeat(np.arange(len(sizes)), sizes), len(sizes)
+        together, which = self._number(seen.together), self._number(seen.which)
+        every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
+        amounts = np.log((self._number(every) + 0.1) / (self.texts + 0.5))
+        kinds = np.arange(len(self.labels))
+        chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[seen.label]
+        alone = self._number(seen.words)[np.arange(AROUND)[:, None], seen.around]
+        share = (self._pairs(seen) + SMOOTHING * chance) / (alone + SMOOTHING)
         columns = [
             readings.log_probability,
             np.log(together + 0.5),
             (together == 0).astype(np.float64),
             np.log(which + 0.5),
-            np.log((amounts + 0.1) / (self.texts + 0.5)).sum(axis=1),
-            *(np.bincount(owner, each, m) for each in gains),
-            sizes.astype(np.float64),
+            amounts[seen.amounts, kinds].sum(axis=1),
+            *(np.bincount(seen.owner, each, len(together)) for each in np.log(share / chance)),
+            np.diff(readings.spans.offsets).astype(np.float64),
         ]
         return np.stack(columns, axis=1)
+
+    def _pairs(self, seen: "_Seen") -> Floats:
+        """How often there is each word beside or in a span with its label, float64 [AROUND, S]; readings
+        share most of their spans, so that what is there several times is looked up once.
+        """
+        n_labels = len(self.labels)
+        rows = np.arange(AROUND)[:, None] * seen.words.shape[1] + seen.around
+        cells = rows * n_labels + seen.label
+        numbers = np.zeros(seen.words.size * n_labels)
+        used = np.flatnonzero(np.bincount(cells.ravel(), minlength=len(numbers)))
+        row, label = np.divmod(used, n_labels)
+        numbers[used] = self._number(_hashes(seen.words.ravel()[row], label.astype(np.uint64)))
+        return np.asarray(numbers[cells])
 
     def _number(self, keys: Hashes) -> Floats:
         """How often there is each."""
@@ -109,44 +142,54 @@ class ReadingCounts:
 
 
 class _Seen(NamedTuple):
-    """Hashes of what m readings with S spans look like; L labels."""
+    """What m readings with S spans of texts of N tokens look like; L labels."""
 
     together: Hashes  # [m] labels of all spans
     which: Hashes  # [m] which labels there are
-    amounts: Hashes  # [m, L] how many spans of each
-    pairs: Hashes  # [4, S] a word and the label; first word, last word, word before, word behind
-    words: Hashes  # [4, S] the word alone
+    amounts: Places  # [m, L] how many spans of each, up to MANY
+    words: (
+        Hashes  # [AROUND, N + 1] each token's word as each of those around a span, and the edge's
+    )
+    around: Places  # [AROUND, S] tokens: the first, the last, the one before and the one behind
+    label: NDArray[np.int32]  # [S]
+    owner: Places  # [S] reading of each span
 
     @classmethod
     def of(cls, n_labels: int, readings: WholeReadings, words: Hashes, places: Places) -> "_Seen":
-        """Hashes for the arguments of `ReadingCounts.looks`."""
+        """What they look like, for the arguments of `ReadingCounts.looks`."""
         _, start, end, label = readings.spans
         sizes = np.diff(readings.spans.offsets)
         owner = np.repeat(np.arange(len(sizes)), sizes)
         low, high = places[readings.text[owner]].T
         first, behind = low + start, low + end
-        around = np.append(words, EDGE)
-        edge = len(words)
-        seen = np.stack(
-            [
-                around[first],
-                around[behind - 1],
-                around[np.where(first > low, first - 1, edge)],
-                around[np.where(behind < high, behind, edge)],
-            ]
-        )
-        kinds = np.arange(n_labels, dtype=np.uint64)
-        alone = _hashes(seen, np.arange(4, 8, dtype=np.uint64)[:, None])
-        counts = np.zeros((len(sizes), n_labels), dtype=np.uint64)
-        np.add.at(counts, (owner, label), np.uint64(1))
-        marks = _hashes(kinds, np.uint64(1))
+        before = np.where(first > low, first - 1, len(words))
+        around = np.stack([first, behind - 1, before, np.where(behind < high, behind, len(words))])
+        kinds = np.arange(AROUND, 2 * AROUND, dtype=np.uint64)[:, None]
+        counts = np.bincount(owner * n_labels + label, minlength=len(sizes) * n_labels)
+        counts = counts.reshape(len(sizes), n_labels)
+        marks = _hashes(np.arange(n_labels, dtype=np.uint64), np.uint64(1))
         return cls(
-            _hashes(counts @ marks, np.uint64(1)),
+            _hashes(counts.astype(np.uint64) @ marks, np.uint64(1)),
             _hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
-            _hashes(np.minimum(counts, MANY) * np.uint64(n_labels) + kinds, np.uint64(3)),
-            _hashes(alone, label.astype(np.uint64)),
-            alone,
+            np.minimum(counts, MANY),
+            _hashes(np.append(words, EDGE), kinds),
+            around,
+            label,
+            owner,
         )
+
+    def keys(self) -> list[Hashes]:
+        """All that is counted."""
+        alone = self.words[np.arange(AROUND)[:, None], self.around]
+        amounts = _amounts(self.amounts.astype(np.uint64), self.amounts.shape[1])
+        pairs = _hashes(alone, self.label.astype(np.uint64))
+        return [self.together, self.which, *(each.ravel() for each in (amounts, pairs, alone))]
+
+
+def _amounts(amounts: Hashes, n_labels: int) -> Hashes:
+    """Keys of so many spans of each label, uint64 [n, L]; amounts: uint64 [n, L] or [n, 1]."""
+    kinds = np.arange(n_labels, dtype=np.uint64)
+    return _hashes(amounts * np.uint64(n_labels) + kinds, np.uint64(3))
 
 
 class Reranker(NamedTuple):

@@ -49,7 +49,7 @@ class FollowedRules:
 
         spans (Sequence[tuple[int, int, str]]): start, end and label of all spans of a text, sorted.
         """
-        if not self._incomplete:
+        if not self.incomplete:
             return set()
         return self.rules.must_keep(spans) - set(self.numbers)
 
@@ -75,7 +75,7 @@ class FollowedRules:
         return sum(float(prices[i]) * self._chance(potentials, i) for i in some)
 
     @cached_property
-    def _incomplete(self) -> bool:
+    def incomplete(self) -> bool:
         """Is there a rule that must be kept and is not followed?"""
         return bool(np.delete(self.rules.hard, list(self.numbers)).any())
 

@@ -23,7 +23,15 @@ from spacy_hocrf.types import Segments
 RERANKED = {"@misc": "spacy-hocrf.Reranked.v1"}
 LABELS = ("PERSON", "PLACE")
 SPANS = [name for name in MODELS if name not in ("tagger", "spans")]
-TEXTS = ["Ada was born", "Nobody likes New York", "Emmy San Jose", "It", ""]
+TEXTS = [
+    "Ada was born",
+    "Emmy  San Jose",
+    "Nobody likes New York",
+    "Ada  was ",
+    "Emmy San Jose",
+    "It",
+    "",
+]
 
 
 def batch_of(readings, texts):

@@ -11,6 +11,7 @@ from random_constraints import PROBLEMS, Constrained
 from random_readings import KINDS, covering
 
 from spacy_hocrf.answers import under_rules
+from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Reranked, Viterbi
 from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
@@ -195,6 +196,27 @@ def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
             assert set(listed) == set(expected)
             near([each.probability for each in found], [expected[spans] for spans in listed])
         assert {frozenset(spans) for spans in reading.sample(20)} <= set(expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_readings_keep_rules_that_are_not_followed(kind, monkeypatch):
+    """Where rules are too many to follow, and hardly ever broken; `breaks` counts the Docs with readings
+    that would be.
+    """
+    monkeypatch.setattr(module, "READ_STATES", 0)
+    breaks = 0
+    for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
+        if not problem.kept or not n_best(problem):
+            continue
+        predictor = tolerant(problem, 0.99).predictor(ExpectedF())
+        predictor = replace(predictor, target=replace(predictor.target, **n_best(problem)))
+        (part, _), *_ = predictor.parts(problem.batch())
+        alternatives = Alternatives(part, ExpectedF().pool)
+        found, _ = alternatives.together(10_000)
+        breaks += len(found.scores) > len(set(problem.readings()))
+        (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
+        assert {frozenset(each.spans) for each in written.alternatives} == set(problem.readings())
+    assert breaks or kind in ("io", "tags")  # whose rules are always remembered
 
 
 def n_best(problem):
