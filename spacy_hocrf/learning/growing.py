@@ -128,11 +128,6 @@ class GrowingModel:
         return self.structure.orders
 
     @property
-    def loaded_size(self) -> int:
-        """Documents that the loaded model was trained on; 0 if none was loaded."""
-        return self._loaded_documents
-
-    @property
     def layout(self) -> CompiledIndex:
         """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
         return self.structure.compiled

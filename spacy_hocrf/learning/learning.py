@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
-from spacy.util import logger
 from thinc.api import Model
 
 from spacy_hocrf.annotation.documents import Document
@@ -36,7 +35,7 @@ from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.saving.persistence import LearntModel
-from spacy_hocrf.training.base import AUTO, Loss, Run, Trainer
+from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
@@ -66,8 +65,6 @@ class View(NamedTuple):
     loaded_weights: NDArray[np.float64] | None
     new_features: NDArray[np.bool_]
     orders: NDArray[np.int32]
-    corpus_size: int
-    loaded_size: int
     positives: Mapping[str, NDArray[np.bool_]] | None
     layout: CompiledIndex
     automaton: Automaton
@@ -299,14 +296,8 @@ class Learner(ConstrainedModel):
 
     def view(self) -> View:
         """The whole corpus as a trainer sees it now; shards are made once, by the first trainer that asks."""
-        sizes = self.corpus_size, self.loaded_size, self.positives
-        known = self.new_features, self.orders, *sizes, self.layout, self.automaton
+        known = self.new_features, self.orders, self.positives, self.layout, self.automaton
         return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
-
-    @property
-    def corpus_size(self) -> int:
-        """Documents of the corpus, copies included."""
-        return len(self.corpus)
 
     @property
     def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
@@ -364,7 +355,6 @@ class Learner(ConstrainedModel):
         """
         if self._changed and self._teaches and not self.trainer.batchwise:
             self.rest()  # those who worked for the run before
-            self._say_what_is_kept()
             self._run = self._begin_run(self)
             self._changed = False
         return self._run
@@ -432,16 +422,6 @@ class Learner(ConstrainedModel):
         partial = sum(not document.complete for document in documents) if only else 0
         if partial:
             warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
-
-    def _say_what_is_kept(self) -> None:
-        loaded = self.loaded_size if self.loaded_weights is not None else 0
-        if loaded and getattr(self.trainer, "prior", "zero") == AUTO and not self.adapts:
-            logger.info(
-                "prior = 'auto' is 'zero', since the corpus has %d texts, at least half of the %d that the "
-                "loaded model was trained on: only its weights are where training starts",
-                self.corpus_size,
-                loaded,
-            )
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         settings = self.structure.settings

@@ -78,16 +78,6 @@ class Trainable(Protocol):
         ...
 
     @property
-    def corpus_size(self) -> int:
-        """Documents of the corpus, copies included."""
-        ...
-
-    @property
-    def loaded_size(self) -> int:
-        """Documents that the loaded model was trained on; 0 if none was loaded."""
-        ...
-
-    @property
     def layout(self) -> "Layout":
         """How the shards want the weights."""
         ...

@@ -37,7 +37,7 @@ __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 MOST_PAIRS = 1000
 """Each has two numbers for each weight."""
-PRIORS = (AUTO, "zero", "loaded")
+PRIORS = ("loaded", "zero")
 
 QUICK = 1e-3
 """Improvement tolerance of runs that are only compared."""
@@ -56,9 +56,8 @@ class LBFGSTrainer(BaseTrainer):
         ones; "auto" lets the component choose one when it is initialised.
     iterations (int): of L-BFGS, for each step of the training loop.
     threads (int): 0 for as many as the machine has. The result does not depend on it.
-    prior (str): what the prior is centred on when training goes on from a loaded model: "zero";
-        "loaded", its weights; or "auto", which adapts ("loaded") to a corpus less than half as
-        large as the model's own, else is "zero".
+    prior (str): what the prior is centred on when training goes on from a loaded model: "loaded", its
+        weights; or "zero", which leaves of them no more than where training starts.
     adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less. Features
         that the loaded model did not have keep `sigma`.
     workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
@@ -83,8 +82,8 @@ class LBFGSTrainer(BaseTrainer):
     sigma: float | Sequence[float] | str = AUTO
     iterations: int = 1
     threads: int = 0
-    prior: str = "auto"
-    adapt_sigma: float = 0.1
+    prior: str = "loaded"
+    adapt_sigma: float = 0.3
     workers: "Workers | None" = None
     memory: int = 30
     gradient_tolerance: float = 1e-5
@@ -145,10 +144,7 @@ class LBFGSTrainer(BaseTrainer):
 
     def adapts(self, model: Trainable) -> bool:
         """Is the prior centred on the loaded weights rather than on zero?"""
-        small = 2 * model.corpus_size < model.loaded_size
-        return model.loaded_weights is not None and (
-            self.prior == "loaded" or (self.prior == "auto" and small)
-        )
+        return model.loaded_weights is not None and self.prior == "loaded"
 
     @property
     def exact(self) -> bool:  # type: ignore[override]

@@ -418,7 +418,7 @@ def test_equal_documents_of_two_groups_are_two():
     assert {document.group for document in corpus.documents} == {"0.0", "another"}
 
 
-@pytest.mark.parametrize("prior, kept", [("auto", True), ("zero", False)])
+@pytest.mark.parametrize("prior, kept", [("loaded", True), ("zero", False)])
 def test_a_loaded_model_that_adapts_to_few_documents_keeps_its_joint_weights(prior, kept):
     nlp = pipeline(
         local={"@misc": "spacy-hocrf.LBFGS.v1", "threads": 1, "prior": prior}

@@ -9,7 +9,6 @@ from component_oracle import scored
 from numpy.testing import assert_allclose
 from small_corpus import MODELS, examples, fit, found, learner_of, trained, untrained, words
 from spacy.training import Example
-from spacy.util import logger
 
 from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.learning.corpus import Corpus
@@ -197,13 +196,3 @@ def test_a_trainer_without_a_prior_and_texts_without_a_new_label_are_refused():
     assert pipe.to_bytes() == before
     with pytest.raises(ValueError, match="H042"):
         untrained().get_pipe("hocrf").extend(of_days(nlp))
-
-
-@pytest.mark.parametrize("prior", ["auto", "loaded", "zero"])
-def test_a_corpus_that_is_too_large_to_adapt_to_is_said(prior, caplog, monkeypatch):
-    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}
-    nlp = loaded(trainer=trainer)
-    monkeypatch.setattr(logger, "propagate", True)
-    with caplog.at_level("INFO", logger="spacy"):
-        nlp.update(examples(nlp), sgd=nlp.create_optimizer())
-    assert ("the corpus has 10 texts, at least half of the 10" in caplog.text) == (prior == "auto")

@@ -709,7 +709,9 @@ def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
 
 
 def test_resuming_on_the_whole_corpus_starts_where_it_ended_and_reaches_the_same_objective(nlp):
-    resumed = untrained().from_bytes(nlp.to_bytes())
+    """With the prior where it was."""
+    trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": "zero"}
+    resumed = untrained(trainer=trainer).from_bytes(nlp.to_bytes())
     data = examples(resumed)
     first = resumed.update(data, sgd=resumed.resume_training())["hocrf"]
     best = objective_at_optimum(nlp)
@@ -722,7 +724,7 @@ NEW = [("Emmy likes green apples", [(0, 4, "PLACE")])]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("prior, remembers", [("auto", True), ("loaded", True), ("zero", False)])
+@pytest.mark.parametrize("prior, remembers", [("loaded", True), ("zero", False)])
 def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, remembers):
     adapted = untrained(
         trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 10.0, "prior": prior}

@@ -43,6 +43,17 @@ def test_a_label_is_held_out_and_learnt(load, tmp_path, monkeypatch):
     assert len(list(srsly.read_jsonl(path))) == 10
 
 
+def test_a_model_goes_on_with_more_texts(load, tmp_path, monkeypatch):
+    module, texts = load("go_on"), made(load, 24)
+    monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
+    monkeypatch.setattr(module, "load", lambda task, data: {"train": texts[:20], "dev": texts[20:]})
+    monkeypatch.setattr(module, "SIZES", ((8, 4),))
+    module.main(tmp_path / "table.md", "one,one:other")
+    one, other = (tmp_path / "table.md").read_text(encoding="utf8").splitlines()[-2:]
+    assert one == "| one | 8 | 4 | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 | 100.0 |"
+    assert other.count(" 100.0 100.0 |") == 7
+
+
 def test_the_report_says_what_is_learnt_and_lost(load, tmp_path):
     module = load("report")
     row = {
