@@ -256,9 +256,16 @@ class Predictor:
             part = replace(part, potentials=replace(part.potentials, allowed=allowed))
             found, possible = read(part)
         for i in np.flatnonzero(~possible).tolist():
-            if len(batch.docs[i]):
+            if not self._empty(batch, i):
                 self._refuse(batch.docs[i], i, texts, constrained)
         return part, found
+
+    def _empty(self, batch: TokenBatch, number: int) -> bool:
+        """Has a Doc nothing that a span can be shown on: no token, or white space alone?"""
+        if not len(batch.docs[number]):
+            return True
+        own = slice(*batch.offsets[number : number + 2].tolist())
+        return self.target.trims and bool(batch.blank[own].all())
 
     # What is given to the model
 

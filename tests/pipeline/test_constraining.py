@@ -370,6 +370,20 @@ def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():
         nlp.get_pipe("hocrf")(doc)
 
 
+BLANK = ["", " ", "\n\n", " \n  "]
+
+
+@pytest.mark.parametrize("text", BLANK)
+def test_a_text_of_white_space_alone_has_no_span_whatever_it_must_have(text):
+    """So that an empty line does not end the reading of a file."""
+    nlp = like(trained(), at_least={"PERSON": 1})
+    docs = list(nlp.pipe([TEXT, text, TEXT]))
+    assert [bool(doc.ents) for doc in docs] == [True, False, True]
+    assert found(nlp(text)) == []
+    (reading,) = nlp.get_pipe("hocrf").readings([nlp.make_doc(text)])
+    assert reading.best(2) == []
+
+
 def test_text_in_no_span_cannot_be_asked_of_a_model_that_has_none():
     nlp = trained("hocrf_tagger")
     doc = nlp.make_doc(TEXT)
