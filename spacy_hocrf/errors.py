@@ -475,9 +475,9 @@ class Errors(metaclass=Coded):
         "spacy-hocrf.OWLQN.v1 in [components.*.trainer]."
     )
     H511 = (
-        "The texts that are to teach a new label have these labels: {found}; expected one that the component "
-        "does not have ({known}). To go on with labels that it has, use `spacy train` with a config that "
-        "takes the component from the model (source)."
+        "The texts that are to extend the model have these labels: {found}; expected at least one, and with "
+        "new_alone (--new-alone) one that the component does not have ({known}). Annotate spans, and see "
+        "whether they stand where the component reads them."
     )
     H520 = (
         "The training text {text} has the weight {found}, expected a finite number from 0 up, or None for 1. "

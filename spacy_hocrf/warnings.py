@@ -136,3 +136,9 @@ class Warnings(metaclass=Coded):
         "learnt from it. Groups that there are: {known}. Correct the name, or see whether the reader in "
         "[corpora.train] keeps them: gold_preproc loses them where it cuts a text into sentences."
     )
+    W053 = (
+        "'{name}' has learnt from {found} texts in {steps} steps, and there may be more: the last batch had "
+        "new ones still. A component with a source sees a text when its batch comes. Give "
+        "[training.batcher] a larger size, so that one batch has all texts, or teach them by `python -m "
+        "spacy hocrf extend`."
+    )

@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf extend`: teach a pipeline one more label, or several, and forget little."""
+"""`python -m spacy hocrf extend`: teach a pipeline more texts, and more labels, and forget little."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,7 +28,7 @@ def extend_cli(
     model: Model,
     texts: Annotated[
         Path,
-        Argument(help="Texts with the new labels (.spacy)", exists=True, dir_okay=False),
+        Argument(help="Annotated texts (.spacy)", exists=True, dir_okay=False),
     ],
     output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
     dev: Annotated[
@@ -50,15 +50,19 @@ def extend_cli(
         ),
     ] = None,
     sigma: Annotated[
-        float, Option(help="How far the weights there are may change, a standard deviation")
-    ] = EXTEND_SIGMA,
+        float | None,
+        Option(
+            help="How far the weights there are may change, a standard deviation: by default "
+            f"{EXTEND_SIGMA:g} with new labels, else the trainer's adapt_sigma"
+        ),
+    ] = None,
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Teach a trained pipeline labels that it does not have, from texts in which they alone need be
-    annotated, and write it. What it knows of other labels it keeps.
+    """Teach a trained pipeline more texts, and write it: what it knows it keeps. If they have labels that it
+    does not have, these alone need be annotated.
 
-    DOCS: docs/training.md, "One more label"
+    DOCS: docs/training.md, "Resuming" and "One more label"
     """
     import_code(code)
     nlp = load_model(model)
@@ -71,7 +75,7 @@ def extend_cli(
     new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
-    msg.info(f"{len(docs)} texts, new labels: {', '.join(new)}")
+    msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
     if gold:
         print(_table(count_items(scorer, [before, _predicted(nlp, gold)], gold), new))
     msg.good(f"The pipeline is in {output}")
@@ -83,12 +87,12 @@ def extend(
     component: str | None = None,
     *,
     new_alone: bool | None = None,
-    sigma: float = EXTEND_SIGMA,
+    sigma: float | None = None,
 ) -> list[str]:
-    """Teach the component of a pipeline, by annotated documents of which it gets the tokens only, labels
-    that it does not have; see `SegmentationPipe.extend`.
+    """Teach the component of a pipeline more, by annotated documents of which it gets the tokens only; see
+    `SegmentationPipe.extend`.
 
-    RETURNS (List[str]): these labels.
+    RETURNS (List[str]): labels that it did not have.
     RAISES (ValueError): H204 without such a component, and as that.
     """
     name, pipe = component_of(nlp, component)

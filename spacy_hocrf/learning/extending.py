@@ -1,4 +1,6 @@
-"""More labels for a model that is trained: texts in which only the new ones need be annotated."""
+"""More texts for a model that is trained, and more labels: of texts in which only the new ones need be
+annotated.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,9 +16,9 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 __all__ = ["EXTEND_SIGMA", "extend"]
 
 EXTEND_SIGMA = 1.0
-"""Sigma of what the weights there are may change. Of 0.1, 0.3, 1 and 3 it loses the least of old labels
-(CoNLL04, each label in turn, 50 texts: -0.7, -0.6, -0.2 and -1.3 of F1): what speaks against a new label
-gives way.
+"""Sigma of what the weights there are may change for a new label. Of 0.1, 0.3, 1 and 3 it loses the least of
+old labels (CoNLL04, each label in turn, 50 texts: -0.7, -0.6, -0.2 and -1.3 of F1): what speaks against a new
+label gives way.
 """
 
 
@@ -24,10 +26,11 @@ def extend(
     learner: Learner,
     examples: Sequence[Example],
     new_alone: bool | None,
-    sigma: float,
+    sigma: float | None,
     after_step: Callable[[Run], None],
 ) -> list[str]:
-    """Learn the labels that some texts have, and the learner has not; see `SegmentationPipe.extend`.
+    """Learn more texts, and the labels that they have and the learner has not; see
+    `SegmentationPipe.extend`.
 
     learner (Learner): of a model that was loaded, without a corpus.
     after_step (Callable[[Run], None]): called after each step of the trainer.
@@ -38,16 +41,19 @@ def extend(
     annotations = [gold.annotation(each) for each in examples if weight_of(each.reference)]
     seen = list(dict.fromkeys(label for each in annotations for label in each.labels))
     new = [label for label in seen if label not in learner.labels]
-    if not new:
+    if not seen or (new_alone and not new):
         known = ", ".join(learner.labels)
         raise ValueError(Errors.H511.format(found=", ".join(seen) or "none", known=known))
-    if new_alone is None:
-        new_alone = gold.positives_only or len(new) == len(seen)
     for label in new:
         learner.add_label(label)
-    positives_only = gold.positives_only and new_alone
-    learner.gold = replace(gold, positives_only=positives_only, new_alone=new_alone)
-    learner.corpus.gold = learner.gold
+    if new:
+        if new_alone is None:
+            new_alone = gold.positives_only or len(new) == len(seen)
+        positives_only = gold.positives_only and new_alone
+        learner.gold = replace(gold, positives_only=positives_only, new_alone=new_alone)
+        learner.corpus.gold = learner.gold
+    if sigma is None:
+        sigma = EXTEND_SIGMA if new else trainer.adapt_sigma
     learner.set_trainer(replace(trainer, prior="loaded", adapt_sigma=sigma))
     try:
         learner.add(examples)

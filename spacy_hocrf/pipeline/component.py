@@ -709,27 +709,27 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         new_alone: bool | None = None,
         sigma: float | None = None,
     ) -> list[str]:
-        """Learn one more label, or several, from texts in which they alone need be annotated. Of the others
-        little is forgotten: where nothing is annotated, the model as it is says, softly, what there is
+        """Learn from more texts, and forget little. If they have new labels, these alone need be annotated:
+        where nothing is annotated, the model as it is says, softly, what there is
         (`learning/loaded.py`). Afterwards the component is as if it were saved and loaded: training that goes
         on learns from its own texts, not from these.
 
-        examples (Iterable[Example]): texts with spans of labels that the component does not have, the
-            predicted Docs as earlier components leave them. Texts without a span teach where the
-            labels are not.
+        examples (Iterable[Example]): annotated texts, the predicted Docs as earlier components leave them.
+            Texts without a span teach where the labels are not.
         new_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
             spans of no other label, or the component has seen positives only.
         sigma (Optional[float]): how far the weights there are may change, as a standard deviation; None
-            for 1.
+            for 1 if there are new labels, else for the trainer's `adapt_sigma`.
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer that has no prior of loaded weights,
-            H511 if there is no new label. The component is as before then.
+            H511 without a span, or without a new label if the texts have these alone. The component is as
+            before then.
         """
-        from spacy_hocrf.learning.extending import EXTEND_SIGMA, extend
+        from spacy_hocrf.learning.extending import extend
 
         if not self.structure.ready:
             raise ValueError(Errors.H042)
-        examples, sigma = list(examples), EXTEND_SIGMA if sigma is None else sigma
+        examples = list(examples)
         before = self.to_bytes()
         self.from_bytes(before)  # a learner that knows what is loaded, and has no corpus
         try:
@@ -739,6 +739,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             raise
         self.from_bytes(self.to_bytes())
         return new
+
+    @property
+    def corpus_size(self) -> int:
+        """How many texts it learns from, copies included: those that it was given so far."""
+        return len(self._learner.corpus)
 
     @property
     def gold(self) -> "Gold":

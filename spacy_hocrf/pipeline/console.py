@@ -82,6 +82,7 @@ class ConsoleTable:
             output_file.write_text("", encoding="utf8")
         self._objectives: dict[str, deque[float]] = {}  # of the last steps
         self._converged: dict[str, int] = {}  # id of the run that has, by component
+        self._texts: dict[str, tuple[int, int]] = {}  # at the last two steps
         self._steps, self._since, self._seconds = 0, perf_counter(), list[float]()
         columns = ["E", "#", *self._columns(), "Sec/step", *self._scores, "Score"]
         widths = [
@@ -120,8 +121,11 @@ class ConsoleTable:
     def finish(self) -> None:
         """Say what still had much to gain."""
         for name, pipe in self._ours.items():
-            run = pipe.run
-            if run is not None and run.running and self._steps and self._gains(name):
+            run, (before, found) = pipe.run, self._texts.get(name, (0, 0))
+            if 0 < before < found:
+                text = Warnings.W053.format(name=name, found=found, steps=self._steps)
+                self._write(Printer(no_print=True).warn(text))
+            elif run is not None and run.running and self._steps and self._gains(name):
                 text = Warnings.W020.format(name=name, found=self._steps)
                 self._write(Printer(no_print=True).warn(text))
 
@@ -133,6 +137,7 @@ class ConsoleTable:
 
     def _tell(self, name: str, pipe: SegmentationPipe) -> None:
         run = pipe.run
+        self._texts[name] = self._texts.get(name, (0, 0))[1], pipe.corpus_size
         if run is not None:
             values = self._objectives.setdefault(name, deque(maxlen=PERIOD + 1))
             values.append(run.loss)

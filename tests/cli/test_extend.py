@@ -51,7 +51,13 @@ def test_a_pipeline_learns_a_label_and_forgets_none(folder):
     assert same[::2] == same[1::2] and any(same)
 
 
-def test_texts_without_a_new_label_are_an_error_with_a_code(folder):
-    done = run(folder, texts="dev.spacy")
+def test_texts_without_a_new_label_are_learnt_as_well(folder):
+    done = run(folder, "--dev", str(folder / "dev.spacy"), texts="dev.spacy")
+    assert done.exit_code == 0, done.output
+    assert "new labels: none" in done.output and (folder / "out").exists()
+
+
+def test_new_labels_alone_that_there_are_not_are_an_error_with_a_code(folder):
+    done = run(folder, "--new-alone", texts="dev.spacy")
     assert done.exit_code == 1 and "H511" in done.output
     assert not (folder / "out").exists()

@@ -179,12 +179,22 @@ def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained()
     assert shard.compiled.observed.scores is not None
 
 
-def test_a_trainer_without_a_prior_and_texts_without_a_new_label_are_refused():
+def test_texts_without_a_new_label_are_learnt_as_training_that_goes_on_does():
+    nlp, other = loaded(), loaded()
+    pipe = nlp.get_pipe("hocrf")
+    assert pipe.extend(examples(nlp)) == []
+    fit(other, examples(other))
+    weights = [each.get_pipe("hocrf").model.get_param("W") for each in (nlp, other)]
+    assert_allclose(*weights, atol=1e-5)
+    assert learner_of(pipe).trainer == learner_of(other.get_pipe("hocrf")).trainer
+
+
+def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
     nlp = loaded()
     pipe = nlp.get_pipe("hocrf")
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=r"H511.*PERSON, PLACE"):
-        pipe.extend(examples(nlp))
+        pipe.extend(examples(nlp), new_alone=True)
     left_out = of_days(nlp)
     for example in left_out:
         set_weight(example.reference, 0)

@@ -27,7 +27,7 @@ def corpus(tmp_path_factory):
     return path
 
 
-def trained(corpus, *, components=(), logger=None, trainer=None, **training):
+def trained(corpus, *, components=(), logger=None, trainer=None, source=None, **training):
     """A pipeline that `spacy train` has trained, and what it printed."""
     config = starting_config("en", None)
     config["components"]["hocrf"]["trainer"] = trainer or LBFGS
@@ -42,6 +42,8 @@ def trained(corpus, *, components=(), logger=None, trainer=None, **training):
     if "@loggers" not in logger:
         logger = {**config["training"]["logger"], **logger}
     config["training"]["logger"] = logger
+    if source is not None:
+        config["components"]["hocrf"] = {"source": str(source)}
     nlp, out = init_nlp(config), io.StringIO()
     train(nlp, None, stdout=out, stderr=io.StringIO())
     return nlp, re.sub(r"\x1b\[[0-9;]*m", "", out.getvalue())
@@ -81,6 +83,17 @@ def test_convergence_is_said_once_and_so_is_its_lack(corpus):
     assert int(step) < 40 and not run.running and run.iterations == int(step) + 1
     _, printed = trained(corpus, max_steps=4, eval_frequency=2)
     assert "hocrf at step" not in printed and printed.count("[W020] 'hocrf'") == 1
+
+
+@pytest.mark.parametrize("size, steps, texts", [(1, 9, 10), (1000, 40, 20)])
+def test_texts_that_had_no_batch_before_the_end_are_said(corpus, tmp_path, size, steps, texts):
+    """A component with a source knows no others than those of its batches."""
+    nlp, _ = trained(corpus)
+    nlp.to_disk(tmp_path)
+    batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": size, "get_length": None}
+    other, printed = trained(corpus, source=tmp_path, batcher=batcher, max_steps=steps)
+    assert other.get_pipe("hocrf").corpus_size == texts
+    assert ("W053" in printed) == (texts < 20)
 
 
 @pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
