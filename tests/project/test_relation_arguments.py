@@ -213,7 +213,23 @@ def test_every_sentence_is_in_one_fold_and_learnt_from_in_the_others(arguments, 
     assert len(rows) == 2 and len(gold) == 24 and found == gold
 
 
-def trained(arguments, corpus, config, system, more=None, folds=0):
+@pytest.mark.filterwarnings("ignore:.*W013.*TAG")
+def test_a_draw_takes_other_sentences_without_the_relation(
+    arguments, corpus, kill_only, monkeypatch
+):
+    seeds, balance = [], arguments.balance
+
+    def noted(docs, relation, seed):
+        seeds.append(seed)
+        return balance(docs, relation, seed)
+
+    monkeypatch.setattr(arguments, "balance", noted)
+    rows, gold, found = trained(arguments, corpus, "paper", "SC2", draws=2)
+    assert seeds == [0, 1] and len(rows) == 2
+    assert len(gold) == 24 and found == gold
+
+
+def trained(arguments, corpus, config, system, more=None, folds=0, draws=1):
     """Sizes; arguments of every sentence as annotated and as found."""
     path = corpus / "corpus.spacy"
     arguments.main(
@@ -225,6 +241,7 @@ def trained(arguments, corpus, config, system, more=None, folds=0):
         only=system,
         more=more,
         folds=folds,
+        draws=draws,
     )
     gold, found = (
         [
@@ -279,6 +296,17 @@ def test_scores_are_by_relation_together_and_their_mean(report, convert, written
     assert written.only(np.array([0, 4])).score("C1") == pytest.approx(100 * 2 * 3 / (4 + 3))
 
 
+def test_draws_of_a_sentence_are_one_item_of_a_test(report, written, tmp_path):
+    """So that its p stays the same where each of two draws says the same."""
+    for path in tmp_path.glob("*.spacy"):
+        docs = list(DocBin().from_disk(path).get_docs(Vocab()))
+        DocBin(docs=[*docs, *docs]).to_disk(path)
+    twice = report.read(tmp_path, ("C1", "SC1"), draws=2)
+    assert len(twice.gold) == 5 and twice.average("C1") == written.average("C1")
+    assert twice.compare("C1", "SC1", 99) == written.compare("C1", "SC1", 99)
+    assert twice.counts.gold.tolist() == (2 * written.counts.gold).tolist()
+
+
 @pytest.mark.parametrize(
     "labels, tokens",
     [
@@ -302,6 +330,7 @@ def test_arguments_are_as_far_apart_as_the_loneliest(report, sentence, labels, t
         (1.0, 0.5, True, "not significant"),
         (1.0, 0.5, False, "yes"),
         (1.0, 0.01, False, "no"),
+        (-1.0, 0.01, False, "yes"),  # no better
     ],
 )
 def test_a_gain_should_be_significant_and_no_difference_should_not(report, points, p, better, said):

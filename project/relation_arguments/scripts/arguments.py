@@ -73,8 +73,11 @@ def main(
     folds: Annotated[
         int, typer.Option(help="Test on each of so many parts of all sentences in turn instead")
     ] = 0,
+    draws: Annotated[
+        int, typer.Option(help="Draws of the sentences without the relation, this seed's the first")
+    ] = 1,
 ) -> None:
-    """Write the predictions of every system: the test sentences once for each relation."""
+    """Write the predictions of every system: the test sentences once for each relation, draw after draw."""
     config = read_config(config_path)
     if more:
         blocks = read_config(more)["model"]["features"]["*"]
@@ -88,14 +91,14 @@ def main(
         for _, held_back in tasks
         for doc in held_back
     ]
-    write_docs(gold, output_dir / "gold.spacy")
+    write_docs(draws * gold, output_dir / "gold.spacy")
     rows = []
     for name in only.split(","):
         predicted = []
-        for relation, (docs, held_back) in tqdm(
-            list(product(RELATIONS, tasks)), desc=name, disable=None, leave=False
+        for draw, relation, (docs, held_back) in tqdm(
+            list(product(range(draws), RELATIONS, tasks)), desc=name, disable=None, leave=False
         ):
-            chosen = balance(docs, relation, seed)
+            chosen = balance(docs, relation, seed + draw)
             add_extensions({token.text for doc in chosen for token in doc if token.text.islower()})
             begun = time.process_time()
             nlp, row = fit(adapt(config, SYSTEMS[name], relation), chosen, relation)
