@@ -741,6 +741,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return new
 
     @property
+    def was_loaded(self) -> bool:
+        """Does training go on from a model that was loaded or copied?"""
+        return self._learner.loaded_weights is not None
+
+    @property
     def corpus_size(self) -> int:
         """How many texts it learns from, copies included: those that it was given so far."""
         return len(self._learner.corpus)

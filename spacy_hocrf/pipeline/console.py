@@ -122,7 +122,7 @@ class ConsoleTable:
         """Say what still had much to gain."""
         for name, pipe in self._ours.items():
             run, (before, found) = pipe.run, self._texts.get(name, (0, 0))
-            if 0 < before < found:
+            if pipe.was_loaded and 0 < before < found:
                 text = Warnings.W053.format(name=name, found=found, steps=self._steps)
                 self._write(Printer(no_print=True).warn(text))
             elif run is not None and run.running and self._steps and self._gains(name):

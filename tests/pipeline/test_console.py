@@ -27,7 +27,9 @@ def corpus(tmp_path_factory):
     return path
 
 
-def trained(corpus, *, components=(), logger=None, trainer=None, source=None, **training):
+def trained(
+    corpus, *, components=(), logger=None, trainer=None, source=None, augmenter=None, **training
+):
     """A pipeline that `spacy train` has trained, and what it printed."""
     config = starting_config("en", None)
     config["components"]["hocrf"]["trainer"] = trainer or LBFGS
@@ -37,6 +39,7 @@ def trained(corpus, *, components=(), logger=None, trainer=None, source=None, **
         config["components"][name] = {**config["components"]["hocrf"], "scores_key": name}
         config["nlp"]["pipeline"].append(name)
     config["paths"].update(train=str(corpus), dev=str(corpus))
+    config["corpora"]["train"]["augmenter"] = augmenter
     config["training"].update({"max_steps": 40, "eval_frequency": 10, **training})
     logger = logger or {}
     if "@loggers" not in logger:
@@ -94,6 +97,14 @@ def test_texts_that_had_no_batch_before_the_end_are_said(corpus, tmp_path, size,
     other, printed = trained(corpus, source=tmp_path, batcher=batcher, max_steps=steps)
     assert other.get_pipe("hocrf").corpus_size == texts
     assert ("W053" in printed) == (texts < 20)
+
+
+def test_texts_that_an_augmenter_makes_are_not_taken_for_late_ones(corpus):
+    augmenter = {"@augmenters": "spacy.lower_case.v1", "level": 0.5}
+    nlp, printed = trained(
+        corpus, augmenter=augmenter, max_steps=3, eval_frequency=1, max_epochs=-1
+    )
+    assert nlp.get_pipe("hocrf").corpus_size > 20 and "W053" not in printed
 
 
 @pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
