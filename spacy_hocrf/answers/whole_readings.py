@@ -108,32 +108,24 @@ class ReadingCounts:
         every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
         amounts = np.log((self._number(every) + 0.1) / (self.texts + 0.5))
         kinds = np.arange(len(self.labels))
-        chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[seen.label]
-        alone = self._number(seen.words)[np.arange(AROUND)[:, None], seen.around]
-        share = (self._pairs(seen) + SMOOTHING * chance) / (alone + SMOOTHING)
+        # readings share most of their spans
+        spans = (seen.around[0] * (len(words) + 1) + seen.around[1]) * len(self.labels) + seen.label
+        _, one, again = np.unique(spans, return_index=True, return_inverse=True)
+        label, alone = seen.label[one], seen.words[:, one]
+        chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[label]
+        pairs = self._number(_hashes(alone, label.astype(np.uint64)))
+        share = (pairs + SMOOTHING * chance) / (self._number(alone) + SMOOTHING)
+        gains = np.log(share / chance)[:, again]
         columns = [
             readings.log_probability,
             np.log(together + 0.5),
             (together == 0).astype(np.float64),
             np.log(which + 0.5),
             amounts[seen.amounts, kinds].sum(axis=1),
-            *(np.bincount(seen.owner, each, len(together)) for each in np.log(share / chance)),
+            *(np.bincount(seen.owner, each, len(together)) for each in gains),
             np.diff(readings.spans.offsets).astype(np.float64),
         ]
         return np.stack(columns, axis=1)
-
-    def _pairs(self, seen: "_Seen") -> Floats:
-        """How often there is each word beside or in a span with its label, float64 [AROUND, S]; readings
-        share most of their spans, so that what is there several times is looked up once.
-        """
-        n_labels = len(self.labels)
-        rows = np.arange(AROUND)[:, None] * seen.words.shape[1] + seen.around
-        cells = rows * n_labels + seen.label
-        numbers = np.zeros(seen.words.size * n_labels)
-        used = np.flatnonzero(np.bincount(cells.ravel(), minlength=len(numbers)))
-        row, label = np.divmod(used, n_labels)
-        numbers[used] = self._number(_hashes(seen.words.ravel()[row], label.astype(np.uint64)))
-        return np.asarray(numbers[cells])
 
     def _number(self, keys: Hashes) -> Floats:
         """How often there is each."""
@@ -147,10 +139,8 @@ class _Seen(NamedTuple):
     together: Hashes  # [m] labels of all spans
     which: Hashes  # [m] which labels there are
     amounts: Places  # [m, L] how many spans of each, up to MANY
-    words: (
-        Hashes  # [AROUND, N + 1] each token's word as each of those around a span, and the edge's
-    )
-    around: Places  # [AROUND, S] tokens: the first, the last, the one before and the one behind
+    around: Places  # [AROUND, S] tokens: the first, the last, the one before and the one behind; N at an edge
+    words: Hashes  # [AROUND, S] their words
     label: NDArray[np.int32]  # [S]
     owner: Places  # [S] reading of each span
 
@@ -172,18 +162,17 @@ class _Seen(NamedTuple):
             _hashes(counts.astype(np.uint64) @ marks, np.uint64(1)),
             _hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
             np.minimum(counts, MANY),
-            _hashes(np.append(words, EDGE), kinds),
             around,
+            _hashes(np.append(words, EDGE)[around], kinds),
             label,
             owner,
         )
 
     def keys(self) -> list[Hashes]:
         """All that is counted."""
-        alone = self.words[np.arange(AROUND)[:, None], self.around]
         amounts = _amounts(self.amounts.astype(np.uint64), self.amounts.shape[1])
-        pairs = _hashes(alone, self.label.astype(np.uint64))
-        return [self.together, self.which, *(each.ravel() for each in (amounts, pairs, alone))]
+        pairs = _hashes(self.words, self.label.astype(np.uint64))
+        return [self.together, self.which, *(each.ravel() for each in (amounts, pairs, self.words))]
 
 
 def _amounts(amounts: Hashes, n_labels: int) -> Hashes:
