@@ -53,7 +53,9 @@ WRITTEN = {"output", "page", "weights", "review", "losses", "into"}
 """Parameters of commands that name what is to be written, where they are paths."""
 READ = {"model", "systems", "vectors"}
 """Parameters that name what is read, besides those that are paths."""
-BESIDE = {"annotate", "auto"}
+WHOLE = {"auto", "extend"}
+"""Commands that replace a folder as a whole."""
+BESIDE = {"annotate", *WHOLE}
 """Commands that write beside it, and say themselves what they do with what is there."""
 
 
@@ -90,7 +92,7 @@ def _check(command: str, path: Path, name: str) -> None:
     if command in BESIDE:
         check_beside(path, name)
     is_part = command == "annotate" and not path.suffix
-    if command in ("extend", "label", "temper") or name == "into" or is_part:
+    if command in ("label", "temper") or name == "into" or is_part:
         check_folder(path, name)
     elif command not in BESIDE:
         check_file(path, name)
@@ -103,7 +105,7 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
     from spacy_hocrf.cli.errors import CommandErrors
 
     path = settings[name]
-    if path.is_dir() and command != "auto":  # files are written to it beside those that are there
+    if path.is_dir() and command not in WHOLE:  # files are written beside those that are there
         return
     for other, value in settings.items():
         values = value if isinstance(value, list) else [value]

@@ -16,7 +16,7 @@ from wasabi.tables import table
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Counts, count_items
-from spacy_hocrf.cli.options import Code, Component, Model
+from spacy_hocrf.cli.options import Code, Component, Force, Model, written
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.randomization import f1
 from spacy_hocrf.learning.extending import EXTEND_SIGMA
@@ -58,6 +58,7 @@ def extend_cli(
     ] = None,
     component: Component = None,
     code: Code = None,
+    force: Force = False,
 ) -> None:
     """Teach a trained pipeline more texts, and write it: what it knows it keeps. If they have labels that it
     does not have, these alone need be annotated.
@@ -72,9 +73,9 @@ def extend_cli(
     gold = [] if dev is None else read_gold(dev, scorer)
     before = _predicted(nlp, gold)
     alone = None if complete is None else not complete
-    new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
-    output.parent.mkdir(parents=True, exist_ok=True)
-    nlp.to_disk(output)
+    with written(output, force=force) as folder:
+        new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
+        nlp.to_disk(folder)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
     if gold:
         print(_table(count_items(scorer, [before, _predicted(nlp, gold)], gold), new))

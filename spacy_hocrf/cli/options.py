@@ -5,6 +5,9 @@ spaCy reads a file twice: "$$" of the file is "$$" then, where `Config.to_str` m
 "\u0024" is a dollar sign either way.
 """
 
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import Enum
 from pathlib import Path
 from typing import Annotated
@@ -15,6 +18,7 @@ from thinc.api import Config
 from typer import Argument, Context, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "BestAt",
@@ -39,6 +43,7 @@ __all__ = [
     "is_page",
     "overridden",
     "write_config",
+    "written",
 ]
 
 
@@ -140,3 +145,26 @@ def check_path(path: Path | str | None) -> None:
     """RAISES (ValueError): H269 for a path that a config cannot hold."""
     if "${" in str(path):
         raise ValueError(CommandErrors.H269.format(path=path))
+
+
+@contextmanager
+def written(output: Path, *, force: bool) -> Iterator[Path]:
+    """A folder beside OUTPUT that becomes OUTPUT in the end, if nothing goes wrong.
+
+    RAISES (ValueError): H157 if there is something in the way.
+    """
+    if output.exists() and not force and (output.is_file() or any(output.iterdir())):
+        raise ValueError(CommandErrors.H157.format(path=output))
+    output.parent.mkdir(parents=True, exist_ok=True)
+    with WorkingFolder(f".{output.name}-", output.parent) as folder:
+        new = folder / "new"
+        new.mkdir()
+        yield new
+        old = folder.with_name(f"{folder.name}-old")  # which is not lost if this is ended here
+        if output.exists():
+            output.rename(old)
+        new.rename(output)
+        if old.is_dir():
+            shutil.rmtree(old)
+        else:
+            old.unlink(missing_ok=True)

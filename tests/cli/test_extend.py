@@ -61,3 +61,17 @@ def test_new_labels_alone_that_there_are_not_are_an_error_with_a_code(folder):
     done = run(folder, "--new-alone", texts="dev.spacy")
     assert done.exit_code == 1 and "H511" in done.output
     assert not (folder / "out").exists()
+
+
+def test_what_is_there_is_not_replaced_unless_that_is_said(folder):
+    (folder / "out").mkdir()
+    (folder / "out" / "notes.txt").write_text("mine")
+    done = run(folder)
+    assert done.exit_code == 1 and "H157" in done.output
+    assert [path.name for path in (folder / "out").iterdir()] == ["notes.txt"]
+    done = run(folder, "--force")
+    assert done.exit_code == 0, done.output
+    assert spacy.load(folder / "out") and not (folder / "out" / "notes.txt").exists()
+    given = [str(folder / name) for name in ("model", "new.spacy", "model")]
+    done = CliRunner().invoke(hocrf_cli, ["extend", *given, "--force"])
+    assert done.exit_code == 1 and "H566" in done.output

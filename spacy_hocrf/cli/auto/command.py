@@ -4,10 +4,8 @@ The config that is written has a number wherever something was chosen, so that `
 model at once: it trains until the optimum is reached, which no dev corpus decides.
 """
 
-import shutil
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -29,7 +27,6 @@ from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.card import card_of_scores
 from spacy_hocrf.cli.config import LOGGER, REQUIRED
 from spacy_hocrf.cli.corpora import read_corpus
-from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     BestAt,
     Code,
@@ -42,10 +39,10 @@ from spacy_hocrf.cli.options import (
     Vectors,
     check_path,
     write_config,
+    written,
 )
 from spacy_hocrf.cli.pipelines import LARGE, MEMORY, component_of, train_on
 from spacy_hocrf.cli.show import CURVE_FILE
-from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "HEADER",
@@ -183,29 +180,6 @@ def choose(setup: AutoSetup, *, seed: int) -> AutoResults:
         tuple(scores(counts[-1], curve.gain, seed)),
         tuple(doubted_texts(texts, chosen.reading, chosen.cost)),
     )
-
-
-@contextmanager
-def written(output: Path, *, force: bool) -> Iterator[Path]:
-    """A folder beside OUTPUT that becomes OUTPUT in the end, if nothing goes wrong.
-
-    RAISES (ValueError): H157 if there is something in the way.
-    """
-    if output.exists() and not force and (output.is_file() or any(output.iterdir())):
-        raise ValueError(CommandErrors.H157.format(path=output))
-    output.parent.mkdir(parents=True, exist_ok=True)
-    with WorkingFolder(f".{output.name}-", output.parent) as folder:
-        new = folder / "new"
-        new.mkdir()
-        yield new
-        old = folder.with_name(f"{folder.name}-old")  # which is not lost if this is ended here
-        if output.exists():
-            output.rename(old)
-        new.rename(output)
-        if old.is_dir():
-            shutil.rmtree(old)
-        else:
-            old.unlink(missing_ok=True)
 
 
 def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
