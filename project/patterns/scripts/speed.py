@@ -3,6 +3,7 @@
 import statistics
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -48,6 +49,7 @@ def main(
 def evaluation(nlp: Language, docs: list[Doc]):
     """What computes the loss of some Docs and its gradient, at the weights that a pipeline has."""
     pipe = nlp.get_pipe(NAME)
+    pipe.set_trainer(replace(pipe.trainer, prior="zero"))  # as in the training that it had
     nlp.update([Example(untagged(doc), doc) for doc in docs], sgd=False)
     objective, weights = pipe.objective(), pipe._learner.weights
     return lambda: objective(weights)
