@@ -741,14 +741,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return new
 
     @property
-    def was_loaded(self) -> bool:
-        """Does training go on from a model that was loaded or copied?"""
-        return self._learner.loaded_weights is not None
-
-    @property
-    def corpus_size(self) -> int:
-        """How many texts it learns from, copies included: those that it was given so far."""
-        return len(self._learner.corpus)
+    def texts_since_loaded(self) -> int:
+        """How many texts a loaded model was given to learn from, copies included; 0 if none was loaded."""
+        learner = self._learner
+        return 0 if learner.loaded_weights is None else len(learner.corpus)
 
     @property
     def gold(self) -> "Gold":

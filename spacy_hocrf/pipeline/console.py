@@ -122,7 +122,7 @@ class ConsoleTable:
         """Say what still had much to gain."""
         for name, pipe in self._ours.items():
             run, (before, found) = pipe.run, self._texts.get(name, (0, 0))
-            if pipe.was_loaded and 0 < before < found:
+            if 0 < before < found:
                 text = Warnings.W053.format(name=name, found=found, steps=self._steps)
                 self._write(Printer(no_print=True).warn(text))
             elif run is not None and run.running and self._steps and self._gains(name):
@@ -137,7 +137,7 @@ class ConsoleTable:
 
     def _tell(self, name: str, pipe: SegmentationPipe) -> None:
         run = pipe.run
-        self._texts[name] = self._texts.get(name, (0, 0))[1], pipe.corpus_size
+        self._texts[name] = self._texts.get(name, (0, 0))[1], pipe.texts_since_loaded
         if run is not None:
             values = self._objectives.setdefault(name, deque(maxlen=PERIOD + 1))
             values.append(run.loss)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import spacy
 import srsly
-from small_corpus import documents, examples
+from small_corpus import documents, examples, learner_of
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
@@ -95,7 +95,7 @@ def test_texts_that_had_no_batch_before_the_end_are_said(corpus, tmp_path, size,
     nlp.to_disk(tmp_path)
     batcher = {"@batchers": "spacy.batch_by_sequence.v1", "size": size, "get_length": None}
     other, printed = trained(corpus, source=tmp_path, batcher=batcher, max_steps=steps)
-    assert other.get_pipe("hocrf").corpus_size == texts
+    assert other.get_pipe("hocrf").texts_since_loaded == texts
     assert ("W053" in printed) == (texts < 20)
 
 
@@ -104,7 +104,7 @@ def test_texts_that_an_augmenter_makes_are_not_taken_for_late_ones(corpus):
     nlp, printed = trained(
         corpus, augmenter=augmenter, max_steps=3, eval_frequency=1, max_epochs=-1
     )
-    assert nlp.get_pipe("hocrf").corpus_size > 20 and "W053" not in printed
+    assert len(learner_of(nlp.get_pipe("hocrf")).corpus) > 20 and "W053" not in printed
 
 
 @pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
