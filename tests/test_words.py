@@ -76,6 +76,23 @@ def test_files_that_a_source_names_exist():
     ]
 
 
+def test_parts_that_a_folder_lists_exist():
+    """As `texts       the annotated texts` in the docstring of a package."""
+    listed = [
+        (name, part)
+        for name, source in SOURCES.items()
+        if name.endswith("__init__.py")
+        for line in re.findall(r"^(\w+(?:, \w+)*)  ", next(docstrings(ast.parse(source)), ""), re.M)
+        for part in line.split(", ")
+    ]
+    assert len(listed) > 5
+    assert not [
+        (name, part)
+        for name, part in listed
+        if not [*(SOURCE / name).parent.glob(f"{part}.py*"), *(SOURCE / name).parent.glob(part)]
+    ]
+
+
 def docstrings(tree: ast.AST) -> Iterator[str]:
     """The docstring of each module, class and function that has one."""
     documented = (ast.AsyncFunctionDef, ast.ClassDef, ast.FunctionDef, ast.Module)
