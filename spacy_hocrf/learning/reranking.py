@@ -9,7 +9,9 @@ by counts of the others. Where one of them is right, y*, the weights are learnt 
 w' being the weights of ψ scaled to unit variance, and w_0 those that leave the model's order as it is.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from msgspec import Struct, to_builtins
@@ -34,16 +36,40 @@ from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import Amount
 from spacy_hocrf.types import Segments
 
-__all__ = ["best_weights", "checked_reranker", "learn_reranker", "section_of"]
+__all__ = [
+    "HeldOutReadings",
+    "best_weights",
+    "checked_reranker",
+    "held_out_readings",
+    "learn_reranker",
+    "section_of",
+    "weights_of",
+]
 
 ENOUGH = 1_000
 """Texts that are held back, or as many of LONG tokens as `heldout` says."""
 PRIOR = 3.0
+ORDER_OF_MODEL = np.eye(1, LOOKS)[0]
+"""Weights by which the most probable reading looks best."""
 WORDS = ("NORM", "LOWER", "ORTH")
 """What is looked at of words, if the features read it; else another attribute that they read."""
 
 Floats = NDArray[np.float64]
 Batch = tuple[WholeReadings, NDArray[np.uint64], NDArray[np.int64]]
+
+
+class HeldOutReadings(NamedTuple):
+    """The n most probable readings of D documents that a model has not seen, m in all."""
+
+    readings: WholeReadings  # with places in the labels of that model
+    looks: Floats  # [m, LOOKS]
+    right: NDArray[np.bool_]  # [m] is it what is annotated?
+    offsets: NDArray[np.int64]  # [D + 1] first reading of each document
+
+    def best(self, weights: Floats) -> NDArray[np.int64]:
+        """Which reading of each document looks best, int64 [D], by weights, float64 [LOOKS]."""
+        scores, bounds = self.looks @ weights, pairwise(self.offsets.tolist())
+        return np.array([a + int(scores[a:b].argmax()) for a, b in bounds], dtype=np.int64)
 
 
 class _Header(Struct, forbid_unknown_fields=True):
@@ -60,39 +86,79 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
     learner (Learner): knows its corpus; it is left as it is. name (str): of the component, for the log.
     RETURNS (Optional[Reranker]): None if there are too few completely annotated documents.
     """
-    attribute = _attribute(learner.corpus.reads or ())
-    looks, right, sizes = [np.zeros((0, LOOKS))], [np.zeros(0, dtype=bool)], list[int]()
+    attribute = _attribute(learner)
     parts = held_back(learner.corpus, ENOUGH) if attribute else []
-    for (learnt, _), (model, held) in zip(parts, held_out_models(learner, parts)):
-        counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, learnt, attribute))
-        for batch, gold in _found(model, held, decoder, attribute):
-            looks.append(counts.looks(*batch))
-            right.append(_are_right(batch[0], gold, model.scheme))
-            sizes += np.bincount(batch[0].text, minlength=len(gold)).tolist()
-    numbers, known = np.concatenate(looks), np.concatenate(right)
-    if not known.any():
+    models = held_out_models(learner, parts)
+    found = [
+        held_out_readings(model, learnt, held, decoder)
+        for (learnt, _), (model, held) in zip(parts, models)
+    ]
+    if not any(part.right.any() for part in found):
         why = "since too few texts are annotated completely" if not parts else "since none is right"
         logger.info("%s: readings are not looked at as wholes, %s", name, why)
         return None
-    weights = best_weights(numbers, known, offsets_of(sizes), PRIOR)
+    weights = weights_of(found)
     before, after = (
-        _share_right(each, known, sizes) for each in (numbers[:, 0], numbers @ weights)
+        100 * float(np.mean(np.concatenate([part.right[part.best(by)] for part in found])))
+        for by in (ORDER_OF_MODEL, weights)
     )
+    texts = sum(len(part.offsets) - 1 for part in found)
     logger.info(
         "%s: how right readings look, learnt from %d texts that the model had not seen; right as a "
         "whole there: %.1f %% (as probable ones: %.1f %%)",
         name,
-        len(sizes),
-        100 * after,
-        100 * before,
+        texts,
+        after,
+        before,
     )
     documents = [document for document in learner.corpus.documents if document.complete]
     counts = ReadingCounts.of(len(learner.scheme.labels), _annotated(learner, documents, attribute))
-    return Reranker(counts, weights, attribute, len(sizes))
+    return Reranker(counts, weights, attribute, texts)
+
+
+def held_out_readings(
+    model: Learner, learnt: Sequence[Document], held: Sequence[Document], decoder: Reranked
+) -> HeldOutReadings:
+    """The most probable readings of documents that a model has not seen, and what they look like.
+
+    learnt (Sequence[Document]): what it has seen.
+    held (Sequence[Document]): completely annotated.
+    """
+    attribute, complete = _attribute(model), [each for each in learnt if each.complete]
+    counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
+    weights, scheme = model.snapshot().placed, model.scheme
+    found, looks, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
+    sizes, read = list[int](), 0
+    for batch in _batches(held):
+        tokens = model.corpus.batch(batch)
+        compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
+        potentials = compiled.potentials(weights)
+        with decoder.pool.lend(model.automaton) as buffers:
+            total = log_partition(potentials, model.automaton, buffers=buffers)
+            best = best_segmentations(potentials, model.automaton, decoder.n, buffers=buffers)
+        text = np.repeat(np.arange(len(batch)), np.diff(best.offsets))
+        readings = WholeReadings(scheme.spans(best.segments), text, best.scores - total[text])
+        gold = [{*model.as_modelled(document.annotation).spans} for document in batch]
+        looks.append(counts.looks(readings, tokens.column(attribute), _places(tokens.offsets)))
+        right.append(_are_right(readings, gold, scheme))
+        sizes += np.diff(best.offsets).tolist()
+        found.append(readings._replace(text=text + read))
+        read += len(batch)
+    every = WholeReadings.joined(found), np.concatenate(looks), np.concatenate(right)
+    return HeldOutReadings(*every, offsets_of(sizes))
+
+
+def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
+    """The weights by which right readings look best, float64 [LOOKS], learnt from at least one part."""
+    looks = np.concatenate([part.looks for part in parts])
+    right = np.concatenate([part.right for part in parts])
+    return best_weights(
+        looks, right, offsets_of(np.concatenate([np.diff(p.offsets) for p in parts]))
+    )
 
 
 def best_weights(
-    looks: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float
+    looks: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
 ) -> Floats:
     """The weights of the smallest loss, float64 [K].
 
@@ -151,8 +217,9 @@ def checked_reranker(section: Section) -> Reranker:
     return Reranker(counts, weights, header.attribute, header.texts)
 
 
-def _attribute(reads: Iterable[str]) -> str:
+def _attribute(learner: Learner) -> str:
     """What is looked at of words; "" if the features read no attribute of them."""
+    reads = learner.corpus.reads or ()
     known = sorted(each for each in reads if ":" not in each and each not in NUMBERS)
     return next((name for name in (*WORDS, *known) if name in known), "")
 
@@ -172,24 +239,6 @@ def _annotated(model: Learner, documents: Sequence[Document], attribute: str) ->
         yield readings, tokens.column(attribute), _places(tokens.offsets)
 
 
-def _found(
-    model: Learner, documents: Sequence[Document], decoder: Reranked, attribute: str
-) -> Iterator[tuple[Batch, list[set[tuple[int, int, str]]]]]:
-    """The most probable readings of documents that a model has not seen, and what is annotated."""
-    weights, scheme = model.snapshot().placed, model.scheme
-    for batch in _batches(documents):
-        tokens = model.corpus.batch(batch)
-        compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
-        potentials = compiled.potentials(weights)
-        with decoder.pool.lend(model.automaton) as buffers:
-            total = log_partition(potentials, model.automaton, buffers=buffers)
-            found = best_segmentations(potentials, model.automaton, decoder.n, buffers=buffers)
-        text = np.repeat(np.arange(len(batch)), np.diff(found.offsets))
-        readings = WholeReadings(scheme.spans(found.segments), text, found.scores - total[text])
-        gold = [{*model.as_modelled(document.annotation).spans} for document in batch]
-        yield (readings, tokens.column(attribute), _places(tokens.offsets)), gold
-
-
 def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         yield documents[first:last]
@@ -206,10 +255,3 @@ def _are_right(
     named = scheme.named(readings.spans)
     pairs = zip(named, readings.text.tolist())
     return np.array([{*spans} == gold[text] for spans, text in pairs], dtype=bool)
-
-
-def _share_right(scores: Floats, right: NDArray[np.bool_], sizes: Sequence[int]) -> float:
-    """Share of texts whose reading of the highest score is right."""
-    bounds = offsets_of(sizes)[:-1]
-    best = [i + int(scores[i : i + n].argmax()) for i, n in zip(bounds.tolist(), sizes)]
-    return float(right[best].mean())

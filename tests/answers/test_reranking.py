@@ -9,10 +9,21 @@ from math import log
 import numpy as np
 import pytest
 import spacy
-from small_corpus import MODELS, examples, fit, found, reader_of, trained, untrained
+from small_corpus import (
+    MODELS,
+    examples,
+    fit,
+    found,
+    learner_of,
+    one_of_two,
+    reader_of,
+    trained,
+    untrained,
+)
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.answers.alternatives import Alternatives
+from spacy_hocrf.answers.decoders import Reranked
 from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.tokens import EDGE
@@ -191,18 +202,6 @@ def test_another_number_of_readings_is_an_error(n):
 # As a component learns and keeps it
 
 
-def one_of_two(count=48, seed=3):
-    """Texts with two words that may be a person, one of which is: what a CRF of spans cannot see."""
-    rng, rows = np.random.default_rng(seed), []
-    words = ("April", "Will", "Rose", "Mark", "Grace", "Frank")
-    for number in range(count):
-        one, other = rng.permutation(words)[:2]
-        text = f"{one} then {other} {number}"
-        start = 0 if rng.random() < 0.5 else len(f"{one} then ")
-        rows.append((text, [(start, start + len(one if not start else other), "PERSON")]))
-    return rows
-
-
 def learnt(rows=None, **settings):
     nlp = untrained(decoder=RERANKED, model={"order": 1}, **settings)
     data = examples(nlp, rows or one_of_two())
@@ -257,24 +256,59 @@ def test_a_label_that_is_added_later_is_not_looked_at():
 
 def test_texts_are_looked_at_by_models_and_counts_of_others(monkeypatch):
     counted, looked = [], []
-    annotated, probable = reranking._annotated, reranking._found
+    annotated, probable = reranking._annotated, reranking.held_out_readings
 
     def count(model, documents, attribute):
         counted.append({document.text for document in documents})
         return annotated(model, documents, attribute)
 
-    def look(model, documents, *known):
-        texts = {document.text for document in documents}
+    def look(model, learnt, held, decoder):
+        texts = {document.text for document in held}
         assert not texts & {document.text for document in model.corpus.documents}
-        assert not texts & counted[-1]
         looked.append(texts)
-        return probable(model, documents, *known)
+        found = probable(model, learnt, held, decoder)
+        assert counted[-1] and not texts & counted[-1]
+        return found
 
     monkeypatch.setattr(reranking, "_annotated", count)
-    monkeypatch.setattr(reranking, "_found", look)
+    monkeypatch.setattr(reranking, "held_out_readings", look)
     learnt()
     everything = {text for text, _ in one_of_two()}
     assert set.union(*looked) == everything == counted[-1] and sum(map(len, looked)) == 48
+
+
+def test_texts_are_looked_at_alike_in_batches_of_any_size(monkeypatch):
+    nlp, _ = learnt()
+    learner = learner_of(nlp.get_pipe("hocrf"))
+    documents = learner.corpus.documents
+    parts = learner, documents[:24], documents[24:], Reranked()
+    whole = reranking.held_out_readings(*parts)
+    monkeypatch.setattr(reranking, "BATCH_TOKENS", 9)
+    cut = reranking.held_out_readings(*parts)
+    assert whole.right.any() and len(whole.offsets) == 25
+    for one, other in zip((*whole[1:], *whole[0][1:]), (*cut[1:], *cut[0][1:])):
+        assert np.array_equal(one, other)
+    assert all(map(np.array_equal, whole.readings.spans, cut.readings.spans))
+
+
+def test_texts_that_are_annotated_in_part_are_not_counted(monkeypatch):
+    counted, annotated = [], reranking._annotated
+
+    def count(model, documents, attribute):
+        counted.append([document.text for document in documents])
+        return annotated(model, documents, attribute)
+
+    nlp = untrained(decoder=RERANKED, model={"order": 1})
+    data = examples(nlp, one_of_two())
+    partly = data[0].reference
+    partly.set_ents([*partly.ents], missing=[partly[-1:]])
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    learner = learner_of(nlp.get_pipe("hocrf"))
+    documents = learner.corpus.documents
+    monkeypatch.setattr(reranking, "_annotated", count)
+    reranking.held_out_readings(learner, documents[:24], documents[24:], Reranked())
+    assert counted == [[example.reference.text for example in data[1:24]]]
 
 
 def test_another_temperature_leaves_the_choice_as_it_is():

@@ -310,7 +310,7 @@ def test_a_model_for_whole_texts_shows_the_best_reading(tmp_path):
     )
     assert done.exit_code == 0, done.output
     component = load_config(tmp_path / "out" / "config.cfg")["components"]["hocrf"]
-    assert component["decoder"]["@misc"] == "spacy-hocrf.Viterbi.v1"
+    assert component["decoder"] == {"@misc": "spacy-hocrf.Reranked.v1", "n": 10}
     (whole,) = re.findall(r"Texts right as a whole: ([\d.]+) % of 40 held back", done.output)
     assert float(whole) / 100 == approx(round(float(whole) * 0.4) / 40, abs=1e-3)
     wrong = CliRunner().invoke(app, ["hocrf", "auto", "x", "y", "--for", "speed"])

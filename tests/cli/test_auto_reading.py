@@ -1,10 +1,13 @@
 """What is read off held-back texts, against components that are trained on the others and nothing else."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 import spacy
 from pytest import approx
-from small_corpus import annotation, documents, fit
+from small_corpus import annotation, documents, examples, fit, one_of_two
 from spacy.tokens import DocBin
 from spacy.training import Example
 
@@ -13,6 +16,7 @@ from spacy_hocrf.cli.auto.command import default_settings
 from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.doubts import doubts_of
+from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 SIGMA = 3.0
@@ -25,11 +29,21 @@ def corpus(tmp_path_factory):
     nlp = spacy.blank("en")
     rows = documents(30)
     docs = [Example.from_dict(nlp.make_doc(t), annotation(nlp, t, s)).reference for t, s in rows]
-    path = tmp_path_factory.mktemp("reading") / "train.spacy"
+    return read_as(AutoSetup, docs, tmp_path_factory.mktemp("reading"))
+
+
+def read_as(make, docs, folder):
+    path = folder / "train.spacy"
     DocBin(docs=docs).to_disk(path)
-    setup = AutoSetup(path)
+    setup = make(path)
     nlp = setup.blank()
     return setup, read_texts(setup, nlp), nlp
+
+
+def for_texts(corpus):
+    """The same corpus, for a model that is best at whole texts."""
+    setup, texts, nlp = corpus
+    return replace(setup, best_at=BestAt.TEXTS), texts, nlp
 
 
 def subject(corpus, order=1):
@@ -43,7 +57,7 @@ def subject(corpus, order=1):
 def read(it, learnt, held):
     fold = it.fold(learnt, held)
     fold.train(it.trainer)
-    return it.read(fold, held)
+    return it.read(fold, learnt, held)
 
 
 def halves(texts):
@@ -60,8 +74,9 @@ def spans(some, texts):
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("cost", [None, COST])
 def test_a_reading_is_what_a_component_predicts(corpus, order, cost):
+    """Before anything says what readings look like: the most probable one."""
     _, texts, _ = corpus
-    it = subject(corpus, order)
+    it = subject(for_texts(corpus) if cost is None else corpus, order)
     learnt, held = halves(texts)
     reading = read(it, learnt, held)
     decoder = {"@misc": "spacy-hocrf.Viterbi.v1"}
@@ -81,7 +96,7 @@ def test_a_reading_is_what_a_component_predicts(corpus, order, cost):
 
 def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
     _, texts, _ = corpus
-    it = subject(corpus)
+    it = subject(for_texts(corpus))
     learnt, held = halves(texts)
     reading = read(it, learnt, held)
     nlp = component(it, texts, learnt, {"@misc": "spacy-hocrf.Viterbi.v1"})
@@ -121,9 +136,35 @@ def test_readings_are_joined_text_by_text(corpus):
     parts = [read(it, odd, even), read(it, even, odd)]
     both = joined(parts)
     assert both.held.all() and (np.diff(both.probable.text) >= 0).all()
-    for cost in (None, COST):
-        together = sorted(span for part in parts for span in spans(part.shown(cost), texts))
-        assert spans(both.shown(cost), texts) == together
+    together = sorted(span for part in parts for span in spans(part.shown(COST), texts))
+    assert spans(both.shown(COST), texts) == together
+
+
+def test_what_looks_best_is_what_the_other_folds_say(tmp_path, monkeypatch):
+    nlp, asked = spacy.blank("en"), []
+    docs = [example.reference for example in examples(nlp, one_of_two(60))]
+    corpus = read_as(partial(AutoSetup, best_at=BestAt.TEXTS), docs, tmp_path)
+    _, texts, _ = corpus
+    thirds = [np.arange(len(texts))[k::3] for k in range(3)]
+    it = subject(corpus)
+    parts = [
+        read(it, np.concatenate([*thirds[:k], *thirds[k + 1 :]]), held)
+        for k, held in enumerate(thirds)
+    ]
+
+    def weights_of(others):
+        asked.append([part is readings for readings in others for part, _ in known].count(True))
+        assert all(parts[len(asked) - 1].readings[0] is not readings for readings in others)
+        return learnt_weights(others)
+
+    known, learnt_weights = [part.readings for part in parts], module.weights_of
+    monkeypatch.setattr(module, "weights_of", weights_of)
+    both = joined(parts)
+    assert asked == [2, 2, 2] and (np.diff(both.best.text) >= 0).all()
+    probable = np.concatenate([part.best.text for part in parts])
+    with_it, without = (np.bincount(text, minlength=60) for text in (both.best.text, probable))
+    assert (with_it == 1).sum() == 60 > (without == 1).sum()
+    assert both.counts(None).found.sum() == 60
 
 
 def component(it, texts, learnt, decoder):

@@ -79,6 +79,18 @@ def ambiguous(count=24):
     ]
 
 
+def one_of_two(count=48, seed=3):
+    """Texts with two words that may be a person, one of which is: what a CRF of spans cannot see."""
+    rng, rows = np.random.default_rng(seed), []
+    words = ("April", "Will", "Rose", "Mark", "Grace", "Frank")
+    for number in range(count):
+        one, other = rng.permutation(words)[:2]
+        text = f"{one} then {other} {number}"
+        start = 0 if rng.random() < 0.5 else len(f"{one} then ")
+        rows.append((text, [(start, start + len(one if not start else other), "PERSON")]))
+    return rows
+
+
 def _names(count):
     words = product(("Ada", "Emmy", "Paris", "Washington"), ("met", "left", "in"), "123456")
     return [*words][:: 72 // count][:count]

@@ -63,7 +63,7 @@ class SettingsTrial:
     """Settings on the texts held back."""
 
     subject: Subject
-    cost: float | None  # of `ExpectedF`; None for `Viterbi`
+    cost: float | None  # of `ExpectedF`; None for `Reranked`
     reading: HeldOutPredictions
     learnt: int  # texts that each model has learnt from, on average
     loss: float  # minus the log-likelihood, nats
@@ -102,6 +102,6 @@ def read_in_folds(
         fewer = learnt[: max(2, round(fraction * len(learnt)))]
         fold = subject.fold(fewer, held)
         loss += fold.loss(subject.trainer)
-        parts.append(subject.read(fold, held))
+        parts.append(subject.read(fold, fewer, held))
         sizes.append(len(fewer))
     return joined(parts), round(float(np.mean(sizes))), loss

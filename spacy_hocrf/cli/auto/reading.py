@@ -1,5 +1,5 @@
 """What a model makes of texts that it has not seen: every span of some probability, which serves
-`ExpectedF` at any cost, and the most probable segmentation (`Viterbi`).
+`ExpectedF` at any cost, and the reading that looks best as a whole (`Reranked`).
 """
 
 from collections import ChainMap, defaultdict
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.language import Language
 
-from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF, Reranked
 from spacy_hocrf.answers.reading import ScoredSpan
-from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.arrays import offsets_of, ranges, stretches
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText, contradictions
@@ -26,6 +26,12 @@ from spacy_hocrf.learning.choosing import choose
 from spacy_hocrf.learning.cost import COSTS, Evidence, learn_cost
 from spacy_hocrf.learning.heldout import Fold
 from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.learning.reranking import (
+    ORDER_OF_MODEL,
+    HeldOutReadings,
+    held_out_readings,
+    weights_of,
+)
 from spacy_hocrf.model.architectures import model_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.constraints import Constraints
@@ -61,11 +67,12 @@ class HeldOutPredictions:
 
     held: NDArray[np.bool_]  # [D] texts that were read
     probable: SpanTable  # all spans of some probability
-    best: SpanTable  # the most probable segmentations
+    best: SpanTable  # of each text the reading that looks best, if whole texts are to be right
     # of each text that was read, by its number: P(the token is in no span) [T]
     outside: Mapping[int, NDArray[np.float64]]
     gold: Numbers  # [D, L] annotated spans, of all texts
     lengths: Numbers  # [D] tokens, of all texts
+    readings: tuple[HeldOutReadings, SpanTable] | None = None  # and the spans of all of them
 
     @property
     def evidence(self) -> Evidence:
@@ -77,12 +84,21 @@ class HeldOutPredictions:
         return Evidence(segments, spans.chance, spans.right, self.lengths, annotated)
 
     def shown(self, cost: float | None) -> SpanTable:
-        """Spans that `ExpectedF` shows at this cost; for None, those of `Viterbi`."""
+        """Spans that `ExpectedF` shows at this cost; for None, those of `Reranked`."""
         if cost is None:
             return self.best
         evidence = self.evidence
         chosen = best_subset(evidence.spans, evidence.probability - cost)
         return self.probable.those(chosen)
+
+    def reranked(self, weights: NDArray[np.float64]) -> "HeldOutPredictions":
+        """Predictions with the readings that look best by some weights, float64 [LOOKS]."""
+        if self.readings is None:
+            return self
+        known, spans = self.readings
+        offsets, best = known.readings.spans.offsets, known.best(weights)
+        chosen = spans.those(ranges(offsets[best], np.diff(offsets)[best]))
+        return replace(self, best=_joined(chosen))
 
     def counts(self, cost: float | None) -> SpanCounts:
         """Counts of the texts that were read; those of others are 0."""
@@ -125,7 +141,7 @@ class Subject:
     def chosen(self, cost: float | None) -> dict[str, Any]:
         """The settings, with what has been chosen: sigma, the order, how wide the window is, and the decoder.
 
-        cost (Optional[float]): of `ExpectedF`; None for `Viterbi`.
+        cost (Optional[float]): of `ExpectedF`; None for `Reranked`.
         """
         settings = deepcopy(dict(self._settings))
         model = settings["model"]
@@ -135,20 +151,20 @@ class Subject:
         if window["wide"] == AUTO:
             window["wide"] = self._wide
         expected = {"@misc": "spacy-hocrf.ExpectedF.v1", "beta": 1.0, "cost": cost}
-        viterbi = {"@misc": "spacy-hocrf.Viterbi.v1"}
-        settings["decoder"] = viterbi if cost is None else expected
+        reranked = {"@misc": "spacy-hocrf.Reranked.v1", "n": Reranked().n}
+        settings["decoder"] = reranked if cost is None else expected
         return settings
 
     def spell(self, cost: float | None) -> str:
         """What has been chosen, in words."""
-        decoder = "Viterbi" if cost is None else f"ExpectedF at cost {cost:.2g}"
+        decoder = "Reranked" if cost is None else f"ExpectedF at cost {cost:.2g}"
         unseen = ", unseen" * self._settings["model"].get("unseen", False)
         wide = ", wide window" if self._wide else ""
         return f"order {self._order}{unseen}, sigma {self._sigma:g}{wide}, decoder {decoder}"
 
     def learnt_cost(self) -> float | None:
         """Cost of `ExpectedF`, learnt as the component does; None if whole texts are to be right, which
-        `Viterbi` is best at.
+        `Reranked` is best at.
         """
         if self._setup.best_at is BestAt.TEXTS:
             return None
@@ -164,38 +180,42 @@ class Subject:
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
 
-    def read(self, fold: Fold, held: Numbers) -> HeldOutPredictions:
+    def read(self, fold: Fold, learnt: Numbers, held: Numbers) -> HeldOutPredictions:
         """Reading of the texts held back, by the fold's model as it is trained now.
 
-        held (int64 [n]): their numbers.
+        learnt, held (int64 [n]): numbers of the texts that it has learnt from, and of those held back.
         """
         model, documents = fold.model, self._learner.corpus.documents
-        unseen = [documents[i] for i in held.tolist()]
+        seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
-        expected, viterbi = ExpectedF(), Viterbi()
-        probable, best, outside = [], [], dict[int, NDArray[np.float64]]()
+        expected = ExpectedF()
+        probable, outside = [], dict[int, NDArray[np.float64]]()
         for first, last in stretches(map(len, unseen), BATCH_TOKENS):
             tokens = model.corpus.batch(unseen[first:last])
             observed = model.structure.observe(tokens)
             compiled = model.structure.compile(observed, model.allowed(tokens))
             potentials = compiled.potentials(weights)
             found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
-            answer = viterbi.answer(potentials, automaton, scheme)
             here = held[first:last]
             counts = expectations(potentials, automaton).token
             assert counts is not None
             silent = np.split(counts[:, scheme.outside], potentials.offsets[1:-1])
             outside.update(zip(here.tolist(), silent))
             probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
-            nothing = np.zeros(len(answer.spans.start))
-            best.append(self._spans(answer.spans, nothing, here, scheme.labels))
         everything = _joined(*probable)
-        shown = _with_chances(_joined(*best), everything)
         which = np.zeros(len(self._texts), dtype=bool)
         which[held] = True
-        return HeldOutPredictions(
-            which, everything, shown, outside, self._gold, self._texts.lengths
+        nothing = everything.those(np.zeros(0, dtype=np.int64))
+        known = which, everything, nothing, outside, self._gold, self._texts.lengths
+        if self._setup.best_at is BestAt.FIELDS:
+            return HeldOutPredictions(*known)
+        readings = held_out_readings(model, seen, unseen, Reranked())
+        spans = readings.readings.spans
+        table = self._spans(
+            spans, np.zeros(len(spans.start)), held[readings.readings.text], scheme.labels
         )
+        readings_of = readings, _with_chances(table, everything)
+        return HeldOutPredictions(*known, readings_of).reranked(ORDER_OF_MODEL)
 
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
@@ -210,11 +230,17 @@ class Subject:
 
 
 def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
-    """Readings put together; no text is in two of them."""
+    """Predictions of at least two models put together; no text is in two of them. What looks best in the
+    texts of one is what those of the others say.
+    """
+    best = list[SpanTable]()
+    for k, part in enumerate(parts):
+        others = [each.readings[0] for each in (*parts[:k], *parts[k + 1 :]) if each.readings]
+        best.append(part.reranked(weights_of(others)).best if others else part.best)
     return HeldOutPredictions(
         np.logical_or.reduce([part.held for part in parts]),
         _joined(*(part.probable for part in parts)),
-        _joined(*(part.best for part in parts)),
+        _joined(*best),
         dict(ChainMap(*(dict(part.outside) for part in parts))),
         parts[0].gold,
         parts[0].lengths,
@@ -226,7 +252,7 @@ def doubted_texts(
 ) -> list[ReadText]:
     """The texts with the largest doubts, those first, as `hocrf doubt` has them.
 
-    cost (Optional[float]): of `ExpectedF`; None for `Viterbi`.
+    cost (Optional[float]): of `ExpectedF`; None for `Reranked`.
     """
     probable = _by_text(reading.probable, texts)
     shown = _by_text(reading.shown(cost), texts)
