@@ -169,7 +169,8 @@ def _lattice(
     sums: bool,
 ) -> tuple[Lattice, Scores]:
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
+    shape, constants = buffers.shape(potentials), buffers.constants
+    problem = Problem(potentials, automaton, shape=shape, constants=constants)
     problem.check_tokens()
     return Lattice(buffers.graph, sums), Scores(problem, buffers.graph)
 

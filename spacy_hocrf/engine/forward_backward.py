@@ -134,7 +134,8 @@ def log_partition(
     RAISES (ValueError): H004, H005, H006, H009, H010 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, initial, final, constants=buffers.constants)
+    shape, constants = buffers.shape(potentials), buffers.constants
+    problem = Problem(potentials, automaton, initial, final, shape, constants)
     result = np.zeros(len(problem.lengths))
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
