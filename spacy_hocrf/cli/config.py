@@ -21,6 +21,7 @@ from spacy_hocrf.cli.options import (
     Goal,
     Lang,
     SpansKey,
+    Teachers,
     Vectors,
     check_path,
     write_config,
@@ -91,12 +92,7 @@ def config_cli(
             help=f"Leave the texts on disk; by default where --train has {STREAMED:,} and more",
         ),
     ] = None,
-    teachers: Annotated[
-        str | None,
-        Option(
-            "--teachers", help="Groups of doc.spans, such as llm,gliner: what others have found"
-        ),
-    ] = None,
+    teachers: Teachers = None,
     force: Force = False,
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.

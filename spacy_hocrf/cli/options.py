@@ -36,6 +36,7 @@ __all__ = [
     "Seed",
     "SpansKey",
     "Table",
+    "Teachers",
     "Vectors",
     "check_data",
     "check_page",
@@ -61,6 +62,10 @@ Goal = Annotated[
         help="What it should be best at: fields, as many right spans as possible, or texts, as many that are "
         "right as a whole",
     ),
+]
+Teachers = Annotated[
+    str | None,
+    Option("--teachers", help="Groups of doc.spans, such as llm,gliner: what others have found"),
 ]
 Code = Annotated[
     Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from browser import Browser
 from pytest import approx
-from small_corpus import ambiguous, documents, examples, found
+from small_corpus import ambiguous, documents, every_name, examples, found
 from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
@@ -425,6 +425,34 @@ def test_sigma_is_chosen_by_groups_held_back(tmp_path):
     pipe.initialize(lambda: texts.examples)
     chosen = Subject(settings, setup, texts, nlp).chosen(None)
     assert chosen["trainer"]["sigma"] == pipe.choice.sigma < 10  # by texts held back it is 10
+
+
+def test_what_teachers_say_is_learnt_and_not_scored(tmp_path):
+    nlp = spacy.blank("en")
+    docs = annotated(24, nlp)
+    for example in examples(nlp, every_name(20)):
+        doc = Doc(nlp.vocab, words=[token.text for token in example.reference])
+        doc.set_ents([], default="missing")
+        doc.spans["llm"] = [Span(doc, e.start, e.end, "NAME") for e in example.reference.ents]
+        docs.append(doc)
+    path = write(tmp_path / "train.spacy", docs)
+    for options, labels, note in (
+        ([], ["PERSON", "PLACE"], "20 of 44 texts have no annotation at all and are left out."),
+        (["--teachers", "llm"], ["NAME", "PERSON", "PLACE"], "20 of 44 texts are not annotated"),
+    ):
+        output = tmp_path / f"out{len(options)}"
+        done = CliRunner().invoke(
+            app, ["hocrf", "auto", str(path), str(output), *options], catch_exceptions=False
+        )
+        assert done.exit_code == 0 and f"Note: {note}" in done.output
+        assert "24 texts with" in " ".join(done.output.split())  # the measurement rests on these
+        pipe = spacy.load(output / MODEL).get_pipe("hocrf")
+        assert [*pipe.labels] == labels
+        component = load_config(output / "config.cfg")["components"]["hocrf"]
+        assert component["teachers"] == options[1:]
+    texts = read_texts(AutoSetup(path, teachers=("llm",)), nlp)
+    assert len(texts) == 44 and texts.complete.tolist() == [True] * 24 + [False] * 20
+    assert not any(texts.gold[24:])
 
 
 def test_texts_of_weight_0_are_left_out(tmp_path):

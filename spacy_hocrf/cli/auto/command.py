@@ -36,6 +36,7 @@ from spacy_hocrf.cli.options import (
     GroupBy,
     Lang,
     SpansKey,
+    Teachers,
     Vectors,
     check_path,
     write_config,
@@ -89,6 +90,7 @@ def auto_cli(
     encoder: EncoderFolder = None,
     group_by: GroupBy = None,
     best_at: Goal = BestAt.FIELDS,
+    teachers: Teachers = None,
     seed: Annotated[int, Option("--seed", min=0, help="Seed of what is left to chance")] = 0,
     force: Force = False,
     code: Code = None,
@@ -99,8 +101,9 @@ def auto_cli(
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The result is the same on every run.
     """
     import_code(code)
+    taught_by = () if teachers is None else tuple(teachers.split(","))
     results = auto(
-        AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at),
+        AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at, taught_by),
         output,
         seed=seed,
         force=force,

@@ -127,6 +127,7 @@ class Subject:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(settings))
         known = pipe.target, pipe.trainer
         own: dict[str, Any] = {"constraints": Constraints(), "group_by": setup.group_by}
+        own["teachers"] = setup.teachers
         learner = Learner(model_of(pipe.structure.settings), *known, **own)
         learner.begin(texts.examples, None, partial(choose, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)

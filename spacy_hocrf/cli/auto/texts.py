@@ -3,7 +3,7 @@
 import zlib
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,7 @@ class AutoSetup:
     group_by: str | None = None  # extension attribute of texts that are held back together
     encoder: Path | None = None  # folder of a frozen encoder
     best_at: BestAt = BestAt.FIELDS
+    teachers: tuple[str, ...] = ()  # groups of doc.spans that say what annotation does not
 
     @property
     def factory(self) -> str:
@@ -56,7 +57,8 @@ class AutoSetup:
     def settings(self) -> dict[str, Any]:
         """Settings of the component besides those that are chosen."""
         model = None if self.encoder is None else {"features": OVER_ENCODER}
-        found = {"spans_key": self.spans_key, "group_by": self.group_by, "model": model}
+        found: dict[str, Any] = {"spans_key": self.spans_key, "group_by": self.group_by}
+        found |= {"model": model, "teachers": [*self.teachers] or None}
         return {name: value for name, value in found.items() if value is not None}
 
     @property
@@ -67,7 +69,7 @@ class AutoSetup:
     @property
     def gold(self) -> Gold:
         """Reader of annotation, as the components have it that `create_pipe` makes."""
-        return Gold(self.target, Constraints().spans_key)
+        return Gold(self.target, Constraints().spans_key, teachers=self.teachers)
 
     @property
     def scorer(self) -> Scorer:
@@ -90,7 +92,8 @@ class AnnotatedTexts:
     distinct: tuple[Example, ...]  # [D]
     labels: tuple[str, ...]  # [L] sorted
     lengths: NDArray[np.int64]  # [D] tokens
-    complete: NDArray[np.bool_]  # [D] is every token known? Only then is a text scored
+    # [D] is every token known, by annotation alone? Only then is a text scored
+    complete: NDArray[np.bool_]
     gold: tuple[frozenset[Item], ...]  # [D] what is annotated
     # near copies, or what is a group, are scored by models that have seen none of their group
     groups: NDArray[np.int64]  # [D] number of its group
@@ -138,13 +141,15 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     for _ in nlp.pipe(example.predicted for example in examples):
         pass  # what an encoder writes
     pairs = [(example, reader.annotation(example)) for example in known.values()]
-    pairs = [(example, found) for example, found in pairs if not found.empty]
-    gold = tuple(_items(scorer, example, found) for example, found in pairs)
+    pairs = [(example, told) for example, told in pairs if not told.empty]
+    by_hand = [replace(reader, teachers=()).annotation(example) for example, _ in pairs]
+    gold = tuple(_items(scorer, eg, found) for (eg, _), found in zip(pairs, by_hand))
     _check_annotation(setup, examples, gold)
-    complete = np.array([found.complete for _, found in pairs])
-    modelled = sum(len(found.spans) for _, found in pairs)
+    complete = np.array([found.complete for found in by_hand])
+    taught = sum(told.complete and not found.complete for (_, told), found in zip(pairs, by_hand))
+    modelled = sum(len(found.spans) for found in by_hand)
     copies = len(examples) - len(known)
-    notes += _notes_of_texts(len(examples), copies, gold, complete, modelled)
+    notes += _notes_of_texts(len(examples), copies, gold, complete, modelled, taught)
     groups, more = _groups_of(pairs, setup.group_by)
     notes += more
     several = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
@@ -257,6 +262,7 @@ def _notes_of_texts(
     gold: Sequence[frozenset[Item]],
     complete: NDArray[np.bool_],
     modelled: int,
+    taught: int,
 ) -> list[str]:
     notes = []
     if empty := examples - copies - len(gold):
@@ -266,12 +272,17 @@ def _notes_of_texts(
             f"{copies} of {examples} texts are copies of others. The model learns from all of them, "
             "and each was scored once, by models that have seen none of its copies."
         )
-    if partial := int((~complete).sum()):
+    if taught:
+        notes.append(
+            f"{taught} of {len(gold)} texts are not annotated, or not completely: teachers say what is in "
+            "them. The model learns from them, and is not scored on them."
+        )
+    if partial := int((~complete).sum()) - taught:
         notes.append(
             f"{partial} of {len(gold)} texts are annotated in part: the model learns from them, and "
             "is not scored on them."
         )
-    if (overlapping := sum(map(len, gold)) - modelled) > 0 and not partial:
+    if (overlapping := sum(map(len, gold)) - modelled) > 0 and complete.all():
         notes.append(
             f"{overlapping} annotated spans overlap longer ones. A segmentation has no place for "
             "them; they count as missed."
