@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from thinc.types import Ints2d
 
 from spacy_hocrf.annotation.doc_files import read_docs
-from spacy_hocrf.annotation.spans import named, same_tokens
+from spacy_hocrf.annotation.spans import named, on_predicted, same_tokens
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.groups import scores_of
 from spacy_hocrf.features.tokens import beginning
@@ -244,5 +244,5 @@ def _aligned(example: Example, key: str) -> GroupSpans:
         return found
     group = example.reference.spans[key]
     return found.only(
-        [(i, one) for i, span in enumerate(group) for one in example.get_aligned_spans_y2x([span])]
+        [(i, one) for i, span in enumerate(group) for one in on_predicted(example, [span])]
     )

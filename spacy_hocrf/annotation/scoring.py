@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, trim
-from spacy_hocrf.annotation.spans import named, same_tokens
+from spacy_hocrf.annotation.spans import named, same_tokens, share_labels
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.targets import Target
@@ -56,6 +56,7 @@ def _spans(example: Example, key: str | None) -> bool:
     found, wanted = (_spans_of(doc, key) for doc in (example.x, example.y))
     aligned = found
     if not same_tokens(example):
+        share_labels(example.y, found)
         aligned = example.get_aligned_spans_x2y(found, allow_overlap=True)
     return len(aligned) == len(found) and {*named(aligned)} == {*named(wanted)}
 

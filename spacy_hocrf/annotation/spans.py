@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import exp
 from operator import index
@@ -38,10 +38,12 @@ __all__ = [
     "gold_spans",
     "groups_of",
     "named",
+    "on_predicted",
     "predicted",
     "ranked_keys",
     "same_tokens",
     "scored",
+    "share_labels",
     "spread_over_space",
     "trimmed",
     "unknown_parts",
@@ -167,6 +169,22 @@ def same_tokens(example: Example) -> bool:
         and np.array_equal(x.to_array(ORTH), y.to_array(ORTH))
         and not x.to_array(IS_SPACE).any()
     )
+
+
+def on_predicted(example: Example, spans: Sequence[Span], *, overlap: bool = False) -> list[Span]:
+    """Spans of the reference on the predicted Doc's tokens, without those that do not fit them.
+
+    overlap (bool): also those that share tokens with others.
+    """
+    share_labels(example.predicted, spans)
+    found: list[Span] = example.get_aligned_spans_y2x(spans, allow_overlap=overlap)
+    return found
+
+
+def share_labels(doc: Doc, spans: Iterable[Span]) -> None:
+    """Let a Doc's vocabulary know the labels of spans of another Doc, whose vocabulary may be another."""
+    for label in {span.label_ for span in spans}:
+        doc.vocab.strings.add(label)
 
 
 def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:

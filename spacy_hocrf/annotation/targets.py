@@ -40,10 +40,12 @@ from spacy_hocrf.annotation.spans import (
     gold_spans,
     groups_of,
     named,
+    on_predicted,
     predicted,
     ranked_keys,
     same_tokens,
     scored,
+    share_labels,
     spread_over_space,
     trimmed,
     unknown_parts,
@@ -175,6 +177,7 @@ class EntsTarget:
             for start, end, _ in spans:
                 missing[start:end] = False
             return Annotation(spans, missing)
+        share_labels(example.x, example.y.ents)
         ents, tags = example.get_aligned_ents_and_ner()
         unknown = np.array([tag is None for tag in tags], dtype=bool)
         if unknown.any() and not unknown.all():
@@ -296,9 +299,9 @@ class SpansTarget:
         group, chosen = example.y.spans[self.spans_key], gold_spans(example.y, self.spans_key)
         aligned, lost = chosen, unknown_parts(example.y, self.spans_key)
         if not same_tokens(example):
-            aligned = example.get_aligned_spans_y2x(chosen, allow_overlap=False)
+            aligned = on_predicted(example, chosen)
         if len(aligned) < len(chosen):
-            missing = (span for span in chosen if not example.get_aligned_spans_y2x([span]))
+            missing = (span for span in chosen if not on_predicted(example, [span]))
             lost = [*lost, *((span.start, span.end) for span in missing)]
         for start, end in lost:
             tokens = example.alignment.y2x[start:end]

@@ -18,7 +18,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, SoftSpan, most_probable, trim
 from spacy_hocrf.annotation.errors import TeacherErrors
-from spacy_hocrf.annotation.spans import named, same_tokens, unknown_parts
+from spacy_hocrf.annotation.spans import named, on_predicted, same_tokens, unknown_parts
 from spacy_hocrf.features.tokens import beginning
 
 __all__ = ["check_teachers", "content", "taught"]
@@ -114,7 +114,7 @@ def _said(example: Example, key: str) -> _Said:
             raise ValueError(
                 TeacherErrors.H535.format(found=f"'{span.text}' without a label", **known)
             )
-        aligned = [span] if same else example.get_aligned_spans_y2x([span], allow_overlap=True)
+        aligned = [span] if same else on_predicted(example, [span], overlap=True)
         if not aligned:
             unknown[_touched(y2x[span.start : span.end])] = True
             continue

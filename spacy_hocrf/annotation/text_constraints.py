@@ -16,6 +16,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint, trim
+from spacy_hocrf.annotation.spans import on_predicted
 from spacy_hocrf.annotation.whitespace import with_whitespace, without_whitespace
 from spacy_hocrf.rules.errors import ConstraintErrors
 
@@ -172,7 +173,7 @@ def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int
     """Where a constraint is in the predicted Doc: those that are about all tokens of a stretch are about
     the tokens within it.
     """
-    doc, fitting = example.predicted, example.get_aligned_spans_y2x([span])
+    doc, fitting = example.predicted, on_predicted(example, [span])
     start = end = 0
     if fitting:
         start, end = fitting[0].start, fitting[0].end

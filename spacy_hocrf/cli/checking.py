@@ -22,6 +22,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import runs
 from spacy_hocrf.annotation.gold import Gold
+from spacy_hocrf.annotation.spans import on_predicted
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.pipelines import scorer_of
 
@@ -188,7 +189,7 @@ def _spans_of(target: Target, doc: Doc) -> Sequence[Span]:
 
 def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Lost]:
     for span in spans:
-        if not example.get_aligned_spans_y2x([span]):
+        if not on_predicted(example, [span]):
             tokens = sorted(
                 {i for j in range(span.start, span.end) for i in example.alignment.y2x[j]}
             )

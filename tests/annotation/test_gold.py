@@ -16,9 +16,11 @@ from small_corpus import MODELS, examples, fit, learner_of, untrained, words
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
+from spacy.vocab import Vocab
 
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
 from spacy_hocrf.annotation.gold import Gold, _with_constraints
+from spacy_hocrf.annotation.scoring import count_whole
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.engine.objective import Objective
@@ -385,3 +387,36 @@ def test_names_are_learnt_from_files_by_a_config_and_loaded(tmp_path):
     loaded = spacy.load(tmp_path / "output" / "model-last")
     for text in ("Zoe slept .", "Paris , Zoe slept ."):
         assert ("Zoe", "PERSON") in [(ent.text, ent.label_) for ent in loaded(text).ents]
+
+
+def marked(doc, place):
+    """A Doc with a span of a label that nobody else has named."""
+    span = Span(doc, 0, 1, label="NAME OF A SHIP")
+    if place == "ents":
+        doc.set_ents([span])
+    else:
+        doc.set_ents([], default="missing")
+        doc.spans[place] = [span]
+    return doc
+
+
+@pytest.mark.parametrize(
+    "place, gold",
+    [
+        ("ents", Gold(EntsTarget(None, False))),
+        ("sc", Gold(SpansTarget("sc"))),
+        ("llm", Gold(EntsTarget(None, False), teachers=["llm"])),
+        (KEY, Gold(EntsTarget(None, False), KEY)),
+    ],
+)
+@pytest.mark.parametrize("text", ["Beagle sailed", "Beagle \n sailed"])
+def test_references_may_be_of_a_vocabulary_that_knows_other_labels(text, place, gold):
+    """As those of a file are, which commands read without a pipeline's."""
+    nlp = spacy.blank("en")
+    reference = marked(Doc(Vocab(), words=[token.text for token in nlp.make_doc(text)]), place)
+    found = gold.annotation(Example(nlp.make_doc(text), reference))
+    assert found.spans == ((0, 1, "NAME OF A SHIP"),)
+    shown = marked(nlp.make_doc(text), place)
+    if place in ("ents", "sc"):
+        other = marked(Doc(Vocab(), words=[token.text for token in shown]), place)
+        assert count_whole([Example(shown, other)], gold.target) == (1, 1)
