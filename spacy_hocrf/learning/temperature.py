@@ -68,13 +68,19 @@ class HeldOut:
 
         RAISES (ValueError): H220 if there is none.
         """
-        batch = TokenBatch([example.predicted for example in examples])
+        read = [
+            (example.predicted, learner.as_modelled(learner.gold.target.annotation(example)))
+            for example in examples
+        ]
+        known = {*learner.scheme.labels}
+        read = [(doc, found) for doc, found in read if known.issuperset(found.labels)]
+        if not read:
+            raise ValueError(TemperatureErrors.H220.format(found=len(examples)))
+        docs, annotations = zip(*read)
+        batch = TokenBatch(docs)
         structure = learner.structure
         compiled = structure.compile(structure.observe(batch), learner.allowed(batch))
         potentials = compiled.potentials(learner.snapshot().placed)
-        annotations = [
-            learner.as_modelled(learner.gold.target.annotation(example)) for example in examples
-        ]
         observed = constrain_batch(
             learner.scheme, potentials.allowed, potentials.offsets, annotations
         )

@@ -86,9 +86,11 @@ def test_tempered_models_are_saved_and_keep_their_labels():
 def test_texts_that_the_model_cannot_read_say_nothing():
     nlp = trained()
     long = ("a " * 20, [(0, 39, "PERSON")])
-    assert len(held_out(nlp, [*NEW, long])) == len(NEW)
-    with pytest.raises(ValueError, match=r"H220.*none of the 1 "):
-        held_out(nlp, [long])
+    strange = ("Ada flew on Monday", [(0, 3, "PERSON"), (12, 18, "DAY")])  # has a label of its own
+    assert len(held_out(nlp, [long, *NEW, strange])) == len(NEW)
+    for one in (long, strange):
+        with pytest.raises(ValueError, match=r"H220.*none of the 1 "):
+            held_out(nlp, [one])
     empty = [Example.from_dict(nlp.make_doc(""), {})]
     with pytest.raises(ValueError, match="H220"):
         nlp.get_pipe("hocrf").temper(empty)
