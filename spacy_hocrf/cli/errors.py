@@ -232,3 +232,7 @@ class CommandErrors(metaclass=Coded):
         "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
         "is found out about it is kept there."
     )
+    H574 = (
+        "There is no option {found}. Options of {command}: {known}. A setting of the config has a dot in its "
+        "name: --training.seed 1."
+    )

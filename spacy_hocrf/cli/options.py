@@ -12,7 +12,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Annotated
 
-from spacy.cli._util import parse_config_overrides
+from spacy.cli._util import NoSuchOption, parse_config_overrides  # type: ignore[attr-defined]
 from spacy.util import load_config
 from thinc.api import Config
 from typer import Argument, Context, Option
@@ -112,9 +112,16 @@ Vectors = Annotated[
 def overridden(path: Path, ctx: Context) -> Config:
     """A config, not interpolated, with the settings that stand behind the command's options.
 
-    RAISES (ValueError): H567 for a file that is no text.
+    RAISES (ValueError): H567 for a file that is no text, H574 for an option that there is not.
     """
-    overrides = parse_config_overrides(ctx.args)
+    try:
+        overrides = parse_config_overrides(ctx.args)
+    except NoSuchOption as error:
+        known = ", ".join(each.opts[0] for each in ctx.command.params if each.opts[0][0] == "-")
+        text = CommandErrors.H574.format(
+            found=error.option_name, command=ctx.command.name, known=known
+        )
+        raise ValueError(text) from None
     try:
         return load_config(path, overrides=overrides, interpolate=False)
     except UnicodeDecodeError as error:

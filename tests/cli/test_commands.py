@@ -31,6 +31,18 @@ def test_settings_of_a_config_are_no_unknown_options(name, tmp_path):
     assert "--training.seed" not in done.output
 
 
+@pytest.mark.parametrize("name", sorted(OVERRIDING))
+def test_a_mistyped_option_is_named_beside_those_that_there_are(name, tmp_path):
+    path = tmp_path / "config.cfg"
+    path.write_text("[nlp]\nlang = en\n")
+    texts = {"cross-fit": [path, "out.spacy"], "doubt": [path]}.get(name, [])
+    given = [str(each) for each in (path, *texts)]
+    done = CliRunner().invoke(app, ["hocrf", name, *given, "--sed", "1"], catch_exceptions=False)
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1, said
+    assert f"[H574] There is no option --sed. Options of {name}: --" in said
+
+
 def test_other_commands_refuse_them(tmp_path):
     done = CliRunner().invoke(app, ["hocrf", "show", str(tmp_path), "--training.seed", "1"])
     assert done.exit_code == 2
