@@ -78,7 +78,8 @@ def build_high_order_crf(
         training data.
     max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by
         label; 0 for no limit, as for labels that are not named; null: the longest of that label in
-        the training data. A limit below a training segment grows, with a warning.
+        the training data, none if it is the only label and covers all texts. A limit below a
+        training segment grows, with a warning.
     min_count (int): features that fire less often in training are left out.
     min_pattern_count (Union[int, List[int]]): label patterns of two or more labels seen less often
         are left out; a list is of order 1, 2, …, the last for all higher ones.

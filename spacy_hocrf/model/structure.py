@@ -201,6 +201,8 @@ class Structure:
             repeats=repeats if settings.repeats is None else settings.repeats,
             limits=[settings.limit(label, longest.get(label, 0)) for label in labels],
         )
+        if settings.encoding == "segments" and settings.max_length is None and self.scheme.settled:
+            self.scheme = replace(self.scheme, limits=(0,))  # of a longer text there is no other
 
     def learn(
         self,

@@ -558,7 +558,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
 
-        if not self._learner.shown and not self.model.get_param("W").any():
+        decided = self._learner.shown or model.structure.scheme.settled
+        if not decided and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         wanted, learnt = self._constraints(), self._prices.learnt
         rules = self._last[1].rules if self._last is not None else None

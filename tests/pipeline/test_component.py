@@ -844,3 +844,19 @@ def test_errors_go_to_the_error_handler(own_nlp, monkeypatch):
         *(("hocrf", [doc]) for doc in docs),  # one by one, so that the others are not lost with one
     ]
     assert {type(error) for *_, error in failed} == {IndexError}
+
+
+@pytest.mark.parametrize("settings", [{}, {"encoding": "bio"}, {"outside": "run", "order": 2}])
+def test_a_list_of_names_teaches_to_read_longer_ones(settings, tmp_path):
+    """One label, and all of every text: no other segment can stand beside one that is at its limit."""
+    rows = [(text, [(0, len(text), "NAME")]) for text in ("ACME Corp", "Big Blue", "Foo Bar Ltd")]
+    nlp = trained(model=settings, rows=rows)
+    long = "The Very Big Company of San Jose"
+    nlp.to_disk(tmp_path)
+    for each in (nlp, spacy.load(tmp_path)):
+        assert found(each(long)) == [(0, 7, "NAME")]
+    nlp.get_pipe("hocrf").add_label("PLACE")
+    lengths = [end - start for start, end, _ in found(nlp(long))]
+    assert sum(lengths) == 7 and (
+        "encoding" in settings or max(lengths) <= 3
+    )  # as in training again

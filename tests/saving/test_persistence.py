@@ -503,7 +503,9 @@ def test_unlabelled_text_where_there_was_none(annotation):
 
 
 def test_a_document_that_no_allowed_segmentation_covers():
-    nlp = trained(model={**SEMI, "repeats": False}, rows=[("Emmy", [(0, 4, "PERSON")])])
+    nlp = trained(
+        model={**SEMI, "repeats": False, "max_length": 1}, rows=[("Emmy", [(0, 4, "PERSON")])]
+    )
     pipe = nlp.get_pipe("hocrf")
     before = pipe.to_bytes()
     assert found(nlp("Emmy")) == [(0, 1, "PERSON")]
@@ -532,7 +534,9 @@ def test_a_document_that_no_allowed_segmentation_covers():
 
 @pytest.mark.slow
 def test_entities_set_before_do_not_excuse_it():
-    nlp = trained(model={**SEMI, "repeats": False}, rows=[("Emmy", [(0, 4, "PERSON")])])
+    nlp = trained(
+        model={**SEMI, "repeats": False, "max_length": 1}, rows=[("Emmy", [(0, 4, "PERSON")])]
+    )
     doc = with_entities(nlp.make_doc("Emmy Emmy Emmy"), (0, 1, "UNKNOWN"))
     with pytest.raises(ValueError, match=r"^\[H007\]"):
         nlp.get_pipe("hocrf")(doc)
