@@ -9,7 +9,7 @@ import pytest
 import spacy
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.prediction import Prediction
+from spacy_hocrf.annotation.prediction import Prediction, joined
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 
 NAMES = ("PERSON", "DET", "Größe")  # the second is one of spaCy's symbols
@@ -119,6 +119,16 @@ def test_nothing_is_written_where_nothing_is_predicted(target, lengths):
         list(doc.spans) == (["sc"] if isinstance(target, SpansTarget) else []) for doc in docs
     )
     assert all(len(group) == 0 for doc in docs for group in doc.spans.values())
+
+
+def test_predictions_of_several_calls_have_probabilities_together_if_all_have():
+    one = predicted([(0, 1, 0)])._replace(scores=np.array([0.5]))
+    other = predicted([(0, 2, 1)], NAMES[1:])
+    assert joined([one, one]).scores.tolist() == [0.5, 0.5]
+    assert joined([one, other]).scores is None and joined([]).scores is None
+    together = joined([one, other])
+    labels = [together.names[y] for y in together.spans.label]
+    assert labels == ["PERSON", "Größe"] and together.spans.offsets.tolist() == [0, 1, 2]
 
 
 def test_a_prediction_in_words():
