@@ -87,7 +87,10 @@ def text_on_page(
 
     def row(span: ScoredSpan, verdict: int, asked: bool) -> list[Any]:
         start, end, label, p = span
-        why = _reasons(reading, (start, end, label), place) if asked else None
+        why = None
+        if asked:
+            given = span[:3] in found and label not in reading.labels  # only another component can
+            why = {"refused": "set"} if given else _reasons(reading, span[:3], place)
         return [start, end, place[label], _rounded(p), verdict, why]
 
     def verdict(span: ScoredSpan) -> int:
@@ -96,9 +99,10 @@ def text_on_page(
         return UNKNOWN if silent else RIGHT if span[:3] in wanted else WRONG
 
     def annotated(start: int, end: int, label: str) -> list[Any]:
-        known = label in reading.labels
-        p = reading.probability(start, end, label) if known else 0.0
         missed = (start, end, label) not in found
+        p = 0.0 if missed else 1.0
+        if label in reading.labels:
+            p = reading.probability(start, end, label)
         return row((start, end, label, p), MISSED if missed else RIGHT, missed)
 
     others = [span for span in reading.spans(LEAST) if span[:3] not in found]
@@ -120,7 +124,7 @@ def surety(reading: Answers, spans: Sequence[ScoredSpan]) -> float:
     If spans overlap, or white space allows too many ways to have them, that of the least certain one.
     """
     try:
-        complete = reading.log_probability(span[:3] for span in spans)
+        complete = reading.log_probability(s[:3] for s in spans if s[2] in reading.labels)
         return exp(complete) if complete > -inf else reading.best(1)[0].probability
     except ValueError:
         return min([p for *_, p in spans], default=1.0)

@@ -27,10 +27,10 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.acceptance import ALARM, SAMPLE, Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
-from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.shown import ShownText, set_before
 from spacy_hocrf.engine.lbfgs import LBFGS
 
 __all__ = [
@@ -116,30 +116,32 @@ def whole_texts(
     try:
         ready = [*ready_docs(nlp, complete, name)]
         found = pipe.predict(ready)
+        shown = [{*each.spans, *set_before(pipe.target, doc)} for doc, each in zip(ready, found)]
     finally:
         pipe.acceptance = before
-    items = [scorer.items(doc) for doc in complete]
-    right = [
-        wanted == {(label, start, end) for start, end, label in each.spans}
-        for wanted, each in zip(items, found)
-    ]
+    wanted = [{(start, end, y) for y, start, end in scorer.items(doc)} for doc in complete]
+    right = [spans == seen for spans, seen in zip(wanted, shown)]
     nats = None
     if behind:
-        nats = np.array([_behind(*pair) for pair in zip(pipe.readings(ready), items)], np.float64)
+        readings = pipe.readings(ready, keeps_own=True)
+        texts = (ShownText(reading, pipe.target) for reading in readings)
+        nats = np.array([_behind(*pair) for pair in zip(texts, wanted)], np.float64)
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
     chances = np.array([each.whole for each in found], dtype=np.float64)
     known = np.array(right, dtype=bool), np.array(groups, dtype=np.str_)
     return WholeTexts(chances, *known, nats)
 
 
-def _behind(reading: Reading, items: Set[tuple[str, int, int]]) -> float:
-    """By how many nats a reading is less probable than the best one."""
+def _behind(text: ShownText, wanted: Set[tuple[int, int, str]]) -> float:
+    """By how many nats a reading is less probable than the best one; inf if no reading is shown so."""
+    apart = text.unmodelled()
+    if not apart <= wanted:
+        return inf
     try:
-        best = reading.best(1)[0].log_probability
-        wanted = reading.log_probability([(start, end, label) for label, start, end in items])
+        best = text.reading.best(1)[0].log_probability
+        return max(0.0, best - text.reading.log_probability(wanted - apart))
     except ValueError:  # an unknown label, or too much white space
         return inf
-    return max(0.0, best - wanted)
 
 
 def accept(

@@ -39,6 +39,7 @@ from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_data
 from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
+from spacy_hocrf.cli.shown import ShownText
 
 __all__ = [
     "Calibration",
@@ -191,8 +192,8 @@ def calibrate_cli(
     asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))
     result = {**_result(found, asked), "texts": None if whole is None else _of_texts(whole)}
     if asked is not None:
-        each = (len(reading.spans(asked.threshold)) for reading in _readings(nlp, docs, component))
-        result["threshold"]["spans"] = sum(each)
+        texts = (ShownText(reading, pipe.target) for reading in _readings(nlp, docs, component))
+        result["threshold"]["spans"] = sum(len(text.spans(asked.threshold)) for text in texts)
     before = pipe.acceptance
     if before is not None and whole is not None:
         warn_unlike(before, [before.honest(p) for p in whole.probability.tolist()])
@@ -226,31 +227,34 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     """
     pipe = component_of(nlp, component)[1]
     readings = _readings(nlp, docs, component)
-    return calibration_of(docs, readings, _scorer(pipe.target), pipe.group_by)
+    _scorer(pipe.target)
+    return calibration_of(docs, readings, pipe.target, pipe.group_by)
 
 
 def calibration_of(
     docs: Sequence[Doc],
     readings: Iterable[Reading],
-    scorer: Scorer,
+    target: Target,
     attribute: str | None = None,
 ) -> Calibration:
-    """Probable spans of annotated documents.
+    """Probable spans of annotated documents. What earlier components have set and the component keeps has a
+    probability of 1.
 
-    readings (Iterable[Reading]): of the same tokens. scorer (Scorer): knows where the annotation is.
+    readings (Iterable[Reading]): of the same tokens, made with `keeps_own`.
+    target (Target): of the component.
     attribute (Optional[str]): extension attribute of texts that count as one where it is equal.
     """
     rows, annotated = list[tuple[str, float, bool]](), list[tuple[str, float, int]]()
-    numbers = group_numbers(docs, attribute).tolist()
+    numbers, scorer = group_numbers(docs, attribute).tolist(), scorer_of(target)
     for number, doc, reading in zip(numbers, docs, readings, strict=True):
         items, unknown = scorer.items(doc), scorer.unknown(doc)
-        for start, end, label, p in reading.spans(LEAST):
+        text = ShownText(reading, target)
+        for start, end, label, p in text.spans(LEAST):
             if unknown is None or not unknown[start:end].any():
                 rows.append((label, p, (label, start, end) in items))
         annotated += [
-            (label, reading.probability(start, end, label) if known else 0.0, number)
+            (label, text.probability(start, end, label), number)
             for label, start, end in sorted(items)
-            for known in [label in reading.labels]
         ]
     return Calibration(
         np.array([label for label, _, _ in rows], dtype=np.str_),
@@ -265,7 +269,7 @@ def calibration_of(
 def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
     """Readings of documents of which the pipeline gets the tokens only."""
     name, pipe = component_of(nlp, component)
-    return pipe.readings(ready_docs(nlp, docs, name))
+    return pipe.readings(ready_docs(nlp, docs, name), keeps_own=True)
 
 
 def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:

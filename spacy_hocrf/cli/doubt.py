@@ -50,6 +50,7 @@ from spacy_hocrf.cli.options import (
     overridden,
 )
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
+from spacy_hocrf.cli.shown import ShownText
 from spacy_hocrf.cli.tasks import DIGITS, AnnotationTask, check_format, write_tasks
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
@@ -78,7 +79,7 @@ class DoubtPage:
         """
         if not text.doubts or text.worst() < self._least:
             return
-        here = [*reading.labels, *sorted({span.label for span in text.annotated})]
+        here = [*reading.labels, *sorted({each.label for each in (*text.annotated, *text.found)})]
         self._labels += [label for label in dict.fromkeys(here) if label not in self._labels]
         self._lang = reading.doc.lang_
         gold = [span[:3] for span in text.annotated]
@@ -258,10 +259,11 @@ def _read_texts(
     scorer = scorer_of(pipe.target)
     ready = ready_docs(nlp, [docs[i] for i in held], name)
     read = []
-    for number, reading, prediction in zip(held, pipe.readings(ready), pipe.predict(ready)):
+    readings = pipe.readings(ready, keeps_own=True)
+    for number, reading, prediction in zip(held, readings, pipe.predict(ready)):
         items, unknown = scorer.items(docs[number]), scorer.unknown(docs[number])
-        found = tuple(ScoredSpan(*s, reading.probability(*s)) for s in prediction.spans)
-        doubts = doubts_of(number, reading, items, unknown)
+        text = ShownText(reading, pipe.target)
+        found, doubts = tuple(text.found(prediction)), doubts_of(number, text, items, unknown)
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
         words = tuple(words_of(docs[number]))
@@ -379,9 +381,10 @@ def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None)
     ready = ready_docs(nlp, docs, name)
     words = [tuple(words_of(doc)) for doc in ready]
     entropies, found = [], []
-    for reading, prediction in zip(pipe.readings(ready), pipe.predict(ready), strict=True):
+    readings = pipe.readings(ready, keeps_own=True)
+    for reading, prediction in zip(readings, pipe.predict(ready), strict=True):
         entropies.append(reading.token_entropy())
-        found.append(tuple(ScoredSpan(*s, reading.probability(*s)) for s in prediction.spans))
+        found.append(tuple(ShownText(reading, pipe.target).found(prediction)))
     keys = [[word.strip().lower() for word in text] for text in words]
     return [
         NextText(i, gain, words[i], found[i], id_of(docs[i]))

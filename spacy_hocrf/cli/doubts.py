@@ -24,8 +24,9 @@ from statistics import fmean
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.answers.reading import Reading, ScoredSpan
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.counts import Item
+from spacy_hocrf.cli.shown import ShownText
 
 __all__ = [
     "CALM",
@@ -104,20 +105,19 @@ class ReadText:
 
 
 def doubts_of(
-    text: int, reading: Reading, items: Collection[Item], unknown: NDArray[np.bool_] | None
+    number: int, text: ShownText, items: Collection[Item], unknown: NDArray[np.bool_] | None
 ) -> list[Doubt]:
     """A doubt for each annotated span, and for each probable span where nothing is annotated.
 
-    text (int): number of the text.
+    number (int): of the text.
     items (Collection[Item]): its annotation.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
     annotated = [
-        ScoredSpan(start, end, label, reading.probability(start, end, label) if known else 0.0)
+        ScoredSpan(start, end, label, text.probability(start, end, label))
         for label, start, end in sorted(items, key=lambda item: item[1:])
-        for known in [label in reading.labels]
     ]
-    return contradictions(text, annotated, reading.spans(LEAST), reading.tokens()[:, -1], unknown)
+    return contradictions(number, annotated, text.spans(LEAST), text.outside(), unknown)
 
 
 def text_weights(texts: Sequence[ReadText]) -> tuple[list[float], float]:

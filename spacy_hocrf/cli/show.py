@@ -28,6 +28,7 @@ from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, check_page
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.shown import ShownText
 
 __all__ = ["CURVE_FILE", "read_curve", "show", "show_cli"]
 
@@ -106,18 +107,24 @@ def show(
     """
     name, pipe = component_of(nlp, component)
     ready, scorer = ready_docs(nlp, docs, name), scorer_of(pipe.target)
-    readings = list(pipe.readings(ready))
+    readings = list(pipe.readings(ready, keeps_own=True))
+    predictions = pipe.predict(ready)
     annotated = any(scorer.annotated(doc) for doc in docs)
     acceptance = pipe.acceptance
     texts = [
-        _text(doc, reading, prediction, scorer if annotated else None, acceptance)
-        for doc, reading, prediction in zip(docs, readings, pipe.predict(ready), strict=True)
+        _text(
+            doc,
+            ShownText(reading, pipe.target),
+            prediction,
+            scorer if annotated else None,
+            acceptance,
+        )
+        for doc, reading, prediction in zip(docs, readings, predictions, strict=True)
     ]
-    known = readings[0].labels
-    labels = [
-        *known,
-        *sorted({label for text in texts for *_, label in text.gold or ()} - {*known}),
-    ]
+    known, others = readings[0].labels, set[str]()
+    for text in texts:
+        others |= {span[2] for span in (*text.found, *(text.gold or ()))}
+    labels = [*known, *sorted(others - {*known})]
     surest = np.argsort([surety(text.reading, text.found) for text in texts], kind="stable")
     chosen = sorted(surest[:most].tolist())
     shown = [
@@ -128,7 +135,7 @@ def show(
     ]
     if len(chosen) < len(texts):
         about += f" · the {len(chosen):,} of {len(texts):,} texts that the model is least sure of"
-    bins = calibration_of(docs, readings, scorer).named_bins() if annotated else []
+    bins = calibration_of(docs, readings, pipe.target).named_bins() if annotated else []
     headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
     scores = _scores(texts, labels)
     return make_page(
@@ -154,16 +161,12 @@ def read_curve(path: Path) -> Mapping[str, Any] | None:
 
 def _text(
     doc: Doc,
-    reading: Reading,
+    shown: ShownText,
     prediction: Prediction,
     scorer: Scorer | None,
     acceptance: Acceptance | None,
 ) -> _Text:
-    scores = prediction.scores
-    found = [
-        ScoredSpan(*span, reading.probability(*span) if scores is None else float(scores[i]))
-        for i, span in enumerate(prediction.spans)
-    ]
+    reading, found = shown.reading, shown.found(prediction)
     p, accepted, honest = prediction.whole, None, 0.0
     if acceptance is not None and p is not None:
         accepted, honest = acceptance.accepts(doc, p), float(f"{acceptance.honest(p):.4g}")

@@ -648,13 +648,17 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """
         return next(self.readings([doc]))
 
-    def readings(self, docs: Iterable[Doc]) -> "Iterator[Reading]":
-        """A reading of each Doc, made in batches, which takes less time than one by one."""
+    def readings(self, docs: Iterable[Doc], *, keeps_own: bool = False) -> "Iterator[Reading]":
+        """A reading of each Doc, made in batches, which takes less time than one by one.
+
+        keeps_own (bool): take entities that have probabilities for certain, too, as predictions do: in Docs
+            that this component has not seen yet, an earlier one of ours has set them.
+        """
         from spacy_hocrf.annotation.targets import EntsTarget
         from spacy_hocrf.answers.reading import readings_of
 
         predictor, acceptance = self._predictor(), self.acceptance
-        if isinstance(predictor.target, EntsTarget):
+        if isinstance(predictor.target, EntsTarget) and not keeps_own:
             predictor = replace(predictor, target=replace(predictor.target, keeps_own=False))
         for batch in token_batches(list(docs)):
             yield from readings_of(predictor, batch, acceptance)

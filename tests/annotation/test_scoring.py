@@ -14,6 +14,7 @@ from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
 from spacy_hocrf.cli.pipelines import scorer_of
+from spacy_hocrf.cli.shown import ShownText
 
 NAMES = ("Ada", "Max", "Emmy", "Alan", "Grace")
 FACTORIES = ("hocrf", "hocrf_spans")
@@ -65,7 +66,9 @@ def test_they_are_right_in_counts_calibration_and_doubts(trained):
     assert found.right.sum() == 2 * len(NAMES)
     assert (found.annotated > 0.5).all()
     for number, reading in enumerate(pipe.readings(bare_docs(nlp, gold))):
-        doubts = doubts_of(number, reading, scorer.items(gold[number]), None)
+        doubts = doubts_of(
+            number, ShownText(reading, pipe.target), scorer.items(gold[number]), None
+        )
         assert max(doubt.degree for doubt in doubts) < 0.5
 
 

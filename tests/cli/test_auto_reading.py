@@ -17,6 +17,7 @@ from spacy_hocrf.cli.auto.reading import Subject, doubted_texts, joined
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
 from spacy_hocrf.cli.doubts import doubts_of
 from spacy_hocrf.cli.options import BestAt
+from spacy_hocrf.cli.shown import ShownText
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 SIGMA = 3.0
@@ -106,7 +107,8 @@ def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
     for text in mine:
         example, gold = texts.distinct[text.number], texts.gold[text.number]
         (known,) = nlp.get_pipe("hocrf").readings([nlp.make_doc(example.text)])
-        expected = doubts_of(text.number, known, gold, None)
+        shown = ShownText(known, nlp.get_pipe("hocrf").target)
+        expected = doubts_of(text.number, shown, gold, None)
         assert len(text.doubts) == len(expected)
         # probabilities below the least candidate are 0
         degrees = sorted((doubt.degree for doubt in expected), reverse=True)

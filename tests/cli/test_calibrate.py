@@ -17,7 +17,6 @@ from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.accept import binomial
 from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, calibration_of, threshold_for
-from spacy_hocrf.cli.counts import EntsScorer
 from spacy_hocrf.cli.pipelines import group_numbers
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
@@ -149,7 +148,7 @@ def test_texts_of_a_group_count_as_one(nlp, gold):
     for i, doc in enumerate(gold):
         set_group(doc, i % 3 if i % 2 else None)
     readings = pipe.readings(bare_docs(nlp, gold))
-    found = calibration_of(gold, readings, EntsScorer(), "hocrf_group")
+    found = calibration_of(gold, readings, pipe.target, "hocrf_group")
     numbers = group_numbers(gold, "hocrf_group").tolist()
     assert numbers[:8] == [0, 1, 2, 3, 4, 5, 6, 1]
     assert found.text.max() <= max(numbers) < len(gold) - 1

@@ -20,6 +20,7 @@ from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of, text_weights
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
+from spacy_hocrf.cli.shown import ShownText
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
 
@@ -104,7 +105,7 @@ def test_the_answer_is_the_most_probable_span_that_contradicts(unsure, docs):
             for start in range(len(doc))
             for end in range(start + 1, len(doc) + 1)
         }
-        for doubt in doubts_of(0, reading, items, None):
+        for doubt in doubts_of(0, ShownText(reading, unsure.target), items, None):
             if doubt.annotated is None:
                 assert not overlapping(doubt.answer, items)
                 start, end, label, _ = doubt.answer
@@ -133,11 +134,13 @@ def test_what_is_missing_is_doubted_once_and_not_where_nothing_is_known(unsure, 
     doc.set_ents([])
     scorer = scorer_of(unsure.target)
     reading = unsure.reading(Doc(unsure.vocab, words=[token.text for token in doc]))
-    missing = doubts_of(0, reading, scorer.items(doc), scorer.unknown(doc))
+    missing = doubts_of(
+        0, ShownText(reading, unsure.target), scorer.items(doc), scorer.unknown(doc)
+    )
     places = [t for doubt in missing for t in range(doubt.answer.start, doubt.answer.end)]
     assert missing and len(places) == len(set(places))
     doc.set_ents(entities[:1], default="missing")
-    known = doubts_of(0, reading, scorer.items(doc), scorer.unknown(doc))
+    known = doubts_of(0, ShownText(reading, unsure.target), scorer.items(doc), scorer.unknown(doc))
     assert len(known) == 1 and known[0].annotated[:2] == (entities[0].start, entities[0].end)
 
 

@@ -19,6 +19,7 @@ from spacy_hocrf.cli.accept import NOTHING, WholeTexts, least_texts, threshold_o
 from spacy_hocrf.cli.auto.estimates import SpanCounts, learning_curve, scores
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.pipelines import scorer_of
+from spacy_hocrf.cli.shown import set_before
 from spacy_hocrf.learning.heldout import FOLDS, divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
@@ -92,8 +93,10 @@ def estimates(
                 continue  # nothing is found by what has learnt nothing
             pipe = train(some, near=pipe)
             pipe.acceptance = NOTHING  # asks how probable whole texts are
-            for i, each in zip(held, pipe.predict(tested[i].example.predicted for i in held)):
-                spans = {(label, start, end) for start, end, label in each.spans}
+            docs = [tested[i].example.predicted for i in held]
+            for i, doc, each in zip(held, docs, pipe.predict(docs)):
+                shown = {*each.spans, *set_before(pipe.target, doc)}
+                spans = {(label, start, end) for start, end, label in shown}
                 count[:, i] = len(spans & gold[i]), len(spans), len(gold[i])
                 chance[i] = each.whole
             yield None

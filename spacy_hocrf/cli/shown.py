@@ -1,0 +1,85 @@
+"""What a Doc shows after a component: what it predicts, beside what earlier components have set and it keeps.
+
+A prediction has the former alone. A reading takes the latter for certain, but for labels and lengths that
+the model does not have. Whoever compares with annotation, or draws a text, asks here.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from spacy.tokens import Doc
+
+from spacy_hocrf.annotation.annotation import trim
+from spacy_hocrf.annotation.prediction import Prediction
+from spacy_hocrf.annotation.targets import Target
+from spacy_hocrf.answers.reading import Reading, ScoredSpan
+from spacy_hocrf.features.tokens import TokenBatch
+
+__all__ = ["ShownText", "set_before"]
+
+NamedSpan = tuple[int, int, str]
+
+
+def set_before(target: Target, doc: Doc) -> set[NamedSpan]:
+    """What earlier components have set in a Doc and a component keeps, without white space at either end.
+
+    target (Target): of the component, which has not seen the Doc yet.
+    """
+    known = target.presets(TokenBatch([doc])).get(0)
+    spans = () if known is None else known.spans
+    found = {(*trim(doc, start, end), label) for start, end, label in spans}
+    return {span for span in found if span[0] < span[1]}
+
+
+class ShownText:
+    """What a component's reading says of a Doc, with what was set before for certain.
+
+    reading (Reading): of the Doc as earlier components leave it, made with `keeps_own`.
+    target (Target): of the component.
+
+    before (Set[Tuple[int, int, str]]): what they have set.
+    """
+
+    def __init__(self, reading: Reading, target: Target) -> None:
+        self.reading, self.before = reading, set_before(target, reading.doc)
+
+    def found(self, prediction: Prediction) -> list[ScoredSpan]:
+        """All spans that are shown after this prediction of the Doc, with their probabilities."""
+        scores = prediction.scores
+        rows = [
+            ScoredSpan(
+                *span, self.reading.probability(*span) if scores is None else float(scores[i])
+            )
+            for i, span in enumerate(prediction.spans)
+        ]
+        return sorted([*rows, *(ScoredSpan(*span, 1.0) for span in self.before)])
+
+    def probability(self, start: int, end: int, label: str) -> float:
+        """How probably a span is shown; 0 for a label that the model does not have."""
+        if (start, end, label) in self.before:
+            return 1.0
+        known = label in self.reading.labels
+        return self.reading.probability(start, end, label) if known else 0.0
+
+    def spans(self, at_least: float) -> list[ScoredSpan]:
+        """All spans with at least this probability, by start and end.
+
+        RAISES (ValueError): H200 unless 0 < at_least <= 1.
+        """
+        others = [span for span in self.reading.spans(at_least) if span[:3] not in self.before]
+        return sorted([*others, *(ScoredSpan(*span, 1.0) for span in self.before)])
+
+    def outside(self) -> NDArray[np.float64]:
+        """P(the token is in no span), float64 [T]."""
+        chances = self.reading.tokens()[:, -1]
+        for start, end, _ in self.before:
+            chances[start:end] = 0.0
+        return chances
+
+    def unmodelled(self) -> set[NamedSpan]:
+        """What was set before and the model cannot have: no reading has it."""
+        labels = self.reading.labels
+        return {
+            span
+            for span in self.before
+            if span[2] not in labels or not self.reading.probability(*span)
+        }
