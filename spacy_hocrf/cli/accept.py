@@ -6,8 +6,10 @@ Let n_c be the smallest n with
 
 If at most c of the n_c surest texts are wrong, an exact test rejects that more than 1 - level of all texts
 that are as sure are wrong: given how sure the next text is, those n_c are a sample of all that are surer.
-The tests are made in this order up to the first that does not reject, so that the chance of a wrong promise
-is 1 - confidence in all (a fixed sequence, as in Angelopoulos et al., Learn then Test, 2021).
+Behind the last n_c <= n comes a test of all n texts, of which c may be wrong, too: the probability above
+falls with n. The tests are made in this order, which n alone decides, up to the first that does not reject,
+so that the chance of a wrong promise is 1 - confidence in all (a fixed sequence, as in Angelopoulos et al.,
+Learn then Test, 2021).
 
 How probable it is that all of a text is right is what the model says, corrected by the same texts: log-odds
 slope · z + intercept, z being the model's, with the largest likelihood (Platt, 1999).
@@ -231,7 +233,10 @@ def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
         raise ValueError(_too_few(len(order), level, confidence))
     for allowed in count():
         n = step(allowed, level, confidence)
-        if n > len(order) or wrong[n - 1] > allowed:
+        if n > len(order):  # all texts, of which as many may be wrong as in the step before
+            last = len(order) if wrong[-1] < allowed else last
+            break
+        if wrong[n - 1] > allowed:
             break
         last = n
     if not last:

@@ -55,7 +55,7 @@ def test_tests_end_with_the_first_that_does_not_reject():
     sure = np.linspace(0.99, 0.5, 60)
     right = np.ones(60, dtype=bool)
     first, second, third = (step(allowed, 0.8, 0.8) for allowed in range(3))
-    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[max_step(60) - 1], abs=1e-9)
+    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[59], abs=1e-9)
     right[[0, first]] = False
     with pytest.raises(ValueError, match=rf"H502.*{first} surest texts 1 are"):
         threshold_of(made(sure, right), 0.8, 0.8)
@@ -75,6 +75,34 @@ def max_step(n):
         if step(allowed, 0.8, 0.8) > n:
             return last
         last = step(allowed, 0.8, 0.8)
+
+
+def test_the_last_test_is_of_all_texts_with_as_many_wrong_as_in_the_step_before():
+    n, sure = 60, np.linspace(0.99, 0.5, 60)
+    last = max_step(n)
+    allowed = next(c for c in range(n) if step(c, 0.8, 0.8) == last)
+    assert last < n and at_most(allowed, n, 0.2) <= 0.2
+    right = np.ones(n, dtype=bool)
+    right[n - allowed :] = False
+    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[n - 1], abs=1e-9)
+    right[n - allowed - 1] = False  # one too many of all, not of those before
+    assert threshold_of(made(sure, right), 0.8, 0.8) == approx(sure[last - 1], abs=1e-9)
+    assert threshold_of(made(sure[:30], right[:30]), 0.9, 0.9) == approx(sure[29], abs=1e-9)
+
+
+@pytest.mark.parametrize("n", [22, 30, 37, 38, 60])
+@pytest.mark.parametrize("surest", [0.1, 0.02])
+def test_all_texts_are_accepted_by_chance_as_seldom_as_was_said(n, surest):
+    """Of all texts 10.1 % are wrong, of the surer half as many or fewer: to accept all breaks the promise."""
+    rng, tries, broken = np.random.default_rng(2), 1000, 0
+    for _ in range(tries):
+        p = rng.random(n)
+        wrong = rng.random(n) < np.where(p > 0.5, surest, 0.202 - surest)
+        try:
+            broken += threshold_of(made(p, ~wrong), 0.9, 0.9) <= p.min()
+        except ValueError:
+            continue
+    assert broken <= 0.1 * tries + 3 * np.sqrt(0.09 * tries)
 
 
 @pytest.mark.parametrize("level, confidence", [(0.9, 0.9), (0.8, 0.7)])
