@@ -142,7 +142,8 @@ function reasons(text, span) {
   const label = span[2], why = span[5];
   const heading = (...words) => el("h3", null, words);
   if (why.refused) {
-    const told = {set: "It was set before the model came.", impossible:
+    const told = {set: "It was set before the model came.",
+      long: "In so long a text it is said of those spans alone that the model is least sure of.", impossible:
       "The model cannot have this: it is longer than any in training, or has an unknown label."};
     return [heading("Why"), el("p", null, told[why.refused])];
   }

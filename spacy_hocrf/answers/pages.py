@@ -6,10 +6,11 @@ a text is ever taken for markup.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import exp, inf
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -38,6 +39,8 @@ SLIGHT = 0.05
 """Words that contribute less, in nats, are not named."""
 FAINT = 0.005
 """Less probable labels of tokens are left out."""
+MOST_READ = 1_000_000
+"""Tokens of a text times spans that reasons are given for: each is found by reading the text again."""
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
 SCRIPTS = ("shared.js", "page.js")
 """Of the page, in this order."""
@@ -55,7 +58,7 @@ class Answers(Protocol):
     doc: "Doc"
     labels: tuple[str, ...]
 
-    def probability(self, start: int, end: int, label: str) -> float: ...
+    def probabilities(self, spans: "NamedSpans") -> NDArray[np.float64]: ...
 
     def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
 
@@ -84,13 +87,21 @@ def text_on_page(
     """
     place = {label: number for number, label in enumerate(labels)}
     found, wanted = {span[:3] for span in shown}, set() if gold is None else set(gold)
+    others = [span for span in reading.spans(LEAST) if span[:3] not in found]
+    perhaps = _perhaps(others, shown)
+    annotated = _with_probability(reading, gold or (), found)
+    missed = [span for span in annotated if span[:3] not in found]
+    explained = _explained(reading, [*shown, *missed, *perhaps])
+
+    def reasons(span: ScoredSpan) -> dict[str, Any]:
+        if span[2] not in reading.labels and span[:3] in found:
+            return {"refused": "set"}  # only another component can
+        known = span[2] not in reading.labels or span[:3] in explained
+        return _reasons(reading, span[:3], place) if known else {"refused": "long"}
 
     def row(span: ScoredSpan, verdict: int, asked: bool) -> list[Any]:
         start, end, label, p = span
-        why = None
-        if asked:
-            given = span[:3] in found and label not in reading.labels  # only another component can
-            why = {"refused": "set"} if given else _reasons(reading, span[:3], place)
+        why = reasons(span) if asked else None
         return [start, end, place[label], _rounded(p), verdict, why]
 
     def verdict(span: ScoredSpan) -> int:
@@ -98,19 +109,14 @@ def text_on_page(
         silent = gold is None or (unknown is not None and unknown[start:end].any())
         return UNKNOWN if silent else RIGHT if span[:3] in wanted else WRONG
 
-    def annotated(start: int, end: int, label: str) -> list[Any]:
-        missed = (start, end, label) not in found
-        p = 0.0 if missed else 1.0
-        if label in reading.labels:
-            p = reading.probability(start, end, label)
-        return row((start, end, label, p), MISSED if missed else RIGHT, missed)
+    def gold_row(span: ScoredSpan) -> list[Any]:
+        lost = span[:3] not in found
+        return row(span, MISSED if lost else RIGHT, lost)
 
-    others = [span for span in reading.spans(LEAST) if span[:3] not in found]
-    perhaps = _perhaps(others, shown)
     return {
         "words": words_of(reading.doc),
         "spans": [row(span, verdict(span), True) for span in sorted(shown)],
-        "gold": None if gold is None else [annotated(*span) for span in sorted(gold)],
+        "gold": None if gold is None else [gold_row(span) for span in annotated],
         "perhaps": [row(span, UNKNOWN, True) for span in perhaps],
         "others": [row(span, UNKNOWN, False)[:4] for span in others],
         "heat": _heat(reading.tokens(), [*(place[label] for label in reading.labels), -1]),
@@ -215,13 +221,30 @@ def as_frame(page: str) -> str:
 
 def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[ScoredSpan]:
     """The most probable of other spans where nothing is found."""
-    taken, found = [span[:2] for span in shown], list[ScoredSpan]()
+    taken, found = set[int](), list[ScoredSpan]()
+    for start, end, *_ in shown:
+        taken.update(range(start, end))
     for span in sorted(others, key=lambda span: -span[3]):
-        start, end, _, p = span
-        if p >= PERHAPS and all(last <= start or end <= first for first, last in taken):
-            taken.append((start, end))
+        here = range(span[0], span[1])
+        if span[3] >= PERHAPS and taken.isdisjoint(here):
+            taken.update(here)
             found.append(span)
     return sorted(found)
+
+
+def _with_probability(
+    reading: Answers, gold: "NamedSpans", found: Collection[tuple[int, int, str]]
+) -> list[ScoredSpan]:
+    """Annotated spans; those with a label that the model does not have are certain if they are found."""
+    known = [span for span in gold if span[2] in reading.labels]
+    chance = dict(zip(known, reading.probabilities(known).tolist()))
+    return sorted((*span, chance.get(span, float(span in found))) for span in gold)
+
+
+def _explained(reading: Answers, asked: Sequence[ScoredSpan]) -> set[tuple[int, int, str]]:
+    """The spans that reasons are given for: the least probable, as many as MOST_READ allows."""
+    known = sorted((span for span in asked if span[2] in reading.labels), key=itemgetter(3, 0, 1))
+    return {span[:3] for span in known[: max(1, MOST_READ // max(1, len(reading.doc)))]}
 
 
 def _reasons(
@@ -234,7 +257,8 @@ def _reasons(
         return {"refused": "set" if str(error).startswith("[H225]") else "impossible"}
     every = found.observations()
     top, rest = every[:TOP], every[TOP:]
-    instead = [each for each in found.instead if each not in found.chosen]
+    chosen = {*found.chosen}
+    instead = [each for each in found.instead if each not in chosen]
     return {
         "odds": round(found.log_odds, 4),
         "top": [[words, round(value, 4)] for words, value in top],

@@ -142,9 +142,20 @@ class Reading(HasAlternatives):
 
         RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
         """
-        spans = self._checked([(start, end, label)])
-        possible = self._scheme.can_have(spans)
-        return min(1.0, float(self._scores([spans])[0])) if possible else 0.0
+        return float(self.probabilities([(start, end, label)])[0])
+
+    def probabilities(self, spans: NamedSpans) -> NDArray[np.float64]:
+        """P(exactly this span is there) of each of some spans, float64 [n]: in as many passes over the text
+        as for a single one. They may overlap.
+
+        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
+        """
+        rows = [row for span in spans for row in self._checked([span])]
+        possible = np.array([self._scheme.can_have([row]) for row in rows], dtype=bool)
+        found, asked = np.zeros(len(rows)), [rows[i] for i in np.flatnonzero(possible).tolist()]
+        if asked:
+            found[possible] = np.minimum(1.0, self._scores([asked]))
+        return found
 
     def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
         """All spans with at least this probability, by start and end; below 0.5 they may overlap.

@@ -252,10 +252,8 @@ def calibration_of(
         for start, end, label, p in text.spans(LEAST):
             if unknown is None or not unknown[start:end].any():
                 rows.append((label, p, (label, start, end) in items))
-        annotated += [
-            (label, text.probability(start, end, label), number)
-            for label, start, end in sorted(items)
-        ]
+        wanted = text.scored((start, end, label) for label, start, end in sorted(items))
+        annotated += [(label, p, number) for _, _, label, p in wanted]
     return Calibration(
         np.array([label for label, _, _ in rows], dtype=np.str_),
         np.array([p for _, p, _ in rows], dtype=np.float64),

@@ -17,6 +17,7 @@ e is where it is 1 less the mean of these (expectation maximisation), and a text
 probable annotation in it.
 """
 
+from bisect import bisect, bisect_left
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -113,10 +114,8 @@ def doubts_of(
     items (Collection[Item]): its annotation.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
-    annotated = [
-        ScoredSpan(start, end, label, text.probability(start, end, label))
-        for label, start, end in sorted(items, key=lambda item: item[1:])
-    ]
+    ordered = sorted(items, key=lambda item: item[1:])
+    annotated = text.scored((start, end, label) for label, start, end in ordered)
     return contradictions(number, annotated, text.spans(LEAST), text.outside(), unknown)
 
 
@@ -151,11 +150,14 @@ def contradictions(
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
     items = {span[:3] for span in annotated}
-    others = [span for span in probable if span[:3] not in items]
+    others = sorted(span for span in probable if span[:3] not in items)
+    starts = [span.start for span in others]
+    longest = max((span.end - span.start for span in others), default=0)
     found, covered = list[Doubt](), np.zeros(len(outside), dtype=bool)
     for span in annotated:
         nothing = _nothing(outside, span)
-        there = [other for other in others if other.start < span.end and span.start < other.end]
+        near = slice(bisect(starts, span.start - longest), bisect_left(starts, span.end))
+        there = [other for other in others[near] if span.start < other.end]
         answer = max(there, key=lambda other: other.probability, default=None)
         if answer is not None and answer.probability >= nothing:
             found.append(Doubt(text, span, answer, span.probability, answer.probability))

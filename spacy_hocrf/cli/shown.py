@@ -4,6 +4,8 @@ A prediction has the former alone. A reading takes the latter for certain, but f
 the model does not have. Whoever compares with annotation, or draws a text, asks here.
 """
 
+from collections.abc import Iterable
+
 import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc
@@ -44,21 +46,18 @@ class ShownText:
 
     def found(self, prediction: Prediction) -> list[ScoredSpan]:
         """All spans that are shown after this prediction of the Doc, with their probabilities."""
-        scores = prediction.scores
-        rows = [
-            ScoredSpan(
-                *span, self.reading.probability(*span) if scores is None else float(scores[i])
-            )
-            for i, span in enumerate(prediction.spans)
-        ]
+        spans, scores = prediction.spans, prediction.scores
+        chances = self.reading.probabilities(spans) if scores is None else scores
+        rows = [ScoredSpan(*span, p) for span, p in zip(spans, chances.tolist())]
         return sorted([*rows, *(ScoredSpan(*span, 1.0) for span in self.before)])
 
-    def probability(self, start: int, end: int, label: str) -> float:
-        """How probably a span is shown; 0 for a label that the model does not have."""
-        if (start, end, label) in self.before:
-            return 1.0
-        known = label in self.reading.labels
-        return self.reading.probability(start, end, label) if known else 0.0
+    def scored(self, spans: Iterable[NamedSpan]) -> list[ScoredSpan]:
+        """Spans with how probably each is shown; 0 for a label that the model does not have."""
+        asked = [*spans]
+        known = [s for s in asked if s[2] in self.reading.labels and s not in self.before]
+        chance = dict(zip(known, self.reading.probabilities(known).tolist()))
+        chance |= dict.fromkeys(self.before, 1.0)
+        return [ScoredSpan(*span, chance.get(span, 0.0)) for span in asked]
 
     def spans(self, at_least: float) -> list[ScoredSpan]:
         """All spans with at least this probability, by start and end.
@@ -77,9 +76,6 @@ class ShownText:
 
     def unmodelled(self) -> set[NamedSpan]:
         """What was set before and the model cannot have: no reading has it."""
-        labels = self.reading.labels
-        return {
-            span
-            for span in self.before
-            if span[2] not in labels or not self.reading.probability(*span)
-        }
+        known = [span for span in self.before if span[2] in self.reading.labels]
+        chances = self.reading.probabilities(known).tolist()
+        return self.before - {span for span, p in zip(known, chances) if p}

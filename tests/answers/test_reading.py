@@ -52,11 +52,18 @@ def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems
         for spans, p in zip(problem.shown(), problem.p):
             for span in spans:
                 expected[span] += p
-        for start, end in combinations(range(problem.length + 1), 2):
-            for label in problem.scheme.labels:
-                if not problem.blank[[start, end - 1]].any():
-                    found = problem.reading.probability(start, end, label)
-                    close(found, expected[start, end, label])
+        every = [
+            (start, end, label)
+            for start, end in combinations(range(problem.length + 1), 2)
+            for label in problem.scheme.labels
+            if not problem.blank[[start, end - 1]].any()
+        ]
+        for span in every:
+            close(problem.reading.probability(*span), expected[span])
+        together = problem.reading.probabilities(every[::-1])
+        assert len(together) == len(every)
+        for span, p in zip(every[::-1], together.tolist()):
+            close(p, expected[span])
         for least in (0.01, 0.2, 0.6):
             found = {span[:3]: span.probability for span in problem.reading.spans(least)}
             assert set(found) == {span for span, p in expected.items() if p >= least}
@@ -324,6 +331,7 @@ def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
         (lambda r: r.probability(0, 99, r.labels[0]), "H197"),
         (lambda r: r.log_probability([(0, 2, r.labels[0]), (1, 3, r.labels[0])]), "H197.*overlaps"),
         (lambda r: r.probability(0, 1, "nobody"), "H198.*nobody"),
+        (lambda r: r.probabilities([(0, 1, r.labels[0]), (0, 1, "nobody")]), "H198.*nobody"),
         (lambda r: r.expected_count("nobody"), "H198"),
         (lambda r: r.pattern(["nobody"]), "H199.*nobody"),
         (lambda r: r.pattern([]), "H199.*nothing"),

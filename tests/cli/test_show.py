@@ -4,6 +4,7 @@ import json
 import re
 from math import exp
 
+import numpy as np
 import pytest
 import spacy
 import srsly
@@ -16,7 +17,9 @@ from typer.testing import CliRunner
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
+from spacy_hocrf.answers import pages
 from spacy_hocrf.answers.pages import PERHAPS, TOP
+from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.auto.page import curve_numbers
@@ -106,6 +109,65 @@ def test_the_numbers_of_a_text_are_those_of_its_reading(nlp, docs):
             assert all(
                 found.words[t] == pytest.approx(value, abs=1e-4) for t, value in why["words"]
             )
+
+
+def long_doc(nlp, times):
+    """An annotated text of so many sentences."""
+    return Doc.from_docs([example.reference for example in examples(nlp)[:3]] * times)
+
+
+def test_reasons_of_a_long_text_are_given_for_the_least_sure_spans(nlp, monkeypatch):
+    doc = long_doc(nlp, 10)
+    (full,) = data_of(show(nlp, [doc]))["texts"]
+    calls, explain = [], Reading.explain
+    monkeypatch.setattr(
+        Reading, "explain", lambda self, span: calls.append(span) or explain(self, span)
+    )
+    monkeypatch.setattr(pages, "MOST_READ", 7 * len(doc) + 1)
+    (text,) = data_of(show(nlp, [doc]))["texts"]
+    assert len(calls) == 7
+    given, left = [], []
+    for name in ("spans", "gold", "perhaps"):
+        for row, known in zip(text[name], full[name], strict=True):
+            assert row[:5] == known[:5]
+            if row[5] == {"refused": "long"}:
+                left.append(row[3])
+            else:
+                assert row[5] == known[5]
+                given += [row[3]] if row[5] is not None else []
+    assert len(given) == 7 and left and max(given) <= min(left)
+
+
+def test_probabilities_of_annotated_spans_need_no_more_passes_in_a_longer_text(nlp, monkeypatch):
+    calls, score = [], Reading._scores
+    monkeypatch.setattr(
+        Reading, "_scores", lambda self, spans: calls.append(spans) or score(self, spans)
+    )
+    monkeypatch.setattr(pages, "MOST_READ", 1)
+
+    def passes(times):
+        calls.clear()
+        show(nlp, [long_doc(nlp, times)])
+        return len(calls)
+
+    assert 0 < passes(5) == passes(20)
+
+
+def test_what_is_possible_is_marked_as_in_a_search_through_all_spans():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        start = rng.integers(0, 30, 40)
+        end = start + rng.integers(1, 4, 40)
+        p = rng.random(40).round(3)
+        spans = [*zip(start.tolist(), end.tolist(), ["A"] * 40, p.tolist())]
+        shown, others = spans[:5], spans[5:]
+        taken, found = [span[:2] for span in shown], []
+        for span in sorted(others, key=lambda span: -span[3]):
+            apart = all(b <= span[0] or span[1] <= a for a, b in taken)
+            if span[3] >= PERHAPS and apart:
+                taken.append(span[:2])
+                found.append(span)
+        assert pages._perhaps(others, shown) == sorted(found)
 
 
 def _spaces(doc):

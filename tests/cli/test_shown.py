@@ -77,8 +77,8 @@ def test_what_is_found_is_what_docs_show(nlp, gold, after):
         set_before = spans_of(doc) - {*prediction.spans}
         assert text.before == set_before
         for span in set_before:
-            assert text.probability(*span) == 1.0 and (*span, 1.0) in text.spans(0.5)
-        assert text.probability(0, 1, "UNHEARD") == 0.0
+            assert text.scored([span]) == [(*span, 1.0)] and (*span, 1.0) in text.spans(0.5)
+        assert text.scored([(0, 1, "UNHEARD")]) == [(0, 1, "UNHEARD", 0.0)]
         outside = text.outside()
         assert all(outside[span[0]] == 0 for span in set_before)
         taken = {start for start, _, _ in set_before}
