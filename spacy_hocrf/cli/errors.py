@@ -221,6 +221,10 @@ class CommandErrors(metaclass=Coded):
     )
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
     H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."
+    H562 = (
+        "The field '{name}' makes no column of a table (.parquet), which has one type: {reason}. Write to "
+        ".jsonl or .spacy instead, or give the field one type in all texts."
+    )
     H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."
     H565 = (
         "Nothing can be left out of the features of '{name}', {found}. Expected spacy-hocrf.Window.v1, or "

@@ -9,6 +9,8 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import date, datetime, timedelta
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
@@ -83,6 +85,10 @@ def write(path, texts):
         nlp = spacy.blank("en")
         DocBin(docs=map(nlp.make_doc, texts)).to_disk(path)
     return path
+
+
+def write_rows(path, rows):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
 
 
 def expected(model, texts):
@@ -315,6 +321,123 @@ def test_half_a_character_is_rejected_and_harms_no_other_field(model, texts, tmp
     assert [row["text"] for row in found] == texts[:2] and found[0]["page"] == "\ud800"
     [rejected] = lines(tmp_path / "out.jsonl.rejects.jsonl")
     assert rejected["number"] == 2 and "surrogates" in rejected["reason"]
+
+
+@pytest.mark.parametrize("suffix", [".spacy", ".parquet"])
+@pytest.mark.parametrize(
+    "page", ["\ud83d", ["\ud83d"], {"\ud83d": 1}, {"a": ["\ud83d"]}], ids=ascii
+)
+def test_a_text_with_half_a_character_elsewhere_is_rejected_where_it_cannot_be_written(
+    model, texts, suffix, page, tmp_path
+):
+    rows = [{"text": texts[0]}, {"text": texts[1], "page": page}, {"text": texts[2]}]
+    write_rows(tmp_path / "texts.jsonl", rows)
+    annotated(model, tmp_path / "texts.jsonl", tmp_path / f"out{suffix}")
+    annotated(model, tmp_path / f"out{suffix}", tmp_path / "again.jsonl", "--into", "spans2")
+    assert [row["text"] for row in lines(tmp_path / "again.jsonl")] == [texts[0], texts[2]]
+    [rejected] = lines(tmp_path / f"out{suffix}.rejects.jsonl")
+    assert rejected["number"] == 2
+    assert "'page'" in rejected["reason"] and "half a character" in rejected["reason"]
+
+
+@pytest.mark.parametrize("value", [2**64, -(2**63) - 1, [1, "a"], [True, 1]], ids=str)
+def test_a_text_with_a_field_that_no_column_can_have_is_rejected(model, texts, value, tmp_path):
+    rows = [{"text": texts[0], "own": value}, {"text": texts[1]}]
+    write_rows(tmp_path / "texts.jsonl", rows)
+    annotated(model, tmp_path / "texts.jsonl", tmp_path / "out.parquet")
+    assert parquet.read_table(tmp_path / "out.parquet")["text"].to_pylist() == [texts[1]]
+    [rejected] = lines(tmp_path / "out.parquet.rejects.jsonl")
+    assert rejected["number"] == 1 and "'own'" in rejected["reason"]
+    assert ".jsonl" in rejected["reason"]
+
+
+DISAGREEING = [
+    (1843, "1999", "int64 in text 2", "string in text 4"),
+    ("1999", 1843, "string in text 2", "int64 in text 4"),
+    (1843, [1843], "int64 in text 2", "list<item: int64> in text 4"),
+    ([1], ["a"], "list<item: int64> in text 2", "list<item: string> in text 4"),
+    (True, 2.5, "bool in text 2", "double in text 4"),
+]
+
+
+@pytest.mark.parametrize("size", [1, 3, 5000])
+@pytest.mark.parametrize("one, other, first, second", DISAGREEING)
+def test_a_field_of_two_types_is_no_column_which_is_said_before_the_work(
+    model, texts, one, other, first, second, size, tmp_path
+):
+    years = [{}, {"year": one}, {"year": None}, {"year": other}, {"year": one}]
+    path = tmp_path / "texts.jsonl"
+    write_rows(path, [{"text": texts[i], **year} for i, year in enumerate(years)])
+    said = code_of(model, path, tmp_path / "out.parquet", "--size", size)
+    assert "[H562] The field 'year'" in said and first in said and second in said
+    assert ".jsonl or .spacy" in said
+    assert [each.name for each in tmp_path.iterdir()] == ["texts.jsonl"]
+    for suffix in (".jsonl", ".spacy"):
+        annotated(model, path, tmp_path / f"out{suffix}", "--size", size)
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_a_number_that_no_float_is_equal_to_is_no_column_with_floats(model, texts, size, tmp_path):
+    rows = [{"text": texts[0], "own": 2.5}, {"text": texts[1], "own": 2**60 + 1}]
+    write_rows(tmp_path / "texts.jsonl", rows)
+    said = code_of(model, tmp_path / "texts.jsonl", tmp_path / "out.parquet", "--size", size)
+    assert "[H562] The field 'own'" in said and str(2**60 + 1) in said
+    assert not [*tmp_path.glob("*.unfinished")]
+
+
+@pytest.mark.parametrize("own", [[{}], [[{}]]])
+def test_objects_without_fields_make_no_column_by_themselves(model, texts, own, tmp_path):
+    rows = [{"text": texts[0], "own": own}, {"text": texts[1]}]
+    write_rows(tmp_path / "texts.jsonl", rows)
+    said = code_of(model, tmp_path / "texts.jsonl", tmp_path / "out.parquet")
+    assert "[H562] The field 'own'" in said and "objects without fields" in said
+
+
+def test_columns_of_several_tables_have_one_type(model, texts, tmp_path):
+    (tmp_path / "in").mkdir()
+    for name, ids in (("a", [1, 2]), ("b", ["x", "y"])):
+        table = pyarrow.table({"id": ids, "text": texts[:2]})
+        parquet.write_table(table, tmp_path / "in" / f"{name}.parquet")
+    said = code_of(model, tmp_path / "in", tmp_path / "out.parquet")
+    assert "[H562] The field 'id'" in said and "int64 in text 1" in said
+    assert "string in text 3" in said
+    annotated(model, tmp_path / "in", tmp_path / "out.jsonl")
+    assert [row["id"] for row in lines(tmp_path / "out.jsonl")] == [1, 2, "x", "y"]
+
+
+@pytest.mark.parametrize("size", [1, 5000])
+def test_lists_that_are_empty_and_numbers_of_two_kinds_are_one_column(model, texts, size, tmp_path):
+    own = [{"a": [], "b": 1}, {"a": ["x"], "b": 0.5}, {"a": None, "b": None}]
+    own += [{"a": ["x", None], "b": 2}]
+    write_rows(tmp_path / "in.jsonl", [{"text": texts[i], **row} for i, row in enumerate(own)])
+    annotated(model, tmp_path / "in.jsonl", tmp_path / "out.parquet", "--size", size)
+    found = parquet.read_table(tmp_path / "out.parquet").select(["a", "b"]).to_pylist()
+    assert found == own
+
+
+def test_what_docs_cannot_hold_is_written_to_them_as_to_lines(model, texts, tmp_path):
+    table = pyarrow.table(
+        {
+            "id": [7, 8],
+            "day": [date(1843, 9, 1), None],
+            "at": [datetime(1843, 9, 1, 12, 30), datetime(1999, 1, 1)],
+            "price": [Decimal("1.50"), Decimal("2.00")],
+            "days": [[date(1843, 9, 1)], []],
+            "took": [timedelta(seconds=5), None],
+            "raw": [b"ab", None],
+            "text": texts[:2],
+        }
+    )
+    parquet.write_table(table, tmp_path / "in.parquet")
+    annotated(model, tmp_path / "in.parquet", tmp_path / "out.jsonl")
+    annotated(model, tmp_path / "in.parquet", tmp_path / "out.spacy")
+    docs = DocBin(store_user_data=True).from_disk(tmp_path / "out.spacy")
+    for doc, row in zip(docs.get_docs(spacy.blank("en").vocab), lines(tmp_path / "out.jsonl")):
+        known = {name: value for name, value in row.items() if value is not None}
+        assert doc._.hocrf_id == str(known.pop("id"))
+        said = {**doc._.hocrf_meta, "text": doc.text, "spans": known["spans"]}
+        assert json.loads(json.dumps(said)) == known  # lists of Docs are tuples
+    assert lines(tmp_path / "out.jsonl")[0]["day"] == "1843-09-01"
 
 
 def test_a_rejected_text_with_a_line_separator_is_told(model, texts, tmp_path):

@@ -5,7 +5,7 @@ texts would go into Docs that nobody looks at: `PlainReader` goes from words to 
 `found.spans_in`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -80,6 +80,7 @@ class Annotator:
     def __init__(self, job: Job, source: str, parts: Parts) -> None:
         import_code(job.code)
         self.job, self.source, self.parts = job, source, parts
+        self._format = FORMATS[parts.suffix]
         self.nlp: Language = spacy.load(job.model)
         _, self._pipe = component_of(self.nlp, job.component)
         self.acceptance = self._pipe.acceptance
@@ -98,29 +99,37 @@ class Annotator:
     def part(self, chunk: Chunk) -> AnnotatedChunk:
         """The part of a chunk. Nothing of its texts is kept: new words are forgotten."""
         with self.nlp.memory_zone():
-            records, rejected = self._records(chunk)
+            records, rejected = self.records(chunk)
             texts = self._annotated(records, rejected)
-            schema = SOURCES[self.source].schema(chunk)
-            content = FORMATS[self.parts.suffix].part(texts, schema)
+            content = self._format.part(texts, SOURCES[self.source].schema(chunk))
         shown = [each._replace(found=each.found[:SHOWN]) for each in sorted(rejected)]
         return AnnotatedChunk(chunk.number, chunk.size, content, shown)
+
+    def records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
+        """The texts of a chunk that can be annotated and written, and the others."""
+        records, rejected = list[InputText](), list[Rejected]()
+        schema = SOURCES[self.source].schema(chunk)
+        for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
+            if isinstance(found, Rejected):
+                rejected.append(found)
+                continue
+            try:
+                records.append(found._replace(row=self._held(found.row, schema)))
+            except ValueError as error:
+                rejected.append(Rejected(found.number, str(error), str(found.row)))
+        return records, rejected
 
     def write(self, part: AnnotatedChunk) -> Done:
         """Write a part."""
         self.parts.write(part.number, part.content, part.rejected)
         return Done(part.number, part.size)
 
-    def _records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
-        records, rejected = list[InputText](), list[Rejected]()
-        for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
-            if isinstance(found, Rejected):
-                rejected.append(found)
-            elif not (taken := [field for field in self._names if field in found.row]):
-                records.append(found)
-            else:
-                reason = f"has a field {taken[0]!r}, which is to be written: see --into"
-                rejected.append(Rejected(found.number, reason, str(found.row)))
-        return records, rejected
+    def _held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+        """What is handed through of a text, as it is written. RAISES (ValueError): if it cannot be."""
+        taken = next((field for field in self._names if field in row), None)
+        if taken is not None:
+            raise ValueError(f"has a field {taken!r}, which is to be written: see --into")
+        return self._format.held(row, schema)
 
     def _annotated(self, records: Sequence[InputText], rejected: list[Rejected]) -> list[Annotated]:
         """Texts without Docs where that can be; the others all together; where that fails, one by one,
@@ -189,9 +198,13 @@ class Annotator:
                 if job.at_least:
                     fields[CANDIDATES] = candidates_in(reading, job.at_least)
         return [
-            (record.number, Annotated(record.row or text_row(doc, job.text), fields, doc))
+            (record.number, Annotated(record.row or self._row(doc), fields, doc))
             for record, fields, doc in zip(records, found, docs, strict=True)
         ]
+
+    def _row(self, doc: Doc) -> Mapping[str, Any]:
+        """What is written of a text that came as a Doc."""
+        return self._format.held(text_row(doc, self.job.text), None)
 
     @property
     def folder(self) -> Path:

@@ -10,6 +10,8 @@ import msgspec
 from spacy.tokens import Doc, DocBin
 
 from spacy_hocrf.cli.annotate.sources import parquet_files
+from spacy_hocrf.cli.convert.entries import WHOLE
+from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
     "ACCEPTED",
@@ -22,10 +24,14 @@ __all__ = [
     "JSONLines",
     "OutputFormat",
     "Parquet",
+    "column_error",
+    "common_type",
 ]
 
 JSON = msgspec.json.Encoder(enc_hook=str)
 """What JSON does not have is text."""
+OF_COLUMNS = {str, float, bool, type(None)}
+"""Types of JSON of which there is a column whatever the value is."""
 READINGS, CANDIDATES = "readings", "candidates"
 """Fields that are written when they are asked for."""
 PROBABILITY, ACCEPTED = "probability", "accepted"
@@ -43,6 +49,14 @@ class Annotated(NamedTuple):
 class OutputFormat(Protocol):
     """A format of files with annotated texts."""
 
+    def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+        """What is handed through of a text, as files of this format can hold it.
+
+        schema (Optional[pyarrow.Schema]): of the row, if it came with one.
+        RAISES (ValueError): for a field that they cannot hold, and why.
+        """
+        ...
+
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """A file with some texts.
 
@@ -57,6 +71,10 @@ class OutputFormat(Protocol):
 
 class JSONLines:
     """Every line is a JSON object."""
+
+    def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+        """Every field as it is: a line can hold all, and what JSON does not have is text."""
+        return row
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """Lines; with half characters in one of them, all in ASCII, as JSON's escapes."""
@@ -77,12 +95,19 @@ class JSONLines:
 class Parquet:
     """A table, in which lists of structs have the spans."""
 
+    def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+        """A row without a schema is one of JSON, whose objects have no type that all have: these are text."""
+        if schema is not None:
+            return row
+        _as_json(row)
+        return {n: v if type(v) in OF_COLUMNS else _cell(n, v) for n, v in row.items()}
+
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """One table, whose columns of spans have the same types whatever is in them."""
         import pyarrow
 
         names = dict.fromkeys(name for text in texts for name in text.row)
-        columns = {name: [_cell(text.row.get(name), schema) for text in texts] for name in names}
+        columns = {name: [text.row.get(name) for text in texts] for name in names}
         table = pyarrow.table(columns, schema if texts else None)
         for field in texts[0].found if texts else ():
             values = [text.found[field] for text in texts]
@@ -96,7 +121,10 @@ class Parquet:
         return found
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """The tables one after the other. A column that one of them does not have is null there."""
+        """The tables one after the other. A column that one of them does not have is null there.
+
+        RAISES (ValueError): H562 for a value that the type of its column in all parts does not have.
+        """
         import pyarrow
 
         parquet = parquet_files()
@@ -104,12 +132,20 @@ class Parquet:
         schema = pyarrow.unify_schemas(every, promote_options="permissive")
         with parquet.ParquetWriter(output, schema) as writer:
             for path in paths:
-                tables = [schema.empty_table(), parquet.read_table(path)]
-                writer.write_table(pyarrow.concat_tables(tables, promote_options="permissive"))
+                part = parquet.read_table(path)
+                try:
+                    writer.write_table(_widened(part, schema))
+                except pyarrow.ArrowInvalid as error:
+                    raise column_error(_unfit(part, schema), str(error)) from None
 
 
 class Docs:
     """Files of spaCy's, with everything that a pipeline has written to a Doc."""
+
+    def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
+        """What lines of JSON would have: a date is text."""
+        held: dict[str, Any] = json.loads(_as_json(row))
+        return held
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """Bytes of a `DocBin` with these texts."""
@@ -133,9 +169,79 @@ FORMATS: Mapping[str, OutputFormat] = {
 """By suffix."""
 
 
-def _cell(value: Any, schema: Any) -> Any:
-    """A value of a row. What a Doc knows of its text has no type that all Docs have, and is JSON."""
-    return JSON.encode(value).decode() if schema is None and isinstance(value, Mapping) else value
+def column_error(name: str, reason: str) -> ValueError:
+    """H562 for a field of which there is no column."""
+    return ValueError(CommandErrors.H562.format(name=name, reason=reason.rstrip(".")))
+
+
+def common_type(one: Any, other: Any) -> Any:
+    """The type (`pyarrow.DataType`) of a column with values of both; None if there is none."""
+    import pyarrow
+
+    schemas = [pyarrow.schema([("", type_)]) for type_ in (one, other)]
+    try:
+        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
+        return None
+
+
+def _widened(table: Any, schema: Any) -> Any:
+    """A table with all columns of a schema."""
+    import pyarrow
+
+    return pyarrow.concat_tables([schema.empty_table(), table], promote_options="permissive")
+
+
+def _unfit(table: Any, schema: Any) -> str:
+    """The first column whose values do not all have the type that the schema says."""
+    import pyarrow
+
+    for name in table.column_names:
+        try:
+            _widened(table.select([name]), pyarrow.schema([schema.field(name)]))
+        except pyarrow.ArrowInvalid:
+            return str(name)
+    raise AssertionError("the whole table did not fit")
+
+
+def _as_json(row: Mapping[str, Any]) -> bytes:
+    """A row as JSON. RAISES (ValueError): for half a character, with the field that has it."""
+    try:
+        return JSON.encode(row)
+    except UnicodeEncodeError as error:
+        if len(row) > 1:
+            for name, value in row.items():
+                _as_json({name: value})
+        found = f"found half a character (a lone surrogate) in the field {next(iter(row))!r}"
+        raise ValueError(f"{found}. Write to .jsonl") from error
+
+
+def _cell(name: str, value: Any) -> Any:
+    """A value of JSON as a column can have it. RAISES (ValueError): if there is no such column."""
+    if isinstance(value, dict):
+        return JSON.encode(value).decode()
+    reason = ""
+    if isinstance(value, int) and not -WHOLE <= value < WHOLE:
+        reason = "it has more than 64 bits"
+    elif isinstance(value, list):
+        reason = _why_no_column(value)
+    if reason:
+        found = f"found {value!r:.80} in the field {name!r}"
+        raise ValueError(f"{found}, which no column can have: {reason}. Write to .jsonl, or .spacy")
+    return value
+
+
+def _why_no_column(value: list[Any]) -> str:
+    """Why there is no column of such lists, "" if there is one."""
+    import pyarrow
+
+    if all(isinstance(each, str) for each in value):
+        return ""
+    try:
+        pyarrow.array([value])
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError) as error:
+        return str(error).rstrip(".")
+    return ""
 
 
 def _spans(*further: tuple[str, Any]) -> Any:

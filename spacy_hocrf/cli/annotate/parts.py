@@ -147,8 +147,11 @@ class Parts:
     def gather(self, output: Path, n: int) -> None:
         """Put parts 0 to n - 1 together into one file."""
         unfinished = _unfinished(output)
-        FORMATS[self.suffix].join([self._path(number) for number in range(n)], unfinished)
-        unfinished.replace(output)
+        try:
+            FORMATS[self.suffix].join([self._path(number) for number in range(n)], unfinished)
+            unfinished.replace(output)
+        finally:
+            unfinished.unlink(missing_ok=True)
 
     def drop(self) -> None:
         """Delete all parts, so that nobody takes what is left of them for a job to go on with."""
