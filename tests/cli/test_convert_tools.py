@@ -160,6 +160,21 @@ def test_pairs_of_spacy_2(tmp_path):
     assert named(doc.ents) == [("Ada", "PER")]
 
 
+@pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
+def test_what_displacy_draws(tmp_path, name):
+    entry = {"text": "Ada x", "ents": [{"start": 0, "end": 3, "label": "PER"}], "title": None}
+    bare = {"text": "Ada x", "ents": [], "title": "1", "settings": {}}
+    content = lines(entry, bare) if name == "a.jsonl" else json.dumps([entry, bare])
+    docs, lost = read(tmp_path, name, content)
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], []] and not lost
+    assert [iob(doc) for doc in docs] == [[3, 2], [2, 2]]
+    assert [doc._.hocrf_meta for doc in docs] == [None, {"title": "1", "settings": {}}]
+    docs, _ = read(tmp_path, name, content, into="sc")
+    assert [named(doc.spans["sc"]) for doc in docs] == [[("Ada", "PER")], []]
+    outside = {**entry, "ents": [{"start": 0, "end": 30, "label": "PER"}]}
+    fails(tmp_path, name, lines(outside), "characters 0 to 30")
+
+
 def test_docs_as_json(tmp_path):
     nlp = spacy.blank("en")
     doc = nlp("Ada  doesn't live in Ulm.")

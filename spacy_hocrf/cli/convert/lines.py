@@ -1,5 +1,5 @@
-"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, and as models
-find them, with scores, or by their words alone.
+"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, as displaCy
+draws them, and as models find them, with scores, or by their words alone.
 
 {"text": "Ada ran", "entities": [{"text": "Ada", "label": "PER", "score": 0.9}]}
 
@@ -33,7 +33,7 @@ from spacy_hocrf.cli.convert.records import (
 __all__ = ["read_texts"]
 
 TEXT_KEYS = ("text", "data", "sentence")
-SPAN_KEYS = ("spans", "label", "labels", "entities")
+SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
 LABEL_KEYS = ("label", "labels", "entity_group")
 """Keys of a span's label."""
 KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
