@@ -25,8 +25,6 @@ from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.violations import with_more
 from spacy_hocrf.types import Segments
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture(scope="module", params=KINDS)
 def problems(request):
@@ -37,12 +35,14 @@ def problems(request):
     ]
 
 
+@pytest.mark.slow
 def test_some_problems_lose_readings_and_few_lose_all(problems):
     left = [len(problem.kept) for problem in problems]
     assert sum(n > 0 for n in left) > len(left) / 2
     assert sum(n == 0 for n in left) > 3
 
 
+@pytest.mark.slow
 def test_readings_are_those_that_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept:
@@ -66,6 +66,7 @@ def test_readings_are_those_that_keep_the_constraints(problems):
         )
 
 
+@pytest.mark.slow
 def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept:
@@ -85,6 +86,7 @@ def test_how_unsure_a_reading_is_is_that_of_those_that_keep_the_constraints(prob
         near(reading.token_entropy(), -(tokens * logs).sum(axis=1))
 
 
+@pytest.mark.slow
 def test_rules_are_broken_as_often_as_the_readings_break_them(problems):
     compared = 0
     for problem in problems:
@@ -102,6 +104,7 @@ def test_rules_are_broken_as_often_as_the_readings_break_them(problems):
     assert compared > 5
 
 
+@pytest.mark.slow
 def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
     rng = np.random.default_rng(0)
     for problem in problems:
@@ -123,6 +126,7 @@ def test_parts_and_patterns_of_readings_keep_the_constraints(problems):
             near(reading.pattern([problem.scheme.names[y] for y in pattern]), expected)
 
 
+@pytest.mark.slow
 def test_spans_cover_a_stretch_as_probably_as_they_do_where_the_constraints_are_kept(problems):
     possible = 0
     for seed, problem in enumerate(problems):
@@ -136,6 +140,7 @@ def test_spans_cover_a_stretch_as_probably_as_they_do_where_the_constraints_are_
     assert possible > 50
 
 
+@pytest.mark.slow
 def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems):
     """Of the five most probable ones; what readings look like is by chance."""
     rng, moved, number = np.random.default_rng(3), 0, 5
@@ -176,6 +181,7 @@ def as_wholes(problem, rows, chances):
     return readings, problem.batch().column("NORM"), np.array([[0, problem.length]])
 
 
+@pytest.mark.slow
 def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept:
@@ -198,6 +204,7 @@ def test_all_readings_in_order_are_those_that_keep_the_constraints(problems):
         assert {frozenset(spans) for spans in reading.sample(20)} <= set(expected)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_readings_keep_rules_that_are_not_followed(kind, monkeypatch):
     """Where rules are too many to follow, and hardly ever broken; `breaks` counts the Docs with readings
@@ -224,6 +231,7 @@ def n_best(problem):
     return {} if problem.scheme.encoding == "tags" else {"n_best": 10_000}
 
 
+@pytest.mark.slow
 def test_the_most_probable_reading_is_that_of_those_that_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept:
@@ -238,10 +246,12 @@ def test_the_most_probable_reading_is_that_of_those_that_keep_the_constraints(pr
         near(found.scores, [problem.probability(span) for span in found.spans])
 
 
+@pytest.mark.slow
 def test_spans_of_the_largest_expected_f_keep_the_constraints(problems):
     check_expected_f(problems)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
 def test_spans_of_the_largest_expected_f_keep_all_rules_at_once(kind, monkeypatch):
     monkeypatch.setattr(under_rules, "FEW_STATES", 0)
@@ -272,6 +282,7 @@ def check_expected_f(problems):
     assert redone or problems[0].scheme.encoding != "segments"
 
 
+@pytest.mark.slow
 def test_tags_of_the_largest_expected_accuracy_keep_the_constraints(problems):
     for problem in problems:
         if not problem.kept or problem.scheme.encoding != "tags":
@@ -295,6 +306,7 @@ def contrasts(problem):
             yield [best, without], [found.score for found in contrast.compare(span, None)]
 
 
+@pytest.mark.slow
 def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(problems):
     compared = 0
     for problem in problems:
@@ -305,6 +317,7 @@ def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(pro
     assert compared > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind):
     monkeypatch.setattr(CompiledRules, "to_remember", nothing)  # at once; what is broken will be
@@ -330,6 +343,7 @@ def tolerant(problem, tolerance):
     return problem
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tolerance", [0.02, 0.4])
 @pytest.mark.parametrize("kind", KINDS)
 def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
@@ -343,6 +357,7 @@ def test_probabilities_are_wrong_by_the_tolerance_at_most(kind, tolerance):
     assert worst > 1e-6 or kind in ("io", "tags")  # whose rules are always remembered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_readings_are_exact_whatever_the_tolerance(kind):
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
@@ -379,6 +394,7 @@ def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
         monkeypatch.undo()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["tokens", "runs", "labelled"])
 def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch):
     monkeypatch.setattr(under_rules, "FEW_STATES", 0)

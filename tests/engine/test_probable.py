@@ -15,8 +15,6 @@ from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import best_subset, probable_spans
 from spacy_hocrf.types import Segments
 
-pytestmark = pytest.mark.slow
-
 NEAR = 1e-7
 """Spans whose probability is so near the least may be found or not."""
 
@@ -106,6 +104,7 @@ def runs(labels, rule):
             )
 
 
+@pytest.mark.slow
 @given(
     oracle.problems().filter(lambda problem: all(limit == 1 for limit in problem.limits)),
     st.sampled_from([1e-6, 0.05, 0.3]),
@@ -136,6 +135,7 @@ def test_all_probable_runs_are_found(problem, least, random):
                 assert_all_found(listed(found), expected, least, (build, space, rule))
 
 
+@pytest.mark.slow
 @given(oracle.batches(min_size=2))
 def test_sequences_of_a_batch_have_the_spans_that_each_has_alone(problems):
     automaton = automaton_of(problems[0])
@@ -169,6 +169,7 @@ def test_spans_are_in_the_order_of_sequences_starts_and_ends(problems):
             assert rows == sorted(rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "rules", [[[0, 0, 0, 0]], [[-1, -1, -1, 7, -1]], [[-1, -1, -1, -2, -1]], [[0, 0, 0, -1, 0]]]
 )
@@ -178,6 +179,7 @@ def test_rules_that_do_not_fit_are_an_error(rules):
         probable_spans(problem.potentials, automaton_of(problem), np.array(rules), 0.1)
 
 
+@pytest.mark.slow
 def test_starts_of_other_extents_are_an_error():
     problem = find(oracle.problems(), lambda found: len(found.potentials.token) > 1)
     known = problem.potentials, automaton_of(problem), whole_segments(len(problem.limits))

@@ -20,8 +20,6 @@ from spacy_hocrf.engine.rules import Rule, joined, product_of
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import START, Expectations, Potentials, Segment
 
-pytestmark = pytest.mark.slow
-
 TINY = 1e-9
 
 
@@ -90,6 +88,7 @@ def expected_of(kept, problem):
     return Expectations(log_partition=np.array([log_z]), **mean)
 
 
+@pytest.mark.slow
 @given(constrained())
 def test_sums_and_counts_are_those_of_what_keeps_the_rules(case):
     problem, found, potentials = case
@@ -183,6 +182,7 @@ def test_probabilities_of_segments_are_conditional_on_the_rules(case):
                 near(list(likely.values()), [chances.get(Segment(*s), 0.0) for s in likely], build)
 
 
+@pytest.mark.slow
 @settings(max_examples=100)  # of which few are read: those whose segments have one token
 @given(constrained())
 def test_runs_of_labels_are_found_among_what_keeps_the_rules(case):
@@ -221,6 +221,7 @@ def at_most_once(label, n_labels):
     return Rule(after, np.array([True, True, False]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("once", [1, 2, 3, 4])
 def test_each_of_some_labels_at_most_once(once):
     """Of five labels, in texts of up to five tokens; order 2."""

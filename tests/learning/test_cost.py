@@ -17,8 +17,6 @@ from spacy_hocrf.learning.cost import Evidence, LearntCost, best_cost
 from spacy_hocrf.training.lbfgs import LBFGSRun
 from spacy_hocrf.types import Segments
 
-pytestmark = pytest.mark.slow
-
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
@@ -115,6 +113,7 @@ def test_nothing_to_find_and_nothing_found_is_no_error():
     assert 0 < best_cost(empty, 1.0) < 1
 
 
+@pytest.mark.slow
 def test_the_evidence_is_that_of_models_that_have_not_seen_the_documents(monkeypatch):
     nlp, data = pipeline()
     seen = []
@@ -133,6 +132,7 @@ def test_the_evidence_is_that_of_models_that_have_not_seen_the_documents(monkeyp
     assert set(seen) == {example.reference.text for example in data}
 
 
+@pytest.mark.slow
 def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline()
@@ -155,6 +155,7 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
             assert found(other(text)) == found(nlp(text))
 
 
+@pytest.mark.slow
 def test_the_cost_decides_what_is_shown():
     nlp, data = pipeline()
     fit(nlp, data)
@@ -166,6 +167,7 @@ def test_the_cost_decides_what_is_shown():
     assert shown[0] > shown[2]
 
 
+@pytest.mark.slow
 def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
@@ -173,6 +175,7 @@ def test_a_number_in_the_config_is_used_as_it_is():
     assert reader_of(pipe).learnt is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("documents", [2, 5, 12])
 def test_few_documents_teach_a_cost_each_held_back_once(documents, monkeypatch):
     known = []
@@ -195,6 +198,7 @@ def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
 
 
+@pytest.mark.slow
 def test_viterbi_reads_a_model_without_probabilities():
     answers = []
     for decoder in ("ExpectedF", "Viterbi"):
@@ -211,6 +215,7 @@ def test_viterbi_reads_a_model_without_probabilities():
     assert reader.decoder(trainer) is reader.named  # as the config says
 
 
+@pytest.mark.slow
 def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     monkeypatch.setattr(heldout, "MOST", 21)
     monkeypatch.setattr(costs, "HELD_BACK", 7)
@@ -220,6 +225,7 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     assert reader_of(nlp.get_pipe("hocrf")).learnt.documents in (8, 9, 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
 def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
     monkeypatch.setattr(heldout, "MOST", most)
@@ -233,6 +239,7 @@ def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
     assert sum(run is own for run in calls) == rests
 
 
+@pytest.mark.slow
 def test_training_that_goes_on_learns_it_anew():
     nlp, data = pipeline()
     fit(nlp, data)
@@ -243,6 +250,7 @@ def test_training_that_goes_on_learns_it_anew():
     assert reader.learnt.documents > first.documents
 
 
+@pytest.mark.slow
 def test_the_result_is_the_same_with_more_threads():
     found_costs = []
     for threads in (1, 2):
@@ -254,6 +262,7 @@ def test_the_result_is_the_same_with_more_threads():
     assert found_costs[0] == found_costs[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "header", [{"cost": 1.5, "documents": 3}, {"cost": "0.3", "documents": 3}, {"documents": 3}]
 )

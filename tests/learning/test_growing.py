@@ -8,8 +8,6 @@ from small_corpus import documents, examples, found, untrained
 from spacy_hocrf.learning import growing
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-pytestmark = pytest.mark.slow
-
 FRESH = [
     ("Grace Hopper likes Ulm", [(0, 12, "PERSON"), (19, 22, "PLACE")]),
     ("Nobody visits Ada Lovelace in Paris", [(14, 26, "PERSON"), (30, 35, "PLACE")]),
@@ -77,6 +75,7 @@ def test_a_prediction_while_another_model_is_adopted_is_that_of_the_model_before
     assert during in ([before], [found(nlp(TEXT))])
 
 
+@pytest.mark.slow
 def test_predictions_while_another_thread_trains(monkeypatch):
     nlp = trained_a_little()
     pipe, errors, done = nlp.get_pipe("hocrf"), [], threading.Event()

@@ -13,8 +13,6 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
 
-pytestmark = pytest.mark.slow
-
 
 @given(oracle.batches(min_size=1, max_size=3, max_tokens=4), st.data())
 def test_loss_and_derivative_match_enumeration(problems, data):

@@ -18,8 +18,6 @@ from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
-pytestmark = pytest.mark.slow
-
 CONFIG = """
 [nlp]
 lang = "en"
@@ -83,6 +81,7 @@ def spans_of(nlp):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("encoding, blocks", [(SEMI, 4), (CRF, 2)])
 def test_a_saved_and_loaded_pipeline_finds_the_same_with_the_same_probabilities(
     encoding, blocks, tmp_path
@@ -102,6 +101,7 @@ def test_a_saved_and_loaded_pipeline_finds_the_same_with_the_same_probabilities(
     assert spans_of(sourced) == spans_of(nlp)
 
 
+@pytest.mark.slow
 def test_the_vectors_themselves_are_not_saved_with_the_component():
     nlp = trained()
     many = untrained()
@@ -180,6 +180,7 @@ def test_log_z_is_the_sum_over_all_segmentations():
     assert_allclose(log_partition(potentials, pipe.automaton), expected, rtol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["spacy-hocrf.AveragedPerceptron.v1", "spacy-hocrf.SGD.v1"])
 def test_every_trainer_learns_the_weights_of_vectors(trainer):
     nlp = untrained(trainer=trainer)

@@ -16,13 +16,12 @@ from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.learning.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 
-pytestmark = pytest.mark.slow
-
 
 def documents_of(shard):
     return shard._documents
 
 
+@pytest.mark.slow
 def test_a_shard_that_has_rested_is_compiled_again():
     nlp = untrained()
     data = examples(nlp, documents(24))
@@ -79,6 +78,7 @@ def test_the_objective_of_a_trainer_sees_each_text_once(trainer):
     assert [(shard.copies, len(documents_of(shard))) for shard in shards] == [(8, 6)]
 
 
+@pytest.mark.slow
 def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monkeypatch):
     nlp = untrained()
     data = examples(nlp, documents(24))

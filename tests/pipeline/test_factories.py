@@ -11,8 +11,6 @@ from thinc.api import Config
 
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-pytestmark = pytest.mark.slow
-
 SETTINGS = {  # besides those of all three
     "hocrf": {
         "scores_key",
@@ -54,12 +52,14 @@ def test_the_default_config_shows_what_a_default_model_uses(factory):
     assert block["decoder"] == (viterbi if factory == "hocrf_tagger" else expected_f)
 
 
+@pytest.mark.slow
 def test_the_spancat_scorer_scores_what_hocrf_spans_predicts(tmp_path):
     nlp, scores = trained("hocrf_spans", tmp_path)
     assert nlp.get_pipe("hocrf_spans").cfg["spans_key"] == "sc"
     assert scores["spans_sc_f"] > 0.9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf", "hocrf_tagger"])
 def test_a_config_of_init_config_trains_as_it_is(factory, tmp_path):
     _, scores = trained(factory, tmp_path)

@@ -9,8 +9,6 @@ from spacy.training import Example
 from spacy_hocrf.learning import survey as surveying
 from spacy_hocrf.saving import schema
 
-pytestmark = pytest.mark.slow
-
 SEMI = {}
 RUNS = {**SEMI, "outside": "run"}
 BIO = {"encoding": "bio"}
@@ -70,6 +68,7 @@ def test_labels_have_the_names_of_the_encoding(factory, model, patterns):
     )
 
 
+@pytest.mark.slow
 def test_a_pattern_that_no_text_has_is_there_without_a_weight():
     nlp = trained(model={**RUNS, "patterns": [["PLACE", "PLACE"]], "repeats": True})
     structure = nlp.get_pipe("hocrf").structure
@@ -109,6 +108,7 @@ def test_counts_of_each_order():
 # No longest pattern
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "factory, model", [("hocrf", SEMI), ("hocrf", RUNS), ("hocrf", BIO), ("hocrf_tagger", TAGS)]
 )
@@ -144,6 +144,7 @@ def test_templates_of_an_order_end_the_patterns():
     assert max(map(len, longer(nlp))) == 3 and nlp.get_pipe("hocrf").structure.settings.order == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("patterns, longest", [("counts", 48), ("greedy", 2)])
 def test_transitions_of_all_orders_need_no_length(patterns, longest, tmp_path):
     every = {"@misc": "spacy-hocrf.Transition.v1", "order": None}
@@ -186,6 +187,7 @@ def test_later_texts_add_patterns_up_to_the_order_of_the_first_ones():
 # Saved and loaded
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [
@@ -207,6 +209,7 @@ def test_a_loaded_component_predicts_the_same_and_learns_on(model, tmp_path):
     assert other.get_pipe("hocrf").structure.settings.order == mine.settings.order
 
 
+@pytest.mark.slow
 def test_a_model_with_a_longest_pattern_of_its_own_is_not_one_of_another_order():
     data = trained(model={**SEMI, "order": None}).to_bytes()
     with pytest.raises(ValueError, match=r"H054.*order was"):

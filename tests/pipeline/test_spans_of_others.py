@@ -11,8 +11,6 @@ from spacy.training.loop import train
 from spacy.util import load_model, load_model_from_config, registry
 from thinc.api import Config
 
-pytestmark = pytest.mark.slow
-
 CONFIG = """
 [nlp]
 lang = "en"
@@ -150,6 +148,7 @@ def spacy_train(made, folder):
     return load_model(folder / "model-last")
 
 
+@pytest.mark.slow
 def test_spacy_train_learns_from_a_component_that_annotates(tmp_path):
     nlp = spacy_train(config(), tmp_path)
     # the words themselves are not observed
@@ -168,6 +167,7 @@ def observations(nlp):
     return {structure.index.describe(f, strings, names)[0] for f in range(len(structure.index))}
 
 
+@pytest.mark.slow
 def test_spans_that_annotate_and_spans_that_are_there_are_learnt_alike():
     annotated = load_model_from_config(config("annotating_components"), auto_fill=True)
     data = examples(annotated, ROWS)
@@ -183,6 +183,7 @@ def test_spans_that_annotate_and_spans_that_are_there_are_learnt_alike():
     assert observations(annotated) == observations(there)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores, which", [(["bins"], "|≥0.9"), (["value"], "|score")])
 def test_scores_decide(scores, which, tmp_path):
     nlp = alone(what=["MATCH"], scores=scores, bins=[0.5, 0.9])
@@ -264,6 +265,7 @@ def test_what_the_component_writes_is_not_read(factory, source, named):
         nlp.initialize(lambda: examples(nlp, ROWS))
 
 
+@pytest.mark.slow
 def test_entities_of_an_entity_ruler_help_to_find_spans(tmp_path):
     made = config(source="ents")
     made["components"]["ruler"] = {"factory": "entity_ruler"}

@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
-
 LATER = """
 joint graph cli training.perceptron training.sgd
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective

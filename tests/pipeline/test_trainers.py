@@ -17,8 +17,6 @@ from thinc.api import Config
 
 from spacy_hocrf.learning.shards import make_shards
 
-pytestmark = pytest.mark.slow
-
 PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 30}
 
 
@@ -44,6 +42,7 @@ def test_every_model_learns_its_examples_by_heart(factory, model):
             assert 0 < span._.hocrf_score <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")
 def test_spacy_train_works_with_another_trainer_in_the_config_and_nothing_else(tmp_path):
     config = Config().from_str(untrained(trainer=PERCEPTRON).config.to_str(), interpolate=False)
@@ -65,6 +64,7 @@ def test_spacy_train_works_with_another_trainer_in_the_config_and_nothing_else(t
     assert loaded.evaluate(data)["ents_f"] == 1.0
 
 
+@pytest.mark.slow
 def test_an_epoch_of_updates_sums_to_the_loss_and_batches_only_pace():
     ends = []
     for size in (3, 100):
@@ -83,6 +83,7 @@ def test_an_epoch_of_updates_sums_to_the_loss_and_batches_only_pace():
     assert ends[0] == ends[1]
 
 
+@pytest.mark.slow
 def test_documents_that_arrive_later_are_learnt():
     nlp = trained(rows=documents(6), trainer=PERCEPTRON)
     late = [*documents(6), ("Frege slept in Jena", [(0, 5, "PERSON"), (15, 19, "PLACE")])]
@@ -95,6 +96,7 @@ def test_documents_that_arrive_later_are_learnt():
     assert found(nlp(late[-1][0])) == [(0, 1, "PERSON"), (3, 4, "PLACE")]
 
 
+@pytest.mark.slow
 def test_a_loaded_model_trains_on_from_its_weights():
     nlp = trained(trainer=PERCEPTRON)
     again = untrained(trainer=PERCEPTRON).from_bytes(nlp.to_bytes())
@@ -139,6 +141,7 @@ def test_a_corpus_without_a_complete_document_is_an_error():
         nlp.initialize(lambda: [partial])
 
 
+@pytest.mark.slow
 def test_a_loaded_model_that_sees_only_partly_annotated_documents_stays_as_it_is():
     again = untrained(trainer=PERCEPTRON).from_bytes(trained(trainer=PERCEPTRON).to_bytes())
     pipe = again.get_pipe("hocrf")

@@ -9,8 +9,6 @@ from spacy.training import Example
 from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer, TiedRun
 
-pytestmark = pytest.mark.slow
-
 EXACT = LBFGSTrainer(sigma=10.0, gradient_tolerance=1e-9, improvement_tolerance=1e-14)
 
 
@@ -61,6 +59,7 @@ def test_the_optimum_is_that_of_all_weights(learner):
     assert_allclose(run.weights, weights, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_a_loaded_model_that_is_adapted_keeps_all_weights():
     """They are not alike where features are, and new ones have another sigma."""
     nlp = trained()
@@ -80,6 +79,7 @@ def test_a_loaded_model_that_is_adapted_keeps_all_weights():
     assert_allclose(run.weights, weights, atol=1e-3)
 
 
+@pytest.mark.slow
 def test_what_new_documents_tell_apart_is_told_apart():
     nlp = untrained()
     few, all_of_them = examples(nlp, documents(4)), examples(nlp, documents(12))

@@ -10,8 +10,6 @@ from spacy.training import Example
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.saving import schema
 
-pytestmark = pytest.mark.slow
-
 ALL = {"unseen_transitions": True}
 LABELS_ALONE = {
     "@misc": "spacy-hocrf.Features.v1",
@@ -37,6 +35,7 @@ def pairs_of(pipe):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_pair_that_the_scheme_allows_has_a_weight(kind):
     nlp = trained(model={**KINDS[kind], **ALL}, rows=documents(5))
@@ -54,6 +53,7 @@ def test_every_pair_that_the_scheme_allows_has_a_weight(kind):
     assert {pair for pair, f in pairs_of(pipe).items() if counts[f]} == {*seen}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings", [{"order": 0}, {"features": {"@misc": "spacy-hocrf.Window.v1", "order": 0}}]
 )
@@ -108,6 +108,7 @@ def test_the_weights_are_those_of_the_optimum_by_enumeration(rows):
     assert weights[pairs["B", "A"]] < 0  # which training never shows
 
 
+@pytest.mark.slow
 def test_a_label_that_comes_later_has_its_pairs_when_texts_come():
     nlp = trained(model={**KINDS["semi-CRF"], **ALL}, rows=documents(5))
     pipe = nlp.get_pipe("hocrf")

@@ -28,8 +28,6 @@ from thinc.api import Config
 
 from spacy_hocrf.annotation.weights import WEIGHT
 
-pytestmark = pytest.mark.slow
-
 SIGMA = 10.0
 WEIGHTS = (0.3, 1.0, 2.5)
 MODELS = {
@@ -100,6 +98,7 @@ def test_the_loss_is_the_weighted_sum_that_enumeration_finds(name):
     assert pipe.objective()(w)[0] == pytest.approx(expected, rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_gradient_matches_central_differences(name):
     nlp = untrained("hocrf", MODELS[name], trainer=trainer())
@@ -114,6 +113,7 @@ def test_the_gradient_matches_central_differences(name):
         assert_allclose(gradient[f], slope, rtol=1e-6, atol=1e-7, err_msg=str(f))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LBFGS", "OWLQN", "AveragedPerceptron"])
 def test_weight_2_is_the_text_twice_to_the_last_bit(name):
     numbers = [1, 2, 3, 1, 2, 1, 5, 1, 1, 2]
@@ -128,6 +128,7 @@ def test_weight_2_is_the_text_twice_to_the_last_bit(name):
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_weight_2_is_the_text_twice_where_sigma_and_the_order_are_chosen():
     found = []
     for twice in (False, True):
@@ -144,6 +145,7 @@ def test_weight_2_is_the_text_twice_where_sigma_and_the_order_are_chosen():
     assert found[0] == found[1]
 
 
+@pytest.mark.slow
 def test_copies_add_up():
     losses = []
     for weights in ([0.25, 0.75], [0.5, None], [None, 0], [1.5]):
@@ -156,6 +158,7 @@ def test_copies_add_up():
     assert losses[0] == losses[2] and losses[1] == losses[3] != losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LBFGS", "OWLQN", "SGD", "AveragedPerceptron"])
 def test_weight_0_leaves_a_text_out(name):
     found = []
@@ -213,6 +216,7 @@ def test_a_perceptron_takes_whole_numbers_only():
         nlp.update(data)
 
 
+@pytest.mark.slow
 def test_weights_are_in_the_file_that_spacy_train_reads(tmp_path):
     nlp = untrained(trainer=trainer())
     found = []

@@ -17,8 +17,6 @@ from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Togeth
 from spacy_hocrf.rules.violations import RuleSurvey, Texts, starts_for, violation_bounds
 from spacy_hocrf.types import Potentials
 
-pytestmark = pytest.mark.slow
-
 
 def rules_for(scheme):
     """Rules of every kind, over the labels of segments."""
@@ -30,6 +28,7 @@ def rules_for(scheme):
     return CompiledRules(constraints, scheme, automaton, frozenset()).rules
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_rule_is_broken_more_probably_than_is_said(kind):
     told = 0
