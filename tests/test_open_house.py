@@ -3,6 +3,7 @@ through a config file, saved and loaded, with nothing of the package touched.
 """
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from spacy.util import load_config, load_model_from_config, registry
 from spacy_hocrf.answers.decoders import Viterbi
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.templates import Events
-from spacy_hocrf.model.dense import LinearScore
+from spacy_hocrf.model.dense import LinearScore, checked_array, checked_scores
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN
@@ -239,7 +240,11 @@ def test_a_dense_score_that_contradicts_itself_is_named(tmp_path, broken, code):
 
 
 def test_what_is_no_dense_score_is_named_with_what_it_lacks(tmp_path):
-    from spacy_hocrf.model.dense import checked_scores
-
     with pytest.raises(ValueError, match=r"H116.*'mine' lacks counts, inputs, part, scores, width"):
         checked_scores({"mine": None})
+
+
+def test_an_array_of_another_shape_is_named_with_what_returned_it():
+    with pytest.raises(ValueError, match=r"H117.*SimpleNamespace.*inputs.*\(2, 3\).*\(3, 2\)"):
+        checked_array(SimpleNamespace(), "inputs", np.zeros((2, 3)), (3, 2))
+    assert checked_array(SimpleNamespace(), "inputs", [[1, 2]], (1, 2)).tolist() == [[1, 2]]
