@@ -24,6 +24,7 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import ceil, exp, floor, log, sqrt
+from numbers import Real
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -93,8 +94,8 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         RAISES (ValueError): H506 if there are too few texts for that, H507 if the model cannot have the right
             reading of too many, H508 unless 0 < level < 1.
         """
-        if not 0 < level < 1:
-            raise ValueError(ReadingErrors.H508.format(found=level))
+        if not (isinstance(level, Real) and 0 < float(level) < 1):
+            raise ValueError(ReadingErrors.H508.format(found=repr(level)))
         n = self.texts
         needed = ceil(level / (1 - level) - TINY)
         if n < needed:

@@ -23,6 +23,10 @@ class AnnotationErrors(metaclass=Coded):
         "doc.spans['{key}'].attrs['unknown'] of the text that begins '{text}' has {found}, expected a list "
         "of parts [first token, one past the last] of its {expected} tokens, such as [[0, 3]]."
     )
+    H569 = (
+        "A span was expected, but this is a {kind}: {found}. Give a Span of spaCy's, or a tuple (first "
+        "token, one past the last, label) such as (0, 2, 'title'); several one after the other."
+    )
 
 
 class ReadingErrors(metaclass=Coded):

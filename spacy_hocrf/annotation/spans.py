@@ -41,6 +41,7 @@ __all__ = [
     "on_predicted",
     "predicted",
     "ranked_keys",
+    "row_of",
     "same_tokens",
     "scored",
     "share_labels",
@@ -144,6 +145,23 @@ def groups_of(key: str | None, n: int) -> list[str]:
 def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]:
     """First token, one past the last, and label of each span."""
     return tuple((span.start, span.end, span.label_) for span in spans)
+
+
+def row_of(span: Span | tuple[int, int, str]) -> tuple[int, int, str]:
+    """First token, one past the last, and label of a span that somebody has given.
+
+    RAISES (ValueError): H569 for anything else than a Span or such a row.
+    """
+    if isinstance(span, Span):
+        return span.start, span.end, span.label_
+    try:
+        start, end, label = span
+        if not isinstance(label, str):
+            raise TypeError
+        return index(start), index(end), label
+    except (TypeError, ValueError):
+        found = {"kind": type(span).__name__, "found": ascii(span)[:60]}
+        raise ValueError(AnnotationErrors.H569.format(**found)) from None
 
 
 def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:

@@ -16,7 +16,7 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
-from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import variants_of, with_whitespace, without_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.engine.automaton import Automaton
@@ -53,8 +53,10 @@ class Contrast:
     pool: BufferPool
 
     def checked(self, span: Span | NamedSpan) -> NamedSpan:
-        """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels."""
-        start, end, label = named([span])[0] if isinstance(span, Span) else span
+        """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels, H569 for what is
+        none at all.
+        """
+        start, end, label = row_of(span)
         inside = 0 <= start < end <= len(self.doc)
         if not inside or label not in self.part.scheme.labels:
             self._refuse((start, end, label))
@@ -231,7 +233,7 @@ def departures(
 
 def _one_span(asked: Asked) -> Span | NamedSpan | None:
     """None for several spans."""
-    if isinstance(asked, Span):
+    if isinstance(asked, Span) or not isinstance(asked, Iterable):
         return asked
     if isinstance(asked, tuple) and len(asked) == 3 and isinstance(asked[2], str):
         return asked

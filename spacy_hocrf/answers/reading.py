@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
+from numbers import Real
 from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -22,7 +23,7 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
-from spacy_hocrf.annotation.spans import named
+from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import scores_of_shown, variants_of
 from spacy_hocrf.answers.alternatives import Alternatives, HasAlternatives
 from spacy_hocrf.answers.contrast import Asked
@@ -144,13 +145,14 @@ class Reading(HasAlternatives):
         """
         return float(self.probabilities([(start, end, label)])[0])
 
-    def probabilities(self, spans: NamedSpans) -> NDArray[np.float64]:
+    def probabilities(self, spans: Iterable[Span | tuple[int, int, str]]) -> NDArray[np.float64]:
         """P(exactly this span is there) of each of some spans, float64 [n]: in as many passes over the text
         as for a single one. They may overlap.
 
-        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
+        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label, H569 for
+            what is no span.
         """
-        rows = [row for span in spans for row in self._checked([span])]
+        rows = [row for span in spans for row in self._checked([row_of(span)])]
         possible = np.array([self._scheme.can_have([row]) for row in rows], dtype=bool)
         found, asked = np.zeros(len(rows)), [rows[i] for i in np.flatnonzero(possible).tolist()]
         if asked:
@@ -162,8 +164,8 @@ class Reading(HasAlternatives):
 
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
-        if not 0 < at_least <= 1:
-            raise ValueError(ReadingErrors.H200.format(found=at_least))
+        if not (isinstance(at_least, Real) and 0 < float(at_least) <= 1):
+            raise ValueError(ReadingErrors.H200.format(found=repr(at_least)))
         found = self._together.candidates(at_least)
         mine = slice(*found.spans.offsets[self._number : self._number + 2].tolist())
         start, end, label = (column[mine].tolist() for column in found.spans[1:])
@@ -178,10 +180,9 @@ class Reading(HasAlternatives):
         spans (Iterable[Union[Span, Tuple[int, int, str]]]): in any order.
         complete (bool): and of no other span; else whatever else there is.
         RAISES (ValueError): H197 for a span that is none of the Doc, or overlaps another one, H198 for
-            an unknown label, H201 if too much white space lies beside them.
+            an unknown label, H569 for what is no span, H201 if too much white space lies beside them.
         """
-        rows = [named([span])[0] if isinstance(span, Span) else span for span in spans]
-        asked = self._checked(rows)
+        asked = self._checked([*map(row_of, spans)])
         if complete:
             return self._log_probability(asked)
         found = [self._log_z(each) for each in variants_of(self._blank, asked, beginning(self.doc))]

@@ -684,7 +684,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
             with the reading that has exactly these spans.
         RAISES (ValueError): H007 or H042 as `reading`; H224 to H227 for what the model cannot have, or
-            cannot be without.
+            cannot be without, H569 for what is no span.
         """
         return self.reading(doc).explain(span, instead)
 
@@ -763,14 +763,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         kind (str): "span": exactly this span is there; "not": it is not; "outside": no span has one of
             these tokens; "inside": one span of the label has all of them, and maybe more; "only":
             spans that have one of them have its label, or that of another such constraint.
-        RAISES (ValueError): H217 for another kind.
+        RAISES (ValueError): H217 for another kind, H569 for what is no span.
         """
         from spacy_hocrf.annotation.annotation import TextConstraint
-        from spacy_hocrf.annotation.spans import named
+        from spacy_hocrf.annotation.spans import row_of
         from spacy_hocrf.annotation.text_constraints import add
 
-        row = span if isinstance(span, tuple) else named([span])[0]
-        add(doc, self._constraints().spans_key, TextConstraint(*row, kind))
+        add(doc, self._constraints().spans_key, TextConstraint(*row_of(span), kind))
 
     def correct(
         self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str | None = None
@@ -782,11 +781,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         kind (Optional[str]): as in `constrain`; by default "span", or "outside" without a label.
         RETURNS (Doc): the same, with the new spans.
         RAISES (ValueError): H216 if the model can have no such span, or not beside other constraints;
-            H217 for another kind, or an unknown label. The Doc is as it was then.
+            H217 for another kind, or an unknown label, H569 for what is no span. The Doc is as it was then.
         """
-        from spacy_hocrf.annotation.spans import named
+        from spacy_hocrf.annotation.spans import row_of
 
-        row = span if isinstance(span, tuple) else named([span])[0]
+        row = row_of(span)
         kind = kind or ("span" if row[2] else "outside")
         trial = doc.copy()
         self.constrain(trial, row, kind)

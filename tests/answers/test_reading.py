@@ -343,6 +343,9 @@ def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
         (lambda r: r.pattern([r.labels[0]], 1), "H197.*tokens 1 to None"),
         (lambda r: r.spans(0.0), "H200"),
         (lambda r: r.spans(1.5), "H200.*1.5"),
+        (lambda r: r.spans("a"), "H200.*'a'"),
+        (lambda r: r.spans(None), "H200.*None"),
+        (lambda r: r.to_html([0.5]), "H200"),
     ],
 )
 def test_questions_that_have_no_answer_are_errors(nlp, ask, code):

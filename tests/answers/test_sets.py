@@ -205,6 +205,6 @@ def test_what_cannot_be_promised_is_an_error():
     with pytest.raises(ValueError, match=r"H507.*Ask for 0\.8 at most"):
         ask()
     assert len(ask(0.8)) >= 1
-    for level in (0, 1, -0.1, 2):
+    for level in (0, 1, -0.1, 2, "0.9", None):
         with pytest.raises(ValueError, match="H508"):
             ask(level)

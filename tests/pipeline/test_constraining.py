@@ -187,6 +187,47 @@ def test_a_correction_holds_and_other_spans_are_decided_anew(name):
     assert (0, 2, "PERSON") in found(doc)
 
 
+@pytest.mark.parametrize(
+    "found",
+    [
+        [(0, 1, "PERSON")],
+        [],
+        None,
+        "PERSON",
+        3,
+        (0, 1),
+        (0, 1, 2),
+        (0.5, 1, "PERSON"),
+        ("0", 1, ""),
+    ],
+)
+def test_what_is_no_span_is_refused_wherever_one_is_expected(nlp, found):
+    pipe, doc = nlp.get_pipe("hocrf"), nlp.make_doc(TEXT)
+    before, reading = doc.to_bytes(), pipe.reading(doc)
+    for ask in (
+        lambda: pipe.constrain(doc, found),
+        lambda: pipe.correct(doc, found),
+        lambda: pipe.explain(doc, found),
+        lambda: pipe.explain(doc, (0, 1, "PERSON"), instead=[found]),
+        lambda: reading.log_probability([found]),
+        lambda: reading.probabilities([found]),
+    ):
+        with pytest.raises(ValueError, match=r"H569.*first token, one past the last"):
+            ask()
+    assert doc.to_bytes() == before
+    with pytest.raises(ValueError, match=r"H569.*Doc"):
+        pipe.constrain(doc, doc)
+
+
+def test_a_span_may_have_numbers_of_numpy(nlp):
+    pipe, doc = nlp.get_pipe("hocrf"), nlp.make_doc(TEXT)
+    pipe.constrain(doc, (np.int64(0), np.int32(1), "PERSON"))
+    assert [(span.start, span.end) for span in doc.spans[KEY]] == [(0, 1)]
+    reading = pipe.reading(doc)
+    found = reading.probabilities([Span(doc, 0, 1, "PERSON")]).tolist()
+    assert found == [pytest.approx(1.0)]
+
+
 def test_a_correction_that_cannot_be_leaves_the_doc_as_it_was(nlp):
     pipe, doc = nlp.get_pipe("hocrf"), nlp(TEXT)
     before = doc.to_bytes()
