@@ -3,6 +3,7 @@ holds back.
 """
 
 import io
+import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -99,7 +100,8 @@ def scorer_of(target: Target) -> Scorer:
 
 
 def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) -> Language:
-    """A pipeline without components, but for a frozen encoder.
+    """A pipeline without components, but for a frozen encoder. It takes texts of any length: spaCy's limit is
+    for parsers.
 
     vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
     encoder (Optional[Path]): folder of the encoder.
@@ -115,6 +117,7 @@ def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) ->
         raise ValueError(
             CommandErrors.H363.format(found=lang, reason=str(error).rstrip("."))
         ) from error
+    nlp.max_length = sys.maxsize
     if vectors is not None:
         try:
             load_vectors_into_model(nlp, vectors)

@@ -244,6 +244,19 @@ def test_label_studio_counts_characters_or_as_browsers_do(tmp_path, start, end, 
     assert ("Not as it is in the file" in output) == (told is not None)
 
 
+@pytest.mark.parametrize("lang", ["xx", "en"])
+def test_a_text_of_more_than_a_million_characters(tmp_path, lang):
+    long = "a " * 600_000 + "Ada"
+    rows = [
+        {"text": "Ada ran", "label": []},
+        {"text": long, "label": [[1_200_000, 1_200_003, "P"]]},
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = run(path, tmp_path / "o.spacy", "--lang", lang)
+    assert done.exit_code == 0 and "2 texts, 600,003 tokens, 1 spans" in done.output, done.output
+
+
 def test_spans_that_fit_no_tokens_and_spans_that_overlap(tmp_path):
     rows = [{"text": "Emmy slept", "label": [[0, 3, "A"], [0, 10, "B"], [5, 10, "C"]]}]
     (doc,), output = converted(tmp_path, "a.jsonl", as_lines(rows))

@@ -5,6 +5,7 @@ texts would go into Docs that nobody looks at: `PlainReader` goes from words to 
 `found.spans_in`.
 """
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -82,6 +83,8 @@ class Annotator:
         self.job, self.source, self.parts = job, source, parts
         self._format = FORMATS[parts.suffix]
         self.nlp: Language = spacy.load(job.model)
+        if all(isinstance(each, SegmentationPipe) for _, each in self.nlp.pipeline):
+            self.nlp.max_length = sys.maxsize  # spaCy's limit is for parsers
         _, self._pipe = component_of(self.nlp, job.component)
         self.acceptance = self._pipe.acceptance
         accepts = self.acceptance is not None
