@@ -261,12 +261,48 @@ def test_spans_that_fit_no_tokens_and_spans_that_overlap(tmp_path):
     rows = [{"text": "Emmy slept", "label": [[0, 3, "A"], [0, 10, "B"], [5, 10, "C"]]}]
     (doc,), output = converted(tmp_path, "a.jsonl", as_lines(rows))
     assert named(doc.ents) == [("Emmy slept", "B")]
-    assert "spans that fit no tokens" in output and "spans that overlap longer ones" in output
+    assert "spans that fit no tokens" in output and "spans that overlap others" in output
     (doc,), output = converted(
         tmp_path, "a.jsonl", as_lines(rows), "--into", "k", "--align", "expand"
     )
     assert named(doc.spans["k"]) == [("Emmy", "A"), ("Emmy slept", "B"), ("slept", "C")]
     assert "spans that were fitted to tokens" in output
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+@pytest.mark.parametrize("into", ["ents", "sc"])
+def test_a_span_that_is_said_twice_is_one(tmp_path, name, into):
+    spans = [[0, 4, "A"], [0, 4, "A"], [5, 10, "B"]]
+    text = {
+        "a.csv": "text,start,end,label\n"
+        + "".join(f"Emmy slept,{start},{end},{label}\n" for start, end, label in spans),
+        "a.jsonl": as_lines([{"text": "Emmy slept", "spans": spans}]),
+    }[name]
+    (doc,), output = converted(tmp_path, name, text, "--into", into)
+    found = doc.ents if into == "ents" else doc.spans[into]
+    assert named(found) == [("Emmy", "A"), ("slept", "B")]
+    assert "Not as it is in the file" not in output
+
+
+def test_two_labels_of_one_span_are_told_as_such(tmp_path):
+    spans = [[0, 4, "A"], [0, 4, "B"], [5, 9, "A"]]
+    text = as_lines([{"text": "Emmy left", "spans": spans}])
+    (doc,), output = converted(tmp_path, "a.jsonl", text)
+    assert named(doc.ents) == [("Emmy", "A"), ("left", "A")]
+    assert "further labels of the same words: left out" in output and "overlap" not in output
+    (doc,), output = converted(tmp_path, "a.jsonl", text, "--into", "sc")
+    assert named(doc.spans["sc"]) == [("Emmy", "A"), ("Emmy", "B"), ("left", "A")]
+    assert "Not as it is in the file" not in output
+
+
+def test_spans_that_overlap_others_as_long_are_told_so(tmp_path):
+    spans = [[0, 8, "A"], [5, 13, "B"]]
+    (doc,), output = converted(
+        tmp_path, "a.jsonl", as_lines([{"text": "Emmy and Maxi", "spans": spans}])
+    )
+    assert named(doc.ents) == [("Emmy and", "A")]
+    assert [token.ent_iob for token in doc] == [3, 1, 0]
+    assert "spans that overlap others at least as long" in " ".join(output.split())
 
 
 def test_parserator(tmp_path):

@@ -19,7 +19,10 @@ Places = Sequence[tuple[int, int]]
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --lang and --align"
 SCORED = "scores of spans: left out, see --into"
-OVERLAPPING = "spans that overlap longer ones, without which their tokens are unknown: see --into"
+OVERLAPPING = (
+    "spans that overlap others at least as long, without which their tokens are unknown: see --into"
+)
+RELABELLED = "further labels of the same words: left out, see --into"
 
 
 def docs_of(
@@ -88,8 +91,11 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
     if into == "ents":
         kept = filter_spans(spans)
         report.lose(SCORED, record.place, len(scores) - scores.count(None))
+        places = {(span.start, span.end) for span in kept}
+        same = sum((span.start, span.end) in places for span in spans) - len(kept)
+        report.lose(RELABELLED, record.place, same)
+        report.lose(OVERLAPPING, record.place, len(spans) - len(kept) - same)
         if len(kept) < len(spans):
-            report.lose(OVERLAPPING, record.place, len(spans) - len(kept))
             unknown += [(span.start, span.end) for span in spans]
         known = {token.i for span in kept for token in span} if unknown else set()
         missing = {i for start, end in unknown for i in range(start, end)} - known
@@ -105,11 +111,11 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
 def _spans(
     doc: Doc, record: ConvertedText, report: Report, align: str, unknown: list[tuple[int, int]]
 ) -> tuple[list[Span], list[float | None]]:
-    """Spans that fit tokens, without white space at their ends, and their scores.
+    """Spans that fit tokens, without white space at their ends, each once, and their scores.
 
     unknown (List[Tuple[int, int]]): gets the tokens of others.
     """
-    found, scores = list[Span](), list[float | None]()
+    found, scores, taken = list[Span](), list[float | None](), set[tuple[int, int, str]]()
     for start, end, label in record.spans or ():
         first, last = (start, end) if not record.text else _stripped(record.text, start, end)
         is_cut = (first, last) != (start, end)
@@ -128,8 +134,10 @@ def _spans(
             continue
         if is_cut or at != (first, last):
             report.lose("spans with white space at an end: without it", record.place)
-        found.append(Span(doc, *at, label))
-        scores.append(record.scores.get((start, end, label)))
+        if (*at, label) not in taken:
+            taken.add((*at, label))
+            found.append(Span(doc, *at, label))
+            scores.append(record.scores.get((start, end, label)))
     return found, scores
 
 
