@@ -160,6 +160,25 @@ def test_pairs_of_spacy_2(tmp_path):
     assert named(doc.ents) == [("Ada", "PER")]
 
 
+SPAN = {"start": 0.0, "end": 3.0, "label": "PER"}
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.jsonl", lines({"text": "Ada x", "spans": [SPAN]})),
+        ("a.jsonl", lines({"text": "Ada x", "spans": [{**SPAN, "text": "Ada"}]})),
+        ("a.jsonl", lines({"text": "Ada x", "label": [[0.0, 3.0, "PER"]]})),
+        ("a.json", json.dumps([["Ada x", {"entities": [[0.0, 3.0, "PER"]]}]])),
+        ("a.csv", "text,start,end,label\nAda x,0.0,3.0,PER\n"),
+        ("a.csv", 'text,spans\nAda x,"[{""start"": 0.0, ""end"": 3.0, ""label"": ""PER""}]"\n'),
+    ],
+)
+def test_places_that_are_floats_as_pandas_writes_them(tmp_path, name, content):
+    (doc,), lost = read(tmp_path, name, content)
+    assert named(doc.ents) == [("Ada", "PER")] and not lost
+
+
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl"])
 def test_what_displacy_draws(tmp_path, name):
     entry = {"text": "Ada x", "ents": [{"start": 0, "end": 3, "label": "PER"}], "title": None}

@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertSettings, Report, refuse, text_of
 
@@ -17,8 +17,10 @@ __all__ = [
     "entries_of",
     "first_key",
     "named_id",
+    "refuse_span",
     "span_of",
     "spans_inside",
+    "whole_number",
 ]
 
 Entries = Sequence[tuple[str, Any]]
@@ -78,10 +80,29 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
     """A span. RAISES (ValueError): H290 unless it is start, end and label."""
     if isinstance(span, Mapping):
         span = [span.get("start"), span.get("end"), span.get("label")]
-    is_span = isinstance(span, list | tuple) and len(span) > 2
-    if is_span and isinstance(span[2], str) and span[2] and {*map(type, span[:2])} == {int}:
-        return span[0], span[1], span[2]
+    if isinstance(span, list | tuple) and len(span) > 2:
+        start, end, label = *map(whole_number, span[:2]), span[2]
+        if isinstance(label, str) and label and type(start) is type(end) is int:
+            return start, end, label
+        refuse_span(path, place, span, label)
+    refuse_span(path, place, span, None)
+
+
+def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
+    """Refuse what is no span.
+
+    label (Any): what it has for a label.
+    RAISES (ValueError): H290, always.
+    """
+    if isinstance(label, int | float):
+        found = f"the label {label!r} of the span {span!r}"
+        refuse(path, place, found[:100], "a start, an end and a label that is a string")
     refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
+
+
+def whole_number(value: Any) -> Any:
+    """A value; a float that is a whole number, as pandas writes those of a column with gaps, is an int."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def by_characters(
@@ -91,7 +112,7 @@ def by_characters(
     in characters.
     """
     said = span.get(first_key(span, WORD_KEYS, str))
-    start, end = span.get("start"), span.get("end")
+    start, end = (whole_number(span.get(key)) for key in ("start", "end"))
     if said is None or type(start) is not int or type(end) is not int:
         return span
     if _alike(said, text[max(0, start) : end]):

@@ -19,7 +19,9 @@ from spacy_hocrf.cli.convert.entries import (
     by_characters,
     first_key,
     named_id,
+    refuse_span,
     spans_inside,
+    whole_number,
 )
 from spacy_hocrf.cli.convert.records import (
     UNSPACED,
@@ -268,10 +270,11 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
         labels = next((entry[key] for key in LABEL_KEYS if key in entry), None)
     else:
         start = end = labels = None
+    start, end = whole_number(start), whole_number(end)
     names = labels if isinstance(labels, list) else [labels]
     are_names = names and all(isinstance(name, str) and name for name in names)
     if type(start) is not int or type(end) is not int or not are_names:
-        refuse(path, place, f"the span {entry!r}"[:100], "a start, an end and a label")
+        refuse_span(path, place, entry, labels)
     for name in names:
         yield start, end, name
 

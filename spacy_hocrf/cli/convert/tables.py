@@ -172,7 +172,7 @@ def _of_spans(
             place, cells = row.place, row.cells
             if cells[text] != content:
                 refuse(path, place, f"another text with the {id_} {key!r}", "one text for each")
-            numbers = [cells[start].strip(), cells[end].strip()]
+            numbers = [cells[each].strip().removesuffix(".0") for each in (start, end)]
             if not any(numbers) and not cells[label].strip():
                 continue
             first, last = (
