@@ -87,8 +87,12 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
 
 def _check(command: str, path: Path, name: str) -> None:
     """RAISES (ValueError): H401 if a place cannot be written."""
+    from spacy_hocrf.errors import Errors
     from spacy_hocrf.training.places import check_beside, check_file, check_folder
 
+    if path == Path("-"):
+        reason = "it stands for the standard output, but this command writes files"
+        raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
     if command in BESIDE:
         check_beside(path, name)
     is_part = command == "annotate" and not path.suffix

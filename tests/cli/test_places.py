@@ -61,6 +61,14 @@ def test_every_command_that_writes_is_here():
     assert {name for name in cli.COMMANDS if written(name)} == set(COMMANDS)
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_dash_is_no_file(run, name):
+    done, left = run(name, "-")
+    assert done.exit_code == 1 and not left, done.output
+    said = " ".join(done.output.split())
+    assert "[H401] - cannot be written" in said and "standard output" in said
+
+
 @pytest.mark.parametrize("commands", [COMMANDS, FURTHER], ids=["", "others"])
 @pytest.mark.parametrize(
     "output", ["file/out.jsonl", "new/" + "x" * 300 + ".jsonl", "file/new/out.jsonl"]
