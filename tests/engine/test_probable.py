@@ -10,6 +10,7 @@ from hypothesis import find, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.kernels.protocol import Starts
 from spacy_hocrf.engine.probable import best_subset, probable_spans
@@ -167,6 +168,19 @@ def test_spans_are_in_the_order_of_sequences_starts_and_ends(problems):
             sequence = np.repeat(np.arange(len(problems)), np.diff(spans.offsets))
             rows = list(zip(sequence, spans.start, spans.end, spans.label))
             assert rows == sorted(rows)
+
+
+def test_starts_that_do_not_fit_are_an_error():
+    automaton = compile_automaton([(0,), (1,)], limits=[2, 2])
+    known = oracle.plain(np.zeros((3, 2))), automaton, whole_segments(2), 0.1
+    fitting = starts_like(np.zeros((3, 2)))
+    probable_spans(*known, starts=fitting)
+    for name in ("chance", "cover"):
+        short = fitting._replace(**{name: getattr(fitting, name)[1:]})
+        with pytest.raises(ValueError, match=r"H004.*starts"):
+            probable_spans(*known, starts=short)
+    with pytest.raises(ValueError, match=r"H138.*starts"):
+        probable_spans(*known, starts=fitting._replace(labels=fitting.labels + 1))
 
 
 @pytest.mark.slow

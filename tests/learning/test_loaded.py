@@ -12,6 +12,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
@@ -206,3 +207,10 @@ def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
     assert pipe.to_bytes() == before
     with pytest.raises(ValueError, match="H042"):
         untrained().get_pipe("hocrf").extend(of_days(nlp))
+
+
+def test_labels_that_a_loaded_model_did_not_have_are_forbidden_to_it():
+    bits = np.full((2, 3), 7, dtype=np.uint8)
+    assert LoadedModel(np.zeros(1), []).allowed(bits) is bits
+    assert LoadedModel(np.zeros(1), [1]).allowed(bits).tolist() == [[7, 0, 7]] * 2
+    assert bits.all()
