@@ -96,9 +96,8 @@ def main() -> None:
         shutil.copytree(ROOT, copy, ignore=IGNORED)
         if failed := noticed(copy):
             sys.exit(f"without any change: {failed}")
-        paths = sorted(
-            path for room in ROOMS for path in (copy / "spacy_hocrf" / room).rglob("*.py")
-        )
+        every = (path for room in ROOMS for path in (copy / "spacy_hocrf" / room).rglob("*.py"))
+        paths = sorted(path for path in every if any(mutants(path.read_text(encoding="utf8"))))
         for _ in range(options.mutations):
             [path] = chance.choices(paths, [path.stat().st_size for path in paths])
             source = path.read_text(encoding="utf8")
