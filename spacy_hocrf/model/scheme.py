@@ -74,7 +74,7 @@ class LabelScheme:
     @property
     def settled(self) -> bool:
         """Can a text be read in one way only, whatever the weights are: as one span of the only label?"""
-        return len(self.names) == 1 and (self.encoding != "segments" or bool(self.forbidden))
+        return len(self.names) == 1 and (self.encoding == "io" or bool(self.forbidden))
 
     def allowed(self, offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
         """Bits of every token when nothing is known, uint8 [N, Y].
