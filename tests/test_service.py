@@ -44,6 +44,7 @@ def ask(client, texts):
     return [[tuple(span.values()) for span in spans] for spans in response.json()]
 
 
+@pytest.mark.slow
 def test_it_answers_many_requests_at_a_time(service):
     app, expected = service
     client = TestClient(app)

@@ -140,6 +140,7 @@ def replace_struct(**changes):
     return Acceptance(**known | changes)
 
 
+@pytest.mark.slow
 def test_it_is_saved_with_the_model_and_the_docs(trained, tmp_path):
     pipe = trained.get_pipe("hocrf")
     pipe.acceptance = replace_struct(threshold=0.25, by="scanner", groups={"a": 0.5})
@@ -162,6 +163,7 @@ def test_it_is_saved_with_the_model_and_the_docs(trained, tmp_path):
     assert other.acceptance is None  # loading replaces what was there
 
 
+@pytest.mark.slow
 def test_a_promise_ends_when_training_goes_on():
     nlp = untrained("hocrf", {})
     data = examples(nlp)
@@ -185,6 +187,7 @@ def one_place(price=1.0):
     return {"@misc": "spacy-hocrf.Constraints.v1", "rules": {"one": rule}}
 
 
+@pytest.mark.slow
 def test_a_promise_ends_when_other_settings_decide_what_is_shown(tmp_path):
     nlp = untrained("hocrf", {}, constraints=one_place("learnt"))
     data = examples(nlp)

@@ -19,6 +19,7 @@ TEXTS = (
 SEEDS = 56
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["semi-CRF, outside tokens", "semi-CRF, outside runs", "spans"])
 def test_no_reading_is_more_probable(kind):
     """1,008 texts, with random weights, beside all of their readings."""

@@ -113,6 +113,7 @@ def test_tokens_have_the_distribution_of_their_labels(problems):
         assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_entropy_is_that_of_all_segmentations(problems):
     for problem in problems:
         some = problem.p[problem.p > 0]

@@ -210,6 +210,7 @@ def learnt(rows=None, **settings):
     return nlp, data
 
 
+@pytest.mark.slow
 def test_it_learns_that_a_text_has_one_person():
     nlp, _ = learnt()
     pipe = nlp.get_pipe("hocrf")
@@ -222,6 +223,7 @@ def test_it_learns_that_a_text_has_one_person():
     assert with_it.count(1) == 60 > without.count(1)
 
 
+@pytest.mark.slow
 def test_it_is_kept_with_the_model_and_said_in_the_log(tmp_path, caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger="spacy"):
@@ -236,6 +238,7 @@ def test_it_is_kept_with_the_model_and_said_in_the_log(tmp_path, caplog, monkeyp
             assert found(other(text)) == found(nlp(text))
 
 
+@pytest.mark.slow
 def test_what_was_learnt_for_another_decoder_is_left_aside(tmp_path):
     nlp, _ = learnt()
     nlp.to_disk(tmp_path)
@@ -244,6 +247,7 @@ def test_what_was_learnt_for_another_decoder_is_left_aside(tmp_path):
     assert found(other("April then Will 1")) is not None
 
 
+@pytest.mark.slow
 def test_a_label_that_is_added_later_is_not_looked_at():
     nlp, _ = learnt()
     pipe = nlp.get_pipe("hocrf")
@@ -254,6 +258,7 @@ def test_a_label_that_is_added_later_is_not_looked_at():
     assert shown == best
 
 
+@pytest.mark.slow
 def test_texts_are_looked_at_by_models_and_counts_of_others(monkeypatch):
     counted, looked = [], []
     annotated, probable = reranking._annotated, reranking.held_out_readings
@@ -277,6 +282,7 @@ def test_texts_are_looked_at_by_models_and_counts_of_others(monkeypatch):
     assert set.union(*looked) == everything == counted[-1] and sum(map(len, looked)) == 48
 
 
+@pytest.mark.slow
 def test_texts_are_looked_at_alike_in_batches_of_any_size(monkeypatch):
     nlp, _ = learnt()
     learner = learner_of(nlp.get_pipe("hocrf"))
@@ -291,6 +297,7 @@ def test_texts_are_looked_at_alike_in_batches_of_any_size(monkeypatch):
     assert all(map(np.array_equal, whole.readings.spans, cut.readings.spans))
 
 
+@pytest.mark.slow
 def test_texts_that_are_annotated_in_part_are_not_counted(monkeypatch):
     counted, annotated = [], reranking._annotated
 
@@ -311,6 +318,7 @@ def test_texts_that_are_annotated_in_part_are_not_counted(monkeypatch):
     assert counted == [[example.reference.text for example in data[1:24]]]
 
 
+@pytest.mark.slow
 def test_another_temperature_leaves_the_choice_as_it_is():
     nlp, _ = learnt()
     pipe = nlp.get_pipe("hocrf")
@@ -321,6 +329,7 @@ def test_another_temperature_leaves_the_choice_as_it_is():
     assert [found(doc) for doc in nlp.pipe(texts)] == before
 
 
+@pytest.mark.slow
 def test_segmentations_are_looked_at_where_no_reading_has_a_known_probability(monkeypatch):
     """As with so much white space that there are too many segmentations to sum over (H201)."""
     nlp, _ = learnt()
@@ -330,6 +339,7 @@ def test_segmentations_are_looked_at_where_no_reading_has_a_known_probability(mo
     assert [found(doc) for doc in nlp.pipe(texts)] == before
 
 
+@pytest.mark.slow
 def test_too_few_texts_teach_nothing(caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger="spacy"):
@@ -338,6 +348,7 @@ def test_too_few_texts_teach_nothing(caplog, monkeypatch):
     assert "readings are not looked at as wholes, since too few texts" in caplog.text
 
 
+@pytest.mark.slow
 def test_features_that_read_no_words_will_do():
     shape = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"shape": shape}}
@@ -348,6 +359,7 @@ def test_features_that_read_no_words_will_do():
     assert reader_of(nlp.get_pipe("hocrf")).learnt.attribute == "SHAPE"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
     [

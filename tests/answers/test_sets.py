@@ -40,6 +40,7 @@ def made(kind, weight=0.4, seed=7):
     return nlp
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize("far", [0.0, 0.7, 1.5])
 def test_a_set_has_all_readings_that_are_no_farther_behind(kind, far):
@@ -62,6 +63,7 @@ def test_a_set_has_all_readings_that_are_no_farther_behind(kind, far):
     assert several or not far
 
 
+@pytest.mark.slow
 def test_readings_that_come_too_late_are_found_where_several_segmentations_are_shown_alike():
     """White space at the ends of spans: readings come by their best segmentations."""
     late = 0
@@ -98,6 +100,7 @@ def test_a_set_ends_where_it_is_told_to_and_says_so():
         reading.set(0.9, most=0)
 
 
+@pytest.mark.slow
 def test_the_right_reading_is_among_them_as_often_as_was_said():
     """Truth is drawn from the model, at twice its temperature, so that the model is too sure."""
     nlp, rng = made("semi-CRF, outside tokens", 1.5), np.random.default_rng(3)

@@ -408,6 +408,7 @@ def test_scores_of_answers_are_wrong_by_the_tolerance_at_most(kind, monkeypatch)
     assert 1e-6 < worst <= 0.1
 
 
+@pytest.mark.slow
 def test_constraints_that_leave_no_reading_are_an_error_that_names_the_text(problems):
     for problem in problems:
         if not problem.kept:

@@ -215,6 +215,7 @@ def test_what_is_wrong_with_a_model_is_named(tmp_path, code, data):
         pipeline(tmp_path)("Ada")
 
 
+@pytest.mark.slow
 def test_what_is_wrong_with_a_folder_is_named(tmp_path):
     with pytest.raises(ValueError, match=r"H491.*no folder"):
         pipeline(tmp_path / "none")("Ada")

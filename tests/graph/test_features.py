@@ -51,6 +51,7 @@ def test_an_instance_scores_what_the_features_count():
         assert found.primal <= max(scores.values()) + 1e-9 <= found.bound + 2e-9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["max_margin", "perceptron"])
 def test_weights_are_learnt_saved_and_used_again(method, tmp_path):
     graphs, annotated = corpus(60)

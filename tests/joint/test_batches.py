@@ -88,6 +88,7 @@ def test_evaluation_decodes_groups(nlp):
     assert nlp.evaluate(apart, batch_size=1)["ents_f"] < 1.0
 
 
+@pytest.mark.slow
 def test_without_the_attribute_every_document_is_a_group():
     nlp = untrained(model=MODEL, joint=GROUPED).from_bytes(learnt())
     nlp.get_pipe("hocrf").joint.group_by = None

@@ -230,6 +230,7 @@ def test_a_wide_window_is_chosen_with_the_best_order_if_it_has_the_gain(table, c
     assert ("NORM[2]" in observed) == chosen[1]
 
 
+@pytest.mark.slow
 def test_a_window_is_as_it_is_set_and_narrow_where_tokens_are_few(monkeypatch):
     monkeypatch.setattr(LBFGSTrainer, "candidates", (1.0,))
     table = {(1, False): 2.0, (1, True): 1.0}

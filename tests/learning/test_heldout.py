@@ -120,6 +120,7 @@ def test_the_weights_of_dense_scores_are_found_in_a_model_without_some_documents
     assert_array_equal(weights_of(learner.model)[places][-3:], dense)
 
 
+@pytest.mark.slow
 def test_a_part_without_which_there_is_nothing_is_an_error():
     nlp, _ = initialized()
     learner = learner_of(nlp.get_pipe("hocrf"))

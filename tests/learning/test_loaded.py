@@ -48,6 +48,7 @@ def adapting(nlp):
     return learner
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_objective_is_the_cross_entropy_of_the_readings_that_keep_the_annotation(name):
     nlp = loaded(*MODELS[name])
@@ -84,6 +85,7 @@ def test_the_objective_is_the_cross_entropy_of_the_readings_that_keep_the_annota
         assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_one_more_label_is_learnt_and_none_forgotten(name):
     nlp = loaded(*MODELS[name])
@@ -97,6 +99,7 @@ def test_one_more_label_is_learnt_and_none_forgotten(name):
     assert [found(doc) for doc in again.pipe([doc.copy() for doc in texts])] == before
 
 
+@pytest.mark.slow
 def test_texts_that_say_where_a_label_is_not_are_learnt_from():
     """One text has no day: without it, the model would be surer of days."""
     nlp = loaded()
@@ -125,6 +128,7 @@ def taken_in(monkeypatch):
     return times
 
 
+@pytest.mark.slow
 def test_where_all_is_annotated_nothing_is_filled_in(taken_in):
     nlp = loaded()
     doc = words(nlp, "Ada", "came", "on", "Monday")
@@ -134,6 +138,7 @@ def test_where_all_is_annotated_nothing_is_filled_in(taken_in):
     assert not learner_of(nlp.get_pipe("hocrf")).gold.positives_only
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("positives_only", [False, True])
 def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_only, taken_in):
     nlp = untrained(positives_only=positives_only).from_bytes(trained().to_bytes())
@@ -143,6 +148,7 @@ def test_a_component_that_has_seen_positives_only_takes_new_texts_so(positives_o
     assert [document.complete for document in taken_in[-1]] == [not positives_only]
 
 
+@pytest.mark.slow
 def test_what_is_learnt_after_a_label_is_what_a_loaded_model_learns():
     """The texts of the label are in no corpus, so they do not outweigh those of the old labels."""
     nlp, rows = loaded(), examples(loaded())[:2]
@@ -154,6 +160,7 @@ def test_what_is_learnt_after_a_label_is_what_a_loaded_model_learns():
     assert nlp.to_bytes() == again.to_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scores", [None, [0.9]])
 def test_where_teachers_say_a_new_label_alone_nothing_is_forgotten(scores):
     nlp = untrained(teachers=["llm"]).from_bytes(trained().to_bytes())
@@ -169,6 +176,7 @@ def test_where_teachers_say_a_new_label_alone_nothing_is_forgotten(scores):
     assert found(nlp(rows[0].predicted.copy())) == [(0, 1, "PERSON"), (3, 4, "DAY")]
 
 
+@pytest.mark.slow
 def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained():
     """Without `extend`: what stands in a text is as the loaded model says, given what is known."""
     nlp = loaded()
@@ -180,6 +188,7 @@ def test_annotation_in_part_is_filled_in_by_a_model_that_goes_on_to_be_trained()
     assert shard.compiled.observed.scores is not None
 
 
+@pytest.mark.slow
 def test_texts_without_a_new_label_are_learnt_as_training_that_goes_on_does():
     nlp, other = loaded(), loaded()
     pipe = nlp.get_pipe("hocrf")
@@ -190,6 +199,7 @@ def test_texts_without_a_new_label_are_learnt_as_training_that_goes_on_does():
     assert learner_of(pipe).trainer == learner_of(other.get_pipe("hocrf")).trainer
 
 
+@pytest.mark.slow
 def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
     nlp = loaded()
     pipe = nlp.get_pipe("hocrf")

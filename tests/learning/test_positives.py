@@ -68,6 +68,7 @@ def test_the_penalty_is_that_of_tokens_in_spans_and_its_gradient_that_of_differe
         assert_allclose(expected, slope, rtol=1e-6, atol=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trainer", [LBFGSTrainer, OWLQNTrainer])
 def test_what_is_not_marked_is_found_and_the_rest_is_not(trainer, tmp_path):
     share = {"ratio": 0.45, "ratio_weight": 100.0}
@@ -95,6 +96,7 @@ def test_what_is_not_marked_is_found_and_the_rest_is_not(trainer, tmp_path):
     assert learner_of(again.get_pipe("hocrf")).gold.positives_only
 
 
+@pytest.mark.slow
 def test_a_loaded_model_that_is_adapted_says_itself_what_else_there_is():
     nlp, data = begun(ratio=0.45)
     fit(nlp, data)

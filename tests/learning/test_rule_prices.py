@@ -186,6 +186,7 @@ def test_annotation_that_breaks_a_rule_that_must_be_kept_teaches_no_price():
     }
 
 
+@pytest.mark.slow
 def test_too_few_texts_teach_no_prices():
     nlp = untrained(constraints=constraints(rules={"most": rule("AtMost")}))
     data = examples(nlp, documents(3))

@@ -236,6 +236,7 @@ def test_trainers_that_take_one_reading_take_the_most_probable():
         assert all(shard.compiled.observed is None for shard in learner.shards(complete_only=True))
 
 
+@pytest.mark.slow
 def test_a_loaded_model_is_adapted_to_what_teachers_say():
     _, _, every = shown("semi-CRF, outside tokens")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "prior": "loaded"}

@@ -19,6 +19,7 @@ def held_out(nlp, rows=NEW):
     return HeldOut.of(learner_of(nlp.get_pipe("hocrf")), examples(nlp, rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_the_loss_and_its_slope_are_those_of_a_model_with_scaled_weights(name):
     factory, model = MODELS[name]
@@ -31,6 +32,7 @@ def test_the_loss_and_its_slope_are_those_of_a_model_with_scaled_weights(name):
     assert held_out(nlp).loss(1.0)[0] == pytest.approx(loss, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_best_temperature_has_no_slope_and_the_smallest_loss():
     found = held_out(trained(), NEW * 1000)  # the prior hardly counts
     scale = 1 / found.temperature()

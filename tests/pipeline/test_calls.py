@@ -66,6 +66,7 @@ def test_viterbi_takes_at_most_two_searches_and_twice_the_calls(texts):
     assert calls.total() <= 210
 
 
+@pytest.mark.slow
 def test_a_second_look_checks_a_batch_once_since_three_kernels_read_it(texts):
     nlp = trained(decoder={"@misc": "spacy-hocrf.Reranked.v1"}, rows=documents(40))
     nlp(texts[0])

@@ -77,6 +77,7 @@ def test_another_component_keeps_the_default_scores(factory):
     assert weights(nlp)["spans_parts_f"] == weights(nlp)["spans_sc_f"] == 0.5
 
 
+@pytest.mark.slow
 def test_two_keys_have_their_scores():
     nlp = initialized("parts", other=("hocrf_spans", {"spans_key": "wholes"}))
     made = corpus(nlp, "parts")

@@ -24,6 +24,7 @@ learning.survey rules.compiled rules.violations workers
 """Modules, or whole folders, that must wait."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf", "hocrf_spans", "hocrf_tagger"])
 def test_add_pipe_imports_nothing_that_can_wait(factory):
     imported = modules_after(f"nlp.add_pipe({factory!r})")

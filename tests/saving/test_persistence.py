@@ -455,6 +455,7 @@ def test_an_unknown_label_in_update(nlp, trainer):
     own.update(data, sgd=own.create_optimizer())
 
 
+@pytest.mark.slow
 def test_an_unknown_label_beside_given_ones():
     nlp = untrained()
     with pytest.raises(ValueError, match=r"^\[H040\].*'FOOD'"):
