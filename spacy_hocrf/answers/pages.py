@@ -6,7 +6,7 @@ a text is ever taken for markup.
 
 import json
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from math import exp, inf
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from spacy.tokens import Doc
 
-    from spacy_hocrf.annotation.annotation import NamedSpans
     from spacy_hocrf.annotation.best_readings import ScoredReading
     from spacy_hocrf.answers.explaining import Explanation
 
@@ -58,8 +57,6 @@ class Answers(Protocol):
     doc: "Doc"
     labels: tuple[str, ...]
 
-    def probabilities(self, spans: "NamedSpans") -> NDArray[np.float64]: ...
-
     def spans(self, at_least: float) -> Sequence[ScoredSpan]: ...
 
     def log_probability(self, spans: "Iterable[tuple[int, int, str]]") -> float: ...
@@ -75,21 +72,21 @@ def text_on_page(
     reading: Answers,
     shown: Sequence[ScoredSpan],
     labels: Sequence[str],
-    gold: "NamedSpans | None" = None,
+    gold: Sequence[ScoredSpan] | None = None,
     unknown: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
     """Data of a text on the page.
 
     shown (Sequence[ScoredSpan]): what the model finds.
     labels (Sequence[str]): of the page, those of the reading among them.
-    gold (Optional[NamedSpans]): the annotation, if there is some.
+    gold (Optional[Sequence[ScoredSpan]]): the annotation, if there is some; with the same probabilities.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
     place = {label: number for number, label in enumerate(labels)}
-    found, wanted = {span[:3] for span in shown}, set() if gold is None else set(gold)
+    annotated = sorted(gold or ())
+    found, wanted = ({span[:3] for span in spans} for spans in (shown, annotated))
     others = [span for span in reading.spans(LEAST) if span[:3] not in found]
     perhaps = _perhaps(others, shown)
-    annotated = _with_probability(reading, gold or (), found)
     missed = [span for span in annotated if span[:3] not in found]
     explained = _explained(reading, [*shown, *missed, *perhaps])
 
@@ -230,15 +227,6 @@ def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[
             taken.update(here)
             found.append(span)
     return sorted(found)
-
-
-def _with_probability(
-    reading: Answers, gold: "NamedSpans", found: Collection[tuple[int, int, str]]
-) -> list[ScoredSpan]:
-    """Annotated spans; those with a label that the model does not have are certain if they are found."""
-    known = [span for span in gold if span[2] in reading.labels]
-    chance = dict(zip(known, reading.probabilities(known).tolist()))
-    return sorted((*span, chance.get(span, float(span in found))) for span in gold)
 
 
 def _explained(reading: Answers, asked: Sequence[ScoredSpan]) -> set[tuple[int, int, str]]:

@@ -226,8 +226,8 @@ def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) 
     RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
     """
     pipe = component_of(nlp, component)[1]
+    _scorer(pipe.target)  # refuses tags
     readings = _readings(nlp, docs, component)
-    _scorer(pipe.target)
     return calibration_of(docs, readings, pipe.target, pipe.group_by)
 
 

@@ -82,8 +82,7 @@ class DoubtPage:
         here = [*reading.labels, *sorted({each.label for each in (*text.annotated, *text.found)})]
         self._labels += [label for label in dict.fromkeys(here) if label not in self._labels]
         self._lang = reading.doc.lang_
-        gold = [span[:3] for span in text.annotated]
-        drawn = text_on_page(reading, text.found, self._labels, gold, unknown)
+        drawn = text_on_page(reading, text.found, self._labels, text.annotated, unknown)
         self._texts.append({**drawn, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:

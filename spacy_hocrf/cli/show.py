@@ -21,7 +21,7 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.answers.pages import make_page, surety, text_on_page
-from spacy_hocrf.answers.reading import Reading, ScoredSpan
+from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
@@ -42,7 +42,7 @@ CURVE_POINT = ("texts", "f", "low", "high")
 class _Text:
     """A text with what is found in it and what is annotated."""
 
-    reading: Reading
+    shown: ShownText
     found: list[ScoredSpan]
     gold: list[Span] | None  # None without annotation
     unknown: NDArray[np.bool_] | None  # [T] tokens that the annotation says nothing about
@@ -52,9 +52,16 @@ class _Text:
     probability: float = 0.0
 
     @property
+    def scored(self) -> list[ScoredSpan] | None:
+        """The annotation, as probable as the model finds it."""
+        return None if self.gold is None else self.shown.scored(self.gold)
+
+    @property
     def counted(self) -> set[Span]:
         """Predicted spans where the annotation says something."""
-        unknown = np.zeros(len(self.reading), dtype=bool) if self.unknown is None else self.unknown
+        unknown = (
+            np.zeros(len(self.shown.reading), dtype=bool) if self.unknown is None else self.unknown
+        )
         return {span[:3] for span in self.found if not unknown[span.start : span.end].any()}
 
 
@@ -125,10 +132,10 @@ def show(
     for text in texts:
         others |= {span[2] for span in (*text.found, *(text.gold or ()))}
     labels = [*known, *sorted(others - {*known})]
-    surest = np.argsort([surety(text.reading, text.found) for text in texts], kind="stable")
+    surest = np.argsort([surety(text.shown.reading, text.found) for text in texts], kind="stable")
     chosen = sorted(surest[:most].tolist())
     shown = [
-        text_on_page(text.reading, text.found, labels, text.gold, text.unknown)
+        text_on_page(text.shown.reading, text.found, labels, text.scored, text.unknown)
         | ({} if text.id is None else {"id": text.id})
         | ({} if text.accepted is None else {"accepted": text.accepted, "sure": text.probability})
         for text in tqdm([texts[i] for i in chosen], desc="Reasons", disable=None, leave=False)
@@ -166,14 +173,14 @@ def _text(
     scorer: Scorer | None,
     acceptance: Acceptance | None,
 ) -> _Text:
-    reading, found = shown.reading, shown.found(prediction)
+    found = shown.found(prediction)
     p, accepted, honest = prediction.whole, None, 0.0
     if acceptance is not None and p is not None:
         accepted, honest = acceptance.accepts(doc, p), float(f"{acceptance.honest(p):.4g}")
     if scorer is None or not scorer.annotated(doc):
-        return _Text(reading, found, None, None, id_of(doc), accepted, honest)
+        return _Text(shown, found, None, None, id_of(doc), accepted, honest)
     gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
-    return _Text(reading, found, gold, scorer.unknown(doc), id_of(doc), accepted, honest)
+    return _Text(shown, found, gold, scorer.unknown(doc), id_of(doc), accepted, honest)
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -142,7 +142,8 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
         pass  # what an encoder writes
     pairs = [(example, reader.annotation(example)) for example in known.values()]
     pairs = [(example, told) for example, told in pairs if not told.empty]
-    by_hand = [replace(reader, teachers=()).annotation(example) for example, _ in pairs]
+    annotated = replace(reader, teachers=())
+    by_hand = [annotated.annotation(example) for example, _ in pairs]
     gold = tuple(_items(scorer, eg, found) for (eg, _), found in zip(pairs, by_hand))
     _check_annotation(setup, examples, gold)
     complete = np.array([found.complete for found in by_hand])
