@@ -215,7 +215,6 @@ CODED = {
     "Errors": "errors.py",
     "EncoderErrors": "model/errors.py",
     "ModelErrors": "model/errors.py",
-    "ClusterErrors": "features/errors.py",
     "FeatureErrors": "features/errors.py",
     "AnnotationErrors": "annotation/errors.py",
     "ConstraintErrors": "rules/errors.py",

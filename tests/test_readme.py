@@ -23,7 +23,6 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "| setting of `Processes.v1`": ("misc", "Processes", set()),
     "| setting of `Ray.v1`": ("misc", "Ray", set()),
     "## The default, `Window.v1`": ("misc", "Window", set()),
-    "| setting of `Clusters.v1`": ("misc", "Clusters", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),
     "| setting of `OWLQN.v1`": ("misc", "OWLQN", set()),

@@ -10,7 +10,6 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.templates import (
@@ -131,7 +130,7 @@ def _looks_at(template: Template) -> Offsets | None:
     if isinstance(template, ItemTemplate):
         offsets = [command.offset for command in template.commands if not command.absolute]
         return _sorted(offsets) if len(offsets) == template.width else None
-    if isinstance(template, (FlagTemplate, RealTemplate, ClusterTemplate, PiecesTemplate)):
+    if isinstance(template, (FlagTemplate, RealTemplate, PiecesTemplate)):
         return (template.offset,)
     return (0,) if isinstance(template, NgramTemplate) else None
 

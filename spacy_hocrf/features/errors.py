@@ -1,34 +1,10 @@
-"""What can go wrong with clusters of words and with lists of features, each with a code to search for:
+"""What can go wrong with lists of features, each with a code to search for:
 what was found, what was expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded
 
-__all__ = ["ClusterErrors", "FeatureErrors"]
-
-
-class ClusterErrors(metaclass=Coded):
-    H192 = (
-        "Clusters of word vectors need scikit-learn, which is not installed: pip install "
-        "spacy-hocrf[clusters]. A model that has been trained does without it. See "
-        "[components.*.model.features]."
-    )
-    H193 = (
-        "Line {line} of '{path}' is {found}, expected a path of 0s and 1s, a word and a count, with "
-        "tabs between them. See source in [components.*.model.features]."
-    )
-    H194 = (
-        "sizes = {found}, but must be whole numbers from {least} to {most} that ascend: of clusters, "
-        "or of the first bits of their paths. See [components.*.model.features]."
-    )
-    H195 = (
-        "'{name}' asks for {expected} clusters, but nlp.vocab has {found} vectors that are words' and "
-        "not zero (those of floret are of no words). See sizes in [components.*.model.features]."
-    )
-    H196 = (
-        "'{path}' cannot be read as a file of Brown clusters: {reason}. See source in "
-        "[components.*.model.features]."
-    )
+__all__ = ["FeatureErrors"]
 
 
 class FeatureErrors(metaclass=Coded):

@@ -10,11 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeGuard, cast, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
 from spacy_hocrf.features.checks import checked_events, checked_found
-from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
@@ -39,7 +35,6 @@ Finding = Callable[[TokenBatch, ObservationTable, int], Found]
 
 Ours = (
     AttributeTemplate
-    | ClusterTemplate
     | FlagTemplate
     | NgramTemplate
     | PiecesTemplate
@@ -103,7 +98,6 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
     """A plan that finds in one pass all that it can, and the observers left over."""
     columns = list[str]()
     steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
-    derived = dict[int, Callable[[NDArray[np.uint64]], NDArray[np.uint64]]]()
     for observer in observers:
         attributes = observer.template.attributes if _is_ours(observer.template) else ()
         together = list(dict.fromkeys([*columns, *attributes]))
@@ -112,10 +106,8 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
             others += [observer] if observer.looks else []
         else:
             columns = together
-            if isinstance(observer.template, ClusterTemplate):
-                derived[len(steps)] = observer.template.clusters
             steps.append((step[0], observer.number, step[1]))
-    return Plan(columns, steps, derived), tuple(others)
+    return Plan(columns, steps), tuple(others)
 
 
 def _step(
@@ -127,8 +119,6 @@ def _step(
     if isinstance(template, AttributeTemplate):
         terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]
         return ("value" if len(terms) == 1 else "tuple"), terms
-    if isinstance(template, ClusterTemplate):
-        return "value", [(columns.index(template.attribute), template.offset)]
     if isinstance(template, NgramTemplate) and template.kind in ("prefix", "suffix"):
         return template.kind, [(columns.index(template.attribute), template.size)]
     if isinstance(template, FlagTemplate):

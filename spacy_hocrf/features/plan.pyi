@@ -1,4 +1,4 @@
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ class Plan:
         self,
         columns: Sequence[str],
         steps: Sequence[tuple[str, int, Sequence[tuple[int, int]]]],
-        derived: Mapping[int, Callable[[NDArray[np.uint64]], NDArray[np.uint64]]] | None = None,
     ) -> None: ...
     def __reduce__(self) -> tuple[Callable[..., Plan], tuple[Any, ...]]: ...
     def find(

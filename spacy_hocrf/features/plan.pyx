@@ -48,8 +48,6 @@ cdef class Plan:
         and pairs of whole numbers. "value" and "tuple": column and offset of one attribute value or of
         several, observed together. "prefix" and "suffix": column and letters. "bits": column and offset,
         then bit and value of each flag that is observed by itself.
-    derived (Optional[Mapping[int, Callable[[uint64 [V]], uint64 [V]]]]): of some steps of the kind "value",
-        what they observe instead of some values, and of nothing instead of the edge.
     """
 
     cdef readonly tuple columns, steps
@@ -58,10 +56,9 @@ cdef class Plan:
     cdef list _alone  # of each column, the steps that look at one of its values alone
     cdef list _spelt  # does some of them look at the value's letters?
     cdef int[::1] _place  # [steps] place of a step among these
-    cdef dict _derived
     cdef object _lock, _known  # a table, its size, and what is kept of it
 
-    def __init__(self, columns, steps, derived=None):
+    def __init__(self, columns, steps):
         together = [len(pairs) for kind, _, pairs in steps if kind == "tuple"]
         if max(len(columns), max(together, default=0)) > MOST:
             raise IndexError(f"more than {MOST} columns, or values observed together")
@@ -79,11 +76,10 @@ cdef class Plan:
                 self._place[place] = len(alone)
                 alone.append(place)
         self._spelt = [any(steps[place][0] != "value" for place in alone) for alone in self._alone]
-        self._derived = dict(derived or {})
         self._lock, self._known = Lock(), (None, 0, (), None)
 
     def __reduce__(self):
-        return Plan, (self.columns, self.steps, self._derived)
+        return Plan, (self.columns, self.steps)
 
     def find(
         self,
@@ -152,7 +148,7 @@ cdef class Plan:
         cdef const unsigned char* letters = NULL
         cdef const unsigned char[::1] text
         cdef const long long[::1] firsts
-        cdef const uint64[::1] plain = values, mine
+        cdef const uint64[::1] plain = values
         steps = self._alone[c]
         numbers = np.empty((n, len(steps)), dtype=np.int32)
         numbers.fill(-1)
@@ -163,12 +159,10 @@ cdef class Plan:
             letters = &text[0] if text.shape[0] else NULL
         for j, i in enumerate(steps):
             kind, size = self._kind[i], self._pairs[self._firsts[i], 1]
-            derive = self._derived.get(i)
-            if (kind != VALUE and not has_letters) or (derive is not None and texts_of is None):
+            if kind != VALUE and not has_letters:
                 continue
-            mine = plain if derive is None else derive(values)
             for v in range(n):
-                value = mine[v]
+                value = plain[v]
                 if kind != VALUE:
                     value = affix(letters, firsts[v], firsts[v + 1], size, kind == SUFFIX)
                 out[v, j] = table._slots[table._find(self._number[i], &value, 1)]

@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.features.clusters import ClusterTemplate
 from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import LengthTemplate, TextTemplate, TransitionTemplate
@@ -42,7 +41,6 @@ __all__ = [
 
 RECORDABLE: set[type] = {
     AttributeTemplate,
-    ClusterTemplate,
     FlagTemplate,
     ItemTemplate,
     LengthTemplate,

@@ -1,5 +1,5 @@
-"""The weights of dense scores, kept with the model that they were learnt in; and what scores and
-templates know of words, when training begins and when a model is loaded.
+"""The weights of dense scores, kept with the model that they were learnt in; and what scores know of
+words, when training begins and when a model is loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,6 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.clusters import with_clusterings
-from spacy_hocrf.learning.clusterings import with_saved
 from spacy_hocrf.model.dense import n_dense
 from spacy_hocrf.model.heads import learning_from, learnt
 from spacy_hocrf.model.scheme import LabelScheme
@@ -28,28 +26,20 @@ WIDEST = 2**24
 
 
 def looking_at(settings: Settings, doc: Doc) -> Settings:
-    """A component's settings, its templates and dense scores told what there is for words.
+    """A component's settings, its dense scores told what there is for words.
 
     doc (Doc): a training text with tokens.
-    RAISES (ValueError): as `features.vectors.Vectors.learning_from` and `features.clusters.with_clusterings`.
+    RAISES (ValueError): as `features.vectors.Vectors.learning_from`.
     """
-    return replace(
-        settings,
-        templates=with_clusterings(settings.templates, doc.vocab),
-        scores=learning_from(settings.scores, doc),
-    )
+    return replace(settings, scores=learning_from(settings.scores, doc))
 
 
 def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:
-    """A component's settings, its templates and dense scores as they were in a saved model.
+    """A component's settings, its dense scores as they were in a saved model.
 
-    RAISES (ValueError): H039 for damaged clusters, H171 if there are other vectors now.
+    RAISES (ValueError): H171 if there are other vectors now.
     """
-    return replace(
-        settings,
-        templates=with_saved(settings.templates, payload),
-        scores=learnt(settings.scores, vocab, _widths(payload)),
-    )
+    return replace(settings, scores=learnt(settings.scores, vocab, _widths(payload)))
 
 
 def _widths(payload: Payload) -> Mapping[str, int]:

@@ -831,7 +831,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """What besides the features' weights is saved, by the names of the sections."""
         from spacy_hocrf.learning.acceptance import AcceptanceKeeper
         from spacy_hocrf.learning.choice import ChoiceKeeper
-        from spacy_hocrf.learning.clusterings import ClusteringsKeeper
         from spacy_hocrf.learning.encoder import EncoderKeeper
         from spacy_hocrf.learning.scores import ScoresKeeper
 
@@ -839,7 +838,6 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
-            "clusters": ClusteringsKeeper(settings.templates),
             "choice": ChoiceKeeper(lambda: self._learner.choice),
             "cost": self._reader,
             "rules": self._prices,

@@ -8,8 +8,6 @@ import spacy
 from numpy.testing import assert_array_equal
 from spacy.tokens import Doc, Span, Token
 
-from spacy_hocrf.features.clustering import Clustering
-from spacy_hocrf.features.clusters import make_clusters
 from spacy_hocrf.features.config import (
     make_char_ngrams,
     make_conjunction,
@@ -32,11 +30,6 @@ from spacy_hocrf.types import CONST, LENGTH
 
 VOCAB = spacy.blank("en").vocab
 FLAVOUR = "records_flavour"
-CLUSTERING = Clustering(  # "cats" is in cluster 3
-    np.array([VOCAB.strings.add("cats")], dtype=np.uint64),
-    np.zeros(1, dtype=np.uint16),
-    np.array([[3, 0]], dtype=np.uint64),
-)
 TEMPLATES = [
     *make_token(["ORTH", "IS_TITLE", "MORPH.Number"], [-1, 0]),
     AttributeTemplate(((f"_.{FLAVOUR}", 0),)),
@@ -45,7 +38,6 @@ TEMPLATES = [
     *make_flags(),
     *make_item("wapiti", '*:%x[-2,0]%t[0,1,"a"]', ["ORTH", "SHAPE"]),
     *make_pieces(["ORTH"], "a", [0, 1]),
-    *(each.knowing(CLUSTERING) for each in make_clusters(sizes=[5])),
     *make_position(3),
     *make_real("tensor", [0, 1]),
     *make_segment(["LENGTH", "TEXT"], ["NORM"], bins=[1, 2], longest=2),

@@ -47,14 +47,6 @@ SEGMENTS = {
         "labels": {"@misc": "spacy-hocrf.Transition.v1", "order": 2},
     },
 }
-PATHS = Path(__file__).with_name("paths.txt")
-CLUSTERS = {
-    "@misc": "spacy-hocrf.Features.v1",
-    "*": {
-        "clusters": {"@misc": "spacy-hocrf.Clusters.v1", "source": str(PATHS), "window": [-1, 0]},
-        "labels": {"@misc": "spacy-hocrf.Transition.v1"},
-    },
-}
 VECTORS = {
     "@misc": "spacy-hocrf.Features.v1",
     "*": {
@@ -69,7 +61,6 @@ MODELS = {  # factory, its model, and other settings
     "semi-CRF, outside runs": ("hocrf", {"outside": "run"}, {}),
     "CRF, bio": ("hocrf", {"encoding": "bio", "order": 2}, {}),
     "tagger": ("hocrf_tagger", {}, {}),
-    "clusters": ("hocrf", {"features": CLUSTERS}, {}),
     "word vectors": ("hocrf", {"features": VECTORS}, {}),
     "settings that are chosen": ("hocrf", {}, {"trainer": AUTO}),
     "joint features": ("hocrf", {}, {"joint": joint()}),

@@ -193,7 +193,7 @@ def put_outside(folder):
     examples = [*Corpus(folder / "train.spacy")(nlp)]
     numbers = np.random.default_rng(0)
     words = {token.text for example in examples for token in example.reference}
-    for word in [*sorted(words), *map(str, range(1000))]:  # enough for as many clusters
+    for word in sorted(words):
         nlp.vocab.set_vector(word, numbers.standard_normal(16))
     for name in ("tok2vec", "ner"):
         nlp.add_pipe(name)

@@ -85,30 +85,8 @@ def test_lists_of_names_are_observed(load, outside, flights):
     assert load("knowledge").make_informed(["default"], outside)["default"].told == []
 
 
-@pytest.fixture
-def four_clusters(load, monkeypatch):
-    """As many as there are words."""
-    blocks = load("knowledge").WordClusters.blocks
-    blocks = {"clusters": {**blocks["clusters"], "sizes": [2, 4]}}
-    monkeypatch.setattr(load("knowledge").WordClusters, "blocks", blocks)
-
-
-def test_clusters_are_told_with_the_vectors_and_without(load, outside, four_clusters):
-    systems = load("knowledge").make_informed(["clusters", "clusters+vectors"], outside)
-    scores = {}
-    for name, system in systems.items():
-        nlp = system.pipeline()
-        assert len(nlp.vocab.vectors) == 4
-        settings = nlp.get_pipe("hocrf").structure.settings
-        assert sum("vectors/" in each.name for each in settings.templates) == 6
-        scores[name] = len(settings.scores)
-    assert scores == {"clusters": 0, "clusters+vectors": 1}
-
-
-@pytest.mark.parametrize(
-    "name, knows", [("default", False), ("spans", True), ("vectors", True), ("clusters", True)]
-)
-def test_new_words_are_known_by_what_is_told(load, outside, four_clusters, name, knows):
+@pytest.mark.parametrize("name, knows", [("default", False), ("spans", True), ("vectors", True)])
+def test_new_words_are_known_by_what_is_told(load, outside, name, knows):
     """Oslo has the vector, and the label, of another town, and Lima has none."""
     outside.vocab.set_vector("Oslo", outside.vocab.get_vector("Rome"))
     outside.get_pipe("entity_ruler").add_patterns([{"label": "GPE", "pattern": "Oslo"}])
@@ -173,14 +151,14 @@ def test_costs_are_of_one_row_and_scores_of_all_tasks(load):
             ("msm2013", "100", "spans", 0.6),
             ("msm2013", "400", "default", 0.5),
             ("msm2013", "400", "spans", 0.7),
-            ("msm2013", "100", "clusters", 0.5),
+            ("msm2013", "100", "vectors", 0.5),
         ]
     ]
     results[-2]["reading"] = 1000
     assert show.choice_rows(show.suite_of(results, "dev")) == [
         ("default", "60.0", "50.0", "2.0", "3,000", "3.0"),
         ("spans", "", "70.0", "2.0", "750", "3.0"),
-        ("clusters", "", "", "", "", ""),
+        ("vectors", "", "", "", "", ""),
     ]
 
 

@@ -245,7 +245,6 @@ def test_what_outside_knowledge_gives_is_what_its_project_has_printed():
     names = {
         "nothing": "default",
         "lists of names": "lists",
-        "clusters of word vectors": "clusters",
         "word vectors": "vectors",
         "entities of another model": "spans",
         "word vectors and entities": "vectors+spans",

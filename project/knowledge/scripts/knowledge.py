@@ -76,15 +76,6 @@ class WordVectors(Knowledge):
         return {"vocabulary": bytes_of(self.outside.vocab)}
 
 
-class WordClusters(WordVectors):
-    """Clusters of these vectors, instead of the vectors, or beside them if they are told too."""
-
-    blocks: ClassVar = {"clusters": {"@misc": "spacy-hocrf.Clusters.v1"}}
-
-    def saved(self) -> dict[str, int]:
-        return {}
-
-
 class ForeignSpans(Knowledge):
     """The entities that the other pipeline finds. It reads every text once, however many systems are
     shown them.
@@ -179,7 +170,6 @@ class FrozenEncoder(Knowledge):
 
 KINDS: Mapping[str, Callable[[Language], Knowledge]] = {
     "vectors": WordVectors,
-    "clusters": WordClusters,
     "spans": ForeignSpans,
     "lists": WordLists,
     "minilm": FrozenEncoder,
@@ -298,6 +288,4 @@ def config_of(told: Sequence[Knowledge]) -> dict[str, Any]:
     if not blocks:
         return {}
     blocks["window"] = {"@misc": "spacy-hocrf.Window.v1"}
-    if WordClusters in kinds and WordVectors not in kinds:
-        blocks["window"]["vectors"] = False
     return {"model": {"features": {"@misc": "spacy-hocrf.Features.v1", "*": blocks}}}

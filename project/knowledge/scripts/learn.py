@@ -27,7 +27,7 @@ OFFICIAL = "wnut17"
 def main(
     systems: Annotated[
         str, typer.Option(help="default, kinds of knowledge.py, or several with + between them")
-    ] = "default,lists,vectors,clusters,spans,vectors+clusters,vectors+spans",
+    ] = "default,lists,vectors,spans,vectors+spans",
     tasks: Annotated[
         str, typer.Option(help="Those of project/defaults")
     ] = "wnut17,tweets,msm2013,gum,conll04,cora",
