@@ -8,7 +8,7 @@ import pytest
 import spacy
 from pytest import approx
 from small_corpus import annotation, documents, examples, fit, one_of_two
-from spacy.tokens import DocBin
+from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
 from spacy_hocrf.cli.auto import reading as module
@@ -31,6 +31,20 @@ def corpus(tmp_path_factory):
     rows = documents(30)
     docs = [Example.from_dict(nlp.make_doc(t), annotation(nlp, t, s)).reference for t, s in rows]
     return read_as(AutoSetup, docs, tmp_path_factory.mktemp("reading"))
+
+
+@pytest.fixture(scope="module")
+def covered(tmp_path_factory):
+    """The same texts, each word of which is in a span."""
+    nlp = spacy.blank("en")
+    docs = [
+        Example.from_dict(nlp.make_doc(t), annotation(nlp, t, s)).reference
+        for t, s in documents(30)
+    ]
+    for doc in docs:
+        free = [Span(doc, token.i, token.i + 1, "WORD") for token in doc if not token.ent_type]
+        doc.set_ents([*doc.ents, *free])
+    return read_as(AutoSetup, docs, tmp_path_factory.mktemp("covered"))
 
 
 def read_as(make, docs, folder):
@@ -95,7 +109,9 @@ def test_a_reading_is_what_a_component_predicts(corpus, order, cost):
     assert shown.chance.tolist() == approx([s if s >= 0.02 else 0.0 for s in scores], abs=1e-5)
 
 
-def test_doubts_are_those_of_the_command_doubt(corpus, monkeypatch):
+@pytest.mark.parametrize("words", ["corpus", "covered"])
+def test_doubts_are_those_of_the_command_doubt(words, request, monkeypatch):
+    corpus = request.getfixturevalue(words)
     _, texts, _ = corpus
     it = subject(for_texts(corpus))
     learnt, held = halves(texts)

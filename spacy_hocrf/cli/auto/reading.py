@@ -200,8 +200,9 @@ class Subject:
             here = held[first:last]
             counts = expectations(potentials, automaton).token
             assert counts is not None
-            silent = np.split(counts[:, scheme.outside], potentials.offsets[1:-1])
-            outside.update(zip(here.tolist(), silent))
+            # without a label for what is in no span, everything is in one
+            silent = counts[:, scheme.outside] if scheme.outside >= 0 else np.zeros(len(counts))
+            outside.update(zip(here.tolist(), np.split(silent, potentials.offsets[1:-1])))
             probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
         everything = _joined(*probable)
         which = np.zeros(len(self._texts), dtype=bool)
