@@ -39,13 +39,12 @@ COMMANDS = (
     "show",
     "temper",
     "templates",
-    "tune",
 )
 """A module bears the name of its command: that of `cross-fit` is `cross_fit`, and has `cross_fit_cli`."""
 FOLDERS = {"annotate", "auto", "convert", "label"}
 """Commands of several modules: they are in `command` of that folder."""
 
-OVERRIDING = {"ablate", "cross-fit", "debug", "doubt", "tune"}
+OVERRIDING = {"ablate", "cross-fit", "debug", "doubt"}
 """Commands that take settings of a config as well: `--training.seed 1`."""
 
 

@@ -38,10 +38,6 @@ class CommandErrors(metaclass=Coded):
         "trained first. Train it on other data, then source it here and list it in [training] "
         "frozen_components."
     )
-    H079 = (
-        "The documents held back have no score '{metric}'. They have: {known}. Choose another "
-        "--metric, or fewer folds if some documents have no annotation."
-    )
     H153 = (
         "None of the {found} texts is annotated with anything in {place}. Annotate them, or name another "
         "place with --spans-key."

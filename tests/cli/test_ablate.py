@@ -6,8 +6,9 @@ import json
 import numpy as np
 import pytest
 import spacy
+from joint_config import joint
 from pytest import approx
-from small_corpus import CONFIG, ambiguous, examples, fit
+from small_corpus import CONFIG, ambiguous, examples, fit, trained
 from spacy.cli._util import app
 from spacy.tokens import DocBin
 from spacy.training import Example
@@ -16,6 +17,7 @@ from thinc.api import Config
 from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
+from spacy_hocrf.cli import ablate as module
 from spacy_hocrf.cli.ablate import ablate, ablations
 from spacy_hocrf.model.architectures import weights_of
 
@@ -199,3 +201,62 @@ def test_where_nothing_can_be_left_out(corpus, tmp_path, change, code):
 def test_there_is_no_page(tmp_path):
     (tmp_path / "c.cfg").touch()
     assert "H074" in run(tmp_path / "c.cfg", "--output", tmp_path / "x.html", code=1)
+
+
+def blocks(attr):
+    """Two blocks of features."""
+    token = {"@misc": "spacy-hocrf.Token.v1"}
+    shapes, others = {**token, "attrs": ["SHAPE"]}, {**token, "attrs": [attr]}
+    return {"@misc": "spacy-hocrf.Features.v1", "*": {"shapes": shapes, "others": others}}
+
+
+def behind(made, tagger):
+    """A config with a tagger in front, which annotates."""
+    made["nlp"] |= {"lang": "en", "pipeline": ["tagger", "hocrf"]}
+    made["components"]["tagger"] = tagger
+    made["training"]["annotating_components"] = ["tagger"]
+    return made
+
+
+def test_a_trained_component_in_front_annotates_as_it_is(corpus, tmp_path):
+    trained("hocrf_tagger").to_disk(tmp_path / "tagger")
+    tagger = {"source": (tmp_path / "tagger").as_posix(), "component": "hocrf"}
+    made = behind(config(corpus, blocks("TAG")), tagger)
+    results = ablate(made, component="hocrf", folds=2, trials=9)  # W013 if it has written nothing
+    weights = {system["name"]: system["weights"] for system in results["systems"]}
+    assert weights["others"] < weights["all features"]
+
+
+def test_an_untrained_component_in_front_must_not_annotate(corpus):
+    made = behind(config(corpus, blocks("NORM")), {"factory": "tagger"})
+    with pytest.raises(ValueError, match=r"H078.*'tagger'"):
+        ablate(made)
+    made["training"]["annotating_components"] = []
+    assert ablate(made, folds=2, trials=9)["component"] == "hocrf"  # beside it, it is left alone
+
+
+def test_one_of_two_components_is_named(corpus):
+    made = config(corpus, blocks("NORM"))
+    made["nlp"]["pipeline"] = ["hocrf", "second"]
+    made["components"]["second"] = {**made["components"]["hocrf"], "factory": "hocrf_spans"}
+    with pytest.raises(ValueError, match=r"H204.*hocrf, second"):
+        ablate(made)
+    assert ablate(made, component="second", folds=2, trials=9)["place"] == "doc.spans['sc']"
+
+
+@pytest.mark.parametrize(
+    "settings, attribute",
+    [
+        ({}, None),
+        ({"group_by": "hocrf_group"}, "hocrf_group"),
+        ({"joint": joint(group_by="hocrf_group", learn=False)}, "hocrf_group"),
+    ],
+)
+def test_texts_that_belong_together_are_in_one_fold(corpus, monkeypatch, settings, attribute):
+    def stop(docs, folds, seed, group_by):
+        assert group_by == attribute
+        raise ValueError("asked")
+
+    monkeypatch.setattr(module, "folds_of", stop)
+    with pytest.raises(ValueError, match="asked"):
+        ablate(config(corpus, **settings))

@@ -45,7 +45,6 @@ COMMANDS = {
     "doubt": "doubt {config} {file}",
     "cross-fit": "cross-fit {config} {file} {out}",
     "debug": "debug {config} --paths.train {file}",
-    "tune": "tune {config} --paths.train {file}",
     "show": "show {model} {file} --output {out}.html",
     "calibrate": "calibrate {model} {file}",
     "temper": "temper {model} {file} {out}",

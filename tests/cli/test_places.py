@@ -23,7 +23,6 @@ COMMANDS = {
     "label": "texts.jsonl --output OUT",
     "show": "model texts.spacy --output OUT",
     "temper": "model texts.spacy OUT",
-    "tune": "config.cfg --output OUT",
 }
 FURTHER = {
     **COMMANDS,
@@ -119,7 +118,6 @@ OVER = [
     ("doubt", "config.cfg texts.spacy --weights texts.spacy"),
     ("inspect", "texts.spacy --grammar --output texts.spacy"),
     ("show", "model texts.spacy --output texts.spacy"),
-    ("tune", "config.cfg --output config.cfg"),
 ]
 
 
@@ -147,7 +145,7 @@ def test_further_places_that_cannot_be_written(run, option):
     assert done.exit_code == 1 and "[H401]" in done.output and not left
 
 
-@pytest.mark.parametrize("name", ["ablate", "cross-fit", "debug", "doubt", "tune"])
+@pytest.mark.parametrize("name", ["ablate", "cross-fit", "debug", "doubt"])
 def test_a_config_that_is_no_text(run, name, tmp_path):
     (tmp_path / "config.cfg").write_bytes(b"x\x9c")
     arguments = COMMANDS.get(name, "config.cfg").replace("OUT", "new.cfg")

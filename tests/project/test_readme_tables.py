@@ -6,7 +6,7 @@ studies name the commit that has the command.
 """
 
 import re
-from statistics import mean, stdev
+from statistics import mean
 
 import pytest
 import srsly
@@ -307,23 +307,6 @@ def test_scores_of_cora_are_the_same_in_every_comparison():
         row for row in table_rows(references) if row[0] == "**micro average**" and len(row) == 5
     ]
     assert [f"{float(cell):.1f}" for cell in here["all"][:2]] == every[1:3]
-
-
-def test_the_choice_of_tune_follows_from_its_folds():
-    """`spacy hocrf tune`: means, standard errors, and the best of them."""
-    rows = re.findall(
-        r"^ +(\d) +([\d., ]+?) +(\d+\.\d\d +.+)$",
-        text(DOCS / "training.md").split("5-fold cross-validation")[1].split("[components")[0],
-        flags=re.MULTILINE,
-    )
-    assert len(rows) == 8
-    means = {}
-    for order, sigma, rest in rows:
-        average, error, *folds = map(float, rest.replace("chosen", "").split()[:7])
-        assert average == pytest.approx(mean(folds), abs=0.01)
-        assert error == pytest.approx(stdev(folds) / 5**0.5, abs=0.01)
-        means[order, sigma] = average, "chosen" in rest
-    assert max(means.values())[1] and sum(chosen for _, chosen in means.values()) == 1
 
 
 def test_differences_of_the_ablation_follow_from_its_scores():
