@@ -98,11 +98,6 @@ class Warnings(metaclass=Coded):
         "{found} is empty at all items of the training texts, so what '{name}' sees of it says nothing. "
         "See attr in [components.{name}.features.values], and attributes of the reader in [corpora.train]."
     )
-    W034 = (
-        "'{name}' has {found} completely annotated training texts (or groups), and label patterns are "
-        "selected with {least} and more: all that are seen are kept. Annotate more texts, or set patterns "
-        "= 'counts' in [components.{name}.model]."
-    )
     W035 = (
         "'{name}' has learnt nothing: all of its weights are 0, and every reading of a text is as probable "
         "as any other. Train it, on annotated texts, before it is used."

@@ -19,7 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = everything()
 TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
     '"spacy-hocrf.HighOrderCRF.v1"`': ("architectures", "HighOrderCRF", {"features"}),
-    "| setting of `GreedyPatterns.v1`": ("misc", "GreedyPatterns", set()),
     "| setting of `Processes.v1`": ("misc", "Processes", set()),
     "| setting of `Ray.v1`": ("misc", "Ray", set()),
     "## The default, `Window.v1`": ("misc", "Window", set()),

@@ -11,13 +11,12 @@ from msgspec import Meta, Struct, to_builtins
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import Amount, Whole
-from spacy_hocrf.types import LabelPattern
 
 __all__ = ["Choice", "ChoiceKeeper"]
 
 
 class _Header(Struct, forbid_unknown_fields=True):
-    """A choice without its patterns, as a model is saved with it."""
+    """A choice, as a model is saved with it."""
 
     sigma: Annotated[float, Meta(gt=0)] | None
     order: Whole | None
@@ -32,8 +31,6 @@ class Choice:
 
     sigma (Optional[float]), order (Optional[int]), wide (Optional[bool]): by the loss of texts held back.
     documents (int): that decided on these; 0 if there were too few, and they are defaults.
-    patterns (Tuple[Tuple[int, ...], ...]): label patterns of two or more labels, where they are selected;
-        a saved model has them elsewhere.
     cost (Optional[float]): of `ExpectedF`.
     temperature (Optional[float]): by which `temper` has divided all scores; None if it has not, or if a
         trainer of the whole corpus has taken a step since.
@@ -42,7 +39,6 @@ class Choice:
     sigma: float | None = None
     order: int | None = None
     documents: int = 0
-    patterns: tuple[LabelPattern, ...] = ()
     wide: bool | None = None
     cost: float | None = None
     temperature: float | None = None
@@ -62,7 +58,7 @@ class ChoiceKeeper:
     def saved(self) -> Section | None:
         """None if nothing was chosen."""
         choice = self._choice()
-        if choice is None or replace(choice, documents=0, patterns=()) == Choice():
+        if choice is None or replace(choice, documents=0) == Choice():
             return None
         settings = choice.sigma, choice.order, choice.documents, choice.wide, choice.temperature
         return Section(to_builtins(_Header(*settings)), {})

@@ -22,7 +22,6 @@ from wasabi.printer import Printer
 from spacy_hocrf.learning.choice import Choice
 from spacy_hocrf.learning.heldout import LEAST, Fold, Sides, held_back, judge
 from spacy_hocrf.learning.learning import Learner
-from spacy_hocrf.learning.selecting import select
 from spacy_hocrf.training.base import DEFAULT_SIGMA
 
 __all__ = [
@@ -78,9 +77,9 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     """
     settings, sigmas, orders = learner.structure.settings, learner.trainer.choices, _orders(learner)
     if not orders and not sigmas:
-        return _with_patterns(learner, Choice(), name)
+        return Choice()
     parts = held_back(learner.corpus, HELD_BACK)
-    wide = settings.greedy is None and bool(settings.wider) and _tokens(parts) >= WIDE
+    wide = bool(settings.wider) and _tokens(parts) >= WIDE
     wanted = {"sigma": bool(sigmas), "order": bool(orders), "wide": wide}
     names = [setting for setting, auto in wanted.items() if auto]
     if parts:
@@ -92,7 +91,7 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
         found = _compare(learner, parts, steps, sigmas, title, shown=shown)
         trials = list(found)
         best = _best(trials)
-        if settings.greedy is None and learner.trainer.quick() is not None:
+        if learner.trainer.quick() is not None:
             trainer = learner.trainer.with_sigma(best.sigma)
             learner.folds = [fold.trained(trainer, weights) for fold, weights in found[best]]
         why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
@@ -105,28 +104,12 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     if shown:
         line = f"{name}: {said}, chosen by {documents:,} texts"
         print(Printer(no_print=True).info(line), file=sys.stderr, flush=True)
-    return _with_patterns(learner, Choice(**chosen, documents=documents), name)
-
-
-def _with_patterns(learner: Learner, choice: Choice, name: str) -> Choice:
-    """The choice, with label patterns if they are to be selected."""
-    settings = learner.structure.settings
-    if settings.greedy is None:
-        return choice
-    if settings.auto_order:
-        choice = replace(choice, order=ORDERS[-1])
-    order = settings.highest if settings.endless else choice.order or settings.order
-    trainer = learner.trainer.with_sigma(choice.sigma)
-    return replace(choice, patterns=select(learner, trainer, order, name))
+    return Choice(**chosen, documents=documents)
 
 
 def _orders(learner: Learner) -> Sequence[int]:
-    """Candidates; none if the order is set, or label patterns are selected. Orders without a template of
-    their own are left out.
-    """
+    """Candidates; none if the order is set. Orders without a template of their own are left out."""
     settings = learner.structure.settings
-    if settings.greedy is not None:
-        return []
     highest = replace(settings, order=ORDERS[-1]).used
     known = {ORDERS[0], *(template.order for template in highest)}
     return [order for order in ORDERS if order in known] if settings.auto_order else []

@@ -203,21 +203,15 @@ class GrowingModel:
         features = structure.learn(patterns, located)
         self._become(structure, features)
 
-    def take(
-        self, order: int | None, selected: Sequence[LabelPattern], *, wide: bool = False
-    ) -> None:
-        """Take another order, if there is one, and these label patterns, where they are selected, as long
-        as there are no features.
+    def take(self, order: int | None, *, wide: bool = False) -> None:
+        """Take another order, if there is one, as long as there are no features.
 
-        selected (Sequence[LabelPattern]): of two or more labels.
         wide (bool): with the templates that only a wide model has.
         """
         settings = self.structure.settings
         settings = replace(settings, wide=wide)
         if order is not None:
             settings = replace(settings, order=order)
-        if settings.greedy is not None:
-            settings = replace(settings, selected=tuple(selected))
         self._set(settings)
 
     def _set(self, settings: Settings) -> None:
@@ -257,8 +251,7 @@ class GrowingModel:
         self._loaded_documents, self._loaded_labels = model.documents, model.labels
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
-        longer = [pattern for pattern in model.index.patterns if len(pattern) > 1]
-        self.take(model.order, longer, wide=model.wide)
+        self.take(model.order, wide=model.wide)
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:

@@ -224,18 +224,6 @@ class Fold:
         """Take the weights that another model has; those of features that it has not are 0."""
         self.weights = _weights_in(self._learner, other._learner, other.weights)
 
-    def counts(self, documents: Sequence[Document], trainer: LBFGSTrainer) -> tuple[Vector, Vector]:
-        """How often each feature fires in the annotation of some documents, and how often it is
-        expected to at the weights there are, two of float64 [F].
-
-        documents (Sequence[Document]): completely annotated.
-        """
-        some = self._learner.corpus.only(documents)
-        shards = self._learner.shards_of(some, weighted=True)
-        loss = self._likelihood(shards, trainer.n_threads)
-        _, gradient = loss(self.weights)
-        return loss.counts, loss.counts + gradient
-
     def train(self, trainer: LBFGSTrainer) -> None:
         """Train on from the weights there are."""
         run = trainer.begin(self._view._replace(weights=self.weights))

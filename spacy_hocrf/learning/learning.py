@@ -154,8 +154,8 @@ class Learner(ConstrainedModel):
 
     @property
     def auto(self) -> bool:
-        """Is a setting "auto", or are label patterns to be selected?"""
-        return self.structure.settings.auto or bool(self._named_trainer.choices)
+        """Is a setting "auto"?"""
+        return self.structure.settings.auto_order or bool(self._named_trainer.choices)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Go on with other settings, from the weights there are."""
@@ -216,7 +216,7 @@ class Learner(ConstrainedModel):
             self._survey.note((document.annotation for document in added), self.structure.settings)
             choice = choose(self)
             self._settle(choice)
-            self.take(choice.order, choice.patterns, wide=bool(choice.wide))
+            self.take(choice.order, wide=bool(choice.wide))
         self._grow(added)
         check_documents(self, self.corpus, added)
         if self.trainer.batchwise:

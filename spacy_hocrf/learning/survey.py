@@ -87,11 +87,9 @@ def patterns_of(
     settings = structure.settings
     order: int | None = settings.order
     more = {*_all_pairs(structure, n_labels)} if settings.all_pairs else set()
-    if settings.selected is not None or isinstance(settings.patterns, tuple):
-        more |= {*(_named(structure) if settings.selected is None else settings.selected)}
+    if isinstance(settings.patterns, tuple):
+        more |= {*_named(structure)}
         order = 0
-    elif settings.greedy is not None:
-        order = min(settings.order, 1)  # until they are selected
     elif settings.endless and not structure.ready:
         order = settings.highest
     seen = select_patterns(

@@ -24,7 +24,6 @@ from spacy_hocrf.model.heads import gradient_of_rows
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
     LARGEST,
-    Greedy,
     checked_order,
     checked_patterns,
     is_count,
@@ -50,7 +49,7 @@ def build_high_order_crf(
     max_length: int | Mapping[str, int] | None = None,
     min_count: int = 1,
     min_pattern_count: int | Sequence[int] = 1,
-    patterns: str | Greedy | Sequence[Sequence[str]] = COUNTS,
+    patterns: str | Sequence[Sequence[str]] = COUNTS,
     unseen: bool = False,
     unseen_transitions: bool = False,
     scores: Mapping[str, Any] | None = None,
@@ -83,9 +82,8 @@ def build_high_order_crf(
     min_count (int): features that fire less often in training are left out.
     min_pattern_count (Union[int, List[int]]): label patterns of two or more labels seen less often
         are left out; a list is of order 1, 2, …, the last for all higher ones.
-    patterns (Union[str, Greedy, List[List[str]]]): "counts": those seen as often as that; "greedy",
-        or a block with its settings: of these, those that promise most; or the patterns themselves,
-        the names of their labels, oldest first.
+    patterns (Union[str, List[List[str]]]): "counts": those seen as often as that; or the patterns
+        themselves, the names of their labels, oldest first.
     unseen (bool): weights also for observations of order 0 with labels that they were never seen
         with.
     unseen_transitions (bool): weights also for pairs of labels that training never shows one after

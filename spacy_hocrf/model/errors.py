@@ -35,20 +35,15 @@ class ModelErrors(metaclass=Coded):
     H320 = (
         "order = null and min_pattern_count = {counts} in [components.*.model] make more than {most:,} "
         "{what}, of up to {longest} each. Raise min_pattern_count there, for long patterns "
-        "alone by a list; set patterns = 'greedy', which keeps those that pay; or name an order."
+        "alone by a list; or name an order."
     )
     H321 = (
-        "patterns = {found} in [components.*.model], but must be 'counts', 'greedy', a block with "
-        "@misc = spacy-hocrf.GreedyPatterns.v1, or a list of patterns, each a list of the names of two "
-        "or more labels, oldest first."
+        "patterns = {found} in [components.*.model], but must be 'counts', or a list of patterns, each "
+        "a list of the names of two or more labels, oldest first."
     )
     H322 = (
         "patterns in [components.*.model] has {pattern}, which is of order {needed}, but order = {found}. "
         "Set that to as much, or to null, or leave the pattern out."
-    )
-    H323 = (
-        "gain = {found} in [components.*.model.patterns], but must be a finite number of nats, at least "
-        "0."
     )
     H324 = (
         "patterns in [components.*.model] names the label '{label}', which there is not. Labels are "
@@ -57,10 +52,6 @@ class ModelErrors(metaclass=Coded):
     H325 = (
         "patterns in [components.*.model] has {pattern}, but '{label}' never follows '{before}' in this "
         "model. Leave it out, or see encoding, outside and repeats there."
-    )
-    H327 = (
-        "share = {found} in [components.*.model.patterns], but must be a number above 0 and at most 1: of "
-        "the label patterns that counts select, so many at most; or null, for all that promise enough."
     )
     H462 = (
         "{name} = {found!r} in [components.*.model], but segments have one token each where encoding = "

@@ -3,8 +3,6 @@
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import inf
 from typing import Any
 
 from spacy_hocrf.errors import Errors
@@ -14,46 +12,22 @@ from spacy_hocrf.types import MOST_ORDER
 
 __all__ = [
     "COUNTS",
-    "GREEDY",
     "LARGEST",
-    "Greedy",
     "PatternChoice",
     "checked_order",
     "checked_patterns",
     "is_count",
 ]
 
-COUNTS, GREEDY = "counts", "greedy"
+COUNTS = "counts"
 LARGEST = 2**31 - 1
 """The largest number of tokens or segments that a setting may name."""
 
 
-@dataclass(frozen=True)
-class Greedy:
-    """Settings of the greedy selection of label patterns: `spacy-hocrf.GreedyPatterns.v1`.
-
-    gain (float): what a pattern must promise to add to the penalised log-likelihood of the training
-        texts, in nats.
-    share (Optional[float]): of the label patterns that counts would select, so many at most; None for
-        all that promise enough.
-    RAISES (ValueError): H323 or H327 for a setting out of range.
-    """
-
-    gain: float = 0.7
-    share: float | None = None
-
-    def __post_init__(self) -> None:
-        is_number = type(self.share) in (int, float)
-        if self.share is not None and not (is_number and 0 < self.share <= 1):
-            raise ValueError(ModelErrors.H327.format(found=repr(self.share)))
-        if type(self.gain) not in (int, float) or not 0 <= self.gain < inf:
-            raise ValueError(ModelErrors.H323.format(found=repr(self.gain)))
-
-
 Named = tuple[tuple[str, ...], ...]
 """Label patterns by the names of their labels, oldest first."""
-PatternChoice = str | Greedy | Named
-"""COUNTS, how they are selected, or the patterns themselves."""
+PatternChoice = str | Named
+"""COUNTS, or the patterns themselves."""
 
 
 def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
@@ -96,11 +70,8 @@ def is_count(value: object, *, least: int) -> bool:
 
 
 def _checked(patterns: Any) -> PatternChoice:
-    if patterns == COUNTS or isinstance(patterns, Greedy):
-        found: str | Greedy = patterns
-        return found
-    if patterns == GREEDY:
-        return Greedy()
+    if patterns == COUNTS:
+        return COUNTS
     if isinstance(patterns, Sequence) and not isinstance(patterns, str):
         named = [with_dollars(tuple(each)) if _are_names(each) else None for each in patterns]
         kept = tuple(each for each in named if each is not None)

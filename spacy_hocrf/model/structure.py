@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.compiled import CompiledBatch
     from spacy_hocrf.model.dense import Scores
     from spacy_hocrf.model.histories import Histories
-    from spacy_hocrf.model.pattern_choice import Greedy, PatternChoice
+    from spacy_hocrf.model.pattern_choice import PatternChoice
     from spacy_hocrf.model.placement import CompiledIndex
     from spacy_hocrf.model.scheme import LabelScheme
     from spacy_hocrf.types import LabelPattern, Observations
@@ -66,8 +66,6 @@ class Settings:
     # of order 1, 2, …, the last for all higher ones
     min_pattern_counts: tuple[int, ...] = (1,)
     patterns: PatternChoice = "counts"
-    # label patterns of two or more labels, once they are chosen by more than counts
-    selected: tuple[LabelPattern, ...] | None = None
     unseen: bool = False
     unseen_transitions: bool = False
     scores: Scores = ()  # beside the weights of observations
@@ -89,16 +87,6 @@ class Settings:
             elif template.order <= self.order:
                 used.append(template)
         return tuple(used)
-
-    @property
-    def auto(self) -> bool:
-        """Is its order, or are its label patterns, chosen when the component is initialised?"""
-        return self.auto_order or (self.greedy is not None and self.selected is None)
-
-    @property
-    def greedy(self) -> Greedy | None:
-        """How label patterns are selected, if they are."""
-        return None if isinstance(self.patterns, str | tuple) else self.patterns
 
     @property
     def highest(self) -> int | None:

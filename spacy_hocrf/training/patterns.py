@@ -1,7 +1,6 @@
 """Which label patterns a model has: those seen in training, up to its order."""
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, count
 from math import inf
 
@@ -9,7 +8,7 @@ import numpy as np
 
 from spacy_hocrf.types import LabelPattern
 
-__all__ = ["longer_patterns", "parts_of", "select_patterns"]
+__all__ = ["parts_of", "select_patterns"]
 
 
 def select_patterns(
@@ -47,39 +46,6 @@ def select_patterns(
             break
     longer = sorted(found, key=lambda z: (len(z), z))
     return (*((y,) for y in range(n_labels)), *longer)
-
-
-def longer_patterns(
-    histories: Iterable[Sequence[int]],
-    known: Collection[LabelPattern],
-    order: int | None,
-    min_counts: Sequence[int] = (1,),
-) -> Counter[LabelPattern]:
-    """Patterns that are not known: pairs, and those that are one label longer than a known one.
-
-    histories (Iterable[Sequence[int]]): labels of consecutive known segments.
-    known (Collection[LabelPattern]): of two or more labels; what each begins and ends with is known,
-        too.
-    order (Optional[int]): longest pattern less one; None for no limit.
-    min_counts (Sequence[int]): as `select_patterns` takes them.
-    RETURNS (Counter[LabelPattern]): each with how often it is seen.
-    """
-    counts: Counter[LabelPattern] = Counter()
-    for labels in histories:
-        for start in range(len(labels) - 1):
-            first = True  # is what the pattern begins with known?
-            last_end = len(labels) if order is None else min(start + order + 1, len(labels))
-            for end in range(start + 2, last_end + 1):
-                pattern = tuple(labels[start:end])
-                if pattern in known:
-                    continue
-                last = len(pattern) == 2 or pattern[1:] in known
-                if first or last:
-                    counts[pattern] += 1
-                first = False
-                if not last and len(pattern) > 2:
-                    break
-    return Counter({z: n for z, n in counts.items() if n >= _least(min_counts, len(z))})
 
 
 def parts_of(pattern: LabelPattern) -> Iterator[LabelPattern]:

@@ -15,7 +15,6 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.config import make_segment, make_token, make_transition
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.architectures import weights_of
-from spacy_hocrf.model.pattern_choice import Greedy
 from spacy_hocrf.types import CONST, TOKEN, Segment
 
 TEMPLATES = [
@@ -142,8 +141,6 @@ def test_weights_are_float32_and_on_the_cpu(name):
             for order in (None, "auto", 2)
         ),
         *((name, {"patterns": []}, {"patterns": (), "order": 0}) for name in NAMES),
-        *((name, {"patterns": "greedy"}, {"patterns": Greedy(), "auto": True}) for name in NAMES),
-        *((name, {"patterns": Greedy(gain=0.5)}, {"patterns": Greedy(0.5)}) for name in NAMES),
     ],
 )
 def test_settings_reach_the_structure(name, given, expected):
@@ -195,7 +192,7 @@ def test_settings_reach_the_structure(name, given, expected):
             for bad in ([0], [1, 2.5], ["1"], [], [1, [2]])
         ),
         *(
-            (name, {"patterns": bad}, ["H321", repr(bad), "GreedyPatterns.v1"])
+            (name, {"patterns": bad}, ["H321", repr(bad), "or a list of patterns"])
             for name in NAMES
             for bad in ("greed", None, 3, [["A"]], ["AB"], [["A", 1]], [["A", "B"], []], {"A": "B"})
         ),
@@ -239,18 +236,6 @@ def test_what_says_the_same_twice_of_a_single_token_is_left_out(name):
 def test_the_largest_limit_is_kept(longest):
     settings = build("segments", max_length=longest).attrs["structure"].settings
     assert settings.limit("A", 5) == 2**31 - 1
-
-
-@pytest.mark.parametrize("gain", [-1.0, float("nan"), float("inf"), "1", True, None])
-def test_a_gain_that_is_none_is_refused(gain):
-    with pytest.raises(ValueError, match=r"H323.*gain = .*model\.patterns"):
-        Greedy(gain=gain)
-
-
-@pytest.mark.parametrize("share", [0, -0.5, 1.01, float("nan"), "1", True])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ValueError, match=r"H327.*share = .*model\.patterns"):
-        Greedy(share=share)
 
 
 def test_features_that_are_no_templates():

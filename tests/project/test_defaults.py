@@ -282,7 +282,6 @@ def test_the_results_say_what_ours_has_chosen(load, flights):
         "sigma": 2.0,
         "order": None,
         "documents": 0,
-        "patterns": (),
         "wide": None,
         "cost": pytest.approx(0.2, abs=0.1),
         "temperature": None,
@@ -468,3 +467,21 @@ def test_rows_of_one_task_do_not_make_the_interval_narrower(load):
     assert single == pytest.approx(4.302653 * 3.605551 / 3**0.5, rel=1e-6)
     assert jackknife([[1.0] * 5, [3.0] * 5, [8.0] * 5]) == pytest.approx(single)
     assert jackknife([[1.0]]) == float("inf")
+
+
+CONLLU = """# text = They're here .
+1-2\tThey're\t_\t_\t_\t_
+1\tThey\tthey\tPRON\tPRP\t_
+2\t're\tbe\tAUX\tVBP\t_
+2.1\tgone\tgo\tVERB\tVBN\t_
+3\there\there\tADV\tRB\t_
+4\t.\t.\tPUNCT\t.\t_
+
+1\tGo\tgo\tVERB\tVB\t_
+"""
+
+
+def test_words_of_several_tokens_and_empty_nodes_are_left_out(load):
+    first, second = load("common.columns").stream_conllu(CONLLU.splitlines(keepends=True))
+    assert first == (["They", "'re", "here", "."], ["PRP", "VBP", "RB", "."])
+    assert second == (["Go"], ["VB"])

@@ -111,7 +111,6 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("knowledge", 3),
         ("label", 5),
         ("more_labels", 2),
-        ("patterns", 1),
         ("records", 6),
         ("relation_arguments", 8),
         ("synthetic", 7),

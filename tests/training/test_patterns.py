@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spacy_hocrf.training.patterns import longer_patterns, select_patterns
+from spacy_hocrf.training.patterns import select_patterns
 
 HISTORIES = [[0, 1, 0], [1], [], [0, 1]]
 
@@ -80,29 +80,6 @@ def test_no_longer_patterns_are_looked_for_when_there_are_too_many():
         max(map(len, select_patterns([labels], 9, None, most_labels=36))) == 3
     )  # 16 and 21 labels
     assert max(map(len, select_patterns([labels], 9, None, most_labels=15))) == 2
-
-
-@given(
-    HISTORIES_OF_THREE,
-    st.sets(st.integers(0, 30)),
-    st.integers(1, 5) | st.none(),
-    st.integers(1, 2),
-)
-def test_longer_patterns_are_those_with_an_end_that_is_known(histories, chosen, order, least):
-    windows, known = windows_of(histories), set()
-    for number, z in enumerate(sorted(windows, key=lambda z: (len(z), z))):
-        ends = [part for part in (z[:-1], z[1:]) if len(part) > 1]
-        if number in chosen and all(part in known for part in ends):
-            known.add(z)
-    expected = {
-        z: count
-        for z, count in windows.items()
-        if z not in known
-        and len(z) <= (6 if order is None else order + 1)
-        and count >= least
-        and (len(z) == 2 or z[:-1] in known or z[1:] in known)
-    }
-    assert longer_patterns(histories, known, order, [least]) == expected
 
 
 def test_an_order_beyond_every_text_costs_nothing():
