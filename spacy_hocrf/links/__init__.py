@@ -1,3 +1,1 @@
-"""Links between spans, sentences or Docs: a vertex for each pair that may be linked, factors over
-neighbouring ones.
-"""
+"""Links between spans, sentences or Docs: every pair that may be linked has a probability."""

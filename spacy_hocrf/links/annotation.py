@@ -1,5 +1,7 @@
-"""The annotated links of a thread, as pairs of characters and as states of vertices."""
+"""The annotated links of a thread, as pairs of characters and as probabilities of its pairs."""
 
+import hashlib
+from collections.abc import Hashable
 from typing import Any
 
 import numpy as np
@@ -7,10 +9,10 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import links_of
-from spacy_hocrf.links.grid import Grid
 from spacy_hocrf.links.items import Thread
+from spacy_hocrf.links.pairs import Pairs
 
-__all__ = ["End", "Link", "gold_states", "linked"]
+__all__ = ["End", "Link", "contents", "gold_shares", "linked"]
 
 End = tuple[int, int, int]
 """Number of a Doc in its thread, first character, one past the last."""
@@ -46,18 +48,33 @@ def linked(thread: Thread, attribute: str) -> set[Link] | None:
     return found
 
 
-def gold_states(thread: Thread, grid: Grid, links: set[Link]) -> tuple[NDArray[np.int32], int]:
-    """The annotated states of the vertices, and how many links are no vertices.
+def contents(thread: Thread, attribute: str, group: Hashable) -> tuple[bytes, ...]:
+    """For each Doc of a thread a digest of its words and annotated links, and of the thread's group."""
+    return tuple(
+        hashlib.blake2b(
+            thread.words(number) + repr((links_of(doc, attribute), group)).encode(), digest_size=16
+        ).digest()
+        for number, doc in enumerate(thread.docs)
+    )
+
+
+def gold_shares(thread: Thread, pairs: Pairs, links: set[Link]) -> tuple[NDArray[np.float64], int]:
+    """What is annotated of each pair, 1 for a link, or 1/n for n links of one choice, and how many links
+    are no pairs.
 
     thread (Thread): whose items may be others than the annotated ones.
-    RETURNS (tuple[int32 [V], int]).
+    RETURNS (tuple[float64 [P], int]).
     """
     number = {end: i for i, end in enumerate(thread.ends)}
-    pairs = [(number[i], number[j]) for i, j in links if i in number and j in number]
+    known = [(number[i], number[j]) for i, j in links if i in number and j in number]
     n = max(1, len(thread))
-    wanted = np.array([i * n + j for i, j in pairs], dtype=np.int64)
-    states = np.isin(grid.source * n + grid.target, wanted).astype(np.int32)
-    return states, len(links) - int(states.sum())
+    wanted = np.array([i * n + j for i, j in known], dtype=np.int64)
+    linked = np.isin(pairs.source * n + pairs.target, wanted).astype(np.float64)
+    if not len(linked):
+        return linked, len(links)
+    several = np.maximum(np.add.reduceat(linked, pairs.choices[:-1]), 1.0)
+    shares = linked / np.repeat(several, np.diff(pairs.choices))
+    return shares, len(links) - int(linked.sum())
 
 
 def _is_link(pair: Any, first: int, end: int, n_items: int) -> bool:

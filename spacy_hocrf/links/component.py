@@ -1,57 +1,82 @@
 """The trainable component that links items: spans, sentences or Docs of a group.
 
-`initialize` learns which numbers the templates give; `update` goes through the threads of a batch,
-each decoded and, if it is wrong, followed by an update of the averaged perceptron. Nothing is kept of
-the corpus. Predictions are made with the average of all weights that there have been.
+`initialize` learns which numbers the templates give, and keeps what they see of the corpus; `update`
+registers texts that it was not shown, and `finish_update` takes one L-BFGS iteration on all of them, so
+that batches only pace the loop.
 """
 
+import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
 from spacy.vocab import Vocab
+from thinc.api import noop
 
 from spacy_hocrf.annotation.annotators import annotated, validated
-from spacy_hocrf.annotation.groups import GROUP, register
+from spacy_hocrf.annotation.groups import GROUP, group_in, register
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.joint.batches import group_batches, numbered
-from spacy_hocrf.links.annotation import gold_states, linked
-from spacy_hocrf.links.decoding import FoundLinks, LinkDecoder, links_by_doc
+from spacy_hocrf.links.annotation import contents, gold_shares, linked
 from spacy_hocrf.links.errors import LinkErrors
-from spacy_hocrf.links.extensions import register_links, set_links, set_proof
+from spacy_hocrf.links.extensions import register_links, set_links
 from spacy_hocrf.links.items import ItemFinder, Thread, registered
-from spacy_hocrf.links.model import LinkModel, ObservedThread, known_keys
-from spacy_hocrf.links.one_each import thinned
+from spacy_hocrf.links.learning import LinkLearner, Text
+from spacy_hocrf.links.model import (
+    Choices,
+    Floats,
+    Keys,
+    LinkModel,
+    best_pairs,
+    known_keys,
+    normalized,
+)
 from spacy_hocrf.links.pairs import LinkPairs
 from spacy_hocrf.links.saving import read_links, to_payload
 from spacy_hocrf.links.scorer import threads_of
-from spacy_hocrf.links.tasks import LinkTask
 from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.saving.archive import Payload
 from spacy_hocrf.saving.storage import StoredPipe
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["LinkPipe"]
+__all__ = ["FoundLinks", "LinkPipe"]
+
+FoundLinks = list[tuple[int, int, float]]
+"""Item, target and probability of each link of a Doc, the numbers as `extensions` has them."""
+
+
+class _Seen(NamedTuple):
+    """What templates see of the pairs of a training thread, and what is annotated of them."""
+
+    keys: Keys  # [P, K]
+    choices: Choices
+    shares: Floats  # [P]
+    contents: tuple[bytes, ...]
+    links: int
+    lost: int  # of these, how many are no pairs
+    said: tuple[int, ...]  # items that have anything there, by the attributes that are read
+
+    def text(self, model: LinkModel) -> Text:
+        """The thread to a model."""
+        return Text(model.rows(self.keys), self.choices, self.shares)
 
 
 class LinkPipe(StoredPipe, Pipe):
     """`hocrf_links`; see the factory for its settings.
 
-    RAISES (ValueError): H295 for items, pairs, features or a decoder of another kind, H298 for an
-        order that cannot be, H306 for a group_by that no Doc has.
+    RAISES (ValueError): H295 for items, pairs or features of another kind, H298 for a sigma that
+        cannot be, H306 for a group_by that no Doc has.
     """
 
-    model = None  # no layer of thinc: `update` takes the steps itself
+    model: Any = noop()  # spaCy calls `finish_update` of what has a model
 
     def __init__(
         self,
@@ -61,18 +86,15 @@ class LinkPipe(StoredPipe, Pipe):
         items: ItemFinder,
         pairs: LinkPairs,
         features: LinkFeatures,
-        decoder: LinkDecoder,
         attribute: str,
         group_by: str | None = None,
-        order: int = 2,
-        bounded: bool = False,
+        sigma: float = 1.0,
         scorer: Callable[..., Any] | None = None,
     ) -> None:
         for setting, value, kind, known in (
             ("items", items, ItemFinder, "spacy-hocrf.SpanItems.v1"),
             ("pairs", pairs, LinkPairs, "spacy-hocrf.LinkPairs.v1"),
             ("features", features, LinkFeatures, "spacy-hocrf.LinkFeatures.v1"),
-            ("decoder", decoder, LinkDecoder, "spacy-hocrf.LinkDecoder.v1"),
         ):
             if not isinstance(value, kind):
                 found, expected = type(value).__name__, f"what {known} makes"
@@ -80,35 +102,29 @@ class LinkPipe(StoredPipe, Pipe):
                     setting=setting, name=name, found=found, expected=expected
                 )
                 raise ValueError(text)
-        if order not in (1, 2, 3):
+        if not 0 < sigma < math.inf:
             block = f"[components.{name}]"
             text = LinkErrors.H298.format(
-                name="order", found=order, expected="1, 2 or 3", block=block
+                name="sigma", found=sigma, expected="above 0 and finite", block=block
             )
             raise ValueError(text)
         self.vocab = vocab
         self.name = name
-        self.items, self.pairs, self.features, self.decoder = items, pairs, features, decoder
+        self.items, self.pairs, self.features = items, pairs, features
         self.attribute = attribute
         self.group_by = group_by
-        self.order = order
-        self.bounded = bounded
+        self.sigma = sigma
         self.scorer = scorer
         self.cfg = {"attribute": attribute, "items": items, "group_by": group_by}
-        self._perceptron: GraphPerceptron | None = None
-        self._learnt: LinkModel | None = None  # its weights are those of predictions
-        self._averaged = True  # are they the average of the perceptron as it is now?
-        self._register()
-
-    def _register(self) -> None:
-        register_links(self.attribute)
-        for name in self.features.reads:
-            if name.startswith("_."):
-                registered(name[2:])
-        if self.group_by == GROUP:
+        self._learner: LinkLearner | None = None
+        register_links(attribute)
+        for each in features.reads:
+            if each.startswith("_."):
+                registered(each[2:])
+        if group_by == GROUP:
             register(GROUP)
-        elif self.group_by is not None and not Doc.has_extension(self.group_by):
-            raise ValueError(LinkErrors.H306.format(found=self.group_by, name=self.name))
+        elif group_by is not None and not Doc.has_extension(group_by):
+            raise ValueError(LinkErrors.H306.format(found=group_by, name=name))
 
     @property
     def is_trainable(self) -> bool:
@@ -118,7 +134,7 @@ class LinkPipe(StoredPipe, Pipe):
     # Training
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Any = None) -> None:
-        """Learn which numbers the templates give; the weights start at 0.
+        """Learn which numbers the templates give, and keep what they see; the weights start at 0.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
         nlp (Optional[Language]): the pipeline; its annotating components run first, if they are
@@ -128,36 +144,31 @@ class LinkPipe(StoredPipe, Pipe):
         """
         saved_settings.check(nlp, self.name)
         read = annotated(get_examples, nlp, self.name)
-        seen: list[list[Any]] = [[] for _ in range(self.order)]
-        texts = lost = links = 0
-        said = dict.fromkeys(self.features.reads, 0)
+        found: list[_Seen] = []
+        texts = 0
         for thread in threads_of(validated(read(), "LinkPipe.initialize"), self.group_by):
             texts += len(thread)
-            items, wanted = self._annotated(thread)
-            if wanted is None or not len(items):
-                continue
-            grid = self.pairs.grid(items)
-            lost += gold_states(items, grid, wanted)[1]
-            links += len(wanted)
-            for keys, more in zip(seen, observe(self.features, items, grid, self.order)[0]):
-                keys.append(more)
-            for name in said:
-                said[name] += items.says(name)
-        if not any(map(len, seen)):
+            seen = self._see(thread)
+            if seen is not None:
+                found.append(seen)
+        if not found:
             raise ValueError(
                 LinkErrors.H303.format(
                     found=texts, attribute=self.attribute, items=self.items.place, name=self.name
                 )
             )
+        lost, links = sum(seen.lost for seen in found), sum(seen.links for seen in found)
         if lost:
             text = Warnings.W031.format(found=lost, all=links, name=self.name)
             warnings.warn(text, stacklevel=2)
-        for name, times in said.items():
-            if not times:
+        for k, name in enumerate(self.features.reads):
+            if not any(seen.said[k] for seen in found):
                 warnings.warn(Warnings.W032.format(found=name, name=self.name), stacklevel=2)
-        known = tuple(known_keys(each, self.features.min_count) for each in seen)
-        empty = LinkModel(known, tuple(self.features.scales[: self.order]), np.zeros(0))
-        self._adopt(replace(empty, weights=np.zeros(int(empty.ends[-1]))))
+        keys = known_keys([seen.keys for seen in found], self.features.min_count)
+        learner = LinkLearner(LinkModel(keys, np.zeros(len(keys))), self.sigma)
+        for seen in found:
+            learner.add(seen.contents, seen.text(learner.model), initial=True)
+        self._learner = learner
 
     def update(
         self,
@@ -167,39 +178,55 @@ class LinkPipe(StoredPipe, Pipe):
         sgd: Any = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Go through the threads of a batch: neighbours of one group, or each Doc by itself.
+        """Register texts that are not known yet and report the objective; the step is taken in
+        `finish_update`.
 
-        drop (float), sgd (Any): not used.
-        losses (Optional[Dict[str, float]]): takes the number of wrong pairs.
+        examples (Iterable[Example]): neighbours of one group are one text.
+        drop (float): not used.
+        sgd (Optional[Optimizer]): calls `finish_update` at once.
+        losses (Optional[Dict[str, float]]): takes the objective of the whole corpus, in nats.
         RAISES (ValueError): H042 before `initialize`, H299 for damaged annotation.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
         examples = list(examples)
         validate_examples(examples, "LinkPipe.update")
-        if self._perceptron is None or self._learnt is None:
-            raise ValueError(Errors.H042)
-        tasks = []
+        learner = self._trained()
         for thread in threads_of(examples, self.group_by):
-            items, wanted = self._annotated(thread)
-            if wanted is not None and len(items):
-                observed = self._observed(self._learnt, items)
-                gold = gold_states(items, observed.grid, wanted)[0]
-                one_each = self.pairs.one_each
-                gold = thinned(observed.grid, gold) if one_each else gold
-                tasks.append(LinkTask(self._learnt, observed, gold, self.decoder, one_each))
-        losses[self.name] += self._perceptron.learn(tasks).loss
-        self._averaged = False
+            seen = self._see(thread, learner)
+            if seen is not None:
+                learner.add(seen.contents, seen.text(learner.model))
+        losses[self.name] = learner.loss
+        if sgd is not None and sgd is not False:
+            self.finish_update(sgd)
         return losses
 
     def finish_update(self, sgd: Any) -> None:
-        """Nothing: `update` has taken the step."""
+        """Take one iteration on the whole corpus; nothing once it has converged.
 
-    def _annotated(self, thread: Sequence[Example]) -> tuple[Thread, Any]:
-        """The items of the predicted Docs, and the annotated links; None for unknown ones."""
-        items = Thread([example.predicted for example in thread], self.items)
+        sgd (Any): not used.
+        RAISES (ValueError): H042 before `initialize`.
+        """
+        self._trained().step()
+
+    def _see(self, thread: Sequence[Example], known: LinkLearner | None = None) -> "_Seen | None":
+        """What there is to learn from a thread; None if its links are unknown, or it has no items, or is a
+        part of a known one.
+        """
         reference = Thread([example.reference for example in thread], self.items)
-        return items, linked(reference, self.attribute)
+        group = group_in(thread[0], self.group_by)
+        annotated_docs = contents(reference, self.attribute, group)
+        if known is not None and known.is_part(annotated_docs):
+            return None
+        items = Thread([example.predicted for example in thread], self.items)
+        links = linked(reference, self.attribute)
+        if links is None or not len(items):
+            return None
+        pairs = self.pairs.find(items)
+        shares, lost = gold_shares(items, pairs, links)
+        keys = observe(self.features, items, pairs)
+        said = tuple(map(items.says, self.features.reads))
+        return _Seen(keys, pairs.choices, shares, annotated_docs, len(links), lost, said)
 
     # Prediction
 
@@ -224,71 +251,58 @@ class LinkPipe(StoredPipe, Pipe):
                 handle_error(self.name, self, docs, error)
 
     def predict(self, docs: Iterable[Doc]) -> list[FoundLinks]:
-        """The links of each Doc; the Docs are not changed.
+        """The most probable links of each Doc; the Docs are not changed.
 
-        docs (Iterable[Doc]): neighbours of one group are decoded together.
+        docs (Iterable[Doc]): neighbours of one group are read together.
         RAISES (ValueError): H042 before training.
         """
         numbers = list(self._numbered(docs))
         return self._predict([doc for _, doc in numbers], [number for number, _ in numbers])
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[FoundLinks]) -> None:
-        """Write links to their Docs, and what is proved of them."""
+        """Write links and their probabilities to their Docs."""
         for doc, found in zip(docs, scores):
-            set_links(doc, self.attribute, found.links)
-            set_proof(doc, self.attribute, found.gap, found.certificate, found.trace)
+            set_links(doc, self.attribute, found)
 
     def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
         return numbered(docs, self.group_by, most=sys.maxsize, name=self.name)
 
     def _predict(self, docs: Sequence[Doc], groups: Sequence[int]) -> list[FoundLinks]:
-        model = self._trained()
-        found: list[FoundLinks] = []
+        model = self._trained().model
+        found: list[FoundLinks] = [[] for _ in docs]
+        first = 0  # Doc of a thread
         for _, members in groupby(zip(groups, docs), key=lambda pair: pair[0]):
             thread = Thread([doc for _, doc in members], self.items)
-            observed = self._observed(model, thread)
-            grid = observed.grid
-            tables = model.tables(observed, model.weights)
-            decoding = self.decoder.decode(grid, tables, self.pairs.one_each)
-            on = decoding.assignment == 1
-            trace = decoding.trace if self.decoder.trace else None
-            found += (
-                FoundLinks(links, decoding.gap, decoding.certificate, trace)
-                for links in links_by_doc(grid.source[on], grid.target[on], thread.firsts)
-            )
+            pairs = self.pairs.find(thread)
+            scores = model.scores(observe(self.features, thread, pairs))
+            links = best_pairs(scores, pairs.choices)
+            probabilities = normalized(scores, pairs.choices)[1][links].tolist()
+            source, target = pairs.source[links], pairs.target[links]
+            number = np.searchsorted(thread.firsts, source, side="right") - 1
+            counted = (each - thread.firsts[number] for each in (source, target))
+            places = zip(number.tolist(), *(each.tolist() for each in counted))
+            for (doc, i, j), probability in zip(places, probabilities):
+                found[first + doc].append((i, j, probability))
+            first += len(thread.docs)
         return found
 
-    def _observed(self, model: LinkModel, thread: Thread) -> ObservedThread:
-        grid = self.pairs.grid(thread)
-        seen, sections = observe(self.features, thread, grid, self.order)
-        return model.observed(grid, sections, seen)
-
-    def _trained(self) -> LinkModel:
-        """The model with the weights of predictions. RAISES (ValueError): H042."""
-        if self._learnt is None or self._perceptron is None:
+    def _trained(self) -> LinkLearner:
+        """What has learnt, or begins to. RAISES (ValueError): H042."""
+        if self._learner is None:
             raise ValueError(Errors.H042)
-        if not self._averaged:
-            self._learnt = replace(self._learnt, weights=self._perceptron.average)
-            self._averaged = True
-        return self._learnt
+        return self._learner
 
     # Persistence
 
     def _payload(self) -> Payload:
-        model = None if self._learnt is None else self._trained()
-        return to_payload(model, self.features, self.order)
+        model = None if self._learner is None else self._learner.model
+        return to_payload(model, self.features, self.pairs)
 
     def _become(self, payload: Payload) -> None:
-        self._adopt(read_links(payload, self.features, self.order, self.name))
-
-    def _adopt(self, model: LinkModel | None) -> None:
-        self._learnt = model
-        self._perceptron = (
-            None if model is None else GraphPerceptron([], model.weights, bounded=self.bounded)
-        )
-        self._averaged = True
+        model = read_links(payload, self.features, self.pairs, self.name)
+        self._learner = None if model is None else LinkLearner(model, self.sigma)
 
     def _untrained(self) -> Callable[[], "LinkPipe"]:
-        names = ("items", "pairs", "features", "decoder", "attribute", "group_by", "order")
-        settings = {name: getattr(self, name) for name in (*names, "bounded", "scorer")}
+        names = ("items", "pairs", "features", "attribute", "group_by", "sigma", "scorer")
+        settings = {name: getattr(self, name) for name in names}
         return partial(type(self), self.vocab, self.name, **settings)

@@ -14,7 +14,7 @@ DEFAULT_FEATURES = LinkFeatures(
         "last": Attribute("LOWER[-1]"),
         "length": Number("LENGTH", (2, 4, 8, 16)),
     },
-    vertices=(
+    templates=(
         "itself",
         "distance",
         "itself + words",
@@ -27,11 +27,4 @@ DEFAULT_FEATURES = LinkFeatures(
         "label(source) + label(target) + itself",
         "label(source) + label(target) + distance",
     ),
-    edges=(
-        "shape + itself",
-        "shape + distance",
-        "shape + words",
-        "shape + label(first) + label(second) + label(common)",
-    ),
-    triples=("shape + itself", "shape + words"),
 )

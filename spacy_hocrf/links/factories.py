@@ -27,9 +27,6 @@ one_each = false
 sources = null
 targets = null
 
-[decoder]
-@misc = "spacy-hocrf.LinkDecoder.v1"
-
 [scorer]
 @scorers = "spacy-hocrf.links_scorer.v1"
 """
@@ -37,8 +34,7 @@ SETTINGS = {
     "attribute": "hocrf_links",
     "group_by": None,
     "features": None,
-    "order": 2,
-    "bounded": False,
+    "sigma": 1.0,
 }
 WEIGHTS: dict[str, float | None] = {
     "hocrf_links_f": 1.0,
@@ -50,7 +46,7 @@ WEIGHTS: dict[str, float | None] = {
 
 @Language.factory(
     "hocrf_links",
-    assigns=["doc._.hocrf_links"],
+    assigns=["doc._.hocrf_links", "doc._.hocrf_links_scores"],
     default_config={**SETTINGS, **Config().from_str(BLOCKS)},
     default_score_weights=WEIGHTS,
 )
@@ -60,27 +56,22 @@ def make_hocrf_links(
     items: Any,
     pairs: Any,
     features: Any,
-    decoder: Any,
     attribute: str,
     group_by: str | None,
-    order: int,
-    bounded: bool,
+    sigma: float,
     scorer: Callable[..., Any] | None,
 ) -> "LinkPipe":
-    """Links between items as pairs of their numbers in `doc._.hocrf_links`.
+    """Links between items as pairs of their numbers in `doc._.hocrf_links`, with their probabilities in
+    `doc._.hocrf_links_scores`.
 
     items (Finder): what is linked, such as `spacy-hocrf.SpanItems.v1`.
     pairs (LinkPairs): which of them may be.
     features (Optional[LinkFeatures]): what is seen of them; None for words, labels, lengths and
         distances.
-    decoder (LinkDecoder): how links are decided.
     attribute (str): extension attribute of Docs with the links.
     group_by (Optional[str]): neighbours with an equal value of this extension attribute of Docs are
         read together, "hocrf_group" for instance; None for each Doc by itself.
-    order (int): 1 for pairs by themselves, 2 for factors over two neighbouring pairs, 3 for those
-        over three as well.
-    bounded (bool): updates of the perceptron go no further than to where the annotation is ahead by
-        the number of wrong pairs.
+    sigma (float): standard deviation of the Gaussian prior of the weights.
     scorer (Optional[Callable]): scoring method.
     """
     from spacy_hocrf.links.component import LinkPipe
@@ -92,10 +83,8 @@ def make_hocrf_links(
         items=items,
         pairs=pairs,
         features=DEFAULT_FEATURES if features is None else features,
-        decoder=decoder,
         attribute=attribute,
         group_by=group_by,
-        order=order,
-        bounded=bounded,
+        sigma=sigma,
         scorer=scorer,
     )

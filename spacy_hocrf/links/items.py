@@ -28,7 +28,6 @@ __all__ = [
     "SpanItems",
     "Thread",
     "check_item_attribute",
-    "code_of",
     "registered",
 ]
 
@@ -141,6 +140,7 @@ class Thread:
         """Are the items Docs?"""
         self._batch = TokenBatch(docs)
         self._codes: dict[str, Codes] = {}
+        self._values: dict[str, list[Any]] = {}
 
     def __len__(self) -> int:
         return len(self.items)
@@ -150,7 +150,8 @@ class Thread:
         """For each item the number of its Doc, its first character and one past its last, which
         tell items of equal texts apart.
         """
-        return [(item.doc, *_characters(self.docs[item.doc], item)) for item in self.items]
+        places = [(s.start_char, s.end_char) if len(s) else (0, 0) for s in self._spans]
+        return [(item.doc, *place) for item, place in zip(self.items, places)]
 
     @property
     def text(self) -> str:
@@ -161,9 +162,11 @@ class Thread:
         """An extension attribute of every item: the span's, or where spans have none of this name,
         its Doc's.
         """
-        if self.whole or not Span.has_extension(name):
-            return [self.docs[item.doc]._.get(name) for item in self.items]
-        return [self.docs[i.doc][i.start : i.end]._.get(name) for i in self.items]
+        if name not in self._values:
+            spans = not self.whole and Span.has_extension(name)
+            holders: Any = self._spans if spans else [self.docs[item.doc] for item in self.items]
+            self._values[name] = [each._.get(name) for each in holders]
+        return self._values[name]
 
     def codes(self, attribute: str) -> Codes:
         """A number for what an attribute says of each item, uint64 [N]; 0 for nothing."""
@@ -190,11 +193,20 @@ class Thread:
         new[1:] = (np.diff(items) != 0) | (codes[1:] != codes[:-1])
         return items[new], codes[new]
 
+    def words(self, number: int) -> bytes:
+        """What tells the words of one of its Docs from those of others."""
+        first, end = self._batch.offsets[number : number + 2]
+        return self._batch.column("ORTH")[first:end].tobytes()
+
     def says(self, attribute: str) -> int:
         """How many items have anything there."""
         if attribute.startswith("_."):
             return sum(value not in (None, "") for value in self.values(attribute[2:]))
         return len(self)
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        return [self.docs[item.doc][item.start : item.end] for item in self.items]
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
@@ -254,13 +266,6 @@ class Thread:
         return np.array([get_string_id(text) for text in texts], dtype=np.uint64)
 
 
-def code_of(attribute: str, value: str) -> int:
-    """Code in `Thread.codes` for a value of an attribute, which is written as text."""
-    term = TERM.fullmatch(attribute)
-    is_number = term is not None and term["place"] is not None and term["name"] in NUMBERS
-    return int(value) + 1 if is_number else _code(value)
-
-
 def check_item_attribute(attribute: str) -> None:
     """RAISES (ValueError): H300 for what is no attribute of an item."""
     term = TERM.fullmatch(attribute)
@@ -275,13 +280,6 @@ def registered(name: str) -> None:
     if not Span.has_extension(name) and not Doc.has_extension(name):
         Span.set_extension(name, default=None)
         Doc.set_extension(name, default=None)
-
-
-def _characters(doc: Doc, item: Item) -> tuple[int, int]:
-    if item.start == item.end:
-        return 0, 0
-    span = doc[item.start : item.end]
-    return span.start_char, span.end_char
 
 
 def _code(value: Any) -> int:

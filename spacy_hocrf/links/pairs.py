@@ -2,29 +2,41 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
-from spacy_hocrf.links.grid import Grid, make_grid
 from spacy_hocrf.links.items import Thread
 
-__all__ = ["LinkPairs"]
+__all__ = ["LinkPairs", "Pairs"]
 
 DIRECTIONS = ("backward", "forward", "both")
 
 
+class Pairs(NamedTuple):
+    """P pairs of items that may be linked, ascending by source and target, and C choices: of the pairs of
+    one choice at most one is a link.
+    """
+
+    source: NDArray[np.int64]  # [P]
+    target: NDArray[np.int64]  # [P]
+    choices: NDArray[np.int64]  # [C + 1] first pair of each choice, and P
+
+
 @dataclass(frozen=True, kw_only=True)
 class LinkPairs:
-    """`spacy-hocrf.LinkPairs.v1`: which pairs are vertices of the grid.
+    """`spacy-hocrf.LinkPairs.v1`: which pairs of items may be linked.
 
     direction (str): "backward" for links to earlier items, "forward" to later ones, or "both".
     window (Optional[int]): most items from one end to the other: 1 for neighbours alone; None for
         all pairs, whose number grows with the square of that of the items.
     itself (bool): may an item be linked to itself, as one that begins a conversation?
-    one_each (bool): has each source one link at most? Learnt from is the nearest of several then.
+    one_each (bool): has each source one link at most? Of several that are annotated, each is as right as
+        the others then.
     sources, targets (Optional[Sequence[str]]): labels of the items that links begin and end at;
         None for all.
     RAISES (ValueError): H298 for an unknown direction or a window below 1.
@@ -50,11 +62,11 @@ class LinkPairs:
                 )
             )
 
-    def grid(self, thread: Thread) -> Grid:
-        """The vertices of a thread."""
+    def find(self, thread: Thread) -> Pairs:
+        """The pairs of a thread."""
         labels = np.array([item.label for item in thread.items], dtype=object)
-        rows, columns = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
-        back = rows[:, None] - columns[None, :]
+        sources, targets = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
+        back = sources[:, None] - targets[None, :]
         possible = np.ones(back.shape, dtype=bool)
         if self.direction == "backward":
             possible &= back >= 0
@@ -64,7 +76,11 @@ class LinkPairs:
             possible &= np.abs(back) <= self.window
         if not self.itself:
             possible &= back != 0
-        return make_grid(rows, columns, possible)
+        row, column = np.nonzero(possible)
+        sizes = np.ones(len(row), dtype=np.int64)
+        if self.one_each:
+            sizes = np.count_nonzero(possible, axis=1)
+        return Pairs(sources[row], targets[column], offsets_of(sizes[sizes > 0]))
 
 
 def _chosen(labels: NDArray[np.object_], wanted: Sequence[str] | None) -> NDArray[np.int64]:

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hocrf.annotation.groups import get_group
+from spacy_hocrf.annotation.groups import group_in
 from spacy_hocrf.links.annotation import Link, linked
 from spacy_hocrf.links.items import ItemFinder, Thread
 
@@ -65,7 +64,7 @@ def threads_of(examples: Iterable[Example], group_by: str | None) -> Iterator[li
     thread: list[Example] = []
     before = None
     for example in examples:
-        group = _group(example.predicted, group_by) or _group(example.reference, group_by)
+        group = group_in(example, group_by)
         if thread and (group is None or group != before):
             yield thread
             thread = []
@@ -73,10 +72,6 @@ def threads_of(examples: Iterable[Example], group_by: str | None) -> Iterator[li
         before = group
     if thread:
         yield thread
-
-
-def _group(doc: Doc, group_by: str | None) -> Any:
-    return get_group(doc, group_by)
 
 
 def _replies(links: set[Link]) -> set[Link]:

@@ -17,15 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
-from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute, code_of
+from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute
 
 __all__ = [
     "Addressed",
     "Attribute",
     "Distance",
-    "Equals",
     "ItemValue",
     "Latest",
     "LinkDifference",
@@ -100,24 +98,6 @@ class Attribute(_Reading):
     def of_items(self, thread: Thread) -> NDArray[np.uint64]:
         """Codes, 0 for nothing."""
         return thread.codes(self.attr)
-
-
-@dataclass(frozen=True)
-class Equals(_Reading):
-    """`spacy-hocrf.LinkEquals.v1`: has an attribute of the item this value?
-
-    attr (str): as in `LinkAttribute.v1`.
-    value (str): of several tokens their values, joined by spaces; of a flag 0 or 1.
-    """
-
-    attr: str
-    value: str
-
-    def of_items(self, thread: Thread) -> NDArray[np.bool_]:
-        """True for each item whose attribute has the value."""
-        wanted = code_of(self.attr, with_dollars(self.value))
-        found: NDArray[np.bool_] = thread.codes(self.attr) == wanted
-        return found
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,7 @@
 """Small Docs of messages whose links are known: who tells something replies to who asked for it."""
 
 import random
-from itertools import product
 
-import numpy as np
 import spacy
 from spacy.tokens import Doc, Span
 from spacy.training import Example
@@ -27,9 +25,7 @@ VALUES = {
 FEATURES = {
     "@misc": "spacy-hocrf.LinkFeatures.v1",
     "values": VALUES,
-    "vertices": ["word(source) + word(target) + thing + itself", "distance", "thing + author"],
-    "edges": ["shape + thing + itself", "shape + word(first) + word(second) + word(common)"],
-    "triples": ["shape + thing"],
+    "templates": ["word(source) + word(target) + thing + itself", "distance", "thing + author"],
 }
 
 
@@ -76,11 +72,11 @@ def examples(n, first=0, **settings):
     return [example(seed, **settings) for seed in range(first, first + n)]
 
 
-def settings_of(*, order=2, itself=False, one_each=False, window=20, features=FEATURES, **settings):
+def settings_of(*, itself=False, one_each=False, window=20, features=FEATURES, **settings):
     """A config of the component."""
     pairs = {"itself": itself, "one_each": one_each, "window": window}
     pairs["@misc"] = "spacy-hocrf.LinkPairs.v1"
-    return {"order": order, "features": features, "pairs": pairs, **settings}
+    return {"features": features, "pairs": pairs, **settings}
 
 
 def untrained(name="hocrf_links", **settings):
@@ -90,13 +86,13 @@ def untrained(name="hocrf_links", **settings):
     return nlp
 
 
-def trained(n=40, epochs=6, **settings):
+def trained(n=40, steps=20, **settings):
     """The same, trained on some conversations."""
     nlp = untrained(**settings)
     itself = settings.get("itself", False)
     corpus = examples(n, itself=itself)
     nlp.initialize(lambda: corpus)
-    for _ in range(epochs):
+    for _ in range(steps):
         nlp.update(corpus)
     return nlp
 
@@ -104,14 +100,3 @@ def trained(n=40, epochs=6, **settings):
 def thread(seed=0, n=5):
     """A thread of one Doc."""
     return Thread([document(conversation(seed, n=n)[0])], SpanItems())
-
-
-def assignments(n):
-    """All states of so many vertices."""
-    return [np.array(states, dtype=np.int32) for states in product((0, 1), repeat=n)]
-
-
-def has_one_each(grid, assignment):
-    """Is at most one vertex of each source on?"""
-    sources = grid.source[assignment == 1].tolist()
-    return len(sources) == len(set(sources))

@@ -1,4 +1,6 @@
-"""Templates: terms at places; equal numbers where all values are equal, and only there."""
+"""Templates: terms at places; equal numbers where all values are equal, and only there. The pairs that
+they are asked of.
+"""
 
 import numpy as np
 import pytest
@@ -12,42 +14,24 @@ from spacy_hocrf.links.templates import LinkFeatures, observe, parsed
 from spacy_hocrf.links.values import Attribute, Distance, Same
 
 VALUES = {"distance": Distance(), "author": Same("_.author"), "word": Attribute("LOWER[0]")}
-VERTEX = ("itself", "distance + author", "word(source) + word(target)", "author(target, source)")
-EDGE = (
-    "shape + itself",
-    "distance",
-    "author(first, second) + word(common)",
-    "author(first, source)",
-    "word(source)",
-)
-TRIPLE = ("shape + itself", "author + word(target)")
+TEMPLATES = ("itself", "distance + author", "word(source) + word(target)", "author(target, source)")
 SEED = 1  # a conversation in which no value is the same everywhere
 
 
 def features(**changes):
-    settings = {"values": VALUES, "vertices": VERTEX, "edges": EDGE, "triples": TRIPLE}
-    return LinkFeatures(**{**settings, **changes})
+    return LinkFeatures(**{"values": VALUES, "templates": TEMPLATES, **changes})
 
 
-def said(template, found, grid, section, place):
-    """What the terms of a template say of a factor, looked up one by one."""
+def said(template, source, target):
+    """What the terms of a template say of a pair, looked up one by one."""
     messages = conversation(SEED)[0]
     word = [text.split()[0] for text, *_ in messages]
     author = [who for _, who, _ in messages]
-    vertices = section.vertices[place].tolist()
-    values = []
-    for name, places in parsed(template):
-        if name == "shape":
-            values.append(section.shape[place])
-            continue
-        for v in vertices:
-            items = {"source": grid.source[v], "target": grid.target[v]}
-            if len(section.common):
-                ends = ("first", "second", "common")
-                items |= {end: getattr(section, end)[place] for end in ends}
-            at = [items[each] for each in places or ("source", "target")]
-            values.append(value_of(name, at, author, word))
-    return tuple(values)
+    places = {"source": source, "target": target}
+    return tuple(
+        value_of(name, [places[each] for each in at or ("source", "target")], author, word)
+        for name, at in parsed(template)
+    )
 
 
 def value_of(name, at, author, word):
@@ -64,49 +48,27 @@ def value_of(name, at, author, word):
 
 def test_numbers_are_equal_where_all_values_are():
     found = Thread([document(conversation(SEED)[0])], SpanItems())
-    grid = LinkPairs(itself=True).grid(found)
-    keys, sections = observe(features(), found, grid, 3)
-    for section, templates, numbers in zip(sections, (VERTEX, EDGE, TRIPLE), keys):
-        assert numbers.shape == (len(section.vertices), len(templates))
-        for t, template in enumerate(templates):
-            pairs = {
-                (said(template, found, grid, section, n), int(numbers[n, t]))
-                for n in range(len(section.vertices))
-            }
-            assert len(pairs) == len({x for x, _ in pairs}) == len({k for _, k in pairs}), template
-            assert len(pairs) > 1, "or nothing would be told apart"
-    every = np.concatenate([np.unique(column) for each in keys for column in each.T])
+    pairs = LinkPairs(itself=True).find(found)
+    keys = observe(features(), found, pairs)
+    ends = list(zip(pairs.source.tolist(), pairs.target.tolist()))
+    assert keys.shape == (len(ends), len(TEMPLATES))
+    for template, numbers in zip(TEMPLATES, keys.T.tolist()):
+        seen = {(said(template, *pair), number) for pair, number in zip(ends, numbers)}
+        assert len(seen) == len({x for x, _ in seen}) == len({k for _, k in seen}), template
+        assert len(seen) > 1, "or nothing would be told apart"
+    every = np.concatenate([np.unique(column) for column in keys.T])
     assert len(every) == len(set(every.tolist())), "templates do not share numbers"
-
-
-@pytest.mark.parametrize("order", [1, 2, 3])
-def test_a_smaller_order_looks_at_smaller_factors_alone(order):
-    found = thread()
-    grid = LinkPairs().grid(found)
-    keys, sections = observe(features(), found, grid, order)
-    assert len(keys) == len(sections) == order
-    whole = observe(features(), found, grid, 3)[0]
-    assert all((a == b).all() for a, b in zip(keys, whole))
-
-
-def test_a_section_without_templates_sees_nothing():
-    found = thread()
-    keys, _ = observe(features(edges=()), found, LinkPairs().grid(found), 2)
-    assert keys[1].shape[1] == 0 and len(keys[1])
 
 
 @pytest.mark.parametrize(
     "changes, code, told",
     [
-        ({"vertices": ["distance +"]}, "H296", "name(place)"),
-        ({"vertices": ["distance(source)"]}, "H296", "two places, or none"),
-        ({"vertices": ["word"]}, "H296", "one place"),
-        ({"vertices": ["word(first)"]}, "H296", "'first' is no place here, but source, target are"),
-        ({"edges": ["word(middle)"]}, "H296", "common"),
-        ({"triples": ["itself(source)"]}, "H296", "has no places"),
-        ({"edges": ["shape + colour"]}, "H297", "itself, shape, distance, author, word"),
-        ({"scales": (1.0, 0.3)}, "H298", "three numbers"),
-        ({"scales": (1.0, 0.3, 0.0)}, "H298", "above 0"),
+        ({"templates": ["distance +"]}, "H296", "name(place)"),
+        ({"templates": ["distance(source)"]}, "H296", "two places, or none"),
+        ({"templates": ["word"]}, "H296", "one place"),
+        ({"templates": ["word(first)"]}, "H296", "'first' is no place, but source, target are"),
+        ({"templates": ["itself(source)"]}, "H296", "has no places"),
+        ({"templates": ["itself + colour"]}, "H297", "itself, distance, author, word"),
         ({"min_count": 0}, "H298", "min_count"),
         ({"values": {**VALUES, "x": "distance"}}, "H298", "values.x is str"),
     ],
@@ -133,9 +95,9 @@ class Wrong:
 @pytest.mark.parametrize("found", [np.zeros(5), np.zeros(4, dtype=int), ["a"] * 5])
 def test_values_of_ones_own_are_checked(found):
     items = thread(n=5)
-    own = features(values={**VALUES, "own": Wrong(found)}, vertices=["own(source)"])
+    own = features(values={**VALUES, "own": Wrong(found)}, templates=["own(source)"])
     with pytest.raises(ValueError, match=r"\[H304\] The value 'own' gave"):
-        observe(own, items, LinkPairs().grid(items), 1)
+        observe(own, items, LinkPairs().find(items))
 
 
 @pytest.mark.parametrize(
@@ -151,19 +113,25 @@ def test_values_of_ones_own_are_checked(found):
     ],
 )
 def test_pairs_that_may_be_linked(settings, pairs):
-    grid = LinkPairs(**settings).grid(thread(n=3))
-    assert list(zip(grid.source.tolist(), grid.target.tolist())) == pairs
+    found, one_each = (
+        LinkPairs(**settings, one_each=each).find(thread(n=3)) for each in (False, True)
+    )
+    for each in (found, one_each):
+        assert list(zip(each.source.tolist(), each.target.tolist())) == pairs
+    assert found.choices.tolist() == [*range(len(pairs) + 1)]
+    sources = [source for source, _ in pairs]
+    expected = [sources.index(source) for source in dict.fromkeys(sources)]
+    assert one_each.choices.tolist() == [*expected, len(pairs)]
 
 
-def test_neighbours_are_next_among_the_items_that_may_be_ends():
+def test_ends_have_the_labels_that_they_may_have():
     doc = document(conversation(0, n=4)[0])
     ends = [(span.start, span.end) for span in doc.spans["sc"]]
     kinds = ("KEY", "US$", "KEY", "US$")
     doc.spans["sc"] = [Span(doc, *each, label=kind) for each, kind in zip(ends, kinds)]
     labelled = Thread([doc], SpanItems())
-    grid = LinkPairs(sources=[r"US\x24"], targets=["KEY"]).grid(labelled)
-    assert list(zip(grid.source.tolist(), grid.target.tolist())) == [(1, 0), (3, 0), (3, 2)]
-    assert sorted(grid.edges.vertices.tolist()) == [[0, 1], [1, 2]]
+    found = LinkPairs(sources=[r"US\x24"], targets=["KEY"]).find(labelled)
+    assert list(zip(found.source.tolist(), found.target.tolist())) == [(1, 0), (3, 0), (3, 2)]
 
 
 @pytest.mark.parametrize("settings", [{"direction": "up"}, {"window": 0}])

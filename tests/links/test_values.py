@@ -10,7 +10,6 @@ from spacy_hocrf.links.values import (
     Addressed,
     Attribute,
     Distance,
-    Equals,
     Latest,
     LinkDifference,
     Names,
@@ -55,9 +54,6 @@ PAIRS = {
     "latest": (Latest("_.author"), latest),
 }  # fmt: skip
 ITEMS = {
-    "asks": (Equals("LOWER[0]", "ask"), lambda s, a: s[a][0][0] == "ask"),
-    "whole": (Equals("LOWER", "ask b"), lambda s, a: s[a][0] == ["ask", "b"]),
-    "flag": (Equals("IS_TITLE[0]", "0"), lambda s, a: True),
     "minute": (Number("_.minute", [50]), lambda s, a: s[a][2] >= 50),
     "length": (Number("LENGTH", [2, 3]), lambda s, a: 1),
     "addressed": (
@@ -174,13 +170,6 @@ def test_bad_settings_are_named(make, code, told):
     with pytest.raises(ValueError, match=code) as caught:
         make()
     assert told in str(caught.value)
-
-
-def test_a_dollar_sign_is_written_as_a_config_has_it():
-    doc = Doc(NLP.vocab, words=["$", "a"])
-    doc.spans["sc"] = [Span(doc, 0, 1, label="X"), Span(doc, 1, 2, label="X")]
-    found = Equals("LOWER", r"\x24").of_items(Thread([doc], SpanItems()))
-    assert found.tolist() == [True, False]
 
 
 def test_attributes_of_another_kind_are_named():

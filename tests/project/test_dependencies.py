@@ -323,21 +323,17 @@ def test_the_config_sees_what_the_scripts_see(load, features, windows):
     convert.register()
     config = load_config(PROJECT / "configs" / "links.cfg")
     pipe = load_model_from_config(config, auto_fill=True).get_pipe("hocrf_links")
-    nlp, seen = spacy.blank("en"), ([], [], [])
+    nlp, seen = spacy.blank("en"), []
     for window in windows:
         doc = convert.document(nlp, window, LOG.split("\n"))
         assert isinstance(doc, Doc) and len(doc.spans["messages"]) == len(window.messages)
         assert doc._.hocrf_links == np.argwhere(window.links).tolist()
         thread = Thread([doc], pipe.items)
-        found, sections = observe(pipe.features, thread, pipe.pairs.grid(thread), 3)
-        observed = features.observe(window, 3)
-        factors = (np.arange(len(observed.values[0]))[:, None], *observed.grid.factors)
-        for k, section in enumerate(sections):
-            mine, theirs = (np.lexsort(each.T[::-1]) for each in (section.vertices, factors[k]))
-            assert_array_equal(section.vertices[mine], factors[k][theirs])
-            seen[k].append((found[k][mine], observed.values[k][theirs]))
-    for parts in seen:
-        keys, values = (np.concatenate(each) for each in zip(*parts))
-        for one, other in zip(keys.T, values.T, strict=True):
-            pairs = set(zip(one.tolist(), other.tolist()))
-            assert len(pairs) == len(np.unique(one)) == len(np.unique(other))
+        pairs, observed = pipe.pairs.find(thread), features.observe(window, 1)
+        assert_array_equal(pairs.source, observed.grid.source)
+        assert_array_equal(pairs.target, observed.grid.target)
+        seen.append((observe(pipe.features, thread, pairs), observed.values[0]))
+    keys, values = (np.concatenate(each) for each in zip(*seen))
+    for one, other in zip(keys.T, values.T, strict=True):
+        pairs = set(zip(one.tolist(), other.tolist()))
+        assert len(pairs) == len(np.unique(one)) == len(np.unique(other))

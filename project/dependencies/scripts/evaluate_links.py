@@ -15,7 +15,7 @@ from spacy_hocrf.api import LinksCorpus, f1
 sys.path.append(str(Path(__file__).parents[2]))
 from common.report import table
 
-HEADER = ("windows", "precision", "recall", "F", "F, replies", "certificates")
+HEADER = ("windows", "precision", "recall", "F", "F, replies")
 
 
 def main(
@@ -25,12 +25,10 @@ def main(
 ) -> None:
     """Write the scores of all folds together."""
     register()
-    counts, certificates = [], []
+    counts = []
     for fold in sorted(corpus.glob("*/test.spacy")):
         nlp = spacy.load(models / fold.parent.name / "model-last")
-        found = count(nlp, fold)
-        counts += found[0]
-        certificates += found[1]
+        counts += count(nlp, fold)
     correct, predicted, gold = np.sum(counts, axis=0)
     scores = f1(correct, predicted, gold)
     row = (
@@ -38,7 +36,6 @@ def main(
         f"{correct[0] / max(1, predicted[0]):.3f}",
         f"{correct[0] / gold[0]:.3f}",
         *(f"{score:.3f}" for score in scores),
-        f"{100 * np.mean(certificates):.1f}%",
     )
     text = table([row], HEADER)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -46,11 +43,11 @@ def main(
     print(text)
 
 
-def count(nlp: Language, path: Path) -> tuple[list[np.ndarray], list[bool]]:
+def count(nlp: Language, path: Path) -> list[np.ndarray]:
     """Of each window the links that are correct, predicted and annotated, all of them and replies,
     int64 [3, 2]; and whether they are proved to be the best.
     """
-    counts, certificates = [], []
+    counts = []
     examples = list(LinksCorpus(path, [KEY], ATTRIBUTES, gold_preproc=True)(nlp))
     docs = nlp.pipe(example.predicted for example in examples)
     for doc, example in zip(docs, examples):
@@ -59,8 +56,7 @@ def count(nlp: Language, path: Path) -> tuple[list[np.ndarray], list[bool]]:
         )
         parts = (found & gold, found, gold)
         counts.append(np.array([[len(each), sum(i != j for i, j in each)] for each in parts]))
-        certificates.append(bool(doc._.hocrf_links_certificate))
-    return counts, certificates
+    return counts
 
 
 if __name__ == "__main__":
