@@ -1,17 +1,17 @@
 """The windows of the logs as .spacy files for `hocrf_links`: a Doc is a window, its messages are the
 spans of `doc.spans["messages"]`, and what is known of each is in extension attributes of the span.
 
-The folds, and the windows in them, are those of `crossvalidate.py`; the development part has
+Logs of the corpus's training part are drawn, and put into three folds; the development part has all
 windows of the corpus's own development logs.
 """
 
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
-from crossvalidate import draw, folds
-from logs import Window
+from logs import Window, log_names, read_windows
 from spacy.lang.en import English
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin, Span
@@ -20,6 +20,7 @@ from wasabi import msg
 KEY = "messages"
 ATTRIBUTES = ("author", "mentions", "kind", "words", "minute", "silence")
 """Of each span; `configs/links.cfg` reads them."""
+FOLDS = 3
 
 
 def main(
@@ -28,20 +29,42 @@ def main(
     ],
     output: Annotated[Path, typer.Argument(help="Folder for the .spacy files")],
     logs: Annotated[int, typer.Option(help="Logs, drawn at random")] = 75,
-    windows: Annotated[int, typer.Option(help="Windows of each log for training")] = 2,
-    test_windows: Annotated[int, typer.Option(help="Windows of each log for testing")] = 6,
+    windows: Annotated[int, typer.Option(help="Windows of each log in train.spacy")] = 2,
+    test_windows: Annotated[int, typer.Option(help="In more.spacy, and in test.spacy")] = 6,
     size: Annotated[int, typer.Option(help="Messages of a window, at most")] = 15,
     seed: Annotated[int, typer.Option(help="Of the sample and the folds")] = 0,
 ) -> None:
-    """Write train.spacy and test.spacy of each fold, and dev.spacy."""
+    """Write train.spacy, more.spacy and test.spacy of each fold, and dev.spacy."""
     nlp = English()
     register()
     sample = draw(corpus / "train", logs, max(windows, test_windows), size, seed)
-    for fold, (training, test, _) in enumerate(folds(sample, windows, test_windows)):
-        for name, part in (("train", training), ("test", test)):
-            write(nlp, corpus / "train", part, output / str(fold) / f"{name}.spacy")
-    few = draw(corpus / "dev", logs, windows, size, seed)
-    write(nlp, corpus / "dev", [each for log in few for each in log], output / "dev.spacy")
+    for fold, (training, test) in enumerate(folds(sample)):
+        for name, part, some in (
+            ("train", training, windows),
+            ("more", training, test_windows),
+            ("test", test, test_windows),
+        ):
+            chosen = [window for log in part for window in log[:some]]
+            write(nlp, corpus / "train", chosen, output / str(fold) / f"{name}.spacy")
+    every = (read_windows(corpus / "dev", name, size) for name in log_names(corpus / "dev"))
+    dev = [window for log in every for window in log]
+    write(nlp, corpus / "dev", dev, output / "dev.spacy")
+
+
+def draw(corpus: Path, logs: int, windows: int, size: int, seed: int) -> list[list[Window]]:
+    """Some windows of some logs, both in random order."""
+    random = np.random.default_rng(seed)
+    chosen = []
+    for name in random.permutation(log_names(corpus))[:logs].tolist():
+        every = read_windows(corpus, name, size)
+        chosen.append([every[k] for k in random.permutation(len(every))[:windows].tolist()])
+    return chosen
+
+
+def folds(sample: Sequence[list[Window]]) -> Iterator[tuple[list[list[Window]], ...]]:
+    """The windows of the logs for training, and those of the other logs."""
+    for fold in range(FOLDS):
+        yield [log for k, log in enumerate(sample) if k % FOLDS != fold], [*sample[fold::FOLDS]]
 
 
 def register() -> None:
@@ -54,7 +77,7 @@ def register() -> None:
             Doc.set_extension(name, default=None)
 
 
-def write(nlp: Language, folder: Path, windows: list[Window], path: Path) -> None:
+def write(nlp: Language, folder: Path, windows: Iterable[Window], path: Path) -> None:
     """Windows as one file."""
     texts: dict[str, list[str]] = {}
     docs = DocBin(store_user_data=True)
