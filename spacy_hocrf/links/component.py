@@ -21,7 +21,7 @@ from spacy.vocab import Vocab
 from thinc.api import noop
 
 from spacy_hocrf.annotation.annotators import annotated, validated
-from spacy_hocrf.annotation.groups import GROUP, group_in, register
+from spacy_hocrf.annotation.groups import check_group_by, group_in
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.links.annotation import contents, gold_shares, linked
@@ -73,7 +73,7 @@ class LinkPipe(StoredPipe, Pipe):
     """`hocrf_links`; see the factory for its settings.
 
     RAISES (ValueError): H295 for items, pairs or features of another kind, H298 for a sigma that
-        cannot be, H306 for a group_by that no Doc has.
+        cannot be, H101 for a group_by that no Doc has.
     """
 
     model: Any = noop()  # spaCy calls `finish_update` of what has a model
@@ -121,10 +121,7 @@ class LinkPipe(StoredPipe, Pipe):
         for each in features.reads:
             if each.startswith("_."):
                 registered(each[2:])
-        if group_by == GROUP:
-            register(GROUP)
-        elif group_by is not None and not Doc.has_extension(group_by):
-            raise ValueError(LinkErrors.H306.format(found=group_by, name=name))
+        check_group_by(group_by, name)
 
     @property
     def is_trainable(self) -> bool:

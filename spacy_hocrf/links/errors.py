@@ -52,10 +52,6 @@ class LinkErrors(metaclass=Coded):
         "'{attribute}' of an item is {found}, expected {expected}, for the value {value}. Correct "
         "the attribute in the text that begins '{text}', or attr in [components.*.features.values]."
     )
-    H306 = (
-        "group_by = '{found}' in [components.{name}] is no registered extension attribute of Docs. "
-        "Call Doc.set_extension('{found}', default=None) first, or write 'hocrf_group'."
-    )
     H307 = (
         "These are not the bytes of links between items: '{found}', expected '{expected}'. Load "
         "them into a component of the factory that wrote them."

@@ -84,10 +84,7 @@ class SpanItems:
 class EntItems:
     """Registered as `spacy-hocrf.EntItems.v1`: items are the entities."""
 
-    @property
-    def place(self) -> str:
-        """Name of the place that items are read from: the entities."""
-        return "doc.ents"
+    place = "doc.ents"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
         """The entities of a Doc."""
@@ -98,10 +95,7 @@ class EntItems:
 class SentenceItems:
     """`spacy-hocrf.SentenceItems.v1`: the sentences; none where nothing has found any."""
 
-    @property
-    def place(self) -> str:
-        """Name of the place that items are read from: the sentences."""
-        return "doc.sents"
+    place = "doc.sents"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
         """The sentences of a Doc."""
@@ -113,10 +107,7 @@ class SentenceItems:
 class DocItems:
     """`spacy-hocrf.DocItems.v1`: each Doc is one item, to be linked with others of its group."""
 
-    @property
-    def place(self) -> str:
-        """Name of the place that items are read from: whole Docs."""
-        return "the Docs"
+    place = "the Docs"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
         """One item, the whole Doc."""

@@ -82,7 +82,8 @@ class _Reading:
     @property
     def reads(self) -> tuple[str, ...]:
         """Attributes of items that the value is computed from."""
-        return (self.attr,)
+        names: str | None = getattr(self, "names", None)
+        return (self.attr,) if names is None else (names, self.attr)
 
 
 @dataclass(frozen=True)
@@ -132,11 +133,6 @@ class Addressed(_Reading):
 
     names: str
     attr: str
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Attributes of items that the value is computed from: both."""
-        return self.names, self.attr
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
         """0, 1 or 2."""
@@ -223,11 +219,6 @@ class Names(_Reading):
 
     names: str
     attr: str
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """Attributes of items that the value is computed from: both."""
-        return self.names, self.attr
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
         """False where a has no list, or b no value."""

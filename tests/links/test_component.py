@@ -428,7 +428,7 @@ def test_what_is_not_trained_says_so():
     "settings, code, told",
     [
         ({"sigma": 0.0}, "H298", "sigma is 0.0, but must be above 0"),
-        ({"group_by": "nobody"}, "H306", "hocrf_group"),
+        ({"group_by": "nobody"}, "H101", "_.nobody"),
         ({"items": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkPairs"),
         ({"features": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkFeatures"),
     ],
