@@ -58,22 +58,19 @@ class JointDocuments(NamedTuple):
 
 def documents_together(
     corpus: Corpus, features: JointFeatures, *, most: int
-) -> tuple[list[list[JointDocuments]], list[Document]]:
-    """Groups of completely annotated documents that must be decoded together, and the documents
-    that need not be.
+) -> list[list[JointDocuments]]:
+    """Groups of completely annotated documents, as far as they must be decoded together.
 
     features (JointFeatures): what connects them.
     most (int): tokens of a group; larger ones are split.
     """
     groups: list[list[JointDocuments]] = []
-    alone: list[Document] = []
     everything = corpus.groups(most=most)
     sizes = [sum(map(len, group)) for group in everything]
     for first, last in stretches(sizes, BATCH_TOKENS):
         part = everything[first:last]
         documents = [document for group in part for document in group]
         numbers = np.repeat(np.arange(len(part)), [len(group) for group in part])
-        single = np.ones(len(documents), dtype=bool)
         parts: dict[int, list[JointDocuments]] = defaultdict(list)
         patterns = features.patterns(corpus.batch(documents), numbers, ~features.hard)
         for problem in patterns.divided():
@@ -81,7 +78,5 @@ def documents_together(
             parts[number].append(
                 JointDocuments([documents[i] for i in problem.sequences.tolist()], problem)
             )
-            single[problem.sequences] = False
         groups += parts.values()
-        alone += [documents[i] for i in np.flatnonzero(single).tolist()]
-    return groups, alone
+    return groups

@@ -2,7 +2,6 @@
 `JointTrainer`.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
@@ -34,7 +33,6 @@ class JointModel:
     templates: tuple[JointTemplate, ...]
     decoder: DualDecomposition
     most: int  # tokens that are decoded together; 0 for every Doc by itself
-    weights: Callable[[], NDArray[np.float64]]  # as they are, float64 [G]
 
     def features(self, scheme: LabelScheme) -> JointFeatures:
         """The templates' features for some labels."""
@@ -48,13 +46,9 @@ class JointTrainer(Protocol):
         """Reason why it cannot learn beside a local trainer, in words for H109; None if it can."""
         ...
 
-    def begin(self, learner: Learner, joint: JointModel) -> Run:
-        """Begin the training of the local model."""
-        ...
-
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """New joint weights after a step; None for those that there are.
 
-        run (Run): one that `begin` has returned.
+        run (Run): the training of the local model.
         """
         ...

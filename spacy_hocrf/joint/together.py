@@ -4,7 +4,6 @@ weights of that are learnt.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -134,7 +133,7 @@ class JointDecoding:
     def model(self) -> JointModel:
         """What trainers of joint weights must know."""
         most = 0 if self.group_by is None else self.decoder.max_group_tokens
-        return JointModel(self._name, self.templates, self.decoder, most, lambda: self.weights)
+        return JointModel(self._name, self.templates, self.decoder, most)
 
     def check_beside(self, trainer: Trainer) -> None:
         """RAISES (ValueError): H109 for a local trainer beside which the joint weights cannot be learnt."""
@@ -159,9 +158,8 @@ class JointDecoding:
         """
         if self.trainer is None:
             return None
-        memory, begin = JointMemory(self.templates), partial(_begin, self.trainer, self.model)
-        known: dict[str, Any] = {"memory": memory, "group_by": group_by, "begin_run": begin}
-        return Learner(model, target, trainer, teachers=teachers, **known)
+        memory = JointMemory(self.templates)
+        return Learner(model, target, trainer, memory=memory, group_by=group_by, teachers=teachers)
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the joint weights after a step of the local trainer, where they are due."""
@@ -230,7 +228,3 @@ class JointDecoding:
 
     def _know(self, weights: Mapping[str, float]) -> None:
         self._known = dict(weights)
-
-
-def _begin(trainer: JointTrainer, joint: JointModel, learner: Learner) -> Run:
-    return trainer.begin(learner, joint)

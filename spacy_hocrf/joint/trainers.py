@@ -70,10 +70,6 @@ class JointMaxMargin:
         """Models of the folds are trained beside the component's own, step by step."""
         return "a trainer that runs over the whole corpus" if trainer.batchwise else None
 
-    def begin(self, learner: Learner, joint: JointModel) -> Run:
-        """The local trainer's own run."""
-        return learner.trainer.begin(learner)
-
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """Learn the weights anew where they are due; a loaded model that adapts to a small corpus
         keeps its own.
@@ -93,7 +89,7 @@ class JointMaxMargin:
             feature looks at.
         """
         features = joint.features(learner.scheme)
-        groups, _ = documents_together(learner.corpus, features, most=joint.most)
+        groups = documents_together(learner.corpus, features, most=joint.most)
         if len(groups) < 2:
             return None
         decoder = replace(joint.decoder, local_search=False)  # a violation need not be the largest

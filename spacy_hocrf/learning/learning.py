@@ -40,19 +40,10 @@ from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["BeginRun", "Choose", "Learner", "View", "begin_run"]
+__all__ = ["Choose", "Learner", "View"]
 
 GROWTH = 4
 """The model grows by new documents that are one in so many, if an update brings none, or before a run."""
-
-
-def begin_run(learner: "Learner") -> Run:
-    """Begin the trainer's own run."""
-    return learner.trainer.begin(learner)
-
-
-BeginRun = Callable[["Learner"], Run]
-"""Begins the training of a learner's model on its corpus as they are."""
 
 Choose = Callable[["Learner"], Choice]
 """Chooses the settings that are "auto"."""
@@ -81,7 +72,6 @@ class Learner(ConstrainedModel):
     labels (Iterable[str]): the labels so far.
     memory (Optional[Memory]): what the corpus remembers besides features and annotation.
     group_by (Optional[str]): extension attribute of Docs that are held back together.
-    begin_run (Callable[[Learner], Run]): begins the training on the corpus as it is.
     constraints (Optional[Constraints]): what training may keep, and where texts have their own.
     positives_only (bool): is nothing known of what is in no annotated span?
     teachers (Sequence[str]): of the span groups that say what annotation does not.
@@ -98,7 +88,6 @@ class Learner(ConstrainedModel):
         trainer: Trainer,
         labels: Iterable[str] = (),
         memory: Memory | None = None,
-        begin_run: "BeginRun" = begin_run,
         constraints: Constraints | None = None,
         group_by: str | None = None,
         positives_only: bool = False,
@@ -116,7 +105,6 @@ class Learner(ConstrainedModel):
         self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
         self.steps = 0
         self._memory = memory
-        self._begin_run = begin_run
         self.shown = 0
         self._waiting: list[Document] = []
         # those of the last growth, until the objective could be had with them
@@ -130,7 +118,7 @@ class Learner(ConstrainedModel):
         settings (Optional[Settings]): of the model; None for the same.
         """
         model = model_of(self.structure.settings if settings is None else settings)
-        known = self._named_trainer, labels, self._memory, self._begin_run, self.constraints
+        known = self._named_trainer, labels, self._memory, self.constraints
         own: dict[str, Any] = {"group_by": self.corpus.group_by}
         own |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
         return Learner(model, self.gold.target, *known, **own)
@@ -355,7 +343,7 @@ class Learner(ConstrainedModel):
         """
         if self._changed and self._teaches and not self.trainer.batchwise:
             self.rest()  # those who worked for the run before
-            self._run = self._begin_run(self)
+            self._run = self.trainer.begin(self)
             self._changed = False
         return self._run
 

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 import spacy
 from consistent_corpus import in_sentences, texts, whole
-from entities import entities
 from numpy.testing import assert_allclose, assert_array_equal
 from small_corpus import documents, examples, found, learner_of, untrained
 from spacy.tokens import Doc
@@ -23,9 +22,7 @@ from spacy.training.loop import train
 from spacy.util import load_model_from_config, minibatch, registry
 from thinc.api import Config
 
-from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.joint.corpus import documents_together
-from spacy_hocrf.joint.perceptron import PerceptronOfAll
 from spacy_hocrf.joint.templates import IdenticalPhrases
 from spacy_hocrf.joint.trainers import JointMaxMargin, is_due
 from spacy_hocrf.learning.heldout import cross_fitted
@@ -72,8 +69,6 @@ max_length = 1
 @misc = "spacy-hocrf.JointMaxMargin.v1"
 folds = 3
 """
-PERCEPTRON = {"@misc": "spacy-hocrf.AveragedPerceptron.v1", "epochs": 10}
-FULL = {"@misc": "spacy-hocrf.FullPerceptron.v1"}
 CONFIGURED = Config().from_str(CONFIG)["components"]["hocrf"]
 TRAIN, TEST = 30, 40
 
@@ -157,78 +152,6 @@ def test_an_encoded_crf_learns_them_too(encoding):
     assert together > 0.98 > 0.75 > alone
 
 
-ENCODINGS = {"segments": CONFIGURED["model"]} | {
-    encoding: {**CONFIGURED["model"], "encoding": encoding} for encoding in ("io", "bieso")
-}
-
-
-@pytest.mark.parametrize("model", [*ENCODINGS.values()], ids=[*ENCODINGS])
-def test_the_perceptron_learns_local_and_joint_weights_together(model):
-    nlp = pipeline(model=model, local=PERCEPTRON, trainer=FULL)
-    data = whole(nlp, 0, TRAIN)
-    steps = fit(nlp, data)
-    pipe = nlp.get_pipe("hocrf")
-    assert steps == 10 and isinstance(pipe.run.perceptron, PerceptronOfAll)
-    assert (pipe.joint.weights > 0).all()
-    assert_array_equal(pipe.joint.weights, pipe.run.perceptron.joint_average)
-    assert_array_equal(pipe.model.get_param("W"), pipe.run.weights.astype(np.float32))
-    together, alone = scores(nlp, whole(nlp, 1, TEST))
-    assert together > 0.95
-    assert together > alone + 0.1
-    assert nlp.evaluate(data)["ents_f"] > 0.98
-
-
-def test_what_the_joint_perceptron_scores_is_what_the_component_decodes():
-    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
-    data = whole(nlp, 0, 6)
-    fit(nlp, data, epochs=2)
-    pipe = nlp.get_pipe("hocrf")
-    weights = np.concatenate([pipe.run.weights, pipe.joint.weights])
-    compared = 0
-    for task in pipe.run.perceptron._tasks:  # each text is one task, in some order
-        output, score, bound = task.decode(weights)
-        features, counts = task.counts(output)
-        assert len(set(features.tolist())) == len(features)
-        assert score == pytest.approx(weights[features] @ counts, rel=1e-9)
-        assert bound >= score - 1e-6
-        if task._problem is not None:
-            assert_array_equal(task._problem.vertices.states_in(output.segments), output.assignment)
-        segments = zip(*(getattr(output.segments, k).tolist() for k in ("start", "end", "label")))
-        spans = set(entities(pipe.structure.scheme, segments))
-        compared += any(set(found(nlp(example.predicted.copy()))) == spans for example in data)
-    assert compared == len(data)
-
-
-def test_all_decodings_of_the_perceptron_share_their_buffers(monkeypatch):
-    """A workspace for each decoding took six times as long as the decoding itself."""
-    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
-    data = whole(nlp, 0, 4)
-    nlp.initialize(lambda: data)
-    made = []
-
-    class Counted(Buffers):
-        def __init__(self, automaton):
-            made.append(automaton)
-            super().__init__(automaton)
-
-    for module in ("chain", "perceptron"):
-        monkeypatch.setattr(f"spacy_hocrf.joint.{module}.Buffers", Counted)
-    for _ in range(3):
-        nlp.update(data, sgd=nlp.create_optimizer())
-    assert nlp.get_pipe("hocrf").run.evaluations == 3
-    assert len(made) == 1
-
-
-def test_joint_learning_goes_on_from_the_weights_there_are():
-    nlp = pipeline(local=PERCEPTRON, trainer=FULL)
-    fit(nlp, whole(nlp, 0, 12))
-    loaded = pipeline(local=PERCEPTRON, trainer=FULL).from_bytes(nlp.to_bytes())
-    pipe = loaded.get_pipe("hocrf")
-    loaded.update(whole(loaded, 0, 12), sgd=False)
-    assert_array_equal(pipe.run.perceptron.joint_average, nlp.get_pipe("hocrf").joint.weights)
-    assert pipe.run.perceptron.joint_average is not pipe.joint.weights
-
-
 def test_groups_of_documents_learn_like_whole_ones():
     nlp = pipeline(group_by="hocrf_group")
     data = in_sentences(nlp, 0, TRAIN)
@@ -236,8 +159,7 @@ def test_groups_of_documents_learn_like_whole_ones():
     pipe = nlp.get_pipe("hocrf")
     together, alone = scores(nlp, in_sentences(nlp, 1, TEST))
     assert together > 0.98 > 0.75 > alone
-    groups, alone = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
-    assert sum(len(part.documents) for group in groups for part in group) + len(alone) == len(data)
+    groups = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
     assert len(groups) == TRAIN
     assert all(len(documents) > 1 for group in groups for documents, _ in group)
     assert all(
@@ -365,8 +287,8 @@ def test_documents_annotated_in_part_are_left_out():
         reference.set_ents(list(reference.ents[:2]), default="missing")
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    groups, alone = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
-    assert (len(groups), len(alone)) == (5, 0)
+    groups = documents_together(learner_of(pipe).corpus, pipe.joint.features, most=5000)
+    assert len(groups) == 5
     assert (pipe.joint.weights > 0).any()
 
 
@@ -395,7 +317,7 @@ def test_documents_that_are_held_back_together_need_not_be_decoded_together():
     nlp.initialize(lambda: data)
     pipe = nlp.get_pipe("hocrf")
     learner, joint = learner_of(pipe), pipe.joint
-    groups, _ = documents_together(learner.corpus, joint.features, most=joint.model.most)
+    groups = documents_together(learner.corpus, joint.features, most=joint.model.most)
     members = [[document for part in group for document in part.documents] for group in groups]
     assert [len(each) for each in members] == [1] * 12
     seen = []
@@ -491,7 +413,6 @@ def test_a_template_of_ones_own_that_reads_the_answer_is_an_error(monkeypatch):
             "LBFGSTrainer.*lacks lacks, learnt",
         ),
         ("H109", {"local": {"@misc": "spacy-hocrf.SGD.v1"}}, "SGDTrainer"),
-        ("H109", {"trainer": FULL}, "LBFGSTrainer"),
     ],
 )
 def test_a_trainer_that_cannot_learn_them_is_an_error(code, settings, found):

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 import spacy
 import srsly
-from project_checks import table_rows
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
@@ -298,7 +297,7 @@ def test_every_decoder_has_predictions_measures_and_a_bound(load, experiment):
         name = tweets.folder_of("msm2013", kind)
         run = srsly.read_json(experiment / "metrics" / f"{name}.json")
         systems = {row["system"]: row for row in run["systems"]}
-        assert set(systems) == {*load("experiment").MAIN, "vote", "vote, outside too"}
+        assert set(systems) == {*tweets.DECODERS, "vote", "vote, outside too"}
         assert "bound" not in systems["chain"] and systems["hybrid"]["problems"] > 0
         optimum = systems["ilp_alone"]["primal"]
         for row in [*systems.values(), *run["traces"]]:
@@ -329,64 +328,6 @@ def test_the_report_has_all_systems_clusters_and_a_plot(load, experiment, tmp_pa
     plot = tmp_path / "plot.png"
     report.main(experiment / "predictions", experiment / "metrics", plot, trials=99)
     printed = check_plot(plot)
-    for name in (*load("experiment").MAIN, "vote", "vote, outside too"):
+    for name in (*load("tweets").DECODERS, "vote", "vote, outside too"):
         assert printed.count(f"| {name} |") == 2
     assert "36 tweets, 18 entities; 12 clusters" in printed, "of tweets with three words in common"
-
-
-@needs_scipy
-def test_every_system_is_trained_with_the_decoder_it_is_tested_with(
-    load, experiment, tmp_path, monkeypatch, capsys
-):
-    """Table 2, on a few tweets: two trainings of each system, then larger groups."""
-    paper, report = load("paper"), load("paper_report")
-    trained = []
-    make = paper.make_pipeline
-
-    def noted(*arguments, **settings):
-        nlp = make(*arguments, **settings)
-        pipe = nlp.get_pipe("hocrf")
-        trained.append((pipe.joint.decoder.kind, pipe.joint.decoder.fallback, pipe.trainer.seed))
-        return nlp
-
-    monkeypatch.setattr(paper, "make_pipeline", noted)
-    monkeypatch.setattr(paper, "OVERLAPS", (5, 1))
-    results, predictions = tmp_path / "paper.jsonl", tmp_path / "predictions"
-    config = PROJECT / "configs" / "paper.cfg"
-    paper.main(config, experiment / "corpus", predictions, results, ["msm2013"], seeds=2)
-    kinds = [("chain", None), ("two_slave", None), ("naive", None), ("hybrid", None)]
-    assert trained == [(*kind, s) for s in (0, 1) for kind in [*kinds, ("hybrid", "ilp")]]
-    rows = list(srsly.read_jsonl(results))
-    systems = [row for row in rows if row["what"] == "system"]
-    assert {row["micro"] for row in systems if row["system"] == "chain"} != {100.0}
-    groups = [row for row in rows if row["what"] == "groups"]
-    assert [(row["part"], row["overlap"]) for row in groups[:: len(paper.JOINT)]] == [
-        (part, overlap) for part in paper.PARTS for overlap in (5, 1)
-    ]
-    assert {row["tweets"] for row in groups} == {36, 108}
-    for same in (groups[i : i + len(paper.JOINT)] for i in range(0, len(groups), len(paper.JOINT))):
-        best = max(row["primal"] for row in same)
-        assert all(row["bound"] >= best - 1e-6 for row in same), "of one problem"
-    capsys.readouterr()
-    report.main([results], predictions, trials=99)
-    printed = table_rows(capsys.readouterr().out)
-    for name in paper.SYSTEMS:
-        micro = [row["micro"] for row in systems if row["system"] == name]
-        (row,) = (row for row in printed if row[0] == name)
-        assert row[2].split(" ± ")[0] == f"{sum(micro) / 2:.2f}"
-    (beside,) = (row for row in printed if row[0] == "2-slave less linear chain, micro (p)")
-    assert beside[1] == "+1.2", "the paper's 0.827 less 0.815"
-    folder = predictions / "msm2013-paper"
-
-    def pooled(system):
-        files = [(f"{system}-{seed}.spacy", "gold.spacy") for seed in (0, 1)]
-        return load("tweets").f1(
-            [
-                Example(*pair)
-                for each in files
-                for pair in zip(*(DocBin().from_disk(folder / f).get_docs(Vocab()) for f in each))
-            ]
-        )[0]
-
-    expected = pooled("two_slave") - pooled("chain")
-    assert float(beside[2].strip("*").split()[0]) == pytest.approx(expected, abs=0.005)

@@ -1,4 +1,4 @@
-"""Groups to learn the weight of agreement from: `tweets.FoldedLinkage.v1` and `tweets.Clusters.v1`.
+"""Groups to learn the weight of agreement from: `tweets.FoldedLinkage.v1`.
 
 By the paper's rule most tweets are one group. In the training part there would be nothing left to
 learn from then, for the scores of a group have to come from a model that has not seen it. So that
@@ -27,12 +27,6 @@ def find_clusters(docs: Sequence[Doc]) -> list[int]:
     By the paper's rule, five words of any frequency, most tweets would be one cluster.
     """
     return SingleLinkage(min_overlap=3, max_docs=max(RARE, len(docs) // 100))(docs)
-
-
-@registry.misc("tweets.Clusters.v1")
-def make_clusters() -> Grouper:
-    """`find_clusters`."""
-    return find_clusters
 
 
 @registry.misc("tweets.FoldedLinkage.v1")

@@ -86,28 +86,15 @@ SIGMAS = {"msm2013": 4.0, "btc": 1.0}
 """The best on the dev parts, see README."""
 
 
-def make_pipeline(
-    config_path: Path,
-    kind: str,
-    corpus: str = "",
-    *,
-    decoder: str = "hybrid",
-    seed: int | None = None,
-) -> Language:
+def make_pipeline(config_path: Path, kind: str, corpus: str) -> Language:
     """A pipeline with the config's component and another kind of model.
 
-    corpus (str): its sigma, if it has one.
-    decoder (str): one of DECODERS; for "chain" nothing joint is learnt.
-    seed (int | None): of the order in which a perceptron sees the tweets; None for the config's.
+    corpus (str): whose sigma it has.
     """
     config = copy.deepcopy(spacy.util.load_config(config_path)["components"]["hocrf"])
     del config["factory"]
     config["model"].update(KINDS[kind])
-    if "sigma" in config["trainer"]:
-        config["trainer"]["sigma"] = SIGMAS.get(corpus, config["trainer"]["sigma"])
-    if seed is not None:
-        config["trainer"]["seed"] = seed
-    config["joint"]["decoder"] |= DECODERS[decoder]
+    config["trainer"]["sigma"] = SIGMAS[corpus]
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config=config)
     return nlp
