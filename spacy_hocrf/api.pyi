@@ -79,7 +79,6 @@ from spacy_hocrf.types import CONST as CONST, INNER as INNER, START as START, TO
 from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
 from spacy_hocrf.training.lbfgs import LBFGSRun as LBFGSRun, LBFGSTrainer as LBFGSTrainer
 from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
-from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer as AveragedPerceptronTrainer
 from spacy_hocrf.rules.constraints import Constraints as Constraints
 from spacy_hocrf.rules.templates import RuleTemplate as RuleTemplate
 from spacy_hocrf.engine.rules import Rule as Rule

@@ -179,9 +179,8 @@ class Errors(metaclass=Coded):
         "environment variable {variable}; without it the best are chosen."
     )
     H080 = (
-        "None of the {found} documents is completely annotated, and this trainer cannot learn "
-        "from parts. Annotate some of them completely, or choose spacy-hocrf.LBFGS.v1 in "
-        "[components.*.trainer]."
+        "All {found} documents of the corpus are held back together, so that none is left to learn "
+        "from. Add documents, or give them more than one group: see group_by in [components.*]."
     )
     H081 = (
         "'{found}' minimises no objective. For one, choose another trainer in "
@@ -482,11 +481,6 @@ class Errors(metaclass=Coded):
     H520 = (
         "The training text {text} has the weight {found}, expected a finite number from 0 up, or None for 1. "
         "See doc._.hocrf_weight of the annotated Doc."
-    )
-    H521 = (
-        "A perceptron updates once for each text, and cannot learn a part of one, but the weights "
-        "(doc._.hocrf_weight) of {text} and its copies add up to no whole number. Round them, or name "
-        "spacy-hocrf.LBFGS.v1 in [components.*.trainer]."
     )
     H530 = (
         "ratio = {found} in [components.*.trainer], but must be the share of tokens that are in spans, above "

@@ -21,11 +21,6 @@ class Warnings(metaclass=Coded):
         "component for each layer of spans, with a spans_key of its own."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
-    W005 = (
-        "{found} training documents are annotated in part, or some of their spans fit no tokens: "
-        "they are left out, since the trainer cannot learn from parts. spacy-hocrf.LBFGS.v1 can; "
-        "see [components.*.trainer]."
-    )
     W007 = (
         "A group of Docs has more than {most} tokens and is split: patterns do not connect its "
         "parts. See max_group_tokens in [components.{name}.joint.decoder]."

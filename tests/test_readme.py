@@ -28,7 +28,6 @@ TABLES = {  # what stands before the table → what it is about, and settings th
     "| setting of `ConsoleLogger.v1`": ("loggers", "ConsoleLogger", set()),
     "| setting of `ExpectedF.v1`": ("misc", "ExpectedF", set()),
     "| setting of `Reranked.v1`": ("misc", "Reranked", set()),
-    "| setting of `AveragedPerceptron.v1`": ("misc", "AveragedPerceptron", set()),
     "| setting of `Constraints.v1`": ("misc", "Constraints", set()),
     "| setting of `[components.hocrf.joint]`": ("misc", "Joint", set()),
     "| setting of `[components.hocrf.joint.decoder]`": ("misc", "DualDecomposition", set()),

@@ -64,23 +64,6 @@ class Layout(LayoutOutline, Protocol):
         """Add such counts, which are used up, to a vector, float64 [F]."""
         ...
 
-    def take(self, counts: Any) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Counts, which are used up.
-
-        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
-            counts; others may be 0.
-        """
-        ...
-
-    def add_into(
-        self, placed: Any, features: NDArray[np.int32], amounts: NDArray[np.float64]
-    ) -> None:
-        """Add to placed weights.
-
-        features (int32 [n]): as `take` gives them. amounts (float64 [n]): of each.
-        """
-        ...
-
 
 class Shard(Protocol):
     """A fixed part of a data set, which is compiled when an objective first asks for it."""
@@ -108,10 +91,6 @@ class Compiled(Protocol):
         """What each sequence's loss is multiplied by besides, float64 [D]; None for 1."""
         ...
 
-    def only(self, sequence: int) -> "Compiled":
-        """One sequence as a shard of its own."""
-        ...
-
     def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
         """Log potentials of all sequences of the shard under weights that the layout has placed.
 
@@ -135,10 +114,6 @@ class Compiled(Protocol):
         """Add how often each feature fires in the complete annotation, copies and weights included, to
         the layout's counts; asked once.
         """
-        ...
-
-    def add_segments_into(self, segments: Segments, scale: float, counts: Any) -> None:
-        """Add scale times how often each feature fires in a segmentation of all sequences."""
         ...
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:

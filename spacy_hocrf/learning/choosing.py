@@ -1,5 +1,5 @@
-"""How settings that are "auto" are chosen: by the loss of texts that the model has not learnt from,
-for most trainers minus their log-likelihood, which is exact.
+"""How settings that are "auto" are chosen: by the loss of texts that the model has not learnt from, minus
+their log-likelihood, which is exact.
 
 Sigma goes from small to large, from a strong prior to a weak one, and training for each begins at
 the weights of the one before it, whose optimum is near. A larger model, of a higher order or with more

@@ -172,9 +172,9 @@ class Learner(ConstrainedModel):
             learner that knows its corpus and has no features yet.
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
-            H051 for a template that reads the answer, H080 without a complete annotation where the
-            trainer needs one, H182 for a span group that no document has, if no update can bring it,
-            H533 or H534 if only positives are known, and there are none, of a label either, or too many.
+            H051 for a template that reads the answer, H182 for a span group that no document has, if no
+            update can bring it, H533 or H534 if only positives are known, and there are none, of a label
+            either, or too many.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
@@ -189,9 +189,6 @@ class Learner(ConstrainedModel):
             raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
         documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)
-        if self.trainer.complete_only and not any(document.complete for document in documents):
-            raise ValueError(Errors.H080.format(found=len(documents)))
-        self._warn_of_partial(documents)
         # Where something is unknown everywhere, there may be unlabelled text.
         self._survey.has_outside = (
             self.gold.positives_only
@@ -238,7 +235,6 @@ class Learner(ConstrainedModel):
         many = GROWTH * len(self._waiting) >= len(self.corpus)
         if self._waiting and (many or not difference.documents or self._changed):
             self._newest = self._waiting
-            self._warn_of_partial(self._waiting)
             self._grow(self._newest)
             check_documents(self, self.corpus, self._newest)
         before, self.shown = self.shown, self.shown + difference.read
@@ -250,7 +246,7 @@ class Learner(ConstrainedModel):
         """One that has never seen some documents of the corpus; untrained, but with the same labels
         and limits.
 
-        RAISES (ValueError): H080 if none is left that teaches anything.
+        RAISES (ValueError): H080 if none is left.
         """
         return self._with(self.corpus.without(documents), self.structure.settings)
 
@@ -259,7 +255,7 @@ class Learner(ConstrainedModel):
         and limits.
 
         settings (Any): of its model, where they are others.
-        RAISES (ValueError): H080 if they teach nothing.
+        RAISES (ValueError): H080 without any.
         """
         own = self.structure.settings
         return self._with(self.corpus.only(documents), replace(own, **settings))
@@ -271,7 +267,7 @@ class Learner(ConstrainedModel):
         other._survey = self._survey.copy()
         other.corpus = corpus
         if not other._teaches:
-            raise ValueError(Errors.H080.format(found=len(other.corpus)))
+            raise ValueError(Errors.H080.format(found=len(self.corpus)))
         other._grow(other.corpus.documents)
         return other
 
@@ -297,21 +293,21 @@ class Learner(ConstrainedModel):
         numbers = np.arange(self.scheme.n_labels)
         return {x: np.isin(numbers, self.scheme.engine_labels(x)) for x in self.labels}
 
-    def shards(self, *, complete_only: bool = False, weighted: bool = False) -> list[CorpusShard]:
-        """The corpus as the engine's objectives take it; the settings are those of `make_shards`."""
-        return self.shards_of(self.corpus, complete_only=complete_only, weighted=weighted)
+    def shards(self) -> list[CorpusShard]:
+        """The corpus as the engine's objectives take it."""
+        return self.shards_of(self.corpus, weighted=True)
 
     def tied(self, threads: int) -> Tied:
         """The corpus with one weight for features that it does not tell apart; where a loaded model is
         adapted, all have their own.
         """
         if self.adapts:
-            return Tied(self.shards(weighted=True), self.layout, None)
-        return tied_shards(self.structure, self.shards(weighted=True), threads)
+            return Tied(self.shards(), self.layout, None)
+        return tied_shards(self.structure, self.shards(), threads)
 
-    def shards_of(self, corpus: Corpus, **settings: bool) -> list[CorpusShard]:
-        """Shards of other documents."""
-        return make_shards(self.structure, corpus, self.rules, self.loaded, **settings)
+    def shards_of(self, corpus: Corpus, *, weighted: bool = False) -> list[CorpusShard]:
+        """Shards of other documents; the setting is that of `make_shards`."""
+        return make_shards(self.structure, corpus, self.rules, self.loaded, weighted=weighted)
 
     @property
     def loaded(self) -> LoadedModel | None:
@@ -386,8 +382,7 @@ class Learner(ConstrainedModel):
     @property
     def _teaches(self) -> bool:
         """Is there something to learn from?"""
-        only = self.trainer.complete_only
-        return any(document.complete or not only for document in self.corpus.documents)
+        return bool(self.corpus.documents)
 
     # Growing
 
@@ -404,12 +399,6 @@ class Learner(ConstrainedModel):
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
         self._changed = True
         super()._become(structure, features)
-
-    def _warn_of_partial(self, documents: Iterable[Document]) -> None:
-        only = self.trainer.complete_only
-        partial = sum(not document.complete for document in documents) if only else 0
-        if partial:
-            warnings.warn(Warnings.W005.format(found=partial), stacklevel=2)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         settings = self.structure.settings

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Reranked, Viterbi
+from spacy_hocrf.answers.decoders import AUTO, Decoder, ExpectedF, Reranked
 
 if TYPE_CHECKING:
     from spacy_hocrf.answers.whole_readings import Reranker
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.learning.learning import Learner
     from spacy_hocrf.model.scheme import LabelScheme
     from spacy_hocrf.saving.persistence import Section
-    from spacy_hocrf.training.base import Run, Trainer
+    from spacy_hocrf.training.base import Run
 
 __all__ = ["Reader"]
 
@@ -37,7 +37,6 @@ class Reader:
         self.named = decoder
         self.learnt: LearntCost | Reranker | None = None
         self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
-        self._viterbi = Viterbi()
         self._reading: tuple[LearntCost | Reranker, Decoder] | None = None  # with that
         self._name = name
         self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
@@ -48,15 +47,10 @@ class Reader:
         cost: float | None = getattr(self.learnt, "cost", None)
         return cost
 
-    def decoder(self, trainer: Trainer) -> Decoder:
-        """What reads answers off the model. `Viterbi` takes the place of a decoder that learns something
-        from probabilities if a trainer has learnt none, but only which segmentation is best.
-        """
-        if not self._learns:
-            return self.named
-        if not trainer.probabilistic:
-            return self._viterbi
-        if self.learnt is None:
+    @property
+    def decoder(self) -> Decoder:
+        """What reads answers off the model."""
+        if self.learnt is None or not self._learns:
             return self.named
         if self._reading is None or self._reading[0] is not self.learnt:
             self._reading = self.learnt, self._with(self.learnt)
@@ -66,7 +60,7 @@ class Reader:
         """Learn after a step what the decoder asks for: once for a corpus, so that what `spacy train` keeps
         has it, whichever step is the best. A loaded model that adapts to a small corpus keeps its own.
         """
-        if learner.adapts or not learner.trainer.probabilistic or not self._learns:
+        if learner.adapts or not self._learns:
             learner.folds = ()
             return
         corpus = learner.corpus, len(learner.corpus)

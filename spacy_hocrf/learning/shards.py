@@ -149,7 +149,6 @@ def make_shards(
     rules: TrainingRules | None = None,
     loaded: LoadedModel | None = None,
     *,
-    complete_only: bool = False,
     weighted: bool = False,
 ) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those with soft spans, then
@@ -157,7 +156,6 @@ def make_shards(
 
     rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
-    complete_only (bool): leave out the others, and of soft spans take the most probable.
     weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
         is in few of them; else all are there, and every shard counts once. A document whose weight is
         a whole number has so many copies; others are in shards of their own, which have weights.
@@ -166,9 +164,8 @@ def make_shards(
     shards gets a multiple of LEAST_PARTS, which go into parts of one size.
     """
     everything = [
-        (_kind(document, complete_only), copies, document)
+        (_kind(document), copies, document)
         for document in fitting(structure, rules, corpus, corpus.documents)
-        if document.complete or not complete_only
         for copies in _copies(document.weight, weighted)
     ]
     everything.sort(key=lambda each: (*each[:2], len(each[2])))
@@ -198,9 +195,9 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
     return Tied(shards, compiled, None)
 
 
-def _kind(document: Document, complete_only: bool) -> int:
+def _kind(document: Document) -> int:
     """Documents of one kind are in shards together."""
-    if document.soft and not complete_only:
+    if document.soft:
         return SOFT
     return 0 if document.complete else 3 if document.constraints else 2
 

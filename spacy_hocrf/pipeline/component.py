@@ -229,7 +229,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """Fingerprint of the settings that decide what is shown."""
         from spacy_hocrf.annotation.acceptance import fingerprint
 
-        decoder, prices = self._reader.decoder(self._trainer), self._prices.learnt
+        decoder, prices = self._reader.decoder, self._prices.learnt
         key = decoder, self.constraints, prices, self.target, self.threshold
         if self._fingerprint is None or not all(map(is_, key, self._fingerprint[0])):
             rows = sorted((rule, float(price)) for rule, price in prices.items())
@@ -547,7 +547,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """What predicts with the model as it is now, and keeps the constraints."""
         with self._lock:
             model = self._learner.snapshot()
-        decoder, learnt = self._reader.decoder(self._trainer), self._prices.learnt
+        decoder, learnt = self._reader.decoder, self._prices.learnt
         key = model.automaton, model.placed, self.target, decoder, self.constraints, learnt
         last = self._last
         if last is None or not all(map(is_, key, last[0])):

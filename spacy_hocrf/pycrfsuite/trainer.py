@@ -209,10 +209,10 @@ class BaseTrainer:
     def _online_settings(self) -> "OnlineSettings":
         """Settings of an algorithm that learns from one sequence after the other."""
         from spacy_hocrf.sequences.learning import OnlineSettings
-        from spacy_hocrf.sequences.online import Arow, ItemPerceptron, PassiveAggressive
+        from spacy_hocrf.sequences.online import Arow, AveragedPerceptron, PassiveAggressive
 
         known = self._parameters
-        learner: Callable[..., ItemPerceptron | PassiveAggressive | Arow] = ItemPerceptron
+        learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
         if self._algorithm == "passive-aggressive":
             slack, c = int(known["type"]), float(known["c"])
             errors = bool(known["error_sensitive"])

@@ -23,7 +23,6 @@ from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
-from spacy_hocrf.engine.perceptron import AveragedPerceptron
 from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.engine.tying import Tied, TiedObjective
 from spacy_hocrf.features.index import FeatureIndex
@@ -40,7 +39,7 @@ from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.items import Items
 from spacy_hocrf.sequences.model import SequenceModel
-from spacy_hocrf.sequences.online import ItemPerceptron
+from spacy_hocrf.sequences.online import AveragedPerceptron
 from spacy_hocrf.types import (
     CONTINUE,
     FIRST,
@@ -103,7 +102,7 @@ class OnlineSettings:
     averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
     """
 
-    learner: Callable[..., AveragedPerceptron] = ItemPerceptron
+    learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
     epochs: int = 100
     epsilon: float = 0.0
     averaging: bool = True
@@ -115,7 +114,7 @@ class Progress(NamedTuple):
     iteration: int
     loss: float  # nats
     weights: NDArray[np.float64]  # [F] the optimiser's own
-    gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of a perceptron
+    gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of an epoch
     trials: int  # evaluations of this iteration
     seconds: float  # of this iteration
     step: float = float("nan")  # of the line search

@@ -25,7 +25,6 @@ __all__ = [
     "Run",
     "Trainable",
     "Trainer",
-    "check_least",
     "check_ratio",
     "check_trainer",
     "checked_sigma",
@@ -94,17 +93,14 @@ class Trainable(Protocol):
         """
         ...
 
-    def shards(self, *, complete_only: bool = False, weighted: bool = False) -> Sequence["Shard"]:
-        """The corpus as the engine's objectives take it; made anew by every call.
-
-        complete_only (bool): leave out documents that are not completely annotated.
-        weighted (bool): copies of a document are not all there; `Shard.copies` says how many it
-            stands for.
+    def shards(self) -> Sequence["Shard"]:
+        """The corpus as the engine's objectives take it; made anew by every call. Copies of a document are
+        not all there; `Compiled.copies` says how many it stands for.
         """
         ...
 
     def tied(self, threads: int) -> "Tied":
-        """`shards(weighted=True)` with one weight for features that they do not tell apart; with all weights
+        """`shards` with one weight for features that they do not tell apart; with all weights
         where a loaded model is adapted.
 
         threads (int): that may look.
@@ -155,18 +151,6 @@ class Trainer(Protocol):
         """
         ...
 
-    @property
-    def complete_only(self) -> bool:
-        """Are documents left out that are not completely annotated?"""
-        ...
-
-    @property
-    def probabilistic(self) -> bool:
-        """Are the probabilities of what it learns meant as such? A trainer that only wants the best
-        segmentation to score highest says no.
-        """
-        ...
-
     def begin(self, model: Trainable) -> Run:
         """Start to train on a corpus; asked again whenever corpus or features have changed."""
         ...
@@ -212,13 +196,9 @@ class Trainer(Protocol):
 
 
 class BaseTrainer:
-    """The answers of a trainer that has nothing to say about them: full-batch, all documents, no
-    objective, no prior.
-    """
+    """The answers of a trainer that has nothing to say about them: full-batch, no objective, no prior."""
 
     batchwise: bool = False
-    complete_only: bool = False
-    probabilistic: bool = True
     exact: bool = False
 
     def begin(self, model: Trainable) -> Run:
@@ -282,23 +262,6 @@ def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> 
         expected = f"above 0, from {1 / LARGEST_SIGMA:g} to {LARGEST_SIGMA:g}"
         raise ValueError(Errors.H048.format(name=name, found=sigma, expected=expected))
     return tuple(sigmas)
-
-
-def check_least(settings: object, **least: int) -> None:
-    """Check that settings of these names are whole numbers of at least so much.
-
-    RAISES (ValueError): H048 for the first one that is not.
-    """
-    for name, bound in least.items():
-        value = getattr(settings, name)
-        if type(value) is not int:
-            raise ValueError(
-                Errors.H048.format(name=name, found=repr(value), expected="a whole number")
-            )
-        if value < bound:
-            raise ValueError(
-                Errors.H048.format(name=name, found=value, expected=f"at least {bound}")
-            )
 
 
 def precision_of(sigma: float | Sequence[float], orders: NDArray[np.int32]) -> Vector:

@@ -21,7 +21,6 @@ from spacy_hocrf.training.base import (
     BaseTrainer,
     Trainable,
     Vector,
-    check_least,
     checked_sigma,
     precision_of,
 )
@@ -99,7 +98,7 @@ class LBFGSTrainer(BaseTrainer):
             object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         if self.prior not in PRIORS:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
-        check_least(
+        _check_least(
             self, iterations=1, threads=0, memory=1, improvement_period=1, checkpoint_every=1
         )
         checked_sigma(self.adapt_sigma, "adapt_sigma")
@@ -156,7 +155,7 @@ class LBFGSTrainer(BaseTrainer):
         from spacy_hocrf.engine.objective import Objective
 
         return Objective(
-            model.shards(weighted=True),
+            model.shards(),
             model.layout,
             model.automaton,
             self.precision(model),
@@ -357,6 +356,23 @@ class TiedRun(LBFGSRun):
     def weights(self) -> Vector:
         """The weights with the lowest value that was accepted, float64 [F]."""
         return self._tied.outside(super().weights)
+
+
+def _check_least(settings: "LBFGSTrainer", **least: int) -> None:
+    """Check that settings of these names are whole numbers of at least so much.
+
+    RAISES (ValueError): H048 for the first one that is not.
+    """
+    for name, bound in least.items():
+        value = getattr(settings, name)
+        if type(value) is not int:
+            raise ValueError(
+                Errors.H048.format(name=name, found=repr(value), expected="a whole number")
+            )
+        if value < bound:
+            raise ValueError(
+                Errors.H048.format(name=name, found=value, expected=f"at least {bound}")
+            )
 
 
 def _check_ratio(ratio: float | Mapping[str, float]) -> None:

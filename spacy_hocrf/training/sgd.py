@@ -48,7 +48,7 @@ class SGDTrainer(BaseTrainer):
         """The penalised negative log-likelihood of the corpus, in nats."""
         precision = precision_of(self.sigmas, model.orders)
         mean = np.zeros(len(precision))
-        shards = model.shards(weighted=True)
+        shards = model.shards()
         return Objective(shards, model.layout, model.automaton, precision, mean)
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:

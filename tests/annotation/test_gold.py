@@ -12,7 +12,7 @@ from component_oracle import scored
 from numpy.testing import assert_allclose
 from random_constraints import KEY, PROBLEMS, Constrained, keeps_text, random_texts
 from random_readings import KINDS
-from small_corpus import MODELS, examples, fit, learner_of, untrained, words
+from small_corpus import MODELS, examples, learner_of, untrained, words
 from spacy.cli.train import train
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
@@ -360,14 +360,6 @@ def test_batches_learn_from_them():
     bad = told(nlp, (0, 2, "PERSON", "not"), entities=GOLD)
     with pytest.raises(ValueError, match="H243"):
         nlp.update([bad], sgd=False)
-
-
-def test_trainers_of_complete_annotation_leave_them_out():
-    nlp = untrained(trainer={"@misc": "spacy-hocrf.AveragedPerceptron.v1"})
-    data = [*examples(nlp), told(nlp, *PARTLY)]
-    with pytest.warns(UserWarning, match="W005"):
-        nlp.initialize(lambda: data)
-    fit(nlp, data, 5)
 
 
 KNOWN = [(0, ("Zoe", "was", "in", "London", ".")), (2, ("In", "Paris", "Zoe", "slept", "."))]

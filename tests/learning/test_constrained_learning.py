@@ -281,8 +281,8 @@ def test_partial_annotation_that_cannot_keep_them_teaches_nothing():
         nlp.initialize(lambda: [*examples(nlp, [*ROWS[:2], ROWS[3], ROWS[3]]), partial, fine, fine])
     shards = learner_of(nlp.get_pipe("hocrf")).shards()
     assert "Emmy Paris rains" not in {d.text for shard in shards for d in shard._documents}
-    known = [shard for shard in shards if shard.compiled.observed]
-    assert [[d.text for d in shard._documents] for shard in known] == [["Emmy Paris slept"] * 2]
+    [known] = [shard for shard in shards if shard.compiled.observed]
+    assert ([d.text for d in known._documents], known.copies) == (["Emmy Paris slept"], 2)
 
 
 def test_white_space_does_not_count_at_the_edges():
@@ -319,7 +319,7 @@ def test_another_word_for_what_training_keeps():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("trainer", ["LBFGS", "SGD", "AveragedPerceptron"])
+@pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
 def test_every_trainer_keeps_them(trainer):
     rows = [*documents(), TWICE]
     settings = {

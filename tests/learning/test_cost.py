@@ -9,7 +9,7 @@ import pytest
 import spacy
 from small_corpus import ambiguous, examples, fit, found, reader_of, untrained
 
-from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
+from spacy_hocrf.answers.decoders import DEFAULT_COST
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.learning import cost as costs
 from spacy_hocrf.learning import heldout
@@ -138,13 +138,13 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
     assert reader_of(pipe).learnt is None
-    assert reader_of(pipe).decoder(pipe.trainer).cost == "auto"  # DEFAULT_COST until then
+    assert reader_of(pipe).decoder.cost == "auto"  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
     learnt = reader_of(pipe).learnt
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
-    assert reader_of(pipe).decoder(pipe.trainer).cost == learnt.cost == pipe.choice.cost
+    assert reader_of(pipe).decoder.cost == learnt.cost == pipe.choice.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
         assert reader_of(other.get_pipe("hocrf")).learnt == learnt
@@ -172,7 +172,7 @@ def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert reader_of(pipe).learnt is None and reader_of(pipe).decoder(pipe.trainer).cost == 0.4
+    assert reader_of(pipe).learnt is None and reader_of(pipe).decoder.cost == 0.4
 
 
 @pytest.mark.slow
@@ -196,23 +196,6 @@ def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
         fit(nlp, data)
     assert reader_of(nlp.get_pipe("hocrf")).learnt is None
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
-
-
-@pytest.mark.slow
-def test_viterbi_reads_a_model_without_probabilities():
-    answers = []
-    for decoder in ("ExpectedF", "Viterbi"):
-        settings = {"@misc": "spacy-hocrf.AveragedPerceptron.v1"}
-        nlp = untrained(decoder={"@misc": f"spacy-hocrf.{decoder}.v1"}, trainer=settings)
-        data = examples(nlp, ambiguous(24))
-        nlp.initialize(lambda data=data: data)
-        fit(nlp, data)
-        assert reader_of(nlp.get_pipe("hocrf")).learnt is None
-        answers.append([found(doc) for doc in nlp.pipe(text for text, _ in ambiguous(48))])
-    assert answers[0] == answers[1] and any(answers[0])
-    reader, trainer = reader_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").trainer
-    reader.named = ExpectedF(cost=0.4)
-    assert reader.decoder(trainer) is reader.named  # as the config says
 
 
 @pytest.mark.slow

@@ -39,8 +39,7 @@ def test_a_shard_that_has_rested_is_compiled_again():
 
 
 @pytest.mark.parametrize("size", [9, SHARD_TOKENS])
-@pytest.mark.parametrize("complete_only", [False, True])
-def test_copies_are_weighted_instead_of_repeated(monkeypatch, size, complete_only):
+def test_copies_are_weighted_instead_of_repeated(monkeypatch, size):
     monkeypatch.setattr("spacy_hocrf.learning.shards.SHARD_TOKENS", size)
     nlp = untrained()
     partial = Example.from_dict(words(nlp, "Emmy", "slept"), {"entities": ["U-PERSON", "-"]})
@@ -49,8 +48,8 @@ def test_copies_are_weighted_instead_of_repeated(monkeypatch, size, complete_onl
     nlp.initialize(lambda: data)
     learner = learner_of(nlp.get_pipe("hocrf"))
     model = learner.structure, learner.corpus
-    repeated = make_shards(*model, complete_only=complete_only)
-    weighted = make_shards(*model, complete_only=complete_only, weighted=True)
+    repeated = make_shards(*model)
+    weighted = make_shards(*model, weighted=True)
     expected = Counter(document.text for shard in repeated for document in documents_of(shard))
     found = Counter()
     for shard in weighted:
@@ -58,8 +57,8 @@ def test_copies_are_weighted_instead_of_repeated(monkeypatch, size, complete_onl
         for document in documents_of(shard):
             found[document.text] += shard.copies
     assert found == expected
-    assert found.total() == 36 + (0 if complete_only else 6)
-    assert sum(len(documents_of(shard)) for shard in weighted) == 13 + (0 if complete_only else 2)
+    assert found.total() == 42
+    assert sum(len(documents_of(shard)) for shard in weighted) == 15
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     layout, nothing = learner.layout, np.zeros(len(weights))
     (loss, gradient), (once, other) = (

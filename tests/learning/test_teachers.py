@@ -223,17 +223,15 @@ def test_a_teacher_of_whom_no_text_has_anything_is_said():
         nlp.initialize(lambda: taught_texts)
 
 
-def test_trainers_that_take_one_reading_take_the_most_probable():
-    for trainer in ("SGD", "AveragedPerceptron"):
-        block = {"@misc": f"spacy-hocrf.{trainer}.v1"}
-        nlp, learner, every = shown("semi-CRF, outside tokens", trainer=block)
-        pipe, soft = nlp.get_pipe("hocrf"), every[-len(SOFT)]
-        hard = soft.reference.copy()
-        hard.set_ents([Span(hard, 0, 2, "PERSON"), Span(hard, 3, 4, "PLACE")])
-        predicted = pipe.model.predict([soft.predicted])
-        losses = [pipe.get_loss([Example(soft.predicted, y)], predicted)[0] for y in (soft.y, hard)]
-        assert losses[0] == losses[1] > 0.0
-        assert all(shard.compiled.observed is None for shard in learner.shards(complete_only=True))
+def test_batches_of_sgd_take_the_most_probable_reading():
+    trainer = {"@misc": "spacy-hocrf.SGD.v1"}
+    nlp, _, every = shown("semi-CRF, outside tokens", trainer=trainer)
+    pipe, soft = nlp.get_pipe("hocrf"), every[-len(SOFT)]
+    hard = soft.reference.copy()
+    hard.set_ents([Span(hard, 0, 2, "PERSON"), Span(hard, 3, 4, "PLACE")])
+    predicted = pipe.model.predict([soft.predicted])
+    losses = [pipe.get_loss([Example(soft.predicted, y)], predicted)[0] for y in (soft.y, hard)]
+    assert losses[0] == losses[1] > 0.0
 
 
 @pytest.mark.slow

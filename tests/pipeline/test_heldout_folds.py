@@ -12,8 +12,8 @@ from spacy_hocrf.learning import choosing
 from spacy_hocrf.learning import cost as costs
 from spacy_hocrf.learning.heldout import Fold, judge
 from spacy_hocrf.model.architectures import set_weights
+from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer, TiedRun
-from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
 from spacy_hocrf.training.sgd import SGDTrainer
 
 pytestmark = pytest.mark.slow
@@ -127,9 +127,8 @@ def test_folds_are_not_kept_where_no_cost_is_learnt(decoder):
     assert not learner.folds
 
 
-@pytest.mark.parametrize("trainer", ["AveragedPerceptron", "SGD"])
-def test_what_another_trainer_has_learnt_is_not_kept(trainer):
-    _, learner, _ = initialized(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"}, model=MODEL)
+def test_what_another_trainer_has_learnt_is_not_kept():
+    _, learner, _ = initialized(trainer={"@misc": "spacy-hocrf.SGD.v1"}, model=MODEL)
     assert learner.choice is not None and not learner.folds
 
 
@@ -142,7 +141,7 @@ def test_candidates_are_trained_quickly():
 
 
 def test_candidates_are_trained_by_the_likelihood_with_the_trainers_sigma():
-    for trainer, sigma in ((SGDTrainer(sigma=2.0), (2.0,)), (AveragedPerceptronTrainer(), (1.0,))):
+    for trainer, sigma in ((SGDTrainer(sigma=2.0), (2.0,)), (BaseTrainer(), (1.0,))):
         assert judge(trainer) == LBFGSTrainer(sigma=sigma).quick()
 
 

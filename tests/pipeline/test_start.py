@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 LATER = """
-joint graph cli training.perceptron training.sgd
+joint graph cli training.sgd
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective
 engine.probable engine.problem engine.threads engine.viterbi
 features.checks features.index features.records features.rows features.saved

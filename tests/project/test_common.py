@@ -5,8 +5,11 @@ import re
 import sys
 
 import pytest
+import spacy
 import srsly
 from project_checks import PROJECTS, check_declarations
+from spacy.tokens import Doc, Span
+from spacy.training import Example
 
 LOADS = ()
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
@@ -84,6 +87,24 @@ def test_a_plot_that_cannot_be_drawn_costs_no_table(common, tmp_path, capsys):
     with pytest.raises(ValueError, match="nothing to draw"):
         common("plot").publish([], tmp_path / "results.md", lambda *_: "# Title", draw)
     assert capsys.readouterr().out == (tmp_path / "results.md").read_text() == "# Title\n"
+
+
+def example(nlp, text, *spans):
+    gold = Doc(nlp.vocab, words=text.split())
+    gold.set_ents([Span(gold, *span) for span in spans])
+    return Example(Doc(nlp.vocab, words=text.split()), gold)
+
+
+def test_exact_spans_are_counted(common):
+    nlp = spacy.blank("en")
+    ruler = nlp.add_pipe("entity_ruler")
+    ruler.add_patterns([{"label": "A", "pattern": "a"}, {"label": "B", "pattern": "b b"}])
+    examples = [
+        example(nlp, "a b b", (0, 1, "A"), (1, 3, "B")),  # both right
+        example(nlp, "a b b", (0, 1, "B"), (1, 2, "B")),  # a wrong label and a wrong end
+        example(nlp, "c", (0, 1, "A")),  # missed
+    ]
+    assert common("training").count_spans(nlp, examples) == (2, 4, 5)
 
 
 def test_ratios_of_nothing_are_zero(common):

@@ -73,8 +73,8 @@ def test_threads_are_those_of_the_machine_unless_they_are_set():
 
 def test_what_lacks_members_of_the_protocol_is_no_trainer():
     assert missing_members(LBFGSTrainer()) == missing_members(BaseTrainer()) == []
-    asked = ["adapts", "batchwise", "begin", "choices", "complete_only", "exact", "objective"]
-    assert missing_members(None) == [*asked, "penalty", "probabilistic", "quick", "with_sigma"]
+    asked = ["adapts", "batchwise", "begin", "choices", "exact", "objective", "penalty", "quick"]
+    assert missing_members(None) == [*asked, "with_sigma"]
 
 
 def test_a_sigma_is_chosen_where_it_is_auto_and_by_trainers_that_have_one():
@@ -94,8 +94,7 @@ def test_a_trainer_that_says_nothing_begins_nothing_and_minimises_nothing():
         trainer.objective(learner)
     value, gradient = trainer.penalty(learner)
     assert value == 0 and gradient.tolist() == [0] * 5
-    assert not (trainer.adapts(learner) or trainer.batchwise or trainer.complete_only)
-    assert trainer.probabilistic and not trainer.exact
+    assert not (trainer.adapts(learner) or trainer.batchwise or trainer.exact)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from spacy_hocrf.engine.reduction import ThreadWorkers
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
-from spacy_hocrf.training.perceptron import AveragedPerceptronTrainer
+from spacy_hocrf.training.sgd import SGDTrainer
 from spacy_hocrf.training.stored import Store, store_of
 from spacy_hocrf.workers.summing import ProcessWorkers
 
@@ -50,4 +50,4 @@ def test_documents_are_where_the_workers_have_files(tmp_path):
     store = store_of(LBFGSTrainer(workers=workers))
     assert store is not None and store.get(store.put("text")) == "text"
     assert store_of(LBFGSTrainer(workers=ThreadWorkers(1))) is None
-    assert store_of(LBFGSTrainer()) is None and store_of(AveragedPerceptronTrainer()) is None
+    assert store_of(LBFGSTrainer()) is None and store_of(SGDTrainer()) is None

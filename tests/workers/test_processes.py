@@ -82,7 +82,6 @@ def summing(tmp_path):
     return found
 
 
-@pytest.mark.filterwarnings("ignore:.*W005")
 @pytest.mark.parametrize(
     "trainer, numbers, count",
     [("LBFGS", (1, 2, 3), 40), ("OWLQN", (2,), 40)],
@@ -252,7 +251,7 @@ def test_arrays_are_read_where_they_lie_and_what_is_known_is_not_written(tmp_pat
 
 def test_a_text_without_a_segmentation_is_named():
     learner = learner_with(PROCESSES)
-    shard = learner.shards(weighted=True)[0].compiled
+    shard = learner.shards()[0].compiled
     shard.batch.allowed[:] = 0
     from spacy_hocrf.engine.objective import Objective
 

@@ -69,7 +69,7 @@ except FileNotFoundError as error:
 pool._make = make
 print("after an error", same())
 print("more than CPUs", learner_of({**RAY, "number": 64}).objective()._summing.pool.n)
-shard = learner.shards(weighted=True)[0].compiled
+shard = learner.shards()[0].compiled
 shard.batch.allowed[:] = 0
 from spacy_hocrf.engine.objective import Objective
 nothing = np.zeros(len(weights))
