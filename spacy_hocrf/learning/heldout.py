@@ -197,7 +197,7 @@ class Fold:
         self._documents = learnt, held_back
         self._view = self._learner.view()
         unseen = learner.corpus.only(held_back)
-        self._held_back = self._learner.shards_of(unseen, weighted=True)
+        self._held_back = self._learner.shards_of(unseen)
         self.weights = self._view.weights
         if below is not None:
             self.go_on_from(below)

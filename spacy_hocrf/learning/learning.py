@@ -295,7 +295,7 @@ class Learner(ConstrainedModel):
 
     def shards(self) -> list[CorpusShard]:
         """The corpus as the engine's objectives take it."""
-        return self.shards_of(self.corpus, weighted=True)
+        return self.shards_of(self.corpus)
 
     def tied(self, threads: int) -> Tied:
         """The corpus with one weight for features that it does not tell apart; where a loaded model is
@@ -305,9 +305,9 @@ class Learner(ConstrainedModel):
             return Tied(self.shards(), self.layout, None)
         return tied_shards(self.structure, self.shards(), threads)
 
-    def shards_of(self, corpus: Corpus, *, weighted: bool = False) -> list[CorpusShard]:
-        """Shards of other documents; the setting is that of `make_shards`."""
-        return make_shards(self.structure, corpus, self.rules, self.loaded, weighted=weighted)
+    def shards_of(self, corpus: Corpus) -> list[CorpusShard]:
+        """Shards of other documents."""
+        return make_shards(self.structure, corpus, self.rules, self.loaded)
 
     @property
     def loaded(self) -> LoadedModel | None:

@@ -148,25 +148,22 @@ def make_shards(
     corpus: Corpus,
     rules: TrainingRules | None = None,
     loaded: LoadedModel | None = None,
-    *,
-    weighted: bool = False,
 ) -> list[CorpusShard]:
     """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those with soft spans, then
     those without constraints of their own, long documents after short ones.
 
     rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
     loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
-    weighted (bool): the copies of a document are in shards that count 1, 2, 4, … times, so that it
-        is in few of them; else all are there, and every shard counts once. A document whose weight is
-        a whole number has so many copies; others are in shards of their own, which have weights.
 
-    Documents of nearly the same length are best treated side by side. A corpus that needs several
-    shards gets a multiple of LEAST_PARTS, which go into parts of one size.
+    A document whose weight is a whole number is in shards that count 1, 2, 4, … times, so that it is in
+    few of them; others are in shards of their own, which have weights. Documents of nearly the same
+    length are best treated side by side. A corpus that needs several shards gets a multiple of
+    LEAST_PARTS, which go into parts of one size.
     """
     everything = [
         (_kind(document), copies, document)
         for document in fitting(structure, rules, corpus, corpus.documents)
-        for copies in _copies(document.weight, weighted)
+        for copies in _copies(document.weight)
     ]
     everything.sort(key=lambda each: (*each[:2], len(each[2])))
     shards: list[CorpusShard] = []
@@ -202,15 +199,15 @@ def _kind(document: Document) -> int:
     return 0 if document.complete else 3 if document.constraints else 2
 
 
-def _copies(weight: float, weighted: bool) -> list[int]:
-    """How often shards count a document: powers of two, or ones, that add up to a whole number; 0, for its
-    weight, if it is none.
+def _copies(weight: float) -> list[int]:
+    """How often shards count a document: powers of two that add up to a whole number; 0, for its weight, if
+    it is none.
     """
     number = int(weight)
     if number != weight:
         return [0]
     bits = range(number.bit_length())
-    return [1 << bit for bit in bits if number >> bit & 1] if weighted else [1] * number
+    return [1 << bit for bit in bits if number >> bit & 1]
 
 
 def _counted(document: Document) -> int:
