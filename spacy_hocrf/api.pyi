@@ -136,4 +136,3 @@ from spacy_hocrf.graph.result import Decoding as Decoding
 from spacy_hocrf.graph.subproblems import FirstSubproblem as FirstSubproblem
 from spacy_hocrf.graph.ilp import lp_bound as lp_bound
 from spacy_hocrf.graph.features import FeatureGraph as FeatureGraph, learn_graphs as learn_graphs
-from spacy_hocrf.graph.perceptron import Epoch as Epoch, GraphPerceptron as GraphPerceptron

@@ -136,7 +136,7 @@ def learn_graphs(
         return dict(zip(names, learner.weights.tolist()))
     perceptron = GraphPerceptron(tasks, np.zeros(len(names)), nonnegative=kept, seed=seed)
     for _ in range(epochs):
-        if not perceptron.epoch().errors:
+        if not perceptron.epoch():
             break
     return dict(zip(names, perceptron.average.tolist()))
 

@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.graph.learning import Comparison, Task, checked_mask, decode
+from spacy_hocrf.graph.learning import Comparison, Task, decode, least_weights
 
 __all__ = ["Block", "FrankWolfe", "Value"]
 
@@ -99,9 +99,7 @@ class FrankWolfe:
         self._mean = (
             np.zeros_like(self._variance) if mean is None else np.array(mean, dtype=np.float64)
         )
-        self._least = np.where(
-            checked_mask("nonnegative", nonnegative, len(self._variance), False), 0.0, -np.inf
-        )
+        self._least = least_weights(nonnegative, len(self._variance))
         self._check(tolerance)
         self.value: Value | None = None
         self.status = "running"

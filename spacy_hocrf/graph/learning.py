@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["Comparison", "Task", "checked_mask", "counts_of", "decode"]
+__all__ = ["Comparison", "Task", "counts_of", "decode", "least_weights"]
 
 Vector = NDArray[np.float64]
 
@@ -106,15 +106,14 @@ def counts_of(task: Task, output: Any) -> tuple[NDArray[np.int32], Vector]:
     return np.asarray(features, dtype=np.int32), np.asarray(counts, dtype=np.float64)
 
 
-def checked_mask(
-    name: str, mask: ArrayLike | Sequence[bool] | None, n_features: int, default: bool
-) -> NDArray[np.bool_]:
-    """bool [F] of a setting that may be None. RAISES (ValueError): H107 for another extent."""
-    values = np.full(n_features, default) if mask is None else np.array(mask, dtype=bool)
-    if values.shape != (n_features,):
-        raise ValueError(
-            Errors.H107.format(
-                name=name, found=f"an array of extents {values.shape}", expected=f"{(n_features,)}"
-            )
-        )
-    return values
+def least_weights(nonnegative: ArrayLike | Sequence[bool] | None, n_features: int) -> Vector:
+    """Least value of each weight, 0 or -inf, float64 [F].
+
+    nonnegative (Optional[bool [F]]): weights that are never below 0; None for none.
+    RAISES (ValueError): H107 for another extent.
+    """
+    mask = np.zeros(n_features) if nonnegative is None else np.array(nonnegative, dtype=bool)
+    if mask.shape != (n_features,):
+        found, expected = f"an array of extents {mask.shape}", f"{(n_features,)}"
+        raise ValueError(Errors.H107.format(name="nonnegative", found=found, expected=expected))
+    return np.where(mask, 0.0, -np.inf)

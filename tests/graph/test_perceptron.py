@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_tasks import GraphTask, random_tasks
 
-from spacy_hocrf.graph.perceptron import Epoch, GraphPerceptron
+from spacy_hocrf.graph.perceptron import GraphPerceptron
 
 
 def trained(tasks, epochs, start=None, **settings):
@@ -18,8 +18,7 @@ def trained(tasks, epochs, start=None, **settings):
 def test_separable_data_are_separated(seed):
     tasks = random_tasks(seed, noise=0.0)
     perceptron, history = trained(tasks, 60)
-    assert history[0].errors > 0
-    assert history[-1] == Epoch(0, 0, 0, 0.0)
+    assert history[0] > 0 == history[-1]
     assert all(task.decode(perceptron.weights)[0] == task.gold for task in tasks)
 
 
@@ -50,56 +49,13 @@ def test_an_error_of_the_search_is_no_update():
     start = np.zeros(task.n_features)
     # equal states: the right output has the highest score, but so has (1, 1), which is found
     start[-3] = 5.0
-    perceptron, [tie] = trained([task], 1, start)
-    assert (tie.updates, tie.search_errors) == (1, 0)
+    perceptron, _ = trained([task], 1, start)
+    assert (perceptron.weights != start).any()
     start[0] = 1.0  # now the right output alone
-    perceptron, [missed] = trained([task], 1, start)
-    assert missed == Epoch(errors=1, updates=0, search_errors=1, loss=2.0)
+    perceptron, missed = trained([task], 1, start)
+    assert missed == [1]
     assert_array_equal(perceptron.weights, start)
     assert_array_equal(perceptron.average, start)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_bounded_updates_put_the_right_output_ahead_by_the_loss_or_are_whole(seed):
-    steps = []
-    for task in random_tasks(seed, n_tasks=30, noise=0.6):
-        start = np.random.default_rng(seed).normal(size=task.n_features)
-        output, _, _ = task.decode(start)
-        perceptron, [epoch] = trained([task], 1, start, bounded=True)
-        if epoch.updates:
-            difference = task.dense(task.gold) - task.dense(output)
-            step = float((perceptron.weights - start) @ difference / (difference @ difference))
-            assert_allclose(perceptron.weights, start + step * difference, atol=1e-12)
-            ahead = perceptron.weights @ difference
-            assert step <= 1 + 1e-12
-            assert (
-                ahead == pytest.approx(task.loss(output))
-                if step < 1 - 1e-12
-                else ahead <= task.loss(output) + 1e-9
-            )
-            steps.append(step)
-    assert min(steps) < 0.9
-
-
-def test_weights_that_are_not_learnt_stay():
-    tasks = random_tasks(5, n_tasks=10)
-    n = tasks[0].n_features
-    learnt = np.arange(n) >= n - 3
-    learnt[-1] = False
-    start = np.random.default_rng(0).normal(size=n)
-    perceptron, history = trained(tasks, 3, start, learnt=learnt)
-    assert sum(epoch.updates for epoch in history) > 0
-    assert_array_equal(perceptron.weights[~learnt], start[~learnt])
-    assert_array_equal(perceptron.average[~learnt], start[~learnt])
-    assert (perceptron.weights[learnt] != start[learnt]).all()
-
-
-def test_an_update_that_changes_nothing_is_not_counted():
-    task = GraphTask([0], (0,), [], 1, 2, base=np.array([[0.0, 1.0]]))
-    learnt = np.zeros(task.n_features, dtype=bool)
-    start = np.array([0.0, 0.0, 0.0, 0.0, 1.0])
-    _, [epoch] = trained([task], 1, start, learnt=learnt)
-    assert epoch == Epoch(errors=1, updates=0, search_errors=0, loss=1.0)
 
 
 def test_a_start_below_zero_is_lifted():
@@ -117,5 +73,5 @@ def test_a_seed_gives_an_order():
 
 
 def test_a_mask_of_another_extent_is_an_error():
-    with pytest.raises(ValueError, match=r"H107.*learnt"):
-        GraphPerceptron(random_tasks(0), np.zeros(9), learnt=[True])
+    with pytest.raises(ValueError, match=r"H107.*nonnegative"):
+        GraphPerceptron(random_tasks(0), np.zeros(9), nonnegative=[True])
