@@ -25,7 +25,7 @@ from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import EDGE, Ends, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
-from spacy_hocrf.rules.violations import Texts, violation_bounds, with_more
+from spacy_hocrf.rules.violations import AlikeRules, Texts, alike, violation_bounds, with_more
 from spacy_hocrf.types import LabelPattern, Segments
 
 __all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
@@ -114,6 +114,11 @@ class CompiledRules:
         self.told = self.told_of_many = False
 
     @cached_property
+    def alike(self) -> list[AlikeRules]:
+        """The rules, as those that differ in their labels alone."""
+        return alike(self.rules)
+
+    @cached_property
     def tables(self) -> RuleTables:
         """The rules as the search of probable paths takes them."""
         return RuleTables.of(self.rules, self.scheme.n_labels)
@@ -145,7 +150,7 @@ class CompiledRules:
     def may_break(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Texts of D that could break rules, and the bounds of all violations, float64 [D, n]."""
         tolerance = self.constraints.tolerance
-        violations = violation_bounds(self.rules, texts)
+        violations = violation_bounds(self.alike, texts)
         some = violations.sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
         return np.flatnonzero(~(some <= tolerance * (1.0 - some))), violations
@@ -158,7 +163,7 @@ class CompiledRules:
         most (Optional[int]): no more states together; None is MOST_STATES.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
-        violations = violation_bounds(self.rules, texts)
+        violations = violation_bounds(self.alike, texts)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
         kept, found = np.ones(sequences), np.zeros(violations.shape, dtype=bool)
         while True:

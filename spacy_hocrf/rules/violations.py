@@ -12,7 +12,15 @@ from spacy_hocrf.engine.probable import Starts
 from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.types import Potentials
 
-__all__ = ["RuleSurvey", "Texts", "starts_for", "violation_bounds", "with_more"]
+__all__ = [
+    "AlikeRules",
+    "RuleSurvey",
+    "Texts",
+    "alike",
+    "starts_for",
+    "violation_bounds",
+    "with_more",
+]
 
 NEGLIGIBLE = 1e-10
 """A break of a rule that is less probable changes no number that is shown."""
@@ -58,17 +66,54 @@ class Texts(NamedTuple):
     runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
 
 
-def violation_bounds(rules: Sequence[Rule], texts: Texts) -> NDArray[np.float64]:
+class AlikeRules(NamedTuple):
+    """m of n rules that have the same states and differ in the labels that lead from one to another, and in
+    their prices.
+
+    A label's column of `Rule.after` says where it leads from each state: they share K of them.
+    """
+
+    numbers: NDArray[np.int64]  # [m] among the n rules
+    rule: Rule  # the first of them
+    columns: NDArray[np.int32]  # [S, K]
+    kinds: NDArray[np.int64]  # [m, Y] the column that each label has
+    weights: NDArray[np.float64]  # [m] 1 - exp(-price)
+
+
+def alike(rules: Sequence[Rule]) -> list[AlikeRules]:
+    """The rules, each with those that are like it."""
+    found = dict[
+        tuple[bytes, bytes], tuple[list[int], NDArray[np.int32], list[NDArray[np.int64]]]
+    ]()
+    for i, rule in enumerate(rules):
+        columns, kinds = np.unique(rule.after, axis=1, return_inverse=True)
+        key = columns.tobytes(), rule.kept.tobytes()
+        numbers, _, known = found.setdefault(key, ([], columns, []))
+        numbers.append(i)
+        known.append(kinds.reshape(-1))
+    prices = np.array([rule.price for rule in rules], dtype=np.float64)
+    return [
+        AlikeRules(
+            np.array(numbers),
+            rules[numbers[0]],
+            columns,
+            np.stack(kinds),
+            -np.expm1(-prices[numbers]),
+        )
+        for numbers, columns, kinds in found.values()
+    ]
+
+
+def violation_bounds(rules: Sequence[AlikeRules], texts: Texts) -> NDArray[np.float64]:
     """Upper bounds of how much probabilities of D texts are wrong if one of n rules is left out, float64
     [D, n]: by 1 - exp(-price) times the probability that it is broken.
     """
-    violations = np.ones((len(texts.survey.log_partition), len(rules)))
-    for i, rule in enumerate(rules):
-        weight = -np.expm1(-rule.price)
-        if not weight or texts.runs:
-            violations[:, i] = weight
-        else:
-            violations[:, i] = weight * _bound(rule, texts) + ROUNDING
+    violations = np.ones(
+        (len(texts.survey.log_partition), sum(len(each.numbers) for each in rules))
+    )
+    for each in rules:
+        bounds = 1.0 if texts.runs else _bounds(each, texts) + ROUNDING
+        violations[:, each.numbers] = each.weights * bounds
     return violations
 
 
@@ -93,8 +138,8 @@ def with_more(
     return found
 
 
-def _bound(rule: Rule, texts: Texts) -> NDArray[np.float64]:
-    """At least the probability that a rule is broken, float64 [D].
+def _bounds(rules: AlikeRules, texts: Texts) -> NDArray[np.float64]:
+    """At least the probability that each of m rules is broken, float64 [D, m].
 
     A text enters state s at t if a segment begins there whose label leads from a state r to s, and it has
     been in r before: that is no more probable than either. With B(r, t), at least the probability that r
@@ -106,50 +151,53 @@ def _bound(rule: Rule, texts: Texts) -> NDArray[np.float64]:
     that lead to s which have begun before t and do not have t. A text that ends in s has no label behind
     which s cannot be reached any more. Nothing is said of rules whose states come again.
     """
-    reach = rule.reach
-    if (reach & reach.T).sum() > len(rule):
-        return np.ones(len(texts.survey.log_partition))
-    offsets, (labels, chance, cover) = texts.potentials.offsets, texts.survey.starts
-    after = rule.after[:, labels]  # [S, n]
-    before: dict[int, NDArray[np.float64]] = {0: np.ones(len(chance))}
-    entered = {0: np.ones(len(offsets) - 1)}
+    reach, after = rules.rule.reach, rules.columns
+    offsets, starts = texts.potentials.offsets, texts.survey.starts
+    extents = len(offsets) - 1, len(rules.numbers)
+    if (reach & reach.T).sum() > len(reach):
+        return np.ones(extents)
+    # [K, L, m] is the column of a label this one?
+    kinds = rules.kinds.T[starts.labels] == np.arange(after.shape[1])[:, None, None]
+    chance, cover = (values @ kinds for values in (starts.chance, starts.cover))  # [K, N, m]
+    before: dict[int, NDArray[np.float64]] = {0: np.ones(chance.shape[1:])}
+    entered = {0: np.ones(extents)}
     for state in np.argsort(-reach.sum(axis=1), kind="stable").tolist():
         sources = [
             source for source in before if source != state and (after[source] == state).any()
         ]
         if state == 0 or not sources:
             continue
-        enters, leading = np.zeros(len(chance)), np.zeros(len(labels), dtype=bool)
+        enters, leading = np.zeros(chance.shape[1:]), np.zeros(len(chance), dtype=bool)
         for source in sources:
             own = after[source] == state
-            enters += np.minimum(before[source], chance[:, own].sum(axis=1))
+            enters += np.minimum(before[source], chance[own].sum(axis=0))
             leading |= own
-        begun = chance[:, leading].sum(axis=1)
-        ended = _before(begun, offsets) - (cover[:, leading].sum(axis=1) - begun)
+        begun = chance[leading].sum(axis=0)
+        ended = _before(begun, offsets) - (cover[leading].sum(axis=0) - begun)
         before[state] = np.minimum(_before(enters, offsets), np.maximum(ended, 0.0))
         entered[state] = _by_text(np.add, enters, offsets)
-    violation = np.zeros(len(offsets) - 1)
-    for state in np.flatnonzero(~rule.kept).tolist():
+    violations = np.zeros(extents)
+    for state in np.flatnonzero(~rules.rule.kept).tolist():
         if state not in entered:
             continue
-        apart = ~reach[after[list(entered)], state].any(axis=0)  # [n] labels behind which it is not
-        shown = _by_text(np.maximum, cover[:, apart].sum(axis=1), offsets)
-        violation += np.minimum(entered[state], 1.0 - shown)
-    return np.clip(violation, 0.0, 1.0)
+        apart = ~reach[after[list(entered)], state].any(axis=0)  # [K] behind which it is not
+        shown = _by_text(np.maximum, cover[apart].sum(axis=0), offsets)
+        violations += np.minimum(entered[state], 1.0 - shown)
+    return np.clip(violations, 0.0, 1.0)
 
 
 def _before(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sum over the earlier tokens of the text, float64 [N]."""
-    sums = np.concatenate([[0.0], np.cumsum(values)])
-    return np.asarray(sums[:-1] - np.repeat(sums[offsets[:-1]], np.diff(offsets)))
+    """Sums over the earlier tokens of the text, float64 [N, m]."""
+    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
+    return np.asarray(sums[:-1] - np.repeat(sums[offsets[:-1]], np.diff(offsets), axis=0))
 
 
 def _by_text(
     reduce: np.ufunc, values: NDArray[np.float64], offsets: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Sum or maximum over the tokens of each text, float64 [D]; 0 for one without tokens."""
+    """Sums or maxima over the tokens of each text, float64 [D, m]; 0 for one without tokens."""
     some = offsets[:-1] < offsets[1:]
-    found = np.zeros(len(some))
+    found = np.zeros((len(some), values.shape[1]))
     if some.any():
-        found[some] = reduce.reduceat(values, offsets[:-1][some])
+        found[some] = reduce.reduceat(values, offsets[:-1][some], axis=0)
     return found

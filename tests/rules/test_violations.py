@@ -14,7 +14,7 @@ from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
-from spacy_hocrf.rules.violations import RuleSurvey, Texts, starts_for, violation_bounds
+from spacy_hocrf.rules.violations import RuleSurvey, Texts, alike, starts_for, violation_bounds
 from spacy_hocrf.types import Potentials
 
 
@@ -42,7 +42,7 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
             continue
         survey, runs = RuleSurvey(starts, found.log_partition), scheme.encoding == "io"
         texts = Texts(potentials, automaton, survey, runs)
-        violations = violation_bounds(rules, texts)[0]
+        violations = violation_bounds(alike(rules), texts)[0]
         scores = [oracle.score(potentials, problem.patterns, each) for each in problem.every]
         p = np.exp(np.array(scores) - found.log_partition[0])
         for i, rule in enumerate(rules):
@@ -80,4 +80,4 @@ def test_spans_that_overlap_are_not_two():
     survey = RuleSurvey(starts, found.log_partition)
     texts = Texts(potentials, automaton, survey, runs=False)
     assert starts.chance.sum() > 0.6
-    assert violation_bounds(rules, texts)[0] < 1e-6
+    assert violation_bounds(alike(rules), texts)[0] < 1e-6
