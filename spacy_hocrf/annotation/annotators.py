@@ -118,7 +118,7 @@ class OnceAnnotated:
         self._kept = {
             name: self._kept.get(name) or _Kept(nlp, name, pipe)
             for name, pipe in nlp.pipeline
-            if name in fixed
+            if name in fixed and not hasattr(pipe, "add_patterns")  # a ruler may be given others
         }
         self._updated = True
         if annotates and all(self._knows(*each, annotates, examples) for each in trained.items()):

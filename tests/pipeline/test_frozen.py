@@ -194,6 +194,26 @@ def test_texts_to_score_are_kept_from_evaluation_to_evaluation_while_there_are_u
     assert nlp.pipeline == pipes
 
 
+def test_patterns_that_a_ruler_gets_between_evaluations_are_used():
+    nlp = pipeline(annotating=("frozen", "ruler"))
+    ruler = nlp.add_pipe("span_ruler", name="ruler", before="hocrf")
+    initial = [{"label": "END", "pattern": "nowhere"}]
+    nlp.config["initialize"]["components"]["ruler"] = {"patterns": initial}
+    data, found = examples(nlp), []
+    nlp.initialize(lambda: data)
+
+    def score(examples, **_):
+        found.append(sum(len(example.predicted.spans["ruler"]) for example in examples))
+        return {}
+
+    ruler.scorer = score
+    for pattern in ("nothing", "."):
+        ruler.add_patterns([{"label": "END", "pattern": pattern}])
+        losses_of(nlp, data, exclude=["frozen"], annotates=["frozen", "ruler"])
+        nlp.evaluate(data)
+    assert found == [0, sum(example.text.count(" .") for example in data)]
+
+
 def test_evaluations_keep_so_many_tokens(monkeypatch):
     monkeypatch.setattr("spacy_hocrf.annotation.annotators.MOST_KEPT", 10)
     nlp, data, settings = begun()
