@@ -100,12 +100,17 @@ class LabelScheme:
         self._fill(segments, at, length)
         return segments
 
+    @cached_property
+    def first_of(self) -> dict[str, int]:
+        """The engine's label of the first token of a span, for each of the users' labels."""
+        width = len(PREFIXES.get(self.encoding, ("",)))
+        return {label: i * width + (self.outside == 0) for i, label in enumerate(self.labels)}
+
     def encode_span(self, start: int, end: int, label: str) -> Segmentation:
         """One span as segments. RAISES (ValueError): H040 for an unknown label."""
-        if label not in self.labels:
+        first = self.first_of.get(label, -1)
+        if first < 0:
             raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
-        number = self.labels.index(label)
-        first = self._first(number)
         if self.encoding == "segments":
             return [Segment(start, end, first)]
         if self.encoding in ("io", "tags"):
@@ -182,7 +187,7 @@ class LabelScheme:
         if self.encoding not in ("segments", "tags"):
             return True
         for start, end, label in spans:
-            limit = self.limits[self._first(self.labels.index(label))]
+            limit = self.limits[self.first_of[label]]
             if end - start > (1 if self.encoding == "tags" else limit or end):
                 return False
         return True
@@ -195,7 +200,7 @@ class LabelScheme:
         """Engine labels by which a span of this label goes on after its first token; none for a
         semi-CRF.
         """
-        first = self._first(self.labels.index(label))
+        first = self.first_of[label]
         return {"io": [first], "bio": [first + 1], "bieso": [first + 1, first + 2]}.get(
             self.encoding, []
         )
@@ -204,10 +209,6 @@ class LabelScheme:
         """Engine labels of all tokens of this label's spans."""
         row = self.rules[self.labels.index(label), :4]
         return sorted({int(y) for y in row if y >= 0})
-
-    def _first(self, number: int) -> int:
-        width = len(PREFIXES.get(self.encoding, ("",)))
-        return number * width + (1 if self.outside == 0 else 0)
 
     def _fill(self, segments: Segmentation, start: int, end: int) -> None:
         if start >= end:
