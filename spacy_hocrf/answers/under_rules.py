@@ -178,6 +178,30 @@ class UnderRules:
         """The answer by all rules; where these are too many for a text, by those that it could break."""
         breaking, violations = self.rules.may_break(self._texts(part, survey))
         ruled = self._ruled(part, survey, violations)
+        if len(breaking):
+            answer = self._read_anew(breaking, part, survey, ruled, found, decoder)
+        else:
+            answer = decoder.chosen(found)
+        broken = self._broken_texts(part, answer)
+        if not len(broken):
+            return answer
+        if part.blank is None:
+            answer = with_others(answer, ruled.best(broken, decoder.price))
+        return self._kept(part, answer)
+
+    def _read_anew(
+        self,
+        breaking: NDArray[np.int64],
+        part: Part,
+        survey: RuleSurvey,
+        ruled: RuledTexts,
+        found: Candidates,
+        decoder: ExpectedF,
+    ) -> Answer:
+        """The answer, for which some texts that could break rules are read once more.
+
+        breaking (int64 [n]): their numbers in the part, ascending.
+        """
         texts, others, worse = ruled.probable(breaking, decoder.price)
         answer = decoder.chosen(with_others(found, (texts, others)))
         rest = np.setdiff1d(breaking, texts)
@@ -192,10 +216,7 @@ class UnderRules:
             self.rules.told_of_many = True
             text = beginning(part.doc(int(worse[0])))
             warnings.warn(Warnings.W049.format(text=text), stacklevel=2)
-        broken = self._broken_texts(part, answer)
-        if len(broken) and part.blank is None:
-            answer = with_others(answer, ruled.best(broken, decoder.price))
-        return self._kept(part, answer)
+        return answer
 
     def _ruled(self, part: Part, survey: RuleSurvey, violations: NDArray[np.float64]) -> RuledTexts:
         exact = self.rules.constraints.tolerance

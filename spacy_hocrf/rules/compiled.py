@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from math import prod
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,8 +106,8 @@ class CompiledRules:
         self.rules = [_over_segments(rule, scheme) for rule in self._of_spans]
         self.prices = np.array([rule.price for rule in self.rules], dtype=np.float64)
         self.hard = np.isinf(self.prices)
-        self._of_labels = side_by_side(self._of_spans, len(scheme.labels))
-        self._of_segments = side_by_side(self.rules, scheme.n_labels)
+        self._of_labels = _SideBySide.of(self._of_spans, len(scheme.labels))
+        self._of_segments = _SideBySide.of(self.rules, scheme.n_labels)
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
         self._lock = Lock()
@@ -225,14 +225,14 @@ class CompiledRules:
         lengths (int64 [D]): tokens of the texts.
         """
         wrong = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
-        wrong[:, :-1] = _run(*self._of_labels, spans)
+        wrong[:, :-1] = self._of_labels.broken(spans)
         if not self._allowed.all():
             wrong[:, -1] = ~follows(self._allowed, spans, lengths)
         return wrong
 
     def broken_segments(self, segments: Segments) -> NDArray[np.bool_]:
         """Which rules do D segmentations break? bool [D, n]"""
-        return _run(*self._of_segments, segments)
+        return self._of_segments.broken(segments)
 
     def broken_of(self, spans: Sequence[tuple[int, int, str]], length: int) -> NDArray[np.bool_]:
         """Which rules do spans of one text of this many tokens break, sorted and not overlapping? bool
@@ -403,18 +403,31 @@ def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
     return replace(rule, after=tables[0], kept=tables[1])
 
 
-def _run(after: NDArray[np.int32], kept: NDArray[np.bool_], spans: Segments) -> NDArray[np.bool_]:
-    """Which of n rules do the labels of D texts break? bool [D, n]"""
-    n, texts = len(after), len(spans.offsets) - 1
-    if not n:
-        return np.zeros((texts, 0), dtype=bool)
-    told = (after != np.arange(after.shape[1], dtype=np.int32)[:, None]).any(axis=(0, 1))
-    chosen = told[spans.label]
-    text = np.repeat(np.arange(texts), np.diff(spans.offsets))[chosen]
-    label, counts = spans.label[chosen], np.bincount(text, minlength=texts)
-    first, rules = np.cumsum(counts) - counts, np.arange(n)
-    state = np.zeros((texts, n), dtype=np.int32)
-    for i in range(int(counts.max(initial=0))):
-        here = np.flatnonzero(counts > i)
-        state[here] = after[rules, state[here], label[first[here] + i][:, None]]
-    return ~kept[rules, state]
+class _SideBySide(NamedTuple):
+    """n rules side by side, over Y labels."""
+
+    after: NDArray[np.int32]  # [n, S, Y]
+    kept: NDArray[np.bool_]  # [n, S]
+    told: NDArray[np.bool_]  # [Y] labels that lead from some state of a rule to another one
+
+    @classmethod
+    def of(cls, rules: Sequence[Rule], n_labels: int) -> "_SideBySide":
+        """Tables of some rules over the Y labels."""
+        after, kept = side_by_side(rules, n_labels)
+        stays = np.arange(after.shape[1], dtype=np.int32)[:, None]
+        return cls(after, kept, (after != stays).any(axis=(0, 1)))
+
+    def broken(self, spans: Segments) -> NDArray[np.bool_]:
+        """Which rules do the labels of D texts break? bool [D, n]"""
+        n, texts = len(self.after), len(spans.offsets) - 1
+        if not n:
+            return np.zeros((texts, 0), dtype=bool)
+        chosen = self.told[spans.label]
+        text = np.repeat(np.arange(texts), np.diff(spans.offsets))[chosen]
+        label, counts = spans.label[chosen], np.bincount(text, minlength=texts)
+        first, rules = np.cumsum(counts) - counts, np.arange(n)
+        state = np.zeros((texts, n), dtype=np.int32)
+        for i in range(int(counts.max(initial=0))):
+            here = np.flatnonzero(counts > i)
+            state[here] = self.after[rules, state[here], label[first[here] + i][:, None]]
+        return ~self.kept[rules, state]
