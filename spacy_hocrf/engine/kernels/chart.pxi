@@ -15,16 +15,11 @@ cdef void load(Lattice lattice, Py_ssize_t sequence) noexcept nogil:
     lattice.tokens = lattice.scores.offsets[sequence + 1] - lattice.base
     lattice.span_low = lattice.scores.span_offsets[sequence]
     lattice.span_high = lattice.scores.span_offsets[sequence + 1]
-    lattice.node_count = lattice.choice_count = 0
-    lattice.at_place = <int*> room(
-        lattice, lattice.at_place, &lattice.place_room, lattice.tokens + 1, sizeof(int)
-    )
     _choose_windows(lattice)
     _lay_out(lattice)
+    forget_nodes(lattice)
     if lattice.full:
         return
-    for t in range(lattice.tokens + 1):
-        lattice.at_place[t] = -1
     for t in range(lattice.tokens):
         _load_token(lattice, t)
     if lattice.sums:

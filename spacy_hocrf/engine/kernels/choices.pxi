@@ -8,18 +8,42 @@ cdef int state_node(Lattice lattice, Py_ssize_t place, Py_ssize_t state) noexcep
     return node_of(lattice, IN_STATE, place, state)
 
 
+cdef void forget_nodes(Lattice lattice) noexcept nogil:
+    """Begin without nodes. A place has one for each state, for each open state and, where segments may be
+    longer than their window, once more for each open state.
+    """
+    cdef Py_ssize_t i, places = lattice.tokens + 1
+    lattice.kinds = <int> (lattice.graph.states + (2 if lattice.any_tail else 1) * lattice.graph.opens)
+    lattice.at_place = <int*> room(
+        lattice, lattice.at_place, &lattice.place_room, places, sizeof(int)
+    )
+    lattice.node_at = <int*> room(
+        lattice, lattice.node_at, &lattice.node_at_room, places * lattice.kinds, sizeof(int)
+    )
+    lattice.node_count = lattice.choice_count = 0
+    if lattice.full:
+        return
+    for i in range(places):
+        lattice.at_place[i] = -1
+    for i in range(places * lattice.kinds):
+        lattice.node_at[i] = -1
+
+
 cdef int node_of(Lattice lattice, Kind kind, Py_ssize_t place, Py_ssize_t index) noexcept nogil:
     """A node; its choices are found when the first path comes by. RETURNS (int): -1 if there is no more
     memory.
     """
-    cdef int number = lattice.at_place[place]
+    cdef Py_ssize_t at = place * lattice.kinds + index
+    cdef int number
     cdef Node* node
-    while number >= 0:
-        node = &lattice.nodes[number]
-        if node.kind == kind and node.index == index:
-            return number
-        number = node.following
-    number = lattice.node_count
+    if kind == IN_SEGMENT or kind == IN_TAIL:
+        at += lattice.graph.states
+    if kind == IN_TAIL:
+        at += lattice.graph.opens
+    number = lattice.node_at[at]
+    if number >= 0:
+        return number
+    number = lattice.node_at[at] = lattice.node_count
     lattice.nodes = <Node*> room(lattice, lattice.nodes, &lattice.node_room, number + 1, sizeof(Node))
     if lattice.full:
         return -1

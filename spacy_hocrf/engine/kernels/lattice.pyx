@@ -170,10 +170,11 @@ cdef class Lattice:
     # what paths have come by
     cdef Node* nodes
     cdef int* at_place  # [T + 1] the first node of each
+    cdef int* node_at  # [T + 1, kinds] number of each node, -1 for none; see choices.pxi
     cdef Choice* choices
     cdef readonly int node_count
-    cdef int choice_count, place_count
-    cdef size_t node_room, choice_room, place_room
+    cdef int choice_count, place_count, kinds
+    cdef size_t node_room, choice_room, place_room, node_at_room
     # detours.pxi
     cdef Detour* detours
     cdef Path* paths
@@ -192,6 +193,7 @@ cdef class Lattice:
         free(self.numbers)
         free(self.nodes)
         free(self.at_place)
+        free(self.node_at)
         free(self.choices)
         free(self.detours)
         free(self.paths)

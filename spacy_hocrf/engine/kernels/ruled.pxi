@@ -86,8 +86,8 @@ cdef class Ruling:
     cdef const unsigned char* matter  # [R] which rules the sequence is read under
     cdef double improbable  # a key that is less probable is given up
     cdef double given_up  # sum of all of these
-    cdef int* place_of  # [nodes] place of each, -1 if it has none yet
-    cdef double* reach  # [nodes] value of the best path to it, at most 0
+    cdef int* place_of  # [nodes] place of each that is reached
+    cdef double* reach  # [nodes] value of the best path to it, at most 0; -inf for one that is not reached
     cdef unsigned long long* worth  # [T + 1, words] labels that are not too improbable from a place on
     cdef unsigned long long* later  # [places, words] labels of them that may follow each place
     cdef Place* places

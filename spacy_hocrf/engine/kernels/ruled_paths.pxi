@@ -7,35 +7,31 @@ cdef void _make_small(Lattice lattice, Ruling ruling, double lowest) noexcept no
     cdef int number, turn
     cdef Kind kind
     ruling.at_count = ruling.step_count = 0
-    lattice.node_count = lattice.choice_count = 0
-    for at in range(lattice.tokens + 1):
-        lattice.at_place[at] = -1
     number = state_node(lattice, 0, 0)
-    if lattice.full or not _reached(lattice, ruling, number, 0.0):
+    _make_room(lattice, ruling, lattice.node_count)
+    if lattice.full:
         return
+    for at in range(lattice.node_count):  # of narrower lattices
+        ruling.reach[at] = -INFINITY
+    ruling.reach[number] = 0.0
     for at in range(lattice.tokens + 1):
         for turn in range(4):  # a place's tails end in its states, which open its segments
             kind = IN_TAIL if turn == 0 else IN_STATE if turn == 1 else IN_SEGMENT if turn == 2 else AT_END
             number = lattice.at_place[at]
             while number >= 0 and not lattice.full:
-                if lattice.nodes[number].kind == kind:
+                if lattice.nodes[number].kind == kind and ruling.reach[number] > -INFINITY:
                     _take_steps(lattice, ruling, number, lowest)
                 number = lattice.nodes[number].following
 
 
-cdef bint _reached(Lattice lattice, Ruling ruling, int number, double value) noexcept nogil:
-    """A path of this value comes to a node. RETURNS (bool): is there memory?"""
+cdef void _make_room(Lattice lattice, Ruling ruling, int nodes) noexcept nogil:
+    """Memory for what is known of so many nodes."""
     ruling.reach = <double*> room(
-        lattice, ruling.reach, &ruling.reach_room, number + 1, sizeof(double)
+        lattice, ruling.reach, &ruling.reach_room, nodes, sizeof(double)
     )
     ruling.place_of = <int*> room(
-        lattice, ruling.place_of, &ruling.place_of_room, number + 1, sizeof(int)
+        lattice, ruling.place_of, &ruling.place_of_room, nodes, sizeof(int)
     )
-    if lattice.full:
-        return False
-    ruling.reach[number] = value
-    ruling.place_of[number] = -1
-    return True
 
 
 cdef void _take_steps(Lattice lattice, Ruling ruling, int number, double lowest) noexcept nogil:
@@ -67,11 +63,10 @@ cdef void _take_steps(Lattice lattice, Ruling ruling, int number, double lowest)
         ruling.steps = <Step*> room(
             lattice, ruling.steps, &ruling.step_room, ruling.step_count + 1, sizeof(Step)
         )
+        _make_room(lattice, ruling, lattice.node_count)
         if lattice.full:
             return
-        if target >= known and not _reached(lattice, ruling, target, value):
-            return
-        ruling.reach[target] = max(ruling.reach[target], value)
+        ruling.reach[target] = value if target >= known else max(ruling.reach[target], value)
         step = &ruling.steps[ruling.step_count]
         ruling.step_count += 1
         place.count += 1
