@@ -43,18 +43,6 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`spacy train` on Cora, 300 texts, CPU time": (
         "spacy train, default, whole process, Cora: CPU time"
     ),
-    "`initialize`, a token, order and sigma given": (
-        "initialize, default features, 8,936 sentences of CoNLL-2000, order and sigma given, a token"
-    ),
-    "evaluation of the objective, order 1, a token": (
-        "evaluation, default features, order 1, CoNLL-2000, a token"
-    ),
-    "evaluation of the objective, order 2, a token": (
-        "evaluation, default features, order 2, CoNLL-2000, a token"
-    ),
-    'import and first `add_pipe("hocrf")`, after `import spacy`': (
-        'import and first add_pipe("hocrf"), after import spacy'
-    ),
     "evaluation of the objective, CRF of order 1, CoNLL-2000": "CRF, order 1, CoNLL-2000",
     "the same, order 2": "CRF, order 2, CoNLL-2000",
     "evaluation, semi-CRF of order 1, Cora": "semi-CRF, limits 6 to 40, order 1, Cora",
@@ -64,19 +52,8 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "tagging, order 1": "tagging, order 1, CoNLL-2000",
     "`nlp.pipe`, order 1": "nlp.pipe, order 1, CoNLL-2000",
     "peak memory of training, order 3, CoNLL-2000": "peak memory of training, order 3, CoNLL-2000",
-    "the same, 107,232 sentences, every copy with words of its own": (
-        "the same, 107,232 sentences beside fewer"
-    ),
-    "evaluation, CRF of order 1, EWT, 49 labels, a token": (
-        "evaluation, order 1, EWT, 49 labels, 1,091 pairs of labels, a token"
-    ),
-    "the same, 284 labels": "evaluation, order 1, EWT, 284 labels, 7,631 pairs of labels, a token",
     "`spacy train`, corpus streamed, peak memory": (
         "spacy train, default, whole process, CoNLL-2000, corpus streamed: peak memory"
-    ),
-    "`pip wheel .`, compiling all, CPU time": "pip wheel: compiling the package, CPU time",
-    "`pip install` of a wheel, without dependencies": (
-        "pip install: from that wheel, without dependencies"
     ),
     "default, order 1": (
         "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 1"

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated
 
 import default_bars
-import label_bars
 import prediction_bars
 import process_bars
 import quality_bars
@@ -31,7 +30,6 @@ BARS: dict[str, Callable[[Setting], Outcome]] = {
         process_bars,
         default_bars,
         quality_bars,
-        label_bars,
     )
     for name, bar in vars(module).items()
     if name.startswith("bar_")

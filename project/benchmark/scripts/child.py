@@ -5,8 +5,6 @@ child.py ours CORPUS ORDER ITERATIONS DATA [--small]
                                    the same after training on the chunks of CoNLL-2000 or the tags
                                    of EWT
 child.py crfsuite FILE ITERATIONS  of CRFsuite, before and after training on a file of observations
-child.py import                    CPU time to import this package after spaCy
-child.py add_pipe NAME             the same for the first `add_pipe` of a factory, spaCy's or ours
 child.py train ARGUMENTS           CPU time and peak memory of `spacy train`, from its first line on
 child.py user FILE MODEL           the same of a user's training of CRFsuite on words and labels
 """
@@ -16,7 +14,6 @@ import runpy
 import sys
 import time
 from collections.abc import Iterator
-from importlib.metadata import entry_points
 from itertools import groupby
 from pathlib import Path
 
@@ -67,44 +64,6 @@ def read_observations(path: Path) -> Iterator[list[list[str]]]:
                 yield [line.rstrip("\n").split("\t") for line in block]
 
 
-def import_package() -> dict:
-    """CPU time of importing what spaCy imports of every plugin, the factories, and then all that a
-    component needs.
-    """
-    import spacy  # its own time is not ours
-
-    begun = time.process_time()
-    load("spacy_factories", "hocrf")
-    plugin = time.process_time() - begun
-    load("spacy_architectures", "spacy-hocrf.HighOrderCRF.v1")
-    load("spacy_misc", "spacy-hocrf.Features.v1")
-    load("spacy_misc", "spacy-hocrf.LBFGS.v1")
-    spacy.blank("en").add_pipe("hocrf")
-    return {"plugin": plugin, "component": time.process_time() - begun}
-
-
-def load(group: str, name: str) -> None:
-    """Import what a registered name stands for."""
-    (entry,) = entry_points(group=group, name=name)
-    entry.load()
-
-
-def add_pipe(name: str) -> dict:
-    """CPU time of `add_pipe` after the import of spaCy and a blank pipeline; of ours, with what spaCy
-    imports of a plugin to make a pipeline.
-    """
-    import spacy
-
-    begun = time.process_time()
-    if name == "hocrf":
-        load("spacy_factories", name)
-    plugin = time.process_time() - begun
-    nlp = spacy.blank("en")
-    begun = time.process_time()
-    nlp.add_pipe(name)
-    return {"seconds": plugin + time.process_time() - begun}
-
-
 def train(*arguments: str) -> dict:
     """`python -m spacy train` with these arguments, in this process."""
     sys.argv = ["spacy", "train", *arguments]
@@ -140,8 +99,6 @@ COMMANDS = {
     "idle": idle,
     "ours": ours,
     "crfsuite": crfsuite,
-    "import": import_package,
-    "add_pipe": add_pipe,
     "train": train,
     "user": user,
 }

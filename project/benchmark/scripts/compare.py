@@ -33,17 +33,12 @@ class Setting:
     whole_iterations: int = 1_000
     ner_steps: int = 20
     long_document: int = 2_000
-    million_sentences: int = 4_500
-    imports: int = 10
     default_iterations: int = 30
     texts: int = 500
     cut: int | None = None  # texts to so many words, where there are no short sentences
     long_documents: tuple[int, int] = (10_000, 100_000)
     some_sentences: int = 1_000
     steps: int = 120  # of `spacy train`, as in docs/start.md
-    copies: int = 12  # of the corpus, to make it large
-    labels: tuple[int, ...] = (4, 16, 34, 49, 137, 203, 284)
-    pattern_counts: tuple[int, ...] = (1, 2, 3, 5, 10, 30)  # rarer label patterns are left out
     ner_passes: tuple[int, ...] = (1, 3)  # over the corpus, after which F1 is measured
 
 
@@ -57,17 +52,12 @@ SMALL = partial(
     whole_iterations=100,
     ner_steps=1,
     long_document=400,
-    million_sentences=20,
-    imports=1,
     default_iterations=3,
     texts=20,
     cut=20,
     long_documents=(400, 800),
     some_sentences=10,
     steps=20,
-    copies=3,
-    labels=(4, 8),
-    pattern_counts=(1, 2),
     ner_passes=(1, 2),
 )
 

@@ -7,16 +7,14 @@ all three.
 
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from string import ascii_lowercase
 from typing import Annotated
 
 import srsly
 import typer
-from tag_sets import Tagged, most_frequent, tagged
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Sentence, read_columns, stream_columns, stream_conllu
@@ -65,12 +63,6 @@ class Corpora:
             return
         with (self.data / "ewt" / "en_ewt-ud-train.conllu").open(encoding="utf8") as file:
             yield from stream_conllu(file)
-
-    def tags(self, labels: int) -> list[Tagged]:
-        """The same, 4,000 sentences with so many labels."""
-        if self.small:
-            return most_frequent(self.chunks(), labels)
-        return tagged(self.data / "ewt" / "en_ewt-ud-train.conllu", labels)
 
     def references(self) -> list[Sentence]:
         """Cora: the 300 references for training, 13 labels, none of them for outside."""
@@ -126,18 +118,6 @@ def concatenate(sentences: Iterable[Sentence], tokens: int) -> list[Sentence]:
         documents[-1].words.extend(rest.words)
         documents[-1].labels.extend(rest.labels)
     return documents
-
-
-def altered_copies(sentences: Sequence[Sentence], copies: int) -> list[Sentence]:
-    """The sentences, and copies of them. Each copy has a letter of its own at the end of every word,
-    so that no two sentences are equal and every copy brings new words.
-    """
-    letters = ["", *ascii_lowercase[: copies - 1]]
-    return [
-        Sentence([word + letter for word in words], labels)
-        for letter in letters
-        for words, labels in sentences
-    ]
 
 
 def without_marks(sentence: Sentence) -> Sentence:

@@ -1,4 +1,4 @@
-"""Bars 14 to 20: what users run. The component is `nlp.add_pipe("hocrf")` as it is, with scores; its
+"""Bars 12 to 15: what users run. The component is `nlp.add_pipe("hocrf")` as it is, with scores; its
 peer has the same observations, made by a plain loop over the words (user_features.py).
 """
 
@@ -12,11 +12,11 @@ import models
 import peers
 import spacy
 from checks import NotTheSame
-from compare import CONLL, CORA, Setting, fresh_docs, turns
-from corpora import Sentence, altered_copies, concatenate
+from compare import CONLL, CORA, Setting, fresh_docs
+from corpora import Sentence, concatenate
 from measure import Work, latencies, take_turns
 from models import Spans, chunks_of, runs
-from process_bars import child, least_of
+from process_bars import child
 from results import Outcome, Row, megabytes, microseconds, not_measured, speed
 from spacy.language import Language
 from user_features import features
@@ -69,7 +69,7 @@ def agree_in_observations(nlp: Language, sentences: Sequence[Sentence]) -> str:
     return f"{found}; ours are at starts and ends of segments, too"
 
 
-def bar_14(setting: Setting) -> Outcome:
+def bar_12(setting: Setting) -> Outcome:
     """`nlp(text)`, text by text."""
     systems = trained(setting)
     make_doc = spacy.blank("en").make_doc
@@ -103,7 +103,7 @@ def bar_14(setting: Setting) -> Outcome:
     return Outcome(rows, checks=[systems.check, f"{len(texts):,} texts"])
 
 
-def bar_15(setting: Setting) -> Outcome:
+def bar_13(setting: Setting) -> Outcome:
     """`nlp.pipe` over tokenised Docs."""
     systems = trained(setting)
     test = setting.corpora.chunks("test")[:1_000]
@@ -130,7 +130,7 @@ def bar_15(setting: Setting) -> Outcome:
     return Outcome(rows, checks=[systems.check])
 
 
-def bar_16(setting: Setting) -> Outcome:
+def bar_14(setting: Setting) -> Outcome:
     """The same tokens in Docs of 100 and in long ones."""
     sentences = setting.corpora.chunks()
     nlp = models.default(sentences, setting.default_iterations)
@@ -152,7 +152,7 @@ def bar_16(setting: Setting) -> Outcome:
     return Outcome(rows, checks=[f"Docs: {', '.join(counts)}"])
 
 
-def bar_17(setting: Setting) -> Outcome:
+def bar_15(setting: Setting) -> Outcome:
     """Whole processes, each once: `spacy train` as in docs/start.md, and CRFsuite to its own stop."""
     chunks = _whole(CONLL, setting.corpora.chunks(), chunks_of, 0.25, 1.2)
     references = _whole(CORA, setting.corpora.references(), runs, 1.0, None)
@@ -191,66 +191,6 @@ def _whole(
     return Outcome(rows, checks=[check])
 
 
-def bar_18(setting: Setting) -> Outcome:
-    """`initialize`: does a token cost more in a large corpus?"""
-    every = setting.corpora.chunks()
-    few, many = every[: setting.some_sentences], altered_copies(every, setting.copies)
-    given = {"model": {"order": 1}, "trainer": models.trainer()}
-    sides = {len(part): partial(_initializing, part, given) for part in (few, every, many)}
-    seconds = take_turns(sides, setting.rounds)
-    chosen = take_turns({"default": partial(_initializing, every, {})}, 1)["default"]
-    what = f"initialize, default features, {len(every):,} sentences of {CONLL}"
-    took, least = microseconds(seconds[len(every)]), seconds[len(few)]
-    value = seconds[len(every)] * 1e6
-    rows = [
-        Row(f"{what}, order and sigma given, a token", took, "", value, unit="µs", must=12.0),
-        *(
-            Row(
-                f"the same, {len(part):,} sentences beside fewer",
-                microseconds(seconds[len(part)]),
-                f"{len(few):,} sentences: {microseconds(least)}",
-                seconds[len(part)] / least,
-                must=1.2,
-            )
-            for part in (every, many)
-        ),
-        Row(f"{what}, order and sigma chosen, a token", microseconds(chosen), ""),
-    ]
-    copies = (
-        f"{setting.copies} copies of {len(every):,}; in each, every word ends in another letter"
-    )
-    return Outcome(rows, checks=[f"{len(many):,} sentences: {copies}"])
-
-
-def bar_19(setting: Setting) -> Outcome:
-    """Import of the package and its first `add_pipe`, after spaCy's own import."""
-    ours, ner = (least_of(setting.imports, "add_pipe", name) for name in ("hocrf", "ner"))
-    milliseconds = [f"{side['seconds'] * 1e3:.1f} ms" for side in (ours, ner)]
-    what = 'import and first add_pipe("hocrf"), after import spacy'
-    value = ours["seconds"] * 1e3
-    return Outcome([Row(what, milliseconds[0], f"ner {milliseconds[1]}", value, "ms", must=40.0)])
-
-
-def bar_20(setting: Setting) -> Outcome:
-    """An evaluation with the default features, by order."""
-    sentences = setting.corpora.chunks()
-    tokens = sum(len(words) for words, _ in sentences)
-    rows = []
-    nlps = {
-        order: models.default(sentences, model={"order": order}, trainer=models.trainer())
-        for order in (1, 2)
-    }
-    seconds = take_turns(
-        {order: turns(setting, models.Training(nlp)) for order, nlp in nlps.items()},
-        setting.rounds,
-    )
-    for order in nlps:
-        what = f"evaluation, default features, order {order}, {CONLL}, a token"
-        rows.append(Row(what, f"{seconds[order] / tokens * 1e9:,.0f} ns", ""))
-    sizes = [f"{len(models.component(nlp).structure.index):,}" for nlp in nlps.values()]
-    return Outcome(rows, checks=[f"{' and '.join(sizes)} weights"])
-
-
 def tagging(tagger: peers.pycrfsuite.Tagger, sentences: Sequence[Sentence]) -> Work:
     """CRFsuite's turn: a user's features and tags of all sentences."""
     return lambda: sum(len(tagger.tag(features(words))) for words, _ in sentences)
@@ -260,16 +200,3 @@ def piping(nlp: Language, sentences: Sequence[Sentence]) -> Work:
     """A pipeline's turn: `nlp.pipe` over new Docs of these words."""
     docs = fresh_docs(nlp, sentences)
     return lambda: sum(len(doc) for doc in nlp.pipe(docs))
-
-
-def _initializing(sentences: Sequence[Sentence], config: dict) -> Work:
-    """RETURNS (Work): makes a component anew, and tells the number of tokens."""
-    nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf", config=config)
-    examples = models.span_examples(nlp, sentences, chunks_of)
-
-    def work() -> int:
-        nlp.initialize(lambda: examples)
-        return sum(len(example.predicted) for example in examples)
-
-    return work

@@ -2,7 +2,6 @@
 
 import gc
 import math
-import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -21,13 +20,11 @@ Work = Callable[[], int]
 def take_turns(
     sides: Mapping[Key, Callable[[], Work]],
     rounds: int = ROUNDS,
-    clock: Callable[[], float] = time.process_time,
 ) -> dict[Key, float]:
-    """Seconds for one unit of work of each side, A/B/A/B; the least of all rounds.
+    """CPU seconds for one unit of work of each side, A/B/A/B; the least of all rounds.
 
     sides (Mapping[Key, Callable[[], Work]]): each prepares its next turn, which is not timed, and
         returns it.
-    clock (Callable[[], float]): CPU time of this process by default.
     RAISES (ValueError): if a side has no work left, such as a training that has converged.
     """
     best = dict.fromkeys(sides, math.inf)
@@ -35,9 +32,9 @@ def take_turns(
         for name, prepare in sides.items():
             work = prepare()
             gc.collect()
-            begun = clock()
+            begun = time.process_time()
             units = work()
-            spent = clock() - begun
+            spent = time.process_time() - begun
             if not units:
                 raise ValueError(
                     f"{name} has come to its end: there are too few iterations for {rounds} rounds"
@@ -80,18 +77,3 @@ def peak_memory() -> int | None:
         return None
     fields = dict(line.split(":", 1) for line in status.read_text().splitlines())
     return int(fields["VmHWM"].split()[0]) * 1024
-
-
-def idle_cores(seconds: float = 2.0) -> float | None:
-    """How many cores nobody used while we waited; None where there is no /proc to ask."""
-    if not Path("/proc/stat").exists():
-        return None
-    before = _idle_seconds()
-    time.sleep(seconds)
-    return (_idle_seconds() - before) / seconds
-
-
-def _idle_seconds() -> float:
-    fields = Path("/proc/stat").read_text().splitlines()[0].split()
-    # idle, and waiting for a disk
-    return (int(fields[4]) + int(fields[5])) / os.sysconf("SC_CLK_TCK")

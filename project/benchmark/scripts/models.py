@@ -68,12 +68,12 @@ def features(order: int) -> dict[str, Any]:
     return {"@misc": "spacy-hocrf.Features.v1", "basics": False, "*": blocks}
 
 
-def trainer(sigma: float = 1.0, threads: int = 1) -> dict[str, Any]:
+def trainer(sigma: float = 1.0) -> dict[str, Any]:
     """Config of L-BFGS that stops only where nothing can be gained any more."""
     return {
         "@misc": "spacy-hocrf.LBFGS.v1",
         "sigma": sigma,
-        "threads": threads,
+        "threads": 1,
         "gradient_tolerance": 0.0,
         "improvement_tolerance": -1.0,
     }
@@ -84,9 +84,7 @@ def crf(
     order: int,
     *,
     sigma: float = 1.0,
-    threads: int = 1,
     unseen: bool = False,
-    min_pattern_count: int = 1,
 ) -> Language:
     """A CRF whose labels are those of the corpus as they are, initialized.
 
@@ -99,10 +97,9 @@ def crf(
         "order": order,
         "features": features(order),
         "unseen": unseen,
-        "min_pattern_count": min_pattern_count,
     }
     nlp = spacy.blank("en")
-    nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma, threads)})
+    nlp.add_pipe("hocrf_tagger", config={"model": model, "trainer": trainer(sigma)})
 
     def examples() -> Iterator[Example]:
         for words, labels in sentences() if callable(sentences) else sentences:
@@ -265,11 +262,6 @@ def count_observations(pipe: SegmentationPipe, docs: Sequence[Doc]) -> int:
     batch = TokenBatch(docs, learn=True)
     found = [t.events(batch) for t in pipe.structure.index.templates if t.part == TOKEN]
     return len(batch) + sum(len(events.token) for events in found)
-
-
-def count_label_pairs(pipe: SegmentationPipe) -> int:
-    """How many patterns of two labels have a weight."""
-    return sum(len(pattern) == 2 for pattern in pipe.structure.index.patterns)
 
 
 def observation_strings(pipe: SegmentationPipe, docs: Sequence[Doc]) -> list[list[list[str]]]:

@@ -1,6 +1,4 @@
-"""The plots: time of an evaluation by order, F1 by speed and by training, and time of an evaluation by
-labels and by label patterns.
-"""
+"""The plots: time of an evaluation by order, and F1 by speed and by training."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -139,43 +137,3 @@ def draw_system(axes: "Axes", variants: Sequence[dict], quantity: str) -> None:
             va="bottom" if above else "center",
             color=colour,
         )
-
-
-def draw_labels(results: Sequence[dict]) -> "Figure":
-    """Time of an evaluation a token, by labels with all their pairs, and by pairs of the most labels."""
-    costs = [cost for result in results for cost in result.get("costs", ())]
-    most = max((cost["labels"] for cost in costs), default=0)
-    every = {}  # the first of each number of labels has all pairs
-    for cost in costs:
-        every.setdefault(cost["labels"], cost)
-    figure = plot.figure(10.4, 4.2)
-    panels = figure.subplots(1, 2, sharey=True)
-    by_pairs = [cost for cost in costs if cost["labels"] == most]
-    draw_costs(panels[0], [*every.values()], "labels")
-    draw_costs(panels[1], by_pairs, "pairs")
-    panels[0].set_xlabel("labels")
-    panels[1].set_xlabel(f"pairs of labels that have a weight, {most} labels")
-    panels[0].set_ylabel("CPU time of an evaluation, a token (µs)")
-    return figure
-
-
-def draw_costs(axes: "Axes", costs: Sequence[dict], quantity: str) -> None:
-    """One line, with its numbers."""
-    costs = sorted(costs, key=lambda cost: cost[quantity])
-    values = [(cost[quantity], 1e6 * cost["seconds"]) for cost in costs]
-    if values:
-        axes.plot(*zip(*values), color=plot.BLUE, marker="o")
-    for at in values:
-        axes.annotate(
-            f"{at[1]:.1f}",
-            at,
-            xytext=(-3, 7),
-            textcoords="offset points",
-            ha="center",
-            color=plot.BLUE,
-        )
-    axes.margins(x=0.1)
-    axes.set_xlim(left=0)
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_formatter("{x:,g}")
-    plot.tidy(axes)

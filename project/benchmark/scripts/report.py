@@ -22,9 +22,8 @@ BY_PROCESS = ("instruction set", "load average")  # what may differ from bar to 
 CAPTIONS = {  # of the plots; the one without a name is that of the table
     "F1 by speed of prediction and by time of training": "systems.png",
     "Time of an evaluation by order": "",
-    "Time of an evaluation by number of labels and of label patterns": "labels.png",
 }
-MORE_PLOTS = {"systems.png": plots.draw_systems, "labels.png": plots.draw_labels}
+MORE_PLOTS = {"systems.png": plots.draw_systems}
 
 HOW = """\
 CPU time of one thread; the sides take turns, and the least of several rounds counts. \
@@ -33,13 +32,13 @@ gradient, the optimiser's own work included; CRFsuite's is of order 1 throughout
 "Measured" is ours over the peer's
 for times and memory, and our speed over the peer's where the bar has ≥.
 
-Bars 1 to 13 and 22 are about engines: few features, the same on both sides, and no scores. \
-Bars 14 to 21 are
-`nlp.add_pipe("hocrf")` as it is, all its features and scores; the order is given in bar 21. \
+Bars 1 to 11 are about engines: few features, the same on both sides, and no scores. \
+Bars 12 to 16 are
+`nlp.add_pipe("hocrf")` as it is, all its features and scores; the order is given in bar 16. \
 CRFsuite's features are made by a loop in
-Python, and it gives no scores. F1 in bar 21 is that of the last tenth of the training part, which \
+Python, and it gives no scores. F1 in bar 16 is that of the last tenth of the training part, which \
 nobody has learnt from. The processes of
-bars 17 and 23 and the trainings of bar 21 ran once."""
+bar 15 and the trainings of bar 16 ran once."""
 
 
 def main(

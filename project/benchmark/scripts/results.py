@@ -42,15 +42,6 @@ class System:
 
 
 @dataclass
-class Cost:
-    """An evaluation by what it depends on: a point of the plot of labels."""
-
-    labels: int
-    pairs: int  # patterns of two labels that have a weight
-    seconds: float  # a token
-
-
-@dataclass
 class Outcome:
     """What a bar has come to."""
 
@@ -58,7 +49,6 @@ class Outcome:
     points: list[Point] = field(default_factory=list)
     checks: list[str] = field(default_factory=list)
     systems: list[System] = field(default_factory=list)
-    costs: list[Cost] = field(default_factory=list)
 
 
 def not_measured(
