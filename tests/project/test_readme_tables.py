@@ -86,7 +86,6 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
         ("genre_transfer", 3),
         ("handwriting", 2),
         ("knowledge", 3),
-        ("label", 5),
         ("more_labels", 2),
         ("records", 6),
         ("relation_arguments", 8),
