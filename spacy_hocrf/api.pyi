@@ -19,7 +19,6 @@ from spacy_hocrf.cli.pipelines import trained as trained
 from spacy_hocrf.cli.doubt import cross_read as cross_read
 from spacy_hocrf.cli.doubts import Doubt as Doubt, text_weights as text_weights
 from spacy_hocrf.cli.doubt import NextText as NextText, next_texts as next_texts
-from spacy_hocrf.cli.label.loop import LabelLoop as LabelLoop
 from spacy_hocrf.annotation.acceptance import Acceptance as Acceptance
 from spacy_hocrf.cli.accept import (
     WholeTexts as WholeTexts,
