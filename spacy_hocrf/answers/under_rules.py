@@ -46,7 +46,7 @@ __all__ = ["LEAST", "UnderRules"]
 LARGER = (0.1, 0.4)
 """Tolerances for texts that could break too many rules at once to be read more exactly."""
 
-FEW_STATES = 4
+FEW_STATES = 10
 """So few states of all rules together multiply the automaton, which is faster then."""
 
 LEAST = 1e-6
