@@ -13,7 +13,7 @@ Where that takes too long, too, the next one's score is the bound.
 Letters: D sequences, n rules.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -86,38 +86,23 @@ class RuledSearch:
         potentials (Potentials): log potentials of the D sequences. automaton (Automaton): without rules.
         buffers (Buffers): of this automaton.
         """
-        plain = [i for i, rules in enumerate(self._remembered) if not rules]
-        own = np.array(plain, dtype=np.int64)
-        some = (
-            potentials if len(own) == len(self._remembered) else select_sequences(potentials, own)
-        )
-        found = dict(zip(plain, self._read(viterbi(some, automaton, buffers=buffers), ())))
-        for i in range(len(self._remembered)):
-            if i not in found or not found[i].settled:
-                found[i] = self._one(i, potentials.only(i), automaton, found.get(i))
+        found, sought = dict[int, _Found](), dict(enumerate(self._remembered))
+        wanted = {i: set(rules) for i, rules in sought.items()}
+        while sought:
+            unsettled = dict[int, Numbers]()
+            for i, latest in self._search(potentials, automaton, buffers, sought):
+                best = found[i] = latest.beside(found[i]) if i in found else latest
+                self._remembered[i] = rules = sought[i]
+                if best.settled or best.bound == -np.inf:
+                    continue
+                wanted[i] |= set(np.flatnonzero(latest.missing).tolist())
+                wider = self._fitting(wanted[i])
+                if wider == rules:
+                    found[i] = self._look_on(potentials.only(i), automaton, rules, best)
+                else:
+                    unsettled[i] = wider
+            sought = unsettled
         return _joined([found[i] for i in range(len(found))])
-
-    def _one(
-        self, i: int, potentials: Potentials, automaton: Automaton, plain: _Found | None
-    ) -> _Found:
-        """The best segmentation of a sequence.
-
-        plain (Optional[_Found]): the best without any rule, if it has been sought.
-        """
-        rules = self._remembered[i]
-        best = plain or self._search(potentials, automaton, rules)
-        wanted, latest = set(rules), best
-        while not best.settled and best.bound > -np.inf:
-            wanted |= set(np.flatnonzero(latest.missing).tolist())
-            wider = self._fitting(wanted)
-            if wider == rules:
-                best = self._look_on(potentials, automaton, rules, best)
-                break
-            rules = wider
-            latest = self._search(potentials, automaton, rules)
-            best = latest.beside(best)
-        self._remembered[i] = rules
-        return best
 
     def _fitting(self, wanted: set[int]) -> Numbers:
         """The wanted rules, or if they are too many those that cost most."""
@@ -131,12 +116,30 @@ class RuledSearch:
                 chosen = wider
         return chosen
 
-    def _search(self, potentials: Potentials, automaton: Automaton, rules: Numbers) -> _Found:
-        """The best segmentation of one sequence where no other rules than these count."""
-        _, product = self.rules.remembering(automaton, rules)
-        with self._pool.lend(product) as buffers:
-            best = viterbi(potentials, product, buffers=buffers)
-        return next(self._read(best, rules))
+    def _search(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        buffers: Buffers,
+        sought: Mapping[int, Numbers],
+    ) -> Iterator[tuple[int, _Found]]:
+        """The best segmentation of some sequences, each where no other rules than its own count.
+
+        sought (Mapping[int, Numbers]): rules of each sequence, by its number.
+        """
+        alike = dict[Numbers, list[int]]()
+        for i, rules in sought.items():
+            alike.setdefault(rules, []).append(i)
+        for rules, numbers in alike.items():
+            all_of_them = len(numbers) == len(self._remembered)
+            some = potentials if all_of_them else select_sequences(potentials, np.array(numbers))
+            if not rules:
+                best = viterbi(some, automaton, buffers=buffers)
+            else:
+                _, product = self.rules.remembering(automaton, rules)
+                with self._pool.lend(product) as own:
+                    best = viterbi(some, product, buffers=own)
+            yield from zip(numbers, self._read(best, rules))
 
     def _look_on(
         self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Found
