@@ -19,6 +19,7 @@ over the n readings y'; the first of ψ is log P(y) of the CRF (Collins, ICML 20
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -105,9 +106,6 @@ class ReadingCounts:
         """
         seen = _Seen.of(len(self.labels), readings, words, places)
         together, which = self._number(seen.together), self._number(seen.which)
-        every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
-        amounts = np.log((self._number(every) + 0.1) / (self.texts + 0.5))
-        kinds = np.arange(len(self.labels))
         # readings share most of their spans
         spans = (seen.around[0] * (len(words) + 1) + seen.around[1]) * len(self.labels) + seen.label
         _, one, again = np.unique(spans, return_index=True, return_inverse=True)
@@ -121,11 +119,17 @@ class ReadingCounts:
             np.log(together + 0.5),
             (together == 0).astype(np.float64),
             np.log(which + 0.5),
-            amounts[seen.amounts, kinds].sum(axis=1),
+            self._amounts[seen.amounts, np.arange(len(self.labels))].sum(axis=1),
             *(np.bincount(seen.owner, each, len(together)) for each in gains),
             np.diff(readings.spans.offsets).astype(np.float64),
         ]
         return np.stack(columns, axis=1)
+
+    @cached_property
+    def _amounts(self) -> Floats:
+        """log ((c + 1/10) / (texts + 1/2)) of so many spans of each label, float64 [MANY + 1, L]."""
+        every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
+        return np.asarray(np.log((self._number(every) + 0.1) / (self.texts + 0.5)))
 
     def _number(self, keys: Hashes) -> Floats:
         """How often there is each."""
