@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import variants_of, with_whitespace, without_whitespace
@@ -53,13 +53,17 @@ class Contrast:
     pool: BufferPool
 
     def checked(self, span: Span | NamedSpan) -> NamedSpan:
-        """RAISES (ValueError): H224 for what is no span of the Doc with one of the labels, H569 for what is
-        none at all.
+        """A span as it is shown.
+
+        RAISES (ValueError): H224 for what is no span of the Doc with one of the labels, or white space
+            alone, H569 for what is none at all.
         """
-        start, end, label = row_of(span)
+        start, end, label = given = row_of(span)
         inside = 0 <= start < end <= len(self.doc)
-        if not inside or label not in self.part.scheme.labels:
-            self._refuse((start, end, label))
+        if inside and self.part.scheme.encoding != "tags":
+            start, end = trim(self.doc, start, end)
+        if not inside or start == end or label not in self.part.scheme.labels:
+            self._refuse(given)
         return start, end, label
 
     def compare(

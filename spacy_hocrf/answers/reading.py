@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.acceptance import Acceptance
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import scores_of_shown, variants_of
@@ -183,6 +183,8 @@ class Reading(HasAlternatives):
             an unknown label, H569 for what is no span, H201 if too much white space lies beside them.
         """
         asked = self._checked([*map(row_of, spans)])
+        if not self._scheme.can_have(asked):
+            return -np.inf
         if complete:
             return self._log_probability(asked)
         found = [self._log_z(each) for each in variants_of(self._blank, asked, beginning(self.doc))]
@@ -358,12 +360,17 @@ class Reading(HasAlternatives):
         return scores_of_shown(score, spans, self._blank, self._potentials.offsets)
 
     def _checked(self, spans: Sequence[tuple[int, int, str]]) -> NamedSpans:
-        """Sorted. RAISES (ValueError): H197 or H198."""
-        ordered = sorted(spans)
-        for start, end, label in ordered:
+        """Sorted, without white space at either end: empty if there is nothing else.
+
+        RAISES (ValueError): H197 or H198.
+        """
+        for start, end, label in spans:
             self._check_label(label)
             if not 0 <= start < end <= len(self):
                 self._refuse(f"tokens {start} to {end}")
+        if self._scheme.encoding != "tags":
+            spans = [(*trim(self.doc, start, end), label) for start, end, label in spans]
+        ordered = sorted(spans)
         for (_, end, _), (start, after, _) in pairwise(ordered):
             if start < end:
                 self._refuse(f"tokens {start} to {after}, which another span overlaps")

@@ -178,9 +178,11 @@ class LabelScheme:
         return np.where(row < 0, -1, firsts + row).astype(np.int32)
 
     def can_have(self, spans: Sequence[tuple[int, int, str]]) -> bool:
-        """Is each of some spans of one sequence, sorted and not overlapping, short enough, and are those
-        of one label that touch told apart?
+        """Is each of some spans of one sequence, sorted and not overlapping, short enough and not empty, and
+        are those of one label that touch told apart?
         """
+        if any(start == end for start, end, _ in spans):
+            return False
         if self.encoding == "io":
             touching = [a[1] == b[0] and a[2] == b[2] for a, b in pairwise(spans)]
             return not any(touching)

@@ -290,6 +290,9 @@ def test_any_span_can_be_asked_about_and_compared(trained):
     assert span.log_odds == place.log_odds
     nothing = pipe.explain(doc, (2, 4, "PERSON"), instead=[])
     assert nothing.instead == ()
+    spaced = trained.make_doc(TEXT.replace("Lovelace", "Lovelace\n"))
+    longer = pipe.explain(spaced, (2, 5, "PERSON"), instead=(6, 7, "PERSON"))
+    assert (2, 4, "PERSON") in longer.chosen and longer.log_odds > 0
     wrong = pipe.explain(doc, (0, 1, "PERSON"))
     assert wrong.log_odds < 0
     assert {reason.labels.split()[-1] for reason in wrong.reasons} <= {"PERSON", "PLACE", "O"}
@@ -311,6 +314,11 @@ def test_any_span_can_be_asked_about_and_compared(trained):
 def test_questions_without_an_answer_are_errors(trained, span, instead, code):
     with pytest.raises(ValueError, match=code):
         trained.get_pipe("hocrf").explain(trained.make_doc(TEXT), span, instead)
+
+
+def test_white_space_alone_is_no_span_to_ask_about(trained):
+    with pytest.raises(ValueError, match=r"H224.*tokens 1 to 2"):
+        trained.get_pipe("hocrf").explain(trained.make_doc("Ada\n\nLovelace"), (1, 2, "PERSON"))
 
 
 def test_what_was_set_before_is_certain(trained):

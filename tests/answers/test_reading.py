@@ -56,7 +56,7 @@ def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems
             (start, end, label)
             for start, end in combinations(range(problem.length + 1), 2)
             for label in problem.scheme.labels
-            if not problem.blank[[start, end - 1]].any()
+            if not problem.trims[[start, end - 1]].any()
         ]
         for span in every:
             close(problem.reading.probability(*span), expected[span])
@@ -72,6 +72,27 @@ def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems
             places = [set(range(start, end)) for start, end, _ in found]
             overlapping += any(a & b for a, b in combinations(places, 2))
     assert overlapping
+
+
+def test_spans_are_asked_about_as_they_are_shown(problems):
+    asked = 0
+    for problem in problems:
+        blank, label = problem.trims, problem.scheme.labels[0]
+        for start, end in combinations(range(problem.length + 1), 2):
+            solid = np.flatnonzero(~blank[start:end]) + start
+            if not blank[[start, end - 1]].any():
+                continue
+            asked += 1
+            span, shown = (start, end, label), None
+            if len(solid):
+                shown = (int(solid[0]), int(solid[-1]) + 1, label)
+            reading = problem.reading
+            close(reading.probability(*span), reading.probability(*shown) if shown else 0.0)
+            for complete in (False, True):
+                found = np.exp(reading.log_probability([span], complete=complete))
+                same = shown and reading.log_probability([shown], complete=complete)
+                close(found, np.exp(same) if shown else 0.0)
+    assert asked or problems[0].scheme.encoding == "tags"
 
 
 @pytest.mark.slow
@@ -94,7 +115,7 @@ def test_readings_that_cannot_be_have_no_probability(problems):
         possible = set(problem.shown())
         for start, end in combinations(range(problem.length + 1), 2):
             for label in problem.scheme.labels:
-                if not problem.blank[start:end].any():
+                if not problem.trims[start:end].any():
                     found = problem.reading.log_probability([(start, end, label)])
                     assert (found > -np.inf) == (frozenset({(start, end, label)}) in possible)
 

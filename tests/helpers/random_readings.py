@@ -105,6 +105,7 @@ class Enumerated:
         self.part = Part(batch, potentials, under, shown, np.arange(1))
         self.reading = Reading(doc, BatchReading(self.part, ExpectedF()), 0, total)
         self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
+        self.trims = blank & (self.scheme.encoding != "tags")  # no shown span ends with it
 
     def decoded(self):
         """Spans of each segmentation, as the model has them."""
