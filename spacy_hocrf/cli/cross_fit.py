@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
-import spacy
 from spacy.cli._util import import_code
 from spacy.tokens import Doc, DocBin
-from spacy.training import Corpus
 from thinc.api import Config
 from tqdm import tqdm
 from typer import Argument, Context, Option
@@ -21,7 +19,7 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.groups import check_group_by
 from spacy_hocrf.annotation.readers import groups_of, predicted_of, read_group, write_group
-from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, overridden
 from spacy_hocrf.cli.pipelines import folds_of, trained
@@ -91,12 +89,11 @@ def cross_fit(
     folds, seed (int): the texts are divided at random into so many parts of nearly equal size, equal ones
         and those of a group into the same.
     RETURNS (CrossFit): the texts with their annotation and the spans.
-    RAISES (ValueError): H074 for another source, H077 for too few texts, H184 to H186 for a pipeline
-        that cannot be cross-fitted, H381 for what are no Docs.
+    RAISES (ValueError): H070 or H381 for what are no Docs, H074 for another source, H077 for too few texts,
+        H184 to H186 for a pipeline that cannot be cross-fitted.
     """
     wanted = _key_of(source)
-    vocab = spacy.blank(config.interpolate()["nlp"]["lang"]).vocab
-    docs = list(Corpus(texts).read_docbin(vocab, doc_files(texts)))
+    docs = [doc for doc in read_docs(texts, least=1) if len(doc)]
     parts = folds_of(docs, folds, seed, _group_by(config))
     found, scored, groups = Counter[str](), False, set[str]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):

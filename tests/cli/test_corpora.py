@@ -1,6 +1,9 @@
 """Each command that takes annotated texts names `hocrf convert`, with that very file, for one that is not
-spaCy's.
+spaCy's, and the file that is damaged.
 """
+
+import zlib
+from shutil import copy
 
 import pytest
 import spacy
@@ -72,6 +75,41 @@ def test_a_file_of_another_tool_is_refused_with_the_command_that_converts_it(fol
         path = f"'{folder}/my texts.jsonl' '{folder}/my texts.spacy'"
     assert "".join(f"python -m spacy hocrf convert {path}".split()) in said
     assert not list(folder.glob("out*"))
+
+
+DAMAGES = {
+    "cut": lambda data: data[:-9],
+    "not a map": lambda data: zlib.compress(b"\x92\x01\x02"),
+    "without strings": lambda data: zlib.compress(zlib.decompress(data).replace(b"Ada", b"Bob")),
+}
+READING = {name: words for name, words in COMMANDS.items() if name != "config --dev"}
+READING |= {
+    "annotate": "annotate {model} {file} {out}.jsonl",
+    "annotate a folder": "annotate {model} {many} {out}.jsonl",
+    "cross-fit of a folder": "cross-fit {config} {many} {out}",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+@pytest.mark.parametrize("name", READING)
+def test_a_damaged_file_is_named(folder, tmp_path, name, damage):
+    data = DAMAGES[damage]((folder / "gold.spacy").read_bytes())
+    (tmp_path / "many").mkdir()
+    copy(folder / "gold.spacy", tmp_path / "many")
+    for path in (tmp_path / "damaged.spacy", tmp_path / "many" / "damaged.spacy"):
+        path.write_bytes(data)
+    known = {
+        "file": tmp_path / "damaged.spacy",
+        "many": tmp_path / "many",
+        "out": tmp_path / "out",
+        "config": folder / "c.cfg",
+        "model": folder / "model",
+        "gold": folder / "gold.spacy",
+    }
+    done = run(*(part.format(**known) for part in READING[name].split(" ")))
+    said = "".join(done.output.split())
+    assert done.exit_code == 1 and ("[H070]" in said or "[H257]" in said), done.output
+    assert f"{'many/' if '{many}' in READING[name] else ''}damaged.spacy" in said
 
 
 def test_the_command_that_is_named_makes_the_file(folder, tmp_path):

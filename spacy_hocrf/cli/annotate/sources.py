@@ -13,6 +13,7 @@ import msgspec
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
+from spacy_hocrf.cli.corpora import bin_of, docs_of
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
@@ -157,11 +158,11 @@ class DocSource:
 
     def count(self, path: Path) -> int:
         """How many Docs there are."""
-        return len(DocBin().from_disk(path))
+        return len(bin_of(path))
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         """Files of spaCy's with some of the Docs."""
-        docs = DocBin(store_user_data=True).from_disk(path).get_docs(Vocab())
+        docs = docs_of(path)
         while some := list(islice(docs, size)):
             yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
 

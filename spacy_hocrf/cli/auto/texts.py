@@ -1,6 +1,5 @@
 """The annotated texts of a corpus, each once, as the model learns from them and is scored on them."""
 
-import zlib
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -20,6 +19,7 @@ from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, weight_of
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.corpora import examples_of
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
@@ -202,10 +202,7 @@ def _groups_of(
 def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
     """The corpus, without texts of weight 0, and how many of its spans fit the tokens."""
     doc_files(setup.train)
-    try:
-        read = [*Corpus(setup.train, gold_preproc=gold_tokens)(nlp)]
-    except (ValueError, KeyError, zlib.error) as error:
-        raise ValueError(CommandErrors.H070.format(path=setup.train, reason=error)) from error
+    read = examples_of(Corpus(setup.train, gold_preproc=gold_tokens), nlp, setup.train)
     if not read:
         raise ValueError(CommandErrors.H158.format(path=setup.train))
     register(WEIGHT)
