@@ -144,6 +144,7 @@ def test_a_text_keeps_its_id_on_its_way_through_docs(model, suffix, tmp_path):
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".spacy"])
 def test_formats_have_the_same_spans(model, texts, suffix, tmp_path):
+    texts = [*texts, "", " "]
     path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / f"out{suffix}"
     annotated(model, path, output, "--size", 3)
     want = expected(model, texts)

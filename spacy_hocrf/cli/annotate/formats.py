@@ -150,7 +150,7 @@ class Docs:
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """Bytes of a `DocBin` with these texts."""
         return DocBin(
-            docs=[text.doc for text in texts if text.doc], store_user_data=True
+            docs=[text.doc for text in texts if text.doc is not None], store_user_data=True
         ).to_bytes()
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
