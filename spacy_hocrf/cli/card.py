@@ -4,6 +4,7 @@ It is Markdown, the `notes` of the pipeline's meta.json, which `spacy package` w
 package.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -130,7 +131,7 @@ def card_of_scores(
     text.add(text.title(3, "How good it is"))
     table = [
         (
-            label,
+            re.sub(r"[\\`*\[<|]", r"\\\g<0>", label),
             _percent(score.f),
             f"{_percent(score.interval.low)} to {_percent(score.interval.high)}",
             _percent(score.precision),

@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 import spacy
 from project_checks import table_rows
@@ -13,7 +14,10 @@ from typer.testing import CliRunner
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.card import card
+from spacy_hocrf.cli.auto.estimates import SpanCounts, scores
+from spacy_hocrf.cli.card import card, card_of_scores
+
+NOTHING = scores(SpanCounts(*np.zeros((3, 1, 1), dtype=np.int64)), 0.0, 0)[0]
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +70,12 @@ def test_its_numbers_are_those_of_evaluate(model):
     assert f"no others: {100 * scores['hocrf_texts_acc']:.1f} % of the texts" in text
     choice = nlp.get_pipe("hocrf").choice
     assert f"cost = {choice.cost:.2g}" in text
+
+
+def test_labels_with_signs_of_markdown_are_shown_as_they_are(model):
+    nlp = spacy.load(model / "model")
+    text = card_of_scores(nlp, "hocrf", [("A|B", NOTHING), ("<b>", NOTHING)], [], [], None)
+    assert r"| A\|B | 0.0 |" in text and r"| \<b> | 0.0 |" in text
 
 
 def examples_of(nlp, gold):
