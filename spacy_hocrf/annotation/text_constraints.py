@@ -244,15 +244,18 @@ def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
 def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
     """Add a constraint to a Doc, in the place of those that it takes back.
 
-    RAISES (ValueError): H217 for an unknown kind.
+    RAISES (ValueError): H217 for an unknown kind, or what is no stretch of the text.
     """
     _check_kind(doc, key, constraint)
+    start, end, label, kind = constraint
+    if not 0 <= start < end <= len(doc):  # a Doc with an empty span cannot be copied
+        expected = f"its first token and one past its last, of {len(doc)}"
+        _refuse(doc, key, constraint, "is on no stretch of it", expected)
     kept = [
         span
         for span in (doc.spans[key] if key in doc.spans else ())
         if not _takes_back(constraint, _constraint(span))
     ]
-    start, end, label, kind = constraint
     doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
 
 

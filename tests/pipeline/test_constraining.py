@@ -228,6 +228,15 @@ def test_a_span_may_have_numbers_of_numpy(nlp):
     assert found == [pytest.approx(1.0)]
 
 
+@pytest.mark.parametrize("place", [(1, 1), (2, 1), (-1, 1), (0, 99)])
+def test_a_stretch_that_is_none_is_refused_and_the_doc_can_be_copied(nlp, place):
+    pipe, doc = nlp.get_pipe("hocrf"), nlp(TEXT)
+    for ask in (pipe.constrain, pipe.correct):
+        with pytest.raises(ValueError, match=rf"H217.*{place[0]} to {place[1]}.*no stretch"):
+            ask(doc, (*place, "PERSON"))
+    assert KEY not in doc.copy().spans
+
+
 def test_a_correction_that_cannot_be_leaves_the_doc_as_it_was(nlp):
     pipe, doc = nlp.get_pipe("hocrf"), nlp(TEXT)
     before = doc.to_bytes()
