@@ -45,8 +45,11 @@ def features_of_templates(text: str, toolkit: str, columns: list[str]) -> dict[s
     toolkit (str): "crf++" or "wapiti". columns (list[str]): the token attribute that has each column.
     RAISES (ValueError): H278, H288 or H289 for what are no templates.
     """
+    from spacy_hocrf.features.commands import wrong_template
     from spacy_hocrf.sequences.templates import read_templates
 
     blocks = read_templates(text, toolkit).blocks(columns)
+    if not blocks:
+        raise wrong_template(1, text.partition("\n")[0], "templates, here or below")
     numbered = {f"template_{i}": block for i, block in enumerate(blocks)}
     return {"@misc": FEATURES, "basics": False, "*": numbered}
