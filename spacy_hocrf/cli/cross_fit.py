@@ -115,7 +115,7 @@ def cross_fit(
 
 def _group_by(config: Config) -> str | None:
     """The first group_by that a component has. RAISES (ValueError): H101 for one that is not registered."""
-    for name, block in config["components"].items():
+    for name, block in config.get("components", {}).items():
         for part in (block, block.get("joint") or {}):
             attribute: str | None = part.get("group_by")
             if attribute is not None:

@@ -222,8 +222,9 @@ def test_a_pipeline_that_learns_nothing_needs_no_folds(corpus):
 def test_a_corpus_without_a_path_is_named(corpus):
     made = config(corpus)
     del made["corpora"]["train"]["path"]
-    with pytest.raises(ValueError, match=r"^\[H185\].*corpora.train"):
-        cross_fit(made, corpus, folds=2)
+    for each in (made, Config()):
+        with pytest.raises(ValueError, match=r"^\[H185\].*corpora.train"):
+            cross_fit(each, corpus, folds=2)
 
 
 def test_what_is_best_is_not_decided_by_the_training_texts(corpus):
