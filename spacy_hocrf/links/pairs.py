@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.items import Thread
@@ -39,7 +39,7 @@ class LinkPairs:
         the others then.
     sources, targets (Optional[Sequence[str]]): labels of the items that links begin and end at;
         None for all.
-    RAISES (ValueError): H298 for an unknown direction or a window below 1.
+    RAISES (ValueError): H298 for an unknown direction, a window below 1, or labels that are no list.
     """
 
     direction: str = "backward"
@@ -55,6 +55,9 @@ class LinkPairs:
             wrong.append(("direction", self.direction, f"one of {', '.join(DIRECTIONS)}"))
         if self.window is not None and self.window < 1:
             wrong.append(("window", self.window, "at least 1, or null"))
+        for end in ("sources", "targets"):
+            if isinstance(getattr(self, end), str):
+                wrong.append((end, getattr(self, end), "a list of labels, or null"))
         for name, found, expected in wrong:
             raise ValueError(
                 LinkErrors.H298.format(
@@ -64,27 +67,24 @@ class LinkPairs:
 
     def find(self, thread: Thread) -> Pairs:
         """The pairs of a thread."""
-        labels = np.array([item.label for item in thread.items], dtype=object)
+        labels = [item.label for item in thread.items]
         sources, targets = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
-        back = sources[:, None] - targets[None, :]
-        possible = np.ones(back.shape, dtype=bool)
-        if self.direction == "backward":
-            possible &= back >= 0
-        elif self.direction == "forward":
-            possible &= back <= 0
-        if self.window is not None:
-            possible &= np.abs(back) <= self.window
+        window = len(labels) if self.window is None else self.window
+        lowest = sources if self.direction == "forward" else sources - window
+        highest = sources if self.direction == "backward" else sources + window
+        first = np.searchsorted(targets, lowest)
+        counts = np.searchsorted(targets, highest, side="right") - first
+        row, column = np.repeat(np.arange(len(sources)), counts), ranges(first, counts)
         if not self.itself:
-            possible &= back != 0
-        row, column = np.nonzero(possible)
-        sizes = np.ones(len(row), dtype=np.int64)
-        if self.one_each:
-            sizes = np.count_nonzero(possible, axis=1)
+            others = sources[row] != targets[column]
+            row, column = row[others], column[others]
+        sizes = np.bincount(row) if self.one_each else np.ones(len(row), dtype=np.int64)
         return Pairs(sources[row], targets[column], offsets_of(sizes[sizes > 0]))
 
 
-def _chosen(labels: NDArray[np.object_], wanted: Sequence[str] | None) -> NDArray[np.int64]:
-    """Numbers of the items that have one of the labels; all for None."""
+def _chosen(labels: Sequence[str], wanted: Sequence[str] | None) -> NDArray[np.int64]:
+    """Numbers of the items that have one of the labels, ascending; all for None."""
     if wanted is None:
         return np.arange(len(labels))
-    return np.flatnonzero([label in set(with_dollars(wanted)) for label in labels])
+    known = set(with_dollars(wanted))
+    return np.flatnonzero([label in known for label in labels])

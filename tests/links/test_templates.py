@@ -2,6 +2,9 @@
 they are asked of.
 """
 
+import tracemalloc
+from itertools import product
+
 import numpy as np
 import pytest
 from link_documents import conversation, document, thread
@@ -134,7 +137,38 @@ def test_ends_have_the_labels_that_they_may_have():
     assert list(zip(found.source.tolist(), found.target.tolist())) == [(1, 0), (3, 0), (3, 2)]
 
 
-@pytest.mark.parametrize("settings", [{"direction": "up"}, {"window": 0}])
+def test_pairs_are_those_of_all_that_fit():
+    doc = document(conversation(0, n=6)[0])
+    doc.spans["sc"] = [Span(doc, s.start, s.end, "AB"[s.start % 2]) for s in doc.spans["sc"]]
+    found = Thread([doc], SpanItems())
+    labels = [item.label for item in found.items]
+    every = list(product(range(len(labels)), repeat=2))
+    settings = ("forward", "backward", "both"), (1, 3, None), (True, False), (None, ["A"])
+    for direction, window, itself, targets in product(*settings):
+        pairs = LinkPairs(direction=direction, window=window, itself=itself, targets=targets)
+        expected = [
+            (a, b)
+            for a, b in every
+            if (itself or a != b) and (window is None or abs(a - b) <= window)
+            if direction == "both" or a == b or (a < b) == (direction == "forward")
+            if targets is None or labels[b] in targets
+        ]
+        assert list(zip(*map(np.ndarray.tolist, pairs.find(found)[:2]))) == expected
+
+
+def test_pairs_of_a_window_take_memory_that_is_linear_in_the_items():
+    found = thread(n=2000)
+    assert len(found.items) == 2000
+    tracemalloc.start()
+    LinkPairs(window=1).find(found)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < len(found.items) ** 2 / 4
+
+
+@pytest.mark.parametrize(
+    "settings", [{"direction": "up"}, {"window": 0}, {"sources": "A"}, {"targets": "A"}]
+)
 def test_bad_pairs_are_named(settings):
     ((name, found),) = settings.items()
     with pytest.raises(ValueError, match=rf"\[H298\] {name} is {found}"):
