@@ -153,6 +153,7 @@ def _bounds(rules: AlikeRules, texts: Texts) -> NDArray[np.float64]:
     """
     reach, after = rules.rule.reach, rules.columns
     offsets, starts = texts.potentials.offsets, texts.survey.starts
+    first = np.repeat(offsets[:-1], np.diff(offsets))  # [N] token of the text of each
     extents = len(offsets) - 1, len(rules.numbers)
     if (reach & reach.T).sum() > len(reach):
         return np.ones(extents)
@@ -173,8 +174,8 @@ def _bounds(rules: AlikeRules, texts: Texts) -> NDArray[np.float64]:
             enters += np.minimum(before[source], chance[own].sum(axis=0))
             leading |= own
         begun = chance[leading].sum(axis=0)
-        ended = _before(begun, offsets) - (cover[leading].sum(axis=0) - begun)
-        before[state] = np.minimum(_before(enters, offsets), np.maximum(ended, 0.0))
+        ended = _before(begun, first) - (cover[leading].sum(axis=0) - begun)
+        before[state] = np.minimum(_before(enters, first), np.maximum(ended, 0.0))
         entered[state] = _by_text(np.add, enters, offsets)
     violations = np.zeros(extents)
     for state in np.flatnonzero(~rules.rule.kept).tolist():
@@ -186,10 +187,13 @@ def _bounds(rules: AlikeRules, texts: Texts) -> NDArray[np.float64]:
     return np.clip(violations, 0.0, 1.0)
 
 
-def _before(values: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums over the earlier tokens of the text, float64 [N, m]."""
-    sums = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(values, axis=0)])
-    return np.asarray(sums[:-1] - np.repeat(sums[offsets[:-1]], np.diff(offsets), axis=0))
+def _before(values: NDArray[np.float64], first: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums over the earlier tokens of the text, float64 [N, m].
+
+    first (int64 [N]): number of the first token of the text of each.
+    """
+    sums = np.cumsum(values, axis=0) - values
+    return np.asarray(sums - sums[first])
 
 
 def _by_text(
