@@ -109,6 +109,10 @@ class LBFGSTrainer(BaseTrainer):
         if type(weight) not in (int, float) or not 0 <= weight < math.inf:
             found = {"name": "ratio_weight", "found": repr(weight)}
             raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
+        if self.workers is not None and not hasattr(self.workers, "scatter"):
+            expected = 'null, or a block that begins with @misc = "spacy-hocrf.Processes.v1"'
+            found = {"name": "workers", "found": repr(self.workers)}
+            raise ValueError(Errors.H048.format(**found, expected=expected))
         _check_ratio(self.ratio)
 
     @property
