@@ -125,7 +125,7 @@ def make_char_ngrams(
     sizes = {"prefix": prefix, "suffix": suffix, "inside": inside}
     if not any(sizes.values()):
         raise ValueError(Errors.H030.format(name="prefix, suffix, inside"))
-    if any(size < 1 for values in sizes.values() for size in values):
+    if not all(_counts(size) for values in sizes.values() for size in values):
         raise ValueError(Errors.H033.format(found=sizes))
     return [
         NgramTemplate(attr, kind, n, part, order)
@@ -176,7 +176,7 @@ def make_position(
     RAISES (ValueError): H030 to H033, or H140.
     """
     check_order(order)
-    if bins < 1:
+    if not _counts(bins):
         raise ValueError(Errors.H033.format(found=bins))
     return [PositionTemplate(bins, part, order) for part in checked_parts(parts)]
 
@@ -225,7 +225,7 @@ def make_transition(
     """
     if order is not None:
         check_order(order)
-    if copies < 1:
+    if not _counts(copies):
         raise ValueError(Errors.H033.format(found=copies))
     if not terms:
         first = 1 if order is None else order
@@ -269,7 +269,7 @@ def make_segment(
     check_order(order)
     if not what:
         raise ValueError(Errors.H030.format(name="what"))
-    if list(bins) != sorted({*bins}) or not bins or bins[0] != 1 or longest < 1:
+    if list(bins) != sorted({*bins}) or not bins or bins[0] != 1 or not _counts(longest):
         raise ValueError(Errors.H033.format(found={"bins": list(bins), "longest": longest}))
     templates: list[Template] = []
     for entry in what:
@@ -320,8 +320,13 @@ def check_offsets(window: Iterable[int]) -> None:
     offsets = list(window)
     if not offsets:
         raise ValueError(Errors.H030.format(name="window"))
-    if any(abs(offset) > MAX_OFFSET for offset in offsets):
+    if not all(isinstance(offset, int) and abs(offset) <= MAX_OFFSET for offset in offsets):
         raise ValueError(Errors.H038.format(found=offsets, most=MAX_OFFSET))
+
+
+def _counts(found: object) -> bool:
+    """Is it a whole number of at least 1? spaCy lets "3" pass for one."""
+    return isinstance(found, int) and found >= 1
 
 
 def check_order(order: int) -> None:

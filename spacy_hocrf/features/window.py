@@ -10,6 +10,7 @@ from dataclasses import replace
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.combined import Complete, Wider, make_features, make_label_patterns
 from spacy_hocrf.features.config import (
+    check_offsets,
     check_order,
     make_char_ngrams,
     make_conjunction,
@@ -107,7 +108,7 @@ def make_window(
 def sides_of(
     attrs: Sequence[str], window: int | Mapping[str, int] | None, wide: bool
 ) -> dict[str, range]:
-    """Offsets by attribute. RAISES (ValueError): H023, H024, H030 or H141."""
+    """Offsets by attribute. RAISES (ValueError): H023, H024, H030, H038 or H141."""
     if not attrs:
         raise ValueError(Errors.H030.format(name="attrs"))
     if window is None:
@@ -118,6 +119,7 @@ def sides_of(
     for attr in sizes:
         if attr not in attrs:
             raise ValueError(Errors.H141.format(found=attr, known=", ".join(attrs)))
+    check_offsets(sizes.values() or [0])
     return {attr: range(-sizes.get(attr, 0), sizes.get(attr, 0) + 1) for attr in attrs}
 
 

@@ -337,11 +337,12 @@ def _check_selection(
 
 
 def _check_n_best(name: str, n_best: int, key: str | None) -> None:
-    """RAISES (ValueError): H211 for a negative number, H212 if there is no key for the readings."""
-    if n_best == 0 or (n_best > 0 and key is not None):
+    """RAISES (ValueError): H211 for what is no number from 0 on, H212 if there is no key for the readings."""
+    fits = isinstance(n_best, int) and n_best >= 0
+    if fits and (n_best == 0 or key is not None):
         return
     from spacy_hocrf.annotation.errors import ReadingErrors
 
-    if n_best < 0:
-        raise ValueError(ReadingErrors.H211.format(found=n_best, name=name))
+    if not fits:
+        raise ValueError(ReadingErrors.H211.format(found=repr(n_best), name=name))
     raise ValueError(ReadingErrors.H212.format(found=f"n_best = {n_best}", name=name))

@@ -275,6 +275,7 @@ def test_nothing_is_written_without_a_number():
 @pytest.mark.parametrize(
     "factory, settings, code",
     [
+        ("hocrf", {"n_best": "2"}, "H211.*n_best = '2'"),
         ("hocrf", {"n_best": -1}, "H211.*n_best = -1.*hocrf"),
         ("hocrf_spans", {"n_best": -3}, "H211.*n_best = -3.*hocrf_spans"),
         ("hocrf", {"n_best": 2, "scores_key": None}, "H212.*n_best = 2.*scores_key"),
