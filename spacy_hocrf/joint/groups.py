@@ -95,8 +95,9 @@ class SingleLinkage:
     def __post_init__(self) -> None:
         for name in ("min_overlap", "max_docs"):
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(Errors.H110.format(name=name, found=value, expected="at least 1"))
+            if value is not None and not (isinstance(value, int) and value >= 1):
+                found = repr(value)
+                raise ValueError(Errors.H110.format(name=name, found=found, expected="at least 1"))
         if self.attr not in ATTRIBUTES:
             expected = f"one of {', '.join(ATTRIBUTES)}"
             raise ValueError(

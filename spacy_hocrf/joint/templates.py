@@ -92,18 +92,16 @@ class _Agreement:
 
     def __post_init__(self) -> None:
         check_attribute(self.attr)
-        if not abs(self.weight) <= HEAVIEST:
+        if not (isinstance(self.weight, int | float) and abs(self.weight) <= HEAVIEST):
             expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
-            raise ValueError(
-                Errors.H099.format(name="weight", found=self.weight, expected=expected)
-            )
+            found = repr(self.weight)
+            raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
 
     def _check_least(self, name: str, least: int) -> None:
         value = getattr(self, name)
-        if value < least:
-            raise ValueError(
-                Errors.H099.format(name=name, found=value, expected=f"at least {least}")
-            )
+        if not (isinstance(value, int) and value >= least):
+            expected = f"at least {least}"
+            raise ValueError(Errors.H099.format(name=name, found=repr(value), expected=expected))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +119,9 @@ class _Phrases(_Agreement):
     def __post_init__(self) -> None:
         super().__post_init__()
         self._check_least("min_length", 1)
-        if self.max_length < self.min_length:
-            expected = f"at least min_length = {self.min_length}"
-            raise ValueError(
-                Errors.H099.format(name="max_length", found=self.max_length, expected=expected)
-            )
+        if not (isinstance(self.max_length, int) and self.max_length >= self.min_length):
+            found, expected = repr(self.max_length), f"at least min_length = {self.min_length}"
+            raise ValueError(Errors.H099.format(name="max_length", found=found, expected=expected))
 
     @property
     def name(self) -> str:

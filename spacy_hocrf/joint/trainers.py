@@ -60,6 +60,8 @@ class JointMaxMargin:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("sigma", "folds", "epochs", "tolerance", "seed"):
+            self._check(name, isinstance(getattr(self, name), int | float), "a number")
         self._check("folds", self.folds >= 2, "at least 2")
         self._check("seed", self.seed >= 0, "at least 0")
         self._check("sigma", 0 < self.sigma < math.inf, "above 0 and finite")

@@ -104,6 +104,8 @@ def test_the_summary_says_how_it_ended():
         ("epochs", 0),
         ("folds", 1),
         ("seed", -1),
+        ("sigma", "1.0"),
+        ("folds", "5"),
     ],
 )
 def test_settings_out_of_range_are_errors(setting, value):

@@ -167,11 +167,12 @@ def test_pairs_of_a_window_take_memory_that_is_linear_in_the_items():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"direction": "up"}, {"window": 0}, {"sources": "A"}, {"targets": "A"}]
+    "settings",
+    [{"direction": "up"}, {"window": 0}, {"window": "3"}, {"sources": "A"}, {"targets": "A"}],
 )
 def test_bad_pairs_are_named(settings):
     ((name, found),) = settings.items()
-    with pytest.raises(ValueError, match=rf"\[H298\] {name} is {found}"):
+    with pytest.raises(ValueError, match=rf"\[H298\] {name} is '?{found}"):
         registry.get("misc", "spacy-hocrf.LinkPairs.v1")(**settings)
 
 
