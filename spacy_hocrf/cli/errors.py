@@ -48,9 +48,9 @@ class CommandErrors(metaclass=Coded):
         "another. Annotate more texts."
     )
     H156 = (
-        "{found} texts (or groups) are annotated completely, too few to say how good a model of them is: "
-        "annotate at least {least}. Until then train with the default settings: python -m spacy init config "
-        "config.cfg --pipeline hocrf."
+        "{found} texts, equal ones and those of a group counted once, are annotated completely, too few to "
+        "say how good a model of them is: annotate at least {least}. Until then train with the default "
+        "settings: python -m spacy init config config.cfg --pipeline hocrf."
     )
     H157 = "{path} is there already. Choose another OUTPUT, or replace it with --force."
     H158 = "{path} has no texts. Give a .spacy file, or a folder of them, that DocBin.to_disk has written."

@@ -489,6 +489,12 @@ def one_text_with_all_labels():
     "docs, options, code, words",
     [
         (few_texts, [], "H156", "at least 20"),
+        (
+            lambda: few_texts() * 3,
+            [],
+            "H156",
+            "10 texts, equal ones and those of a group counted once,",
+        ),
         (without_annotation, [], "H153", "doc.ents"),
         (one_text_with_all_labels, [], "H155", "2 labels"),
         (annotated, ["--spans-key", "no"], "H154", "There are: sc"),
