@@ -45,6 +45,7 @@ from spacy_hocrf.cli.options import (
     ConfigPath,
     Folds,
     Seed,
+    check_docs,
     check_page,
     is_page,
     overridden,
@@ -161,6 +162,7 @@ def doubt_cli(
     import_code(code)
     check_format(tool)
     check_page("--page", page)
+    check_docs("--weights", weights)
     if output is not None and is_page(output):
         page, output = page or output, None
     if unlabelled is not None:

@@ -39,6 +39,7 @@ __all__ = [
     "Teachers",
     "Vectors",
     "check_data",
+    "check_docs",
     "check_page",
     "check_path",
     "is_page",
@@ -144,6 +145,13 @@ def check_data(option: str, path: Path | None) -> None:
     """RAISES (ValueError): H074 for the name of a page where data are written."""
     if path is not None and is_page(path):
         expected = "a file for JSON: this command draws no page"
+        raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
+
+
+def check_docs(option: str, path: Path | None) -> None:
+    """RAISES (ValueError): H074 for a name under which nobody would look for Docs."""
+    if path is not None and path.suffix != ".spacy":
+        expected = "a file for Docs, whose name ends in .spacy"
         raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
 
 

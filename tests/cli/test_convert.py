@@ -555,7 +555,7 @@ def test_a_round_trip_through_columns(tmp_path, name):
 def test_its_files_may_be_in_folders_that_are_not_there_yet(tmp_path):
     path = tmp_path / "a.conll"
     path.write_text(BIO, encoding="utf8")
-    files = [tmp_path / name / "file" for name in ("docs", "dev", "losses")]
+    files = [tmp_path / "new" / name / name for name in ("a.spacy", "b.spacy", "losses")]
     done = run(path, files[0], "--dev", files[1], "--losses", files[2])
     assert done.exit_code == 0, done.output
     assert all(each.is_file() for each in files)

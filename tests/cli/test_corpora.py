@@ -46,7 +46,7 @@ COMMANDS = {
     "config --train": "config {out} --train {file}",
     "config --dev": "config {out} --dev {file}",
     "doubt": "doubt {config} {file}",
-    "cross-fit": "cross-fit {config} {file} {out}",
+    "cross-fit": "cross-fit {config} {file} {out}.spacy",
     "debug": "debug {config} --paths.train {file}",
     "show": "show {model} {file} --output {out}.html",
     "calibrate": "calibrate {model} {file}",
@@ -86,7 +86,7 @@ READING = {name: words for name, words in COMMANDS.items() if name != "config --
 READING |= {
     "annotate": "annotate {model} {file} {out}.jsonl",
     "annotate a folder": "annotate {model} {many} {out}.jsonl",
-    "cross-fit of a folder": "cross-fit {config} {many} {out}",
+    "cross-fit of a folder": "cross-fit {config} {many} {out}.spacy",
 }
 
 

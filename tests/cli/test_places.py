@@ -94,6 +94,22 @@ def test_a_folder_that_is_not_there_yet_is_no_fault(run, name):
     assert "H401" not in done.output
 
 
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("convert", "texts.jsonl OUT"),
+        ("convert", "texts.jsonl new.spacy --dev OUT"),
+        ("cross-fit", "config.cfg texts.spacy OUT"),
+        ("doubt", "config.cfg texts.spacy --weights OUT"),
+    ],
+)
+@pytest.mark.parametrize("output", ["out", "out.json"])
+def test_docs_are_written_where_commands_look_for_them(run, name, words, output):
+    done, left = run(name, output, {name: words})
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and not left and "[H074]" in said and "ends in .spacy" in said
+
+
 OVER = [
     ("ablate", "config.cfg --output config.cfg"),
     ("annotate", "model texts.jsonl texts.jsonl"),
@@ -148,6 +164,6 @@ def test_further_places_that_cannot_be_written(run, option):
 @pytest.mark.parametrize("name", ["ablate", "cross-fit", "debug", "doubt"])
 def test_a_config_that_is_no_text(run, name, tmp_path):
     (tmp_path / "config.cfg").write_bytes(b"x\x9c")
-    arguments = COMMANDS.get(name, "config.cfg").replace("OUT", "new.cfg")
+    arguments = COMMANDS.get(name, "config.cfg").replace("OUT", "new.spacy")
     done, left = run(name, "", {name: arguments})
     assert done.exit_code == 1 and "[H567]" in done.output and not left
