@@ -65,7 +65,7 @@ def test_parts_of_ones_own_on_their_page_are_those_of_the_example():
     config = Config().from_str(
         f"[components]\n\n[components.hocrf]\n\n[components.hocrf.model]\n{block}"
     )
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
     data = [example["read"](nlp, line) for line in example["RECIPES"]]
     optimizer = nlp.initialize(lambda: data)
@@ -78,7 +78,7 @@ def test_parts_of_ones_own_on_their_page_are_those_of_the_example():
 def test_a_component_over_a_shared_encoder_learns_as_its_page_has_it():
     block = blocks(page("docs/encoder.md"), "ini")[0]
     config = Config().from_str(f"[components]\n\n{block}")["components"]
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     for name in ("tok2vec", "hocrf"):
         nlp.add_pipe(
             name, config={key: config[name][key] for key in config[name] if key != "factory"}
@@ -97,7 +97,7 @@ def test_features_and_joint_features_of_the_pages_work_together():
     above = "[components]\n[components.hocrf]\n[components.hocrf.model]\n"
     config = Config().from_str(above + features + blocks(joint, "ini")[0])
     config["components"]["hocrf"]["joint"]["group_by"] = "hocrf_group"
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
     text, entities = "Ada bores Max", [(0, 3, "PERSON"), (10, 13, "PERSON")]
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc(text), {"entities": entities})])
@@ -107,7 +107,7 @@ def test_features_and_joint_features_of_the_pages_work_together():
 def test_saving_as_its_page_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):
     [code] = blocks(section("docs/troubleshooting.md", "Saving safely"), "python")
     monkeypatch.chdir(tmp_path)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf")
     nlp.to_disk("model")
     nlp.add_pipe("hocrf_tagger")

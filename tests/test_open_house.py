@@ -22,7 +22,7 @@ from spacy_hocrf.types import TOKEN
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]

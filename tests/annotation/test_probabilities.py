@@ -17,7 +17,7 @@ from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.annotation.probabilities import register_scores
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 WORDS = "Ada Lovelace lives in New York now".split()
 NAMES = ("PERSON", "CITY")
 FOUND = [(0, 2, 0), (4, 6, 1)]

@@ -14,7 +14,7 @@ PATTERNS = [{"label": "WHO", "pattern": "Ada Lovelace"}, {"label": "WHERE", "pat
 
 @pytest.fixture
 def nlp():
-    made = spacy.blank("en")
+    made = spacy.blank("xx")
     made.add_pipe("entity_ruler").add_patterns(PATTERNS)
     made.add_pipe("hocrf_ents_to_spans")
     return made
@@ -48,7 +48,7 @@ def test_what_is_left_of_entities_is_nothing(nlp):
 
 
 def test_the_key_is_a_setting():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf_ents_to_spans", config={"spans_key": "other"})
     doc = with_entities(nlp.make_doc("a b"), (0, 1, "X"))
     assert triples(nlp(doc).spans["other"]) == [(0, 1, "X")]
@@ -57,7 +57,7 @@ def test_the_key_is_a_setting():
 @pytest.mark.slow
 @pytest.mark.parametrize("scores", [None, [0.5, 0.25], np.array([0.5, 0.25], dtype=np.float32)])
 def test_groups_are_handed_over_with_their_scores(scores):
-    one, other = (Doc(spacy.blank("en").vocab, words=["a", "b", "c"]) for _ in range(2))
+    one, other = (Doc(spacy.blank("xx").vocab, words=["a", "b", "c"]) for _ in range(2))
     spans = [Span(one, 1, 3, label="X"), Span(one, 0, 2, label="Y")]
     attrs = {} if scores is None else {"scores": scores}
     one.spans["a"] = SpanGroup(one, name="a", spans=spans, attrs=attrs)
@@ -78,7 +78,7 @@ def annotated(nlp, text, rows, scores=None, words=None):
 
 
 def test_a_corpus_shows_its_span_groups_as_if_they_had_just_been_found(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [
         annotated(nlp, "Ada likes Paris", [(2, 3, "X"), (0, 3, "Y")], [0.5, 1.0]),
         annotated(nlp, "It rains", []),
@@ -94,7 +94,7 @@ def test_a_corpus_shows_its_span_groups_as_if_they_had_just_been_found(tmp_path)
 
 
 def test_spans_that_fit_no_tokens_are_lost_with_their_scores(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     doc = Doc(nlp.vocab, words=["go", "to", "P", "aris"], spaces=[True, True, False, False])
     spans = [Span(doc, 2, 3, label="LOST"), Span(doc, 2, 4, label="KEPT")]
     doc.spans["sc"] = SpanGroup(doc, spans=spans, attrs={"scores": [0.1, 0.2]})
@@ -107,7 +107,7 @@ def test_spans_that_fit_no_tokens_are_lost_with_their_scores(tmp_path):
 
 
 def test_a_corpus_can_be_limited(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     path = written(tmp_path, [annotated(nlp, text, []) for text in ("a", "b", "c")])
     assert [eg.text for eg in SpansCorpus(path, ["sc"], limit=2)(nlp)] == ["a", "b"]
     assert [eg.text for eg in SpansCorpus(path, ["sc"])(nlp)] == ["a", "b", "c"]
@@ -118,14 +118,14 @@ def test_wrong_settings_of_a_corpus_are_refused(tmp_path):
         SpansCorpus(None, ["sc"])
     with pytest.raises(ValueError, match=r"^\[H110\].*limit"):
         SpansCorpus(tmp_path, ["sc"], limit=-1)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     path = written(tmp_path, [annotated(nlp, "Ada slept", [(0, 1, "X")], [0.5, 0.5])])
     with pytest.raises(ValueError, match=r"^\[H181\].*'sc'.*'Ada slept'"):
         list(SpansCorpus(path, ["sc"])(nlp))
 
 
 def test_a_component_of_ours_decides_after_another_one(tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("entity_ruler").add_patterns(PATTERNS)
     nlp.add_pipe("hocrf_ents_to_spans")
     blocks = {

@@ -61,7 +61,7 @@ def identified(doc):
 )
 def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
     rng = np.random.default_rng(seed)
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     docs, expected = docs_of(vocab), docs_of(vocab)
     for doc in [*docs, *expected]:
         if before is not None:
@@ -80,7 +80,7 @@ def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
 
 def test_every_doc_knows_its_labels_by_name():
     """Docs of one batch may have vocabularies of their own."""
-    first, second = spacy.blank("en").vocab, spacy.blank("en").vocab
+    first, second = spacy.blank("xx").vocab, spacy.blank("xx").vocab
     docs = [Doc(vocab, words=["a", "b"]) for vocab in (first, second, second)]
     EntsTarget(None, False).annotate(
         docs, [predicted([(0, 1, 2)]), predicted([(1, 2, 2)]), predicted([(0, 2, 0)], ("other",))]
@@ -91,7 +91,7 @@ def test_every_doc_knows_its_labels_by_name():
 @pytest.mark.parametrize("seed", range(5))
 def test_tags_are_written_as_token_by_token(seed):
     rng = np.random.default_rng(seed)
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     docs, expected = docs_of(vocab), docs_of(vocab)
     for doc in [*docs, *expected]:
         for token in list(doc)[1::2]:
@@ -112,7 +112,7 @@ def test_tags_are_written_as_token_by_token(seed):
 )
 @pytest.mark.parametrize("lengths", [[], [0], [0, 0], [2, 0]])
 def test_nothing_is_written_where_nothing_is_predicted(target, lengths):
-    docs = docs_of(spacy.blank("en").vocab, lengths)
+    docs = docs_of(spacy.blank("xx").vocab, lengths)
     target.annotate(docs, [predicted([]) for _ in docs])
     assert all(not doc.ents and not any(token.tag for token in doc) for doc in docs)
     assert all(

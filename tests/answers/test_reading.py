@@ -186,7 +186,7 @@ CRF = {"encoding": "bio", "order": 1}
 
 
 def trained(model=SEMI, steps=15):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
     nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer})
     data = examples(nlp)
@@ -250,7 +250,7 @@ WORDS, TAGS = ["the", "dog", "saw", "the", "cat"], ["D", "N", "V", "D", "N"]
 
 
 def tagger(scores=True, **settings):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf_tagger", config={"scores": scores, **settings})
     data = [
         spacy.training.Example.from_dict(Doc(nlp.vocab, words=WORDS), {"tags": TAGS})
@@ -304,7 +304,7 @@ def as_spans(example):
 @pytest.mark.slow
 @pytest.mark.parametrize("model", [SEMI, CRF], ids=["semi", "bio"])
 def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
     nlp.add_pipe("hocrf_spans", name="hocrf", config={"model": model, "trainer": trainer, **ALL})
     data = [as_spans(example) for example in examples(nlp)]
@@ -343,7 +343,7 @@ def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
 )
 def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
     with pytest.raises(ValueError, match=code):
-        spacy.blank("en").add_pipe("hocrf_spans", config=settings)
+        spacy.blank("xx").add_pipe("hocrf_spans", config=settings)
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def test_too_much_white_space_to_sum_over_is_an_error(monkeypatch):
 
 
 def test_an_untrained_component_has_nothing_to_say():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("hocrf")
     with pytest.raises(ValueError, match="H042"):
         pipe.reading(nlp.make_doc("x"))
@@ -418,7 +418,7 @@ def test_the_product_of_all_labels_is_what_is_enumerated():
 
 def test_a_doc_with_predictions_is_asked_about_like_one_without():
     """Its entities are what the model thinks, and not certain; those of others are."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf", config={"model": {"order": 1}})
     data = examples(nlp)
     nlp.initialize(lambda: data)

@@ -212,7 +212,7 @@ def blocks(attr):
 
 def behind(made, tagger):
     """A config with a tagger in front, which annotates."""
-    made["nlp"] |= {"lang": "en", "pipeline": ["tagger", "hocrf"]}
+    made["nlp"] |= {"lang": "xx", "pipeline": ["tagger", "hocrf"]}
     made["components"]["tagger"] = tagger
     made["training"]["annotating_components"] = ["tagger"]
     return made

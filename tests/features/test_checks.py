@@ -14,7 +14,7 @@ from spacy_hocrf.features.templates import Events, Found
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, INNER, SPAN, START, TOKEN
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 GOLD = GoldSegments(np.array([0, 2]), np.array([2, 5]), np.array([[0, 0]], dtype=np.int32))
 
 

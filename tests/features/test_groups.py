@@ -11,7 +11,7 @@ from spacy_hocrf.features.groups import entities
 from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 LABELS = [VOCAB.strings.add(label) for label in ("", "A", "B")]
 
 

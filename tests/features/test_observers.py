@@ -83,7 +83,7 @@ def test_templates_of_a_users_own_are_known_by_their_names():
 
 @pytest.mark.parametrize("template", [make_token(["NORM"])[0], Shouting((("NORM", 0),)), Own("a")])
 def test_an_observer_finds_what_the_template_and_the_table_give_together(template):
-    batch = TokenBatch([Doc(spacy.blank("en").vocab, words=["a", "b", "a"])], learn=True)
+    batch = TokenBatch([Doc(spacy.blank("xx").vocab, words=["a", "b", "a"])], learn=True)
     (observer,) = observers_of([template])
     table = ObservationTable(1)
     known = table.add(0, observer.events(batch).values[:1])

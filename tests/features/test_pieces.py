@@ -24,7 +24,7 @@ def extension():
 
 def found(template, *texts):
     """(token, piece) of each event."""
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     batch = TokenBatch([Doc(vocab, words=text.split()) for text in texts], learn=True)
     events = template.events(batch)
     pieces = [spell(int(value), batch.strings) for (value,) in events.values]
@@ -81,7 +81,7 @@ def test_settings_that_cannot_be_are_refused(settings, code):
 
 
 def test_a_component_learns_pieces_and_keeps_them():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     block = {"@misc": "spacy-hocrf.Pieces.v1", "attrs": ["_.says"], "window": [-1, 0, 1]}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"said": block}}
     model = {"order": 1, "features": features}
@@ -97,7 +97,7 @@ def test_a_component_learns_pieces_and_keeps_them():
     optimizer = nlp.initialize(lambda: examples)
     for _ in range(20):
         nlp.update(examples, sgd=optimizer)
-    copied = spacy.blank("en")
+    copied = spacy.blank("xx")
     copied.add_pipe("hocrf", config={"model": model})
     copied.from_bytes(nlp.to_bytes())
     for pipeline in (nlp, copied):

@@ -15,7 +15,7 @@ from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import END, INNER, SPAN, START, TOKEN
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 WHAT = ("MATCH", "START", "END", "OVERLAP", "TOKENS")
 BINS = (0.5, 0.9)
 

@@ -20,7 +20,7 @@ FLAG = [0.0, 0.0, 0.0, 1.0]
 
 @pytest.fixture
 def vocab():
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     vocab.vectors = SpacyVectors(shape=(3, 3), strings=vocab.strings)
     for word, vector in WORDS.items():
         vocab.set_vector(word, np.array(vector, dtype=np.float32))
@@ -106,7 +106,7 @@ def test_vectors_that_are_added_later_are_not_those_of_training(vocab):
 
 
 def test_words_of_floret_are_made_of_letters():
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     table = np.random.default_rng(2).normal(size=(20, 3)).astype(np.float32)
     settings = {"mode": "floret", "minn": 2, "maxn": 3, "hash_count": 1, "bow": "<", "eow": ">"}
     vocab.vectors = SpacyVectors(strings=vocab.strings, data=table, **settings)
@@ -126,7 +126,7 @@ def test_a_vector_that_is_not_finite_is_an_error_when_training_begins(vocab, bad
 
 
 def test_optional_vectors_that_are_not_there_have_no_weights():
-    (doc,) = docs_of(spacy.blank("en").vocab, "sun")
+    (doc,) = docs_of(spacy.blank("xx").vocab, "sun")
     found = Vectors("vector", "token", 0, True, 1.0, optional=True)
     assert found.learning_from(doc).width == 0
     with pytest.raises(ValueError, match=r"H170.*vector\[0\]"):
@@ -143,7 +143,7 @@ def test_a_saved_model_wants_the_vectors_that_it_was_trained_with(vocab):
     with pytest.raises(ValueError, match=r"H171.*300 dimensions.*has 3"):
         found.learnt(vocab, 301)
     with pytest.raises(ValueError, match=r"H171.*has 0"):
-        found.learnt(spacy.blank("en").vocab, 4)
+        found.learnt(spacy.blank("xx").vocab, 4)
 
 
 def test_arrays_of_another_width_are_an_error_that_names_the_text(vocab):

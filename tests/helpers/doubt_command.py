@@ -13,6 +13,7 @@ DECODER = {"@misc": "spacy-hocrf.Viterbi.v1"}
 def config(factory="hocrf", **settings):
     nlp = untrained(factory, {"order": 1}, trainer=TRAINER, decoder=DECODER, **settings)
     made = Config().from_str(nlp.config.to_str(), interpolate=False)
+    made["nlp"]["lang"] = "en"  # a page says so
     made["training"].update(max_steps=15, eval_frequency=15)
     return made
 

@@ -15,7 +15,7 @@ for _name in ("author", "named", "minute"):
 if not Doc.has_extension("hocrf_links"):
     Doc.set_extension("hocrf_links", default=None)
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 VALUES = {
     "distance": {"@misc": "spacy-hocrf.LinkDistance.v1"},
     "word": {"@misc": "spacy-hocrf.LinkAttribute.v1", "attr": "LOWER[0]"},
@@ -81,7 +81,7 @@ def settings_of(*, itself=False, one_each=False, window=20, features=FEATURES, *
 
 def untrained(name="hocrf_links", **settings):
     """A pipeline of this component alone."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf_links", name=name, config=settings_of(**settings))
     return nlp
 

@@ -23,7 +23,7 @@ from spacy_hocrf.rules import templates
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 KEY = "hocrf_constraints"
 COUNTS = ("AtMost", "AtLeast")
 PROBLEMS = 45  # of each kind, and sort of constraints

@@ -21,7 +21,7 @@ from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.followed import FollowedRules
 from spacy_hocrf.types import CONTINUE, Potentials
 
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 KINDS = {
     "tokens": ("segments", ["A", "B"], "token"),
     "runs": ("segments", ["A", "B"], "run"),

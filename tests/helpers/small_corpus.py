@@ -21,7 +21,7 @@ SENTENCES = (
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]

@@ -50,7 +50,7 @@ def alone(factory="hocrf", trainer=SGD, tok2vec=CNN, **settings):
 def shared(trainer=SGD, order=1, last="hocrf"):
     """An encoder that a tagger and ours listen to; `last` steps it."""
     fix_random_seed(0)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("tok2vec", config={"model": CNN})
     tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
     ours = {"model": model(tok2vec=LISTENER, order=order), "trainer": trainer}

@@ -84,7 +84,7 @@ def build(encoding, tok2vec, features=TEMPLATES, longest=2, **settings):
 
 
 def texts():
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     return [Doc(vocab, words=list(text)) for text in ("xyzx", "", "zy")]
 
 

@@ -165,7 +165,7 @@ def test_a_problem_scores_and_counts_what_fires(name):
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]

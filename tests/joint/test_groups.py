@@ -29,7 +29,7 @@ from spacy_hocrf.joint.groups import (
     make_batch_by_group,
 )
 
-NLP = spacy.blank("en")
+NLP = spacy.blank("xx")
 SHARED = "one two three four five"
 
 
@@ -158,7 +158,7 @@ def test_docs_without_a_group_are_groups_of_their_own():
 
 def test_groups_reach_the_component_through_pipe():
     docs = group_docs([text("a"), text("b"), text("c")], lambda docs: [7, 8, 7])
-    assert [(doc[0].text, doc._.hocrf_group) for doc in spacy.blank("en").pipe(docs)] == [
+    assert [(doc[0].text, doc._.hocrf_group) for doc in spacy.blank("xx").pipe(docs)] == [
         ("a", 7),
         ("c", 7),
         ("b", 8),
@@ -227,9 +227,9 @@ def test_gold_tokens_are_kept_or_the_text_is_tokenized_again(tmp_path):
         sent_starts=[True, False, True],
     )
     DocBin(docs=[doc], attrs=["SPACY", "SENT_START"]).to_disk(tmp_path / "one.spacy")
-    grouper = SingleLinkage()
-    (kept,) = GroupedCorpus(tmp_path / "one.spacy", grouper, gold_preproc=True)(NLP)
-    (again,) = GroupedCorpus(tmp_path / "one.spacy", grouper)(NLP)
+    grouper, english = SingleLinkage(), spacy.blank("en")
+    (kept,) = GroupedCorpus(tmp_path / "one.spacy", grouper, gold_preproc=True)(english)
+    (again,) = GroupedCorpus(tmp_path / "one.spacy", grouper)(english)
     assert [token.text for token in kept.predicted] == ["I", "don't", "."], (
         "and no Doc is cut into sentences"
     )
@@ -307,7 +307,7 @@ def test_groups_fill_a_batch_up_to_its_size():
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]

@@ -31,7 +31,7 @@ pytestmark = pytest.mark.slow
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]

@@ -15,7 +15,7 @@ from spacy.vectors import Vectors
 from thinc.api import Model
 
 
-def pipeline(blocks=None, lang="en", **model):
+def pipeline(blocks=None, lang="xx", **model):
     """An untrained `hocrf` with these blocks beside the window, or the default features."""
     nlp = spacy.blank(lang)
     window = {"@misc": "spacy-hocrf.Window.v1", "prefix": [], "suffix": []}
@@ -144,7 +144,7 @@ def test_a_limit_for_no_label_is_named_with_the_labels():
     ],
 )
 def test_annotation_in_another_place_is_pointed_at(factory, settings, place, found):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(factory, config=settings)
     data = examples(nlp)
     if place == "doc.ents":
@@ -157,7 +157,7 @@ def test_annotation_in_another_place_is_pointed_at(factory, settings, place, fou
 
 
 def test_texts_without_any_annotation_are_no_reason_for_a_warning():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe("hocrf")
     pipe.add_label("PERSON")
     with warnings.catch_warnings():

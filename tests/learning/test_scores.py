@@ -20,7 +20,7 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf"]
 
 [components]
@@ -227,7 +227,7 @@ def test_counts_that_are_added_to_placed_weights_reach_the_tables_of_words():
 
 
 def test_a_training_text_with_arrays_of_another_width_is_named():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     vectors = {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"}
     blocks = {"@misc": "spacy-hocrf.Features.v1", "*": {"vectors": vectors}}
     nlp.add_pipe("hocrf", config={"model": {"order": 0, "features": blocks}})

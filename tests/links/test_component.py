@@ -67,7 +67,7 @@ def test_predictions_are_the_most_probable_links_with_their_probabilities(one_ea
 @pytest.mark.slow
 @pytest.mark.parametrize("one_each", [False, True])
 def test_overfits_saves_loads_and_scores(one_each, tmp_path):
-    config = {"nlp": {"lang": "en", "pipeline": ["hocrf_links"]}}
+    config = {"nlp": {"lang": "xx", "pipeline": ["hocrf_links"]}}
     component = settings_of(one_each=one_each, itself=True, sigma=5.0)
     config["components"] = {"hocrf_links": {"factory": "hocrf_links", **component}}
     Config(config).to_disk(tmp_path / "config.cfg")
@@ -308,7 +308,7 @@ def test_links_of_other_items_are_compared_by_their_characters():
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["hocrf_links"]
 [components]
 [components.hocrf_links]
@@ -380,7 +380,7 @@ def test_the_reader_hands_over_spans_and_attributes(tmp_path):
 
 
 def test_annotating_components_find_the_items_of_training_texts():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("sentencizer")
     both = {"@misc": "spacy-hocrf.LinkShared.v1", "bins": [2]}  # full stop and thing
     features = {**FEATURES, "values": {**VALUES, "thing": both}}
@@ -441,7 +441,7 @@ def test_bad_settings_are_named(settings, code, told):
 
 def test_bad_pairs_are_named():
     with pytest.raises(ValueError, match=r"\[H295\] pairs of .* is 'SpanItems'"):
-        spacy.blank("en").add_pipe(
+        spacy.blank("xx").add_pipe(
             "hocrf_links", config={"pairs": {"@misc": "spacy-hocrf.SpanItems.v1"}}
         )
 
@@ -545,7 +545,7 @@ def test_truncated_models_and_those_of_other_components_are_refused(pipe, tmp_pa
             pipe.from_bytes(damaged)
     with pytest.raises(ValueError, match="H052"):
         pipe.from_disk(tmp_path / "nothing")
-    segments = spacy.blank("en").add_pipe("hocrf")
+    segments = spacy.blank("xx").add_pipe("hocrf")
     with pytest.raises(ValueError, match="H307"):
         pipe.from_bytes(segments.to_bytes())
     with pytest.raises(ValueError, match="H134"):
@@ -579,7 +579,7 @@ def test_what_is_not_what_the_links_mean_may_differ(pipe):
 
 @pytest.mark.slow
 def test_default_features_learn_too():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf_links")
     corpus = examples(60)
     nlp.initialize(lambda: corpus)

@@ -55,7 +55,7 @@ def learnt(model, docs):
 
 @pytest.fixture
 def docs():
-    vocab = spacy.blank("en").vocab
+    vocab = spacy.blank("xx").vocab
     return [Doc(vocab, words=list(text)) for text in ("xyzx", "", "zy")]
 
 
@@ -242,5 +242,5 @@ def test_features_that_are_no_templates():
     """spaCy resolves no blocks in a list, and takes any list for one of templates."""
     given = [{"@misc": "spacy-hocrf.Window.v1"}]
     with pytest.raises(ValueError, match="H570") as error:
-        spacy.blank("en").add_pipe("hocrf", config={"model": {"features": given}})
+        spacy.blank("xx").add_pipe("hocrf", config={"model": {"features": given}})
     assert "Window.v1" in str(error.value) and "spacy-hocrf.Features.v1" in str(error.value)

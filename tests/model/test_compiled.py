@@ -49,7 +49,7 @@ TEMPLATES = [
     *make_transition(1),
     *make_transition(2),
 ]
-VOCAB = spacy.blank("en").vocab
+VOCAB = spacy.blank("xx").vocab
 PARTS = [field.name for field in fields(Expectations) if field.name != "log_partition"]
 
 

@@ -68,7 +68,7 @@ def test_a_text_is_no_doc(nlp, text):
 @pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf", "hocrf_spans", "hocrf_tagger"])
 def test_a_model_that_has_learnt_nothing_says_so(factory):
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     pipe = nlp.add_pipe(factory)
     pipe.add_label("PERSON")
     nlp.initialize()

@@ -22,7 +22,7 @@ LBFGS = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0}
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
     path = tmp_path_factory.mktemp("console") / "train.spacy"
-    made = examples(spacy.blank("en"), documents(20))
+    made = examples(spacy.blank("xx"), documents(20))
     DocBin(docs=[example.reference for example in made]).to_disk(path)
     return path
 

@@ -66,7 +66,7 @@ def nothing_read():
 
 def pipeline(*others, frozen=("frozen",), annotating=("frozen",)):
     """`frozen`, which writes doc.spans["big"], other components, and a `hocrf` that reads these spans."""
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("test_frozen", name="frozen")
     for name in others:
         nlp.add_pipe("test_frozen", name=name)
@@ -327,7 +327,7 @@ def test_a_pipeline_of_this_kind_can_be_pickled():
 
 
 def test_the_state_of_a_doc_is_all_that_is_written_to_it():
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [nlp.make_doc("Ada met Emmy") for _ in range(7)]
     docs[1].ents = [docs[1].char_span(0, 3, "PERSON")]
     docs[2].spans["sc"] = [docs[2][0:1]]

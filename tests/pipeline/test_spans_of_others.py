@@ -13,7 +13,7 @@ from thinc.api import Config
 
 CONFIG = """
 [nlp]
-lang = "en"
+lang = "xx"
 pipeline = ["ruler", "hocrf"]
 
 [components]

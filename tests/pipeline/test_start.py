@@ -41,7 +41,7 @@ def modules_after(statement: str) -> list[str]:
     """Our modules, by their names below ours, that a fresh interpreter has imported by then."""
     script = f"""\
 import json, sys, spacy
-nlp = spacy.blank("en")
+nlp = spacy.blank("xx")
 {statement}
 print(json.dumps([name for name in sys.modules if name.startswith("spacy_hocrf.")]))
 """

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarnin
 def corpus(tmp_path_factory):
     """A folder of two `.spacy` files; the second has a label that the first 100 texts lack."""
     folder = tmp_path_factory.mktemp("corpus")
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     docs = [annotated(nlp, number) for number in range(130)]
     for name, part in (("a", docs[:105]), ("b", docs[105:])):
         DocBin(docs=part).to_disk(folder / f"{name}.spacy")

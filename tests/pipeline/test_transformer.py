@@ -46,7 +46,7 @@ LISTENER = {
 def pipeline(order, trainer=SGD):
     """A transformer that a tagger and ours listen to, untrained."""
     fix_random_seed(0)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("curated_transformer", name="transformer", config={"model": TRANSFORMER})
     tagger = {"model": {"@architectures": "spacy.Tagger.v2", "tok2vec": LISTENER}}
     nlp.add_pipe("tagger", config=tagger)
@@ -72,7 +72,7 @@ def test_a_shared_transformer_in_spacy_train(order, tmp_path):
     loaded = spacy.load(tmp_path / "model-last")
     assert set(loaded.get_pipe("transformer").listening_components) == {"hocrf", "tagger"}
     assert answers(loaded)[0] == [found(doc) for doc in data]
-    sourced = spacy.blank("en")
+    sourced = spacy.blank("xx")
     for name in loaded.pipe_names:
         sourced.add_pipe(name, source=loaded)
     assert answers(sourced) == answers(loaded)
@@ -84,7 +84,7 @@ def test_lbfgs_finds_the_optimum_over_a_frozen_transformer(tmp_path):
     first = pipeline(1)
     data = [eg.reference for eg in examples(first)]
     train_by_config(first, data, tmp_path, pieces(tmp_path), max_steps=10)
-    nlp = spacy.blank("en")
+    nlp = spacy.blank("xx")
     nlp.add_pipe("transformer", source=spacy.load(tmp_path / "model-last"))
     nlp.add_pipe("hocrf", config={"model": model(tok2vec=LISTENER), "trainer": LBFGS})
     fixed = {"frozen_components": ["transformer"], "annotating_components": ["transformer"]}
