@@ -7,8 +7,10 @@ machine is slow, not wrong.
 """
 
 import os
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 
+import catalogue
 import pytest
 from hypothesis import HealthCheck, settings
 
@@ -35,8 +37,20 @@ settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 
 
 def pytest_configure(config):
-    quick = config.option.markexpr == "not slow"
-    settings.load_profile(os.environ.get("HOCRF_PROFILE", "quick" if quick else "local"))
+    profile = "quick" if _is_quick(config) else "local"
+    settings.load_profile(os.environ.get("HOCRF_PROFILE", profile))
+    # each name that spaCy looks up is compared with every entry point of the environment
+    every = entry_points()
+    groups = [
+        every.select(group=name) for name in every.groups if name.startswith(("spacy", "thinc"))
+    ]
+    catalogue.AVAILABLE_ENTRY_POINTS = EntryPoints(point for group in groups for point in group)
+
+
+def pytest_ignore_collect(collection_path, config):
+    """What is slow as a whole is not even imported where it would not run."""
+    slow = collection_path.parent == HERE and collection_path.name in SLOW
+    return True if slow and _is_quick(config) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before `-m` chooses
@@ -54,6 +68,10 @@ def pytest_runtest_logreport(report):
 
 
 pytest_collectreport = pytest_runtest_logreport
+
+
+def _is_quick(config):
+    return config.option.markexpr == "not slow"
 
 
 def _place(room):
