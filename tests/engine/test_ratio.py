@@ -4,7 +4,7 @@ import numpy as np
 import oracle
 import pytest
 from builds import automaton_of
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from numpy.testing import assert_allclose, assert_array_equal
 from word_corpus import AUTOMATON, FORBIDDEN, LIMITS, PATTERNS, PLAIN, F, Texts, corpus
 
@@ -47,8 +47,6 @@ def moments(potentials, labels, *model):
     return tokens, {part: product[part] - tokens * mean[part] for part in mean}
 
 
-@pytest.mark.slow
-@settings(max_examples=1000)
 @given(oracle.problems())
 def test_tokens_and_their_covariances_match_enumeration(problem):
     potentials, patterns, limits, forbidden, _ = problem
