@@ -8,6 +8,7 @@ import pytest
 import spacy
 from chi_square import chi_square_is_high
 from numpy.testing import assert_allclose
+from oracle import so_many
 from random_readings import KINDS, Enumerated
 from small_corpus import documents, examples, fit
 from spacy.tokens import Doc, DocBin, Span
@@ -15,7 +16,7 @@ from spacy.tokens import Doc, DocBin, Span
 from spacy_hocrf.annotation import whitespace
 from spacy_hocrf.annotation.spans import named
 
-PROBLEMS = 50  # of each kind
+PROBLEMS = so_many(50)  # of each kind
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def of_every_kind():
         ]
         for kind in KINDS
     }
-    assert sum(map(len, found.values())) >= 300
+    assert sum(map(len, found.values())) >= 6 * PROBLEMS
     return found
 
 
@@ -51,7 +52,6 @@ def logs(readings):
     return [each.log_probability for each in readings]
 
 
-@pytest.mark.slow
 def test_all_readings_come_each_once_with_their_probabilities(problems):
     several = 0
     for problem in problems:
@@ -65,7 +65,7 @@ def test_all_readings_come_each_once_with_their_probabilities(problems):
         order = np.array([best[frozenset(each.spans)] for each in found])
         assert (order[1:] <= order[:-1] * (1 + 1e-9)).all()
         several += len(expected) < len(problem.every)
-    assert several > 5 or not any(problem.blank.any() for problem in problems)
+    assert several > PROBLEMS / 10 or not any(problem.blank.any() for problem in problems)
 
 
 @pytest.mark.slow
@@ -89,7 +89,6 @@ def test_random_readings_have_their_probabilities(problems):
         assert not chi_square_is_high(counts, p)
 
 
-@pytest.mark.slow
 def test_a_seed_determines_the_sample(of_every_kind):
     problem = max(of_every_kind["bio"], key=lambda problem: len(problem.every))
     one = problem.reading.sample(20, seed=3)

@@ -50,7 +50,6 @@ def close(found):
     return pytest.approx(found, abs=1e-9)
 
 
-@pytest.mark.slow
 def test_a_span_is_compared_with_the_best_reading_without_it(problems):
     compared = alone = 0
     for problem in problems:
@@ -70,7 +69,7 @@ def test_a_span_is_compared_with_the_best_reading_without_it(problems):
                 score = problem.scores[problem.every.index(segments_of(best))]
                 assert best.score == close(score)
             compared += 1
-    assert compared > 100 and alone < compared
+    assert compared > 2 * PROBLEMS and alone < compared
 
 
 def segments_of(best):

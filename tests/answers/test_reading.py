@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
-from itertools import combinations, product
+from itertools import combinations, count, product
 
 import numpy as np
 import oracle
@@ -44,7 +44,6 @@ def test_the_log_partition_is_that_of_all_segmentations(problems):
         close(problem.reading.log_partition, problem.log_z)
 
 
-@pytest.mark.slow
 def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems):
     overlapping = 0
     for problem in problems:
@@ -134,7 +133,6 @@ def test_tokens_have_the_distribution_of_their_labels(problems):
         assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
 
 
-@pytest.mark.slow
 def test_the_entropy_is_that_of_all_segmentations(problems):
     for problem in problems:
         some = problem.p[problem.p > 0]
@@ -148,7 +146,6 @@ def test_spans_are_counted_by_label(problems):
             close(problem.reading.expected_count(label), counts @ problem.p)
 
 
-@pytest.mark.slow
 def test_patterns_are_found_wherever_their_last_segment_begins(problems):
     rng, positive = np.random.default_rng(0), 0
     for problem in problems:
@@ -163,7 +160,7 @@ def test_patterns_are_found_wherever_their_last_segment_begins(problems):
             names = [problem.scheme.names[y] for y in pattern]
             close(problem.reading.pattern(names), expected)
             positive += expected.max() > 0.01
-    assert positive > 20
+    assert positive > PROBLEMS / 3
 
 
 @pytest.mark.slow
@@ -377,7 +374,8 @@ def test_questions_that_have_no_answer_are_errors(nlp, ask, code):
 
 
 def test_too_much_white_space_to_sum_over_is_an_error(monkeypatch):
-    problem = next(each for each in enumerated("bio") if each.blank.any() and each.length == 4)
+    drawn = (Enumerated("bio", seed) for seed in count())
+    problem = next(each for each in drawn if each.blank.any() and each.length == 4 and each.every)
     monkeypatch.setattr(whitespace, "MOST_VARIANTS", 0)
     with pytest.raises(ValueError, match="H201"):
         problem.reading.log_probability([], complete=False)

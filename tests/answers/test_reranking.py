@@ -163,6 +163,7 @@ def reranked(name, seed=0, n=5, **settings):
     return nlp, pipe, list(zip(texts, rows))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"constraints": {"at_most": {"PERSON": 1}}}])
 @pytest.mark.parametrize("name", SPANS)
 def test_the_reading_that_is_shown_is_the_best_of_the_most_probable_ones(name, settings):

@@ -10,7 +10,8 @@ around them:
     forbidden (set[tuple[int, int]]): (previous label, label) of neighbouring segments that is
         impossible.
 
-`problems()` and `batches()` are hypothesis strategies.
+`problems()` and `batches()` are hypothesis strategies; tests that draw problems without it make
+`so_many`.
 """
 
 import math
@@ -19,6 +20,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from spacy_hocrf.types import (
@@ -39,6 +41,11 @@ from spacy_hocrf.types import (
 ANYTHING = FIRST | CONTINUE | LAST
 # of Expectations, log_partition aside
 PARTS = ("const", "start", "end", "token", "inner", "row", "length", "span")
+
+
+def so_many(problems):
+    """How many random problems a test makes that draws them itself: a quarter where hypothesis draws few."""
+    return problems if settings().max_examples >= 40 else problems // 4
 
 
 class Problem(NamedTuple):

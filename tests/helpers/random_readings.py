@@ -31,7 +31,7 @@ KINDS = {
     "bieso": ("bieso", ["A"], "token"),
     "tags": ("tags", ["A", "B", "C"], None),
 }
-PROBLEMS = 45  # of each kind
+PROBLEMS = oracle.so_many(45)  # of each kind
 
 
 def random_problem(kind, seed, blank=None):

@@ -2,6 +2,7 @@
 and of spaCy's commands.
 """
 
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -156,6 +157,19 @@ def trained(factory="hocrf", model=None, rows=None, **settings):
     nlp.initialize(lambda: data)
     fit(nlp, data)
     return nlp
+
+
+@cache
+def shared(name):
+    """A trained pipeline of `MODELS` that no test changes."""
+    return trained(*MODELS[name])
+
+
+@cache
+def weakly_trained(name):
+    """One with a narrow prior, so that it is sure of nothing; no test changes it."""
+    weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
+    return trained(*MODELS[name], trainer=weak, rows=documents(6))
 
 
 def objective_at_optimum(nlp):

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import textwrap
 from collections import Counter
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -25,8 +24,10 @@ from small_corpus import (
     found,
     learner_of,
     objective_at_optimum,
+    shared,
     trained,
     untrained,
+    weakly_trained,
     with_entities,
     words,
 )
@@ -39,12 +40,6 @@ from spacy_hocrf.answers.decoders import Viterbi
 
 SENTENCE = "Ada Lovelace was born in New York ."
 SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities
-
-
-@cache
-def shared(name):
-    """A trained pipeline that no test changes."""
-    return trained(*MODELS[name])
 
 
 @pytest.fixture(params=MODELS)
@@ -112,7 +107,6 @@ def test_a_pipeline_without_it_imports_nothing_but_the_factories():
     assert run_python(code).split() == [name for r in rooms for name in (r, f"{r}.factories")]
 
 
-@pytest.mark.slow
 def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     data = examples(any_nlp)
     scores = any_nlp.evaluate(data)
@@ -361,15 +355,12 @@ def test_a_document_of_100_000_tokens(outside):
 # Probabilities
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SCORED)
 @pytest.mark.parametrize(
     "tokens", [("Emmy", "likes", "New", "York"), ("Ada", "Lovelace", "Paris"), ("Emmy",)], ids=len
 )
 def test_the_probability_of_a_span_equals_enumeration(name, tokens):
-    factory, model = MODELS[name]
-    weak = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3}
-    pipe = trained(factory, model, trainer=weak, rows=documents(6)).get_pipe("hocrf")
+    pipe = weakly_trained(name).get_pipe("hocrf")
     doc = words(pipe, *tokens)
     weights = pipe.model.get_param("W").astype(float)
     expected = span_chances(pipe.structure, [doc], weights)

@@ -19,6 +19,7 @@ from component_oracle import distribution
 from numpy.testing import assert_allclose
 from small_corpus import (
     FEATURES,
+    MODELS,
     documents,
     examples,
     fit,
@@ -27,6 +28,7 @@ from small_corpus import (
     objective_at_optimum,
     trained,
     untrained,
+    weakly_trained,
     words,
 )
 from spacy.tokens import Doc, Span, Token
@@ -208,24 +210,9 @@ def loss_of(pipe, example):
     return loss
 
 
-MODELS = [
-    SEMI,
-    {**SEMI, "outside": "run"},
-    *({"features": FEATURES, "encoding": e} for e in ("io", "bio", "bieso")),
-]
-
-
-@pytest.fixture(
-    scope="module",
-    params=MODELS,
-    ids=lambda model: str(model.get("encoding", model.get("outside", "token"))),
-)
+@pytest.fixture(params=[name for name, (factory, _) in MODELS.items() if factory == "hocrf"])
 def weak_nlp(request):
-    return trained(
-        model=request.param,
-        rows=documents(6),
-        trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.3},
-    )
+    return weakly_trained(request.param)
 
 
 PARTIAL = {
@@ -244,7 +231,6 @@ PARTIAL = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("tags, agrees", [*PARTIAL.values()], ids=[*PARTIAL])
 def test_missing_annotation_is_marginalised_out(weak_nlp, tags, agrees):
     pipe = weak_nlp.get_pipe("hocrf")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from entities import entities
 from rules_of_models import TEMPLATES, compiled, kind_of
-from small_corpus import MODELS, documents, trained, words
+from small_corpus import MODELS, shared, words
 
 from spacy_hocrf.api import Constraints, Rule
 from spacy_hocrf.arrays import offsets_of
@@ -26,7 +26,7 @@ def test_a_rule_is_kept_where_it_should_be(template):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_which_rules_segmentations_break_is_read_off_their_spans(name):
-    nlp = trained(*MODELS[name], rows=documents(3))
+    nlp = shared(name)
     pipe = nlp.get_pipe("hocrf")
     scheme = pipe.structure.scheme
     rules = compiled(pipe, rules={str(i): each for i, each in enumerate(TEMPLATES)})
@@ -103,7 +103,7 @@ def test_a_table_that_does_not_fit_the_labels_is_an_error():
 
 
 def test_rules_of_one_model_keep_few_products(monkeypatch):
-    pipe = trained(rows=documents(3)).get_pipe("hocrf")
+    pipe = shared("semi-CRF, outside tokens").get_pipe("hocrf")
     rules = compiled(pipe, rules={"a": AtMost(price=1.0), "b": AtLeast(price=1.0)})
     memory, product = rules.remembering(rules.automaton, (0, 1))
     assert rules.remembering(rules.automaton, (0, 1))[1] is product
