@@ -54,6 +54,7 @@ def test_the_installed_package_is_tested():
     assert len(wanted) > 300 and not {path for path in wanted if not (folder / path).is_file()}
 
 
+@pytest.mark.slow
 def test_without_a_compiler_that_is_the_first_thing_said():
     pytest.importorskip("Cython", reason="needs the extra 'dev'")
     done = subprocess.run(

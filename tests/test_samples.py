@@ -84,6 +84,7 @@ def test_there_are_samples():
     assert len(samples()) >= 7
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("title", samples())
 def test_a_sample_of_features_is_as_good_as_it_says(title, corpus, tmp_path, capsys):
     config, after = samples()[title]
@@ -97,6 +98,7 @@ def test_a_sample_of_features_is_as_good_as_it_says(title, corpus, tmp_path, cap
     assert found == pytest.approx(float(stated[1]), abs=TOLERANCE)
 
 
+@pytest.mark.slow
 def test_the_default_is_as_good_as_it_says(corpus, tmp_path):
     [stated] = re.findall(r"the default gives an F1 of (\d\d\.\d)\.", page(PAGES[0]))
     assert f1_of("", corpus, tmp_path) == pytest.approx(float(stated), abs=TOLERANCE)

@@ -56,6 +56,7 @@ def test_it_answers_many_requests_at_a_time(service):
     assert client.post("/spans", json={"text": "Ada"}).status_code == 422
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_it_answers_after_a_fork(service):

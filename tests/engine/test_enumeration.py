@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import oracle
-import pytest
 from builds import BUILDS, automaton_of, running
 from hypothesis import given
 from hypothesis import strategies as st
@@ -24,7 +23,6 @@ def model_of(problem):
     return problem.patterns, problem.limits, problem.forbidden
 
 
-@pytest.mark.slow
 @given(oracle.problems())
 def test_log_partition_and_expectations_match_enumeration(problem):
     automaton = automaton_of(problem)
@@ -45,7 +43,6 @@ def test_log_partition_and_expectations_match_enumeration(problem):
                     )
 
 
-@pytest.mark.slow
 @given(oracle.problems(), st.sampled_from([6.0, 20.0]))
 def test_whatever_a_step_loses_is_noticed(problem, factor):
     """Gaps of a thousand nats at one token: what vanishes at once is an exact zero, not a
@@ -96,7 +93,6 @@ def test_viterbi_finds_a_best_segmentation(problem):
             assert np.isneginf(total), build
 
 
-@pytest.mark.slow
 @given(oracle.batches(min_size=1, max_size=4))
 def test_a_batch_is_the_sum_of_its_sequences(problems):
     together = oracle.batch([problem.potentials for problem in problems])

@@ -32,8 +32,7 @@ def instructions(request):
 COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(100))
+@pytest.mark.parametrize("seed", range(oracle.so_many(100)))
 def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
     """All patterns up to order 2, so that several arcs enter each open state, and sequences that
     share a workspace.
@@ -57,7 +56,7 @@ def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
         assert segments in (choices or {()})
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(oracle.so_many(20)))
 def test_some_sequences_of_a_batch_have_the_log_partition_that_each_has_in_it(seed):
     potentials, automaton, _, _ = _dense_batch(seed)
     every = log_partition(potentials, automaton)
@@ -88,7 +87,7 @@ def _dense_batch(seed):
     return oracle.batch(sequences), automaton, expected, bests
 
 
-@pytest.mark.parametrize("seed", range(50))
+@pytest.mark.parametrize("seed", range(oracle.so_many(50)))
 def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
     """They are counted where segments begin and end, see direct.pxi; rows are at all parts."""
     potentials, automaton, expected = _plain_batch(seed)
@@ -102,7 +101,7 @@ def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
 
 
 @pytest.mark.parametrize("space", ["auto", "log"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(oracle.so_many(20)))
 def test_counts_are_multiplied_by_the_weights_of_sequences(seed, space):
     for potentials, automaton, expected, *_ in (_dense_batch(seed), _plain_batch(seed)):
         weights = np.random.default_rng(seed).choice([0.0, 0.3, 1.0, 2.5], len(expected))
@@ -186,7 +185,6 @@ def _without_segments(potentials):
     return replace(potentials, length_score=np.zeros((0, 1)), **nothing)
 
 
-@pytest.mark.slow
 def test_gradient_of_log_partition_matches_central_differences():
     rng = np.random.default_rng(0)
     problem = _random_problem(rng, tokens=6, scale=1.0)
@@ -511,7 +509,7 @@ def test_an_empty_sequence_has_log_partition_zero(limits):
     assert oracle.listed(viterbi(potentials, automaton).segments) == [()]
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(oracle.so_many(30)))
 def test_the_best_long_segments_of_unlimited_labels_begin_where_they_should(seed):
     """Long segments pay, some tokens cannot go on; a limit of the whole length is the same model
     without a tail.

@@ -180,7 +180,6 @@ def test_whoever_knows_the_curvature_is_there_sooner():
     assert told.evaluations < 0.8 * plain.evaluations
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("threads", [2, 3])
 def test_the_threads_change_nothing(threads):
     rng = np.random.default_rng(0)

@@ -47,7 +47,6 @@ def enumerated_loss(shards, weights):
     return loss
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_the_loss_is_log_z_minus_log_z_of_what_agrees(seed):
     shards, weights = corpus(seed)

@@ -78,7 +78,6 @@ def agreements(monkeypatch):
     return seen
 
 
-@pytest.mark.slow
 @given(oracle.batches(min_size=2), st.integers(1, 2))
 def test_windows_change_no_bit(problems, rows):
     problems = [limited(problem) for problem in problems]
@@ -249,7 +248,6 @@ def test_best_segmentations_of_stretches_join(build, seed, agreements, monkeypat
     assert_allclose(cut.scores, whole.scores, rtol=1e-12)
 
 
-@pytest.mark.slow
 @given(oracle.batches(min_size=1).map(lambda problems: [limited(p) for p in problems]))
 def test_best_segmentations_of_stretches_that_overlap_altogether_are_the_best(problems):
     automaton = automaton_of(problems[0])

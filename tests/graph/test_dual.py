@@ -117,6 +117,7 @@ def test_what_belongs_to_the_best_assignment_is_kept():
 
 
 @needs_oracle
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "kind, most_entries", [("hybrid", 0), ("hybrid", 2**18), ("two_slave", 0), ("naive", 0)]
 )

@@ -38,6 +38,7 @@ def test_vertices_with_one_state_do_not_matter_to_the_tables_but_to_their_dimens
     assert dual_decompose(wide).primal == 2.0
 
 
+@pytest.mark.slow
 @needs_oracle
 def test_it_is_used_where_it_is_cheap_unless_told_otherwise():
     certain = {0: 0, 2**18: 0}

@@ -66,6 +66,7 @@ def test_weights_are_learnt_saved_and_used_again(method, tmp_path):
     assert weights["same"] > 0 > weights["b"]
 
 
+@pytest.mark.slow
 def test_the_largest_margin_is_the_minimum_of_its_objective():
     graphs, annotated = corpus(8)
     sigma = 0.7

@@ -127,6 +127,7 @@ def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
     assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
 
 
+@pytest.mark.slow
 @needs_oracle
 def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
     for problem, instance in proved():

@@ -1,6 +1,7 @@
 """Local search: never worse, worth what it says, the same for the same seed."""
 
 import numpy as np
+import pytest
 from graph_problems import instances, needs_oracle, optimum, proved
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,6 +36,7 @@ def test_tiny_problems_are_solved(instance):
     assert instance.score(assignment) == optimum(instance)
 
 
+@pytest.mark.slow
 @needs_oracle
 def test_patterns_out_of_reach_for_single_changes_are_completed():
     better = 0

@@ -145,6 +145,7 @@ def test_bounds_are_those_of_the_relaxation(name, kind):
     assert found.certificate == (bound == best)
 
 
+@pytest.mark.slow
 @needs_oracle
 def test_proved_problems_have_the_stated_bounds_and_certificates():
     seen = set()

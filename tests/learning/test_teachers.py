@@ -196,6 +196,7 @@ def test_names_of_no_teachers_are_refused(teachers):
         untrained("hocrf_spans", teachers=teachers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in SEGMENTATIONS if "hocrf" in MODELS[name][0]])
 def test_what_teachers_say_is_learnt_saved_and_loaded(name, tmp_path):
     nlp, _, every = shown(name, apart(name))

@@ -63,7 +63,6 @@ def test_decoding_undoes_encoding(encoding, outside, repeats, data):
         assert all(end - start == 1 for start, end, _ in segments)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("encoding, outside, repeats", KINDS)
 @given(data=st.data())
 def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats, data):

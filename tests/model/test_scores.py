@@ -43,7 +43,6 @@ def matrix(index, rows):
     return a
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("short, dtype", [(placement.SHORT, np.uint16), (1, np.int32)])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
@@ -76,7 +75,6 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, short, dtype,
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)

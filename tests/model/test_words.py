@@ -51,7 +51,6 @@ def tables_at(tables, known, dense):
     return [np.vstack([scores, np.zeros((1, Y))]) for scores in rows]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seen", [["sun sky dark", "moon"], ["night"], None], ids=str)
 def test_tables_score_and_count_as_every_token_by_itself(vocab, seen):
     docs = docs_of(vocab, "sun moon dark star", "", "cloud", "night sky sun")

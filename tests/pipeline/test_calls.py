@@ -99,6 +99,7 @@ def test_loading_takes_no_call_for_each_feature_since_a_model_is_arrays(tmp_path
     assert most < least + (many - few) / 2
 
 
+@pytest.mark.slow
 def test_a_step_of_training_is_at_most_18_calls_deep_so_that_a_traceback_can_be_read():
     nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1})
     data = examples(nlp, documents(30))

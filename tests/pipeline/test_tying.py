@@ -50,6 +50,7 @@ def test_the_objective_of_tied_weights_is_that_of_all(learner):
         assert_allclose(np.linalg.norm(slope), np.linalg.norm(gradient), rtol=1e-9)
 
 
+@pytest.mark.slow
 def test_the_optimum_is_that_of_all_weights(learner):
     run = EXACT.begin(learner)
     while run.running:
