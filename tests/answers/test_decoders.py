@@ -10,7 +10,16 @@ import oracle
 import pytest
 import spacy
 from component_oracle import span_chances
-from small_corpus import MODELS, entity_scores, examples, found, trained, untrained, with_entities
+from small_corpus import (
+    MODELS,
+    entity_scores,
+    examples,
+    found,
+    like_shared,
+    shared,
+    untrained,
+    with_entities,
+)
 from spacy.tokens import Doc
 from thinc.api import Config
 
@@ -28,8 +37,7 @@ TEXTS = ["Ada was born", "Nobody likes New York", "Emmy San Jose", "It", ""]
 
 def unsure(name, seed=0, **settings):
     """A component whose weights are chance, so that all segmentations are about as probable."""
-    factory, model = MODELS[name]
-    nlp = trained(factory, model, **settings)
+    nlp = like_shared(name, **settings)
     pipe = nlp.get_pipe("hocrf")
     weights = np.random.default_rng(seed).normal(size=pipe.model.get_param("W").shape)
     pipe.model.set_param("W", (0.5 * weights).astype(np.float32))
@@ -127,13 +135,11 @@ def test_what_white_space_makes_several_spans_is_one_candidate(name, cost):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_a_sure_model_finds_what_viterbi_finds(name):
-    factory, model = MODELS[name]
-    if factory == "hocrf_tagger":
+    if name == "tagger":
         decoder = {"@misc": "spacy-hocrf.ExpectedAccuracy.v1"}
     else:
         decoder = {**EXPECTED_F, "cost": 0.5}
-    other = trained(factory, model, decoder=decoder)
-    nlp = trained(factory, model)
+    nlp, other = shared(name), like_shared(name, decoder=decoder)
     texts = [example.reference.text for example in examples(nlp)]
     assert [found(doc) for doc in other.pipe(texts)] == [found(doc) for doc in nlp.pipe(texts)]
     again = spacy.blank("xx").from_config(Config(other.config)).from_bytes(other.to_bytes())

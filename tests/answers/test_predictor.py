@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from small_corpus import MODELS, found, trained, with_entities
+from small_corpus import MODELS, found, like_shared, with_entities
 from spacy.tokens import Doc
 
 from spacy_hocrf.model import structure
@@ -45,9 +45,9 @@ def random_docs(nlp, seed):
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("threshold", [None, 0.6])
 def test_documents_together_and_alone(name, threshold, monkeypatch):
-    factory, model = MODELS[name]
+    factory, _ = MODELS[name]
     settings = {} if factory == "hocrf_tagger" or threshold is None else {"threshold": threshold}
-    nlp = trained(factory, model, **settings)
+    nlp = like_shared(name, **settings)
     pipe = nlp.get_pipe("hocrf")
     alone = [prediction for doc in random_docs(nlp, 0) for prediction in pipe.predict([doc])]
     together = pipe.predict(random_docs(nlp, 0))

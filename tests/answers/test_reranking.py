@@ -15,9 +15,9 @@ from small_corpus import (
     fit,
     found,
     learner_of,
+    like_shared,
     one_of_two,
     reader_of,
-    trained,
     untrained,
 )
 
@@ -146,8 +146,7 @@ def test_weights_are_those_of_the_smallest_loss():
 
 def reranked(name, seed=0, n=5, **settings):
     """A component by chance: of its model, and of what it looks for."""
-    factory, model = MODELS[name]
-    nlp = trained(factory, model, decoder={**RERANKED, "n": n}, **settings)
+    nlp = like_shared(name, decoder={**RERANKED, "n": n}, **settings)
     pipe = nlp.get_pipe("hocrf")
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=pipe.model.get_param("W").shape)
@@ -360,6 +359,11 @@ def test_features_that_read_no_words_will_do():
     assert reader_of(nlp.get_pipe("hocrf")).learnt.attribute == "SHAPE"
 
 
+@pytest.fixture(scope="module")
+def nlp():
+    return learnt()[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "value"),
@@ -371,8 +375,7 @@ def test_features_that_read_no_words_will_do():
         ("numbers", np.zeros(1, dtype=np.int64)),
     ],
 )
-def test_a_damaged_section_is_an_error(name, value):
-    nlp, _ = learnt()
+def test_a_damaged_section_is_an_error(nlp, name, value):
     reader, scheme = reader_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").structure.scheme
     section = reader.saved()
     kept = reader.checked(section, scheme)

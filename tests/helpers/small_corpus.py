@@ -165,6 +165,11 @@ def shared(name):
     return trained(*MODELS[name])
 
 
+def like_shared(name, **settings):
+    """The same model for one test alone, perhaps with other settings; without the corpus."""
+    return untrained(*MODELS[name], **settings).from_bytes(shared(name).to_bytes())
+
+
 @cache
 def weakly_trained(name):
     """One with a narrow prior, so that it is sure of nothing; no test changes it."""
