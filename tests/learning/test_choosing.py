@@ -212,6 +212,7 @@ def widths_are(table, monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "table, chosen",
     [

@@ -65,7 +65,6 @@ def test_a_text_is_no_doc(nlp, text):
             ask(text)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf", "hocrf_spans", "hocrf_tagger"])
 def test_a_model_that_has_learnt_nothing_says_so(factory):
     nlp = spacy.blank("xx")

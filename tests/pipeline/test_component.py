@@ -123,7 +123,6 @@ def test_overfits_saves_loads_and_scores(any_nlp, tmp_path):
     assert again[key] == scores[key]
 
 
-@pytest.mark.slow
 def test_loading_replaces_previous_state(nlp):
     used = untrained()
     rows = [("Nobody eats green apples", [(12, 24, "FOOD")])]
@@ -136,7 +135,6 @@ def test_loading_replaces_previous_state(nlp):
     assert [found(doc) for doc in used.pipe(texts())] == [found(doc) for doc in nlp.pipe(texts())]
 
 
-@pytest.mark.slow
 def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
     untouched = untrained().get_pipe("hocrf")
     untouched.add_label("FOOD")
@@ -146,7 +144,6 @@ def test_loading_an_untrained_component_replaces_a_trained_one(own_nlp):
     assert pipe.to_bytes() == untouched.to_bytes()
 
 
-@pytest.mark.slow
 def test_copies_predict_the_same(nlp):
     expected = [found(doc) for doc in nlp.pipe(texts())]
     for other in (copy.deepcopy(nlp), pickle.loads(pickle.dumps(nlp))):
@@ -237,7 +234,6 @@ def test_the_thinc_model_predicts_for_debug_model(nlp):
     assert potentials.token.shape == (8, 3)
 
 
-@pytest.mark.slow
 def test_predictions_follow_the_weights_however_they_are_changed():
     nlp = trained(rows=documents(4))
     model, pipe = nlp.get_pipe("hocrf").model, nlp.get_pipe("hocrf")
@@ -256,7 +252,6 @@ def test_predictions_follow_the_weights_however_they_are_changed():
 # What Docs may look like
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "docs",
     [[""], ["", ""], ["Emmy"], [" "], [" \n\t "], ["", "Emmy slept .", " ", ""], []],
@@ -287,7 +282,6 @@ def test_no_span_begins_or_ends_with_white_space(any_nlp, text):
         assert span.text == span.text.strip() != ""
 
 
-@pytest.mark.slow
 def test_every_token_gets_a_tag_also_white_space():
     rows = [("Emmy \n sleeps", []), ("Emmy sleeps", [])]
     nlp = untrained("hocrf_tagger")
@@ -436,7 +430,6 @@ def test_scores_can_be_switched_off(factory, switch):
     assert found(doc)
 
 
-@pytest.mark.slow
 def test_threshold_drops_improbable_spans(nlp):
     text = "Grace Turing met Ada in San Paris"
     scores = entity_scores(nlp(text))
@@ -521,7 +514,6 @@ def test_overwrite_ignores_what_was_set_before(nlp):
     assert found(other.get_pipe("hocrf")(doc)) == [(0, 2, "PERSON"), (5, 7, "PLACE")]
 
 
-@pytest.mark.slow
 def test_neighbours_set_before_that_the_model_cannot_have_stay():
     nlp = trained(model={"repeats": False})
     doc = with_entities(nlp.make_doc(SENTENCE), (5, 6, "PLACE"), (6, 7, "PLACE"))
@@ -539,7 +531,6 @@ def test_without_an_outside_label_entities_set_before_stay():
     assert (1, 2, "UNKNOWN") in found(nlp.get_pipe("hocrf")(doc))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_tags_set_before(overwrite):
     nlp = trained("hocrf_tagger", overwrite=overwrite)
@@ -649,7 +640,6 @@ def test_another_spans_key():
     assert [span.label_ for span in doc.spans["fields"]] == ["PERSON", "PLACE"]
 
 
-@pytest.mark.slow
 def test_two_components_do_not_meet(nlp):
     spans = untrained("hocrf_spans")
     spans.get_pipe("hocrf").from_bytes(shared("spans").get_pipe("hocrf").to_bytes())
@@ -684,7 +674,6 @@ def test_texts_of_another_vocabulary_are_learnt_and_read(nlp):
     assert predicted == [pipe.predict([doc])[0].spans for doc in docs]
 
 
-@pytest.mark.slow
 def test_is_sourced_from_another_pipeline_and_trained_on(own_nlp):
     expected = [found(doc) for doc in own_nlp.pipe(texts())]
     other = spacy.blank("xx")
@@ -728,7 +717,6 @@ def test_a_small_corpus_adapts_a_loaded_model_without_forgetting(nlp, prior, rem
     assert (adapted.evaluate(examples(adapted))["ents_f"] > 0.9) == remembers
 
 
-@pytest.mark.slow
 def test_adapting_twice_does_not_forget_either(nlp):
     once = untrained().from_bytes(nlp.to_bytes())
     fit(once, examples(once, NEW))
@@ -738,7 +726,6 @@ def test_adapting_twice_does_not_forget_either(nlp):
     assert norms[1] == pytest.approx(norms[0], rel=0.1)
 
 
-@pytest.mark.slow
 def test_a_config_of_the_pipeline_holds_every_setting():
     component = untrained().config["components"]["hocrf"]
     assert set(component) == {

@@ -73,7 +73,6 @@ def test_each_label_at_most_once(name):
     assert (6, 7, "PLACE") in once
 
 
-@pytest.mark.slow
 def test_what_is_forbidden_at_the_edges_and_between(nlp):
     text = "Ada Lovelace Paris"
     assert found(like(nlp, at_least={"PERSON": 1})(text))[0][2] == "PERSON"
@@ -83,7 +82,6 @@ def test_what_is_forbidden_at_the_edges_and_between(nlp):
     assert [label for *_, label in found(doc)] == ["PERSON", "PLACE"]
 
 
-@pytest.mark.slow
 def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
     """Rules that were too improbable to be remembered hold all the same."""
     text = "Ada Lovelace likes Alan Turing and Paris"
@@ -98,7 +96,6 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
         once(text)
 
 
-@pytest.mark.slow
 def test_the_best_readings_of_texts_that_remember_different_rules(nlp, monkeypatch):
     monkeypatch.setattr(violations, "READ_STATES", 1)  # just those of the tolerance
     other = untrained(n_best=3, constraints=constraints(at_most={"PERSON": 1, "PLACE": 1}))
@@ -265,7 +262,6 @@ def test_presets_give_way_to_constraints_of_the_text():
     assert reading.probability(1, 3, "PLACE") == pytest.approx(1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"at_most": {"PERSON": 1}}, {"forbidden": [["", "PERSON"]]}, {"at_least": {"PLACE": 9}}],
@@ -409,7 +405,6 @@ def test_a_text_that_contradicts_itself_is_handed_to_the_error_handler_alone(nlp
     assert some == [docs[1]] and "[H217]" in message and "In Paris" in message
 
 
-@pytest.mark.slow
 def test_spans_that_the_encoding_cannot_tell_apart_contradict_each_other():
     nlp = shared("CRF, io")
     doc = nlp.make_doc(TEXT)

@@ -68,7 +68,6 @@ def test_labels_have_the_names_of_the_encoding(factory, model, patterns):
     )
 
 
-@pytest.mark.slow
 def test_a_pattern_that_no_text_has_is_there_without_a_weight():
     nlp = trained(model={**RUNS, "patterns": [["PLACE", "PLACE"]], "repeats": True})
     structure = nlp.get_pipe("hocrf").structure

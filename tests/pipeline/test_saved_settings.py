@@ -138,7 +138,6 @@ def test_pieces_are_cut_at_the_dollar_sign():
     assert {getattr(template, "separator", "$") for template in settings.templates} == {"$"}
 
 
-@pytest.mark.slow
 def test_variables_are_no_dollar_signs_and_what_they_stand_for_may_have_some():
     text = spacy.blank("xx").config.to_str() + "\n\n[vars]\nsep = {sep}\nfew = 3\n"
     block = """

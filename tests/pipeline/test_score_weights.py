@@ -29,7 +29,6 @@ def initialized(key, **components):
     return nlp
 
 
-@pytest.mark.slow
 def test_the_scores_of_another_key_take_the_place_of_the_default_ones():
     nlp = initialized("parts")
     made = corpus(nlp, "parts")
@@ -45,7 +44,6 @@ def test_the_scores_of_another_key_take_the_place_of_the_default_ones():
     assert weights(spacy.blank("xx").from_config(nlp.config)) == weights(nlp)
 
 
-@pytest.mark.slow
 def test_the_weights_of_the_config_go_before():
     nlp = initialized("parts")
     weights(nlp).update({"spans_parts_p": 1.0, "spans_sc_f": None})
@@ -66,7 +64,6 @@ def test_weights_are_handed_on_as_they_are_in_the_config():
     assert shown == {"spans_parts_f": 0.2, "spans_parts_r": 0.2, "tag_acc": 0.6}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("factory", ["hocrf_spans", "spancat"])
 def test_another_component_keeps_the_default_scores(factory):
     nlp = initialized("parts", other=(factory, {}))
@@ -77,7 +74,6 @@ def test_another_component_keeps_the_default_scores(factory):
     assert weights(nlp)["spans_parts_f"] == weights(nlp)["spans_sc_f"] == 0.5
 
 
-@pytest.mark.slow
 def test_two_keys_have_their_scores():
     nlp = initialized("parts", other=("hocrf_spans", {"spans_key": "wholes"}))
     made = corpus(nlp, "parts")

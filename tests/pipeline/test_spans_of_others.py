@@ -167,7 +167,6 @@ def observations(nlp):
     return {structure.index.describe(f, strings, names)[0] for f in range(len(structure.index))}
 
 
-@pytest.mark.slow
 def test_spans_that_annotate_and_spans_that_are_there_are_learnt_alike():
     annotated = load_model_from_config(config("annotating_components"), auto_fill=True)
     data = examples(annotated, ROWS)

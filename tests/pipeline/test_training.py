@@ -177,7 +177,6 @@ def test_the_work_for_an_update_does_not_grow_with_the_corpus():
     assert calls(30) == calls(1)
 
 
-@pytest.mark.slow
 def test_repeated_documents_count(caplog):
     weighted, single = untrained(), untrained()
     data = examples(single)
@@ -418,7 +417,6 @@ def loss_of_weights(pipe, weights, example):
     return loss_of(pipe, example)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 2, 4])
 def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(drawn, size):
     drawn.initialize(lambda: images(drawn, [1, 2, 3]))

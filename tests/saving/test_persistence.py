@@ -175,7 +175,6 @@ def test_damaged_files_are_refused_and_change_nothing(pipe, saved, code, damage)
     assert pipe.labels == ("PERSON", "PLACE")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "place, change",
     [
@@ -191,7 +190,6 @@ def test_a_header_of_another_shape_is_refused_with_the_place(pipe, saved, place,
         pipe.from_disk(saved)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "data", [b"", b"nonsense", srsly.msgpack_dumps({"cfg": b"{}"}), srsly.msgpack_dumps([1, 2])]
 )
@@ -203,7 +201,6 @@ def test_damaged_bytes_are_refused_and_change_nothing(pipe, data):
     assert pipe.to_bytes() == before
 
 
-@pytest.mark.slow
 def test_every_altered_byte_is_noticed(pipe, other):
     before, data = pipe.to_bytes(), other.to_bytes()
     for place in np.random.default_rng(0).integers(0, len(data), size=100):
@@ -266,7 +263,6 @@ def test_every_setting_of_the_window_is_learnt_saved_and_loaded(tmp_path):
     assert {"FLAG[0]=IS_TITLE", "end:FLAG[-1]=IS_TITLE", "NORM[-1]|NORM[0]=london|,"} <= observed
 
 
-@pytest.mark.slow
 def test_a_template_of_the_same_name_with_other_arguments_is_refused():
     features = {"@misc": "spacy-hocrf.Segment.v1", "what": ["LENGTH", "FIRST"], "bins": [1, 2, 3]}
     data = (
@@ -347,7 +343,6 @@ def test_a_failed_save_leaves_the_previous_model_and_no_rubbish(
     assert len([*saved.iterdir()]) == len([*saved.glob("arrays-*.bin")]) + 1 == archives + 1
 
 
-@pytest.mark.slow
 def test_a_file_is_on_disk_before_it_is_renamed_and_its_name_before_the_old_one_goes(
     pipe, saved, monkeypatch
 ):
@@ -372,7 +367,6 @@ def test_arrays_are_written_from_where_they_are():
     assert b"".join(parts) == arrays["one"].tobytes()
 
 
-@pytest.mark.slow
 def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pipe, saved):
     for name in ("arrays-0123456789abcdef.bin.writing", "cfg.writing", "arrays-00.bin"):
         (saved / name).write_bytes(b"half")
@@ -442,7 +436,6 @@ def test_nothing_works_before_initialize(action):
 UNKNOWN = [("Emmy eats apples", [(0, 4, "PERSON"), (10, 16, "FOOD")])]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("trainer", ["LBFGS", "SGD"])
 def test_an_unknown_label_in_update(nlp, trainer):
     own = untrained(trainer={"@misc": f"spacy-hocrf.{trainer}.v1"}).from_bytes(nlp.to_bytes())
@@ -455,7 +448,6 @@ def test_an_unknown_label_in_update(nlp, trainer):
     own.update(data, sgd=own.create_optimizer())
 
 
-@pytest.mark.slow
 def test_an_unknown_label_beside_given_ones():
     nlp = untrained()
     with pytest.raises(ValueError, match=r"^\[H040\].*'FOOD'"):
@@ -488,7 +480,6 @@ COVERED = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("annotation", [{"entities": []}, {"entities": ["O", "-"]}])
 def test_unlabelled_text_where_there_was_none(annotation):
     nlp = trained(rows=COVERED)
@@ -533,7 +524,6 @@ def test_a_document_that_no_allowed_segmentation_covers():
     ).keys() == {"hocrf"}
 
 
-@pytest.mark.slow
 def test_entities_set_before_do_not_excuse_it():
     nlp = trained(
         model={**SEMI, "repeats": False, "max_length": 1}, rows=[("Emmy", [(0, 4, "PERSON")])]
@@ -613,7 +603,6 @@ def test_what_another_component_predicts_is_no_answer():
     nlp.initialize(lambda: data)
 
 
-@pytest.mark.slow
 def test_failing_initialize_leaves_a_trained_component_as_it_is(pipe):
     before = pipe.to_bytes()
     with pytest.raises(ValueError, match=r"^\[H049\]"):
