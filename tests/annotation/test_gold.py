@@ -240,6 +240,7 @@ def test_the_objective_is_that_of_the_segmentations_that_agree(name):
         assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_tagger_learns_from_them():
     nlp = untrained("hocrf_tagger")
     rows = [(0, 1, "NAME", "not"), (1, 4, "WORD", "only"), (1, 4, "NAME", "only")]

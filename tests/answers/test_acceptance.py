@@ -252,6 +252,7 @@ def test_nothing_more_is_computed_without_it(trained, monkeypatch):
     assert calls
 
 
+@pytest.mark.slow
 def test_texts_of_another_kind_are_noticed_and_others_seldom():
     rng = np.random.default_rng(0)
     seen = tuple(sorted(rng.beta(3, 1, 400).tolist()))

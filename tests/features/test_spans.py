@@ -99,6 +99,7 @@ def test_what_is_observed_at_every_segment(drawn):
                     )
 
 
+@pytest.mark.slow
 @given(texts())
 def test_a_segment_that_shares_a_token_with_a_span_overlaps_it(drawn):
     docs, rows = drawn

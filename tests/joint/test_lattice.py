@@ -2,6 +2,7 @@
 
 import numpy as np
 import oracle
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -90,6 +91,7 @@ def test_edges_are_good_enough_if_a_path_with_them_is(problems, slack):
     assert_allclose(best_left.scores, lattice.scores[lattice.good_enough(scores, 0.0)])
 
 
+@pytest.mark.slow
 @given(oracle.batches(min_size=2, max_size=3, max_tokens=4), st.floats(0.0, 20.0))
 def test_what_is_not_wanted_is_left_out_and_does_not_count(problems, slack):
     batch, automaton = (

@@ -824,6 +824,7 @@ def test_errors_go_to_the_error_handler(own_nlp, monkeypatch):
     assert {type(error) for *_, error in failed} == {IndexError}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, {"encoding": "bio"}, {"outside": "run", "order": 2}])
 def test_a_list_of_names_teaches_to_read_longer_ones(settings, tmp_path):
     """One label, and all of every text: no other segment can stand beside one that is at its limit."""

@@ -146,7 +146,6 @@ def calls_of(function):
     return entered["call"] + entered["c_call"]
 
 
-@pytest.mark.slow
 def test_converged_updates_are_nearly_free(caplog):
     nlp = untrained()
     rows = documents(40)

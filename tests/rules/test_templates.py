@@ -24,6 +24,7 @@ def test_a_rule_is_kept_where_it_should_be(template):
             assert rule.keeps(found) == expected, (rule.name, found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_which_rules_segmentations_break_is_read_off_their_spans(name):
     nlp = shared(name)
