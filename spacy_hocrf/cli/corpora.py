@@ -1,25 +1,21 @@
 """Docs that a command is given in a file, and the corpora of a config."""
 
-import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.util import registry, resolve_dot_names
-from spacy.vocab import Vocab
 from thinc.api import fix_random_seed
 
 from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.docbins import docs_of, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["bin_of", "docs_of", "examples_of", "read_corpus", "read_docs", "train_and_dev"]
+__all__ = ["read_corpus", "read_docs", "train_and_dev"]
 
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
-"""What spaCy raises for a file that is damaged, or of another kind."""
 DEV = 5
 """One text of so many is for development."""
 
@@ -41,23 +37,12 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     else:  # one function makes all corpora
         [reader] = resolve_dot_names(config, [place])
     path = corpora[rest[0]].get("path") if len(rest) == 1 and rest[0] in corpora else None
-    return examples_of(reader, nlp, path)
 
+    def files() -> list[Path]:
+        return doc_files(path) if isinstance(path, str) and Path(path).exists() else []
 
-def examples_of(reader: Any, nlp: Language, path: Any) -> list[Example]:
-    """All Examples of a corpus. Where reading goes wrong, the file that is damaged is named.
-
-    reader (Callable[[Language], Iterable[Example]]): spaCy's, or another one.
-    path (Any): of its files, if it has some.
-    RAISES (ValueError): H070, H381
-    """
-    try:
-        examples = list(reader(nlp))
-    except DAMAGED:
-        if isinstance(path, str | Path) and Path(path).exists():
-            read_docs(path)
-        raise
-    if not examples and isinstance(path, str | Path):
+    examples = examples_of(reader, nlp, files)
+    if not examples and isinstance(path, str):
         doc_files(path)
     return examples
 
@@ -72,23 +57,6 @@ def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
     if len(docs) < least:
         raise ValueError(CommandErrors.H158.format(path=path))
     return docs
-
-
-def bin_of(path: Path) -> DocBin:
-    """What a file has, no document made yet. RAISES (ValueError): H070 for a file that is none."""
-    try:
-        return DocBin().from_disk(path)
-    except DAMAGED as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
-
-
-def docs_of(path: Path) -> Iterator[Doc]:
-    """Documents of a file. RAISES (ValueError): H070 for a file that is none."""
-    found = bin_of(path)
-    try:
-        yield from found.get_docs(Vocab())
-    except DAMAGED as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
 
 
 def train_and_dev(texts: Sequence[str]) -> tuple[list[int], list[int]]:

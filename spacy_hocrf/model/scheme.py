@@ -171,10 +171,9 @@ class LabelScheme:
         labels of its first token, of further ones, of its last one, of a span of one segment, and
         the label that must not stand before it; -1 for none. See `engine.probable.probable_spans`.
         """
-        width = len(PREFIXES.get(self.encoding, ("",)))
         shape = {"io": (0, 0, -1, -1, 0), "bio": (0, 1, -1, -1, -1), "bieso": (0, 1, 2, 3, -1)}
         row = np.array(shape.get(self.encoding, (-1, -1, -1, 0, -1)), dtype=np.int32)
-        firsts = np.arange(len(self.labels), dtype=np.int32)[:, None] * width + (self.outside == 0)
+        firsts = np.array([*self.first_of.values()], dtype=np.int32)[:, None]
         return np.where(row < 0, -1, firsts + row).astype(np.int32)
 
     def can_have(self, spans: Sequence[tuple[int, int, str]]) -> bool:

@@ -22,6 +22,19 @@ def run(*arguments):
     return CliRunner().invoke(hocrf_cli, list(map(str, arguments)))
 
 
+def run_on(words, folder, place, name):
+    """A command with the config and the model of `folder`, and what is read and written in `place`."""
+    known = {
+        "file": place / name,
+        "many": place / "many",
+        "out": place / "out",
+        "config": folder / "c.cfg",
+        "model": folder / "model",
+        "gold": folder / "gold.spacy",
+    }
+    return run(*(part.format(**known) for part in words.split(" ")))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A file of another tool, a folder with it, a config and a model."""
@@ -59,15 +72,7 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.filterwarnings("ignore:.*W090")
 def test_a_file_of_another_tool_is_refused_with_the_command_that_converts_it(folder, name):
-    known = {
-        "file": folder / "my texts.jsonl",
-        "many": folder / "many",
-        "out": folder / "out",
-        "config": folder / "c.cfg",
-        "model": folder / "model",
-        "gold": folder / "gold.spacy",
-    }
-    done = run(*(part.format(**known) for part in COMMANDS[name].split(" ")))
+    done = run_on(COMMANDS[name], folder, folder, "my texts.jsonl")
     said = "".join(done.output.split())
     assert done.exit_code == 1 and "[H381]" in said, done.output
     path = f"{folder}/many{folder}/many.spacy"
@@ -98,15 +103,7 @@ def test_a_damaged_file_is_named(folder, tmp_path, name, damage):
     copy(folder / "gold.spacy", tmp_path / "many")
     for path in (tmp_path / "damaged.spacy", tmp_path / "many" / "damaged.spacy"):
         path.write_bytes(data)
-    known = {
-        "file": tmp_path / "damaged.spacy",
-        "many": tmp_path / "many",
-        "out": tmp_path / "out",
-        "config": folder / "c.cfg",
-        "model": folder / "model",
-        "gold": folder / "gold.spacy",
-    }
-    done = run(*(part.format(**known) for part in READING[name].split(" ")))
+    done = run_on(READING[name], folder, tmp_path, "damaged.spacy")
     said = "".join(done.output.split())
     assert done.exit_code == 1 and ("[H070]" in said or "[H257]" in said), done.output
     assert f"{'many/' if '{many}' in READING[name] else ''}damaged.spacy" in said

@@ -13,7 +13,7 @@ import msgspec
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_hocrf.cli.corpora import bin_of, docs_of
+from spacy_hocrf.cli.docbins import bin_of, docs_of
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [

@@ -19,8 +19,8 @@ from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, weight_of
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.convert.formats import doc_files
-from spacy_hocrf.cli.corpora import examples_of
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
+from spacy_hocrf.cli.docbins import examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
@@ -201,8 +201,8 @@ def _groups_of(
 
 def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
     """The corpus, without texts of weight 0, and how many of its spans fit the tokens."""
-    doc_files(setup.train)
-    read = examples_of(Corpus(setup.train, gold_preproc=gold_tokens), nlp, setup.train)
+    files = doc_files(setup.train)
+    read = examples_of(Corpus(setup.train, gold_preproc=gold_tokens), nlp, lambda: files)
     if not read:
         raise ValueError(CommandErrors.H158.format(path=setup.train))
     register(WEIGHT)
