@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
 from spacy_hocrf.annotation.errors import ReadingErrors
-from spacy_hocrf.arrays import offsets_of
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
 
 if TYPE_CHECKING:
@@ -81,24 +81,36 @@ def most_variants(blank: NDArray[np.bool_]) -> int:
 
 
 def scores_of_shown(
-    score: Callable[[Sequence[NamedSpans]], NDArray[np.float64]],
-    shown: Sequence[NamedSpans],
+    score: Callable[[Segments], NDArray[np.float64]],
+    shown: Segments,
     blank: NDArray[np.bool_],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The score of each span that is shown, sequence after sequence.
+    """The score of each span that is shown, float64 [n].
 
     score (Callable): gives every span of the model its score.
+    shown (Segments): spans of D sequences, n in all, without white space at either end.
     blank (bool [N]): is each token white space?
     offsets (int64 [D+1]): tokens of the sequences.
     """
-    masks = np.split(blank, offsets[1:-1])
-    variants = [[with_whitespace(at, *span) for span in found] for at, found in zip(masks, shown)]
-    flat = score([[span for each in found for span in each] for found in variants])
-    counts = [len(each) for found in variants for each in found]
-    total = np.zeros(len(counts))
-    np.add.at(total, np.repeat(np.arange(len(counts)), counts), flat)
-    return total
+    sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(shown.offsets))
+    first, last = offsets[sequence], offsets[sequence + 1]
+    solid = np.flatnonzero(~blank)
+    start, end = first + shown.start, first + shown.end
+    earliest = np.maximum(np.append(0, solid + 1)[np.searchsorted(solid, start)], first)
+    latest = np.minimum(np.append(solid, len(blank))[np.searchsorted(solid, end)], last)
+    ends = latest - end + 1
+    counts = (start - earliest + 1) * ends
+    span, place = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)
+    begin = (earliest - first)[span] + place // ends[span]
+    behind = shown.end[span] + place % ends[span]
+    variants = Segments(
+        offsets_of(counts)[shown.offsets],
+        begin.astype(np.int32),
+        behind.astype(np.int32),
+        shown.label[span],
+    )
+    return np.asarray(np.bincount(span, score(variants), len(counts)), dtype=np.float64)
 
 
 def with_whitespace(

@@ -21,7 +21,6 @@ from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.errors import Errors
 
 if TYPE_CHECKING:
-    from spacy_hocrf.annotation.annotation import NamedSpans
     from spacy_hocrf.answers.whole_readings import Reranker
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.forward_backward import Buffers
@@ -91,9 +90,12 @@ class Decoder(Protocol):
         potentials: Potentials,
         automaton: Automaton,
         scheme: LabelScheme,
-        spans: Sequence[NamedSpans],
+        spans: Segments,
     ) -> NDArray[np.float64]:
-        """A score of each span, at least 0, sequence after sequence: float64 [all spans].
+        """A score of each span, at least 0: float64 [n].
+
+        spans (Segments): of the D sequences, n in all, with places in the scheme's `labels` for
+            labels; they may overlap.
 
         Scores of spans that exclude one another are added where several of them would be shown as
         one.
@@ -139,45 +141,25 @@ class Viterbi:
         potentials: Potentials,
         automaton: Automaton,
         scheme: LabelScheme,
-        spans: Sequence[NamedSpans],
+        spans: Segments,
     ) -> NDArray[np.float64]:
         """P(exactly this span is in the segmentation | Doc, constraints)."""
         from spacy_hocrf.engine.marginals import segment_marginals, window_marginals
 
-        if scheme.encoding == "segments":
-            segments = [[s for span in found for s in scheme.encode_span(*span)] for found in spans]
-            with self._pool.lend(automaton) as buffers:
-                found = segment_marginals(potentials, automaton, segments, buffers=buffers)
-            return np.concatenate([np.zeros(0), *found])
-        if scheme.encoding == "tags":
-            return self._tag_scores(potentials, automaton, scheme, spans)
-        lengths = np.diff(potentials.offsets).tolist()
-        windows = [
-            _window(scheme, i, span, lengths[i]) for i, found in enumerate(spans) for span in found
-        ]
         with self._pool.lend(automaton) as buffers:
+            if scheme.encoding == "segments":
+                segments = spans._replace(label=scheme.rules[spans.label, 3])
+                return segment_marginals(potentials, automaton, segments, buffers=buffers)
+            if scheme.encoding == "tags":
+                chances = _tag_probabilities(potentials, automaton, buffers).token
+                return np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
+            lengths, named = np.diff(potentials.offsets).tolist(), scheme.named(spans)
+            windows = [
+                _window(scheme, i, span, lengths[i])
+                for i, found in enumerate(named)
+                for span in found
+            ]
             return window_marginals(potentials, automaton, windows, buffers=buffers)
-
-    def _tag_scores(
-        self,
-        potentials: Potentials,
-        automaton: Automaton,
-        scheme: LabelScheme,
-        spans: Sequence[NamedSpans],
-    ) -> NDArray[np.float64]:
-        """P(the token has this tag) of each."""
-        from spacy_hocrf.engine.forward_backward import expectations
-
-        number = {label: y for y, label in enumerate(scheme.labels)}
-        firsts = potentials.offsets.tolist()
-        places = [
-            (t + start, number[tag]) for t, found in zip(firsts, spans) for start, _, tag in found
-        ]
-        tokens, labels = np.array(places, dtype=np.int64).reshape(-1, 2).T
-        with self._pool.lend(automaton) as buffers:
-            counts = expectations(potentials, automaton, buffers=buffers).token
-            assert counts is not None
-            return np.asarray(np.clip(counts[tokens, labels], 0.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -271,7 +253,7 @@ class ExpectedF(Viterbi):
         shown = merged(found.spans, blank, potentials.offsets)
         scores = scores_of_shown(
             lambda spans: self.scores(potentials, automaton, scheme, spans),
-            scheme.named(shown),
+            shown,
             blank,
             potentials.offsets,
         )
@@ -343,8 +325,7 @@ class ExpectedAccuracy(Viterbi):
         """The tags, with the probabilities that they were chosen by."""
         best, chances = self._chosen(potentials, automaton)
         spans = scheme.spans(best.segments)
-        tokens = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
-        scores = np.clip(chances[tokens, spans.label], 0.0, 1.0)
+        scores = np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
         return Answer(spans, scores, ~np.isneginf(best.scores))
 
     def _chosen(
@@ -381,6 +362,11 @@ def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
 
 def _between(value: Any, least: float, most: float) -> bool:
     return type(value) in (int, float) and least < value < most
+
+
+def _first_tokens(potentials: Potentials, spans: Segments) -> NDArray[np.int64]:
+    """The first token of each span in the batch, int64 [n]."""
+    return np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
 
 
 def _tag_probabilities(

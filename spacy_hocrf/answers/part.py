@@ -1,6 +1,5 @@
 """Docs of a batch that are read with the same automaton."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -19,7 +18,7 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.rules.compiled import Numbers
 from spacy_hocrf.rules.followed import FollowedRules
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["Part"]
 
@@ -52,8 +51,11 @@ class Part:
         """Labels and segments of the model."""
         return self.under.rules.scheme
 
-    def scores(self, decoder: Decoder, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
-        """The score of each span as it is shown, Doc after Doc, float64 [all spans]."""
+    def scores(self, decoder: Decoder, spans: Segments) -> NDArray[np.float64]:
+        """The score of each span as it is shown, float64 [n].
+
+        spans (Segments): of the D Docs, n in all, with places in the scheme's `labels` for labels.
+        """
         score = partial(decoder.scores, self.potentials, self.automaton, self.scheme)
         if self.blank is None:
             return score(spans)

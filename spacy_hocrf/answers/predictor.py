@@ -27,7 +27,7 @@ from spacy_hocrf.answers.decoders import Answer, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.answers.forbidden import Masks, forbidden_by
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.under_rules import LEAST, UnderRules
-from spacy_hocrf.arrays import ranges
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forbidden import Forbidden, without
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -412,13 +412,14 @@ class Predictor:
 
     def _scores(self, parts: Sequence[Part], shown: Segments) -> NDArray[np.float64]:
         """The score of each span that is shown."""
-        named = self.scheme.named(shown)
         if len(parts) == 1:
-            return parts[0].scores(self.decoder, named)
-        found = np.zeros(len(shown.start))
+            return parts[0].scores(self.decoder, shown)
+        found, sizes = np.zeros(len(shown.start)), np.diff(shown.offsets)
         for part in parts:
-            chosen = ranges(shown.offsets[part.docs], np.diff(shown.offsets)[part.docs])
-            found[chosen] = part.scores(self.decoder, [named[i] for i in part.docs])
+            chosen = ranges(shown.offsets[part.docs], sizes[part.docs])
+            columns = (column[chosen] for column in shown[1:])
+            own = Segments(offsets_of(sizes[part.docs]), *columns)
+            found[chosen] = part.scores(self.decoder, own)
         return found
 
     def _whole(

@@ -11,7 +11,7 @@ predictions.
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from numbers import Real
 from typing import NamedTuple, NoReturn, overload
@@ -156,7 +156,7 @@ class Reading(HasAlternatives):
         possible = np.array([self._scheme.can_have([row]) for row in rows], dtype=bool)
         found, asked = np.zeros(len(rows)), [rows[i] for i in np.flatnonzero(possible).tolist()]
         if asked:
-            found[possible] = np.minimum(1.0, self._scores([asked]))
+            found[possible] = np.minimum(1.0, self._scores(asked))
         return found
 
     def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
@@ -348,16 +348,15 @@ class Reading(HasAlternatives):
     def _nothing(self) -> NDArray[np.float64]:
         return np.zeros((len(self), len(self.names)))
 
-    def _scores(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
+    def _scores(self, spans: NamedSpans) -> NDArray[np.float64]:
         """Probabilities of spans as they are shown."""
-        exact = self._together.exact
-
-        def score(found: Sequence[NamedSpans]) -> NDArray[np.float64]:
-            return exact.scores(self._potentials, self._automaton, self._scheme, found)
-
+        score = partial(
+            self._together.exact.scores, self._potentials, self._automaton, self._scheme
+        )
+        found = self._scheme.numbered([spans])
         if self._blank is None:
-            return score(spans)
-        return scores_of_shown(score, spans, self._blank, self._potentials.offsets)
+            return np.asarray(score(found))
+        return scores_of_shown(score, found, self._blank, self._potentials.offsets)
 
     def _checked(self, spans: Sequence[tuple[int, int, str]]) -> NamedSpans:
         """Sorted, without white space at either end: empty if there is nothing else.

@@ -266,7 +266,7 @@ class UnderRules:
             spans, found = merged(spans, part.blank, part.potentials.offsets), None
         scores = chances_of(spans, found, part.potentials.offsets) if scored else None
         if scored and scores is None:
-            scores = part.scores(self.decoder, self.scheme.named(spans))
+            scores = part.scores(self.decoder, spans)
         return Answer(spans, scores, ~np.isneginf(best.scores))
 
     def _best_whole(self, part: Part) -> tuple[Best, Candidates | None]:

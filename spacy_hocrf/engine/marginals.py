@@ -8,7 +8,6 @@ to its right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ from spacy_hocrf.engine.forward_backward import (
 from spacy_hocrf.engine.probable import probabilities
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import Potentials, Segmentation
+from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["Window", "segment_marginals", "window_marginals"]
 
@@ -41,32 +40,29 @@ class Window:
 def segment_marginals(
     potentials: Potentials,
     automaton: Automaton,
-    segmentations: Sequence[Segmentation],
+    segments: Segments,
     *,
     buffers: Buffers | None = None,
-) -> list[NDArray[np.float64]]:
+) -> NDArray[np.float64]:
     """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
 
     potentials (Potentials): D sequences.
     automaton (Automaton): states and arcs.
-    segmentations (Sequence[Segmentation]): D lists of segments, with positions inside the sequence.
+    segments (Segments): of the D sequences, n in all; they may overlap.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (list[float64 [n]]): a probability for each, 0 for a segment that is not allowed.
+    RETURNS (float64 [n]): a probability for each, 0 for a segment that is not allowed.
     RAISES (ValueError): H139 for segments that are outside their sequence, or of no label; H004,
         H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
     shape, constants = buffers.shape(potentials), buffers.constants
     problem = Problem(potentials, automaton, shape=shape, constants=constants)
-    _check_segments(potentials, automaton, segmentations)
-    ends = offsets_of([len(segments) for segments in segmentations])
+    _check_segments(potentials, automaton, segments)
     if (automaton.limits != 1).any():
-        flat = chain.from_iterable(chain.from_iterable(segmentations))
-        segments = np.fromiter(flat, dtype=np.int64).reshape(-1, 3)
-        found = np.clip(probabilities(problem, ends, segments, buffers), 0.0, 1.0)
+        found = probabilities(problem, segments, buffers)
     else:
-        found = _expected(potentials, automaton, segmentations, buffers)
-    return [found[a:b] for a, b in pairwise(ends)]
+        found = _expected(potentials, automaton, segments, buffers)
+    return np.clip(found, 0.0, 1.0)
 
 
 def window_marginals(
@@ -114,22 +110,16 @@ def window_marginals(
 def _expected(
     potentials: Potentials,
     automaton: Automaton,
-    segmentations: Sequence[Segmentation],
+    segments: Segments,
     buffers: Buffers,
 ) -> NDArray[np.float64]:
-    """Expected counts of the segments as entries of the potentials, float64 [all segments]."""
-    firsts = potentials.offsets[:-1]
-    asked = [
-        (first + s.start, first + s.end, s.label)
-        for first, ss in zip(firsts, segmentations)
-        for s in ss
-    ]
-    rows = np.array(asked, dtype=np.int64).reshape(-1, 3)
-    start = np.concatenate([potentials.span_start, rows[:, 0]])
-    end = np.concatenate([potentials.span_end, rows[:, 1]])
+    """Expected counts of the segments as entries of the potentials, float64 [n]."""
+    first = np.repeat(potentials.offsets[:-1], np.diff(segments.offsets))
+    start = np.concatenate([potentials.span_start, first + segments.start])
+    end = np.concatenate([potentials.span_end, first + segments.end])
     order = np.lexsort((end, start))
-    pattern = np.concatenate([potentials.span_pattern, rows[:, 2].astype(np.int32)])
-    score = np.concatenate([potentials.span_score, np.zeros(len(rows))])
+    pattern = np.concatenate([potentials.span_pattern, segments.label])
+    score = np.concatenate([potentials.span_score, np.zeros(len(first))])
     watched = replace(
         potentials,
         span_start=start[order],
@@ -139,23 +129,21 @@ def _expected(
     )
     counts = np.zeros(len(order))
     counts[order] = expectations(watched, automaton, buffers=buffers).span
-    return np.asarray(np.clip(counts[len(potentials.span_start) :], 0.0, 1.0))
+    return counts[len(potentials.span_start) :]
 
 
-def _check_segments(
-    potentials: Potentials, automaton: Automaton, segmentations: Sequence[Segmentation]
-) -> None:
-    bounds = potentials.offsets.tolist()
-    if len(segmentations) != len(bounds) - 1:
-        found, expected = f"{len(segmentations)} segmentations", f"{len(bounds) - 1} sequences"
+def _check_segments(potentials: Potentials, automaton: Automaton, segments: Segments) -> None:
+    lengths, n_labels = np.diff(potentials.offsets), len(automaton.limits)
+    offsets, start, end, label = segments
+    if len(offsets) != len(lengths) + 1:
+        found, expected = f"{len(offsets) - 1} segmentations", f"{len(lengths)} sequences"
         raise ValueError(Errors.H139.format(found=found, expected=expected))
-    n_labels = len(automaton.limits)
-    for (first, last), segments in zip(pairwise(bounds), segmentations):
-        for segment in segments:
-            start, end, label = segment
-            if not (0 <= start < end <= last - first and 0 <= label < n_labels):
-                expected = f"{last - first} tokens and {n_labels} labels"
-                raise ValueError(Errors.H139.format(found=segment, expected=expected))
+    most = np.repeat(lengths, np.diff(offsets))
+    fits = (0 <= start) & (start < end) & (end <= most) & (0 <= label) & (label < n_labels)
+    for i in np.flatnonzero(~fits).tolist():
+        expected = f"{most[i]} tokens and {n_labels} labels"
+        found = f"label {label[i]} from {start[i]} to {end[i]}"
+        raise ValueError(Errors.H139.format(found=found, expected=expected))
 
 
 def _check_windows(potentials: Potentials, automaton: Automaton, windows: Sequence[Window]) -> None:

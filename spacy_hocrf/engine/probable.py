@@ -83,20 +83,19 @@ def probable_spans(
     return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
 
 
-def probabilities(
-    problem: Problem, offsets: NDArray[np.int64], segments: NDArray[np.int64], buffers: Buffers
-) -> NDArray[np.float64]:
-    """P(segment | sequence) of given segments, float64 [m].
+def probabilities(problem: Problem, segments: Segments, buffers: Buffers) -> NDArray[np.float64]:
+    """P(segment | sequence) of given segments, float64 [n].
 
     problem (Problem): not all of its labels have segments of one token only.
-    offsets (int64 [D + 1]): segments of each of D sequences.
-    segments (int64 [m, 3]): start, end and label, in any order within the sequence.
+    segments (Segments): of the problem's sequences, in any order within each.
     buffers (Buffers): of this thread and automaton.
     """
-    order = np.lexsort((segments[:, 0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
-    asked = Asked(offsets, np.ascontiguousarray(segments[order]), np.zeros(len(segments)))
+    offsets, *columns = segments
+    order = np.lexsort((columns[0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
+    rows = np.stack(columns, axis=1)[order].astype(np.int64)
+    asked = Asked(offsets, rows, np.zeros(len(rows)))
     _find(problem, _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked), "auto")
-    found = np.empty(len(segments))
+    found = np.empty(len(rows))
     found[order] = asked.probability
     return found
 

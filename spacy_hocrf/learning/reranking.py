@@ -34,7 +34,6 @@ from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import Amount
-from spacy_hocrf.types import Segments
 
 __all__ = [
     "HeldOutReadings",
@@ -226,15 +225,10 @@ def _attribute(learner: Learner) -> str:
 
 def _annotated(model: Learner, documents: Sequence[Document], attribute: str) -> Iterator[Batch]:
     """What is annotated, as the only reading of each document, in batches."""
-    number = {label: y for y, label in enumerate(model.scheme.labels)}
     for batch in _batches(documents):
         tokens = model.corpus.batch(batch)
-        gold = [model.as_modelled(document.annotation).spans for document in batch]
-        rows = [
-            (start, end, number[label]) for spans in gold for start, end, label in sorted(spans)
-        ]
-        start, end, label = np.array(rows, dtype=np.int32).reshape(-1, 3).T
-        spans = Segments(offsets_of([len(each) for each in gold]), start, end, label)
+        gold = [sorted(model.as_modelled(document.annotation).spans) for document in batch]
+        spans = model.scheme.numbered(gold)
         readings = WholeReadings(spans, np.arange(len(batch)), np.zeros(len(batch)))
         yield readings, tokens.column(attribute), _places(tokens.offsets)
 

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import is_unicode
 from spacy_hocrf.model.scores import token_bits
@@ -154,6 +155,13 @@ class LabelScheme:
         names = map(self.labels.__getitem__, spans.label.tolist())
         rows = list(zip(spans.start.tolist(), spans.end.tolist(), names))
         return [rows[first:last] for first, last in pairwise(spans.offsets.tolist())]
+
+    def numbered(self, spans: Sequence[Sequence[tuple[int, int, str]]]) -> Segments:
+        """Spans sequence by sequence, each with the users' label, as arrays: what `named` undoes."""
+        number = {label: y for y, label in enumerate(self.labels)}
+        rows = [(start, end, number[y]) for found in spans for start, end, y in found]
+        columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+        return Segments(offsets_of([len(found) for found in spans]), *columns)
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
         """Bits that force exactly this span, uint8 [end - start, Y]."""

@@ -4,6 +4,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
+from oracle import listed, segments_of
 from small_corpus import untrained
 from spacy.tokens import Doc
 
@@ -14,7 +15,6 @@ from spacy_hocrf.annotation.whitespace import (
     scores_of_shown,
     without_whitespace,
 )
-from spacy_hocrf.types import Segments
 
 
 @pytest.mark.slow
@@ -54,9 +54,7 @@ def test_what_is_shown_has_the_scores_of_all_its_variants(seed):
                 key = solid[0], solid[-1] + 1, y
                 wanted[d][key] = wanted[d].get(key, 0.0) + p
     rows = [[(i, j, "AB".index(y)) for i, j, y in sorted(spans)] for spans in chance]
-    flat = np.array([row for found in rows for row in found]).reshape(-1, 3).T
-    spans = Segments(np.append(0, np.cumsum(list(map(len, rows)))), *flat.astype(np.int32))
-    shown = merged(spans, blank, offsets)
+    shown = merged(segments_of(rows), blank, offsets)
     places = list(zip(*(column.tolist() for column in shown[1:])))
     named = [
         [(i, j, "AB"[y]) for i, j, y in places[first:last]]
@@ -65,9 +63,10 @@ def test_what_is_shown_has_the_scores_of_all_its_variants(seed):
     assert named == [sorted(found) for found in wanted]
 
     def score(spans):
-        return np.array([chance[d][s] for d, found in enumerate(spans) for s in found])
+        found = enumerate(listed(spans))
+        return np.array([chance[d][i, j, "AB"[y]] for d, rows in found for i, j, y in rows])
 
-    scores = scores_of_shown(score, named, blank, offsets)
+    scores = scores_of_shown(score, shown, blank, offsets)
     expected = [wanted[d][span] for d, found in enumerate(named) for span in found]
     assert scores.tolist() == pytest.approx(expected)
     longest = max((len(list(run)) for white, run in groupby(blank) if white), default=0)

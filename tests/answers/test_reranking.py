@@ -9,6 +9,7 @@ from math import log
 import numpy as np
 import pytest
 import spacy
+from oracle import segments_of
 from small_corpus import (
     MODELS,
     examples,
@@ -29,7 +30,6 @@ from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.learning import reranking
 from spacy_hocrf.learning.reranking import best_weights
-from spacy_hocrf.types import Segments
 
 RERANKED = {"@misc": "spacy-hocrf.Reranked.v1"}
 LABELS = ("PERSON", "PLACE")
@@ -47,9 +47,7 @@ TEXTS = [
 
 def batch_of(readings, texts):
     """What the code is given: `readings` are pairs of a text's number and spans with numbers of labels."""
-    rows = [span for _, spans in readings for span in spans]
-    start, end, label = np.array(rows, dtype=np.int32).reshape(-1, 3).T
-    spans = Segments(offsets_of([len(spans) for _, spans in readings]), start, end, label)
+    spans = segments_of([spans for _, spans in readings])
     logs = -np.arange(1.0, len(readings) + 1)
     words = np.array([word for text in texts for word in text], dtype=np.uint64)
     bounds = offsets_of([len(text) for text in texts])

@@ -16,14 +16,12 @@ from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Reranked, 
 from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
 from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules import violations as module
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.violations import with_more
-from spacy_hocrf.types import Segments
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -171,10 +169,8 @@ def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems)
 
 def as_wholes(problem, rows, chances):
     """Readings of a problem's text, its words and its place, as reranking takes them."""
-    spans = [(i, j, problem.scheme.labels.index(label)) for row in rows for i, j, label in row]
-    start, end, label = np.array(spans, dtype=np.int32).reshape(-1, 3).T
     readings = WholeReadings(
-        Segments(offsets_of([len(row) for row in rows]), start, end, label),
+        problem.scheme.numbered(rows),
         np.zeros(len(rows), dtype=np.int64),
         np.log([chances[row] for row in rows]),
     )

@@ -18,7 +18,6 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
-from spacy_hocrf.types import Segment
 
 
 @pytest.fixture(scope="module", params=BUILDS, autouse=True)
@@ -283,7 +282,8 @@ def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
         alpha[3, [automaton.states.index((y,)) for y in (0, 1)]], [-600.0, -900.0], rtol=1e-12
     )
     # what the abandoned pass has counted is not counted twice
-    [found] = segment_marginals(potentials, automaton, [[Segment(3, 4, 2), Segment(0, 1, 3)]])
+    asked = oracle.segments_of([[(3, 4, 2), (0, 1, 3)]])
+    found = segment_marginals(potentials, automaton, asked)
     assert_allclose(found, [1.0, 1.0], rtol=1e-12)
     span = {
         "span_start": np.array([3]),
@@ -607,7 +607,7 @@ def test_an_empty_batch_has_no_results():
     assert log_partition(potentials, automaton).tolist() == []
     assert expectations(potentials, automaton).const.tolist() == [0.0, 0.0]
     assert oracle.listed(viterbi(potentials, automaton).segments) == []
-    assert segment_marginals(potentials, automaton, []) == []
+    assert segment_marginals(potentials, automaton, oracle.segments_of([])).tolist() == []
     assert window_marginals(potentials, automaton, []).tolist() == []
 
 
@@ -617,7 +617,8 @@ def test_without_an_allowed_segmentation_every_probability_is_zero():
     automaton = compile_automaton([(0,), (1,)], [1, 1])
     window = Window(0, 0, np.full((1, 2), 7, dtype=np.uint8))
     assert window_marginals(potentials, automaton, [window]).tolist() == [0.0]
-    assert segment_marginals(potentials, automaton, [[Segment(0, 1, 0)]])[0].tolist() == [0.0]
+    asked = oracle.segments_of([[(0, 1, 0)]])
+    assert segment_marginals(potentials, automaton, asked).tolist() == [0.0]
 
 
 def test_unlimited_labels_cost_no_accuracy_on_long_sequences():

@@ -23,6 +23,7 @@ import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.types import (
     CONTINUE,
     END,
@@ -77,8 +78,7 @@ def segmentations(potentials, limits, forbidden, start=0, previous=None):
 
 def decoded(scheme, segments):
     """[(start, end, label)] that the segments of one sequence stand for, outside ones left out."""
-    flat = np.array(segments, dtype=np.int32).reshape(-1, 3)
-    _, start, end, label = scheme.spans(Segments(np.array([0, len(flat)]), *flat.T))
+    _, start, end, label = scheme.spans(segments_of([segments]))
     return [(int(a), int(b), scheme.labels[y]) for a, b, y in zip(start, end, label)]
 
 
@@ -218,6 +218,13 @@ def listed(segments):
     rows = [Segment(*row) for row in zip(*(column.tolist() for column in segments[1:]))]
     bounds = segments.offsets.tolist()
     return [tuple(rows[a:b]) for a, b in pairwise(bounds)]
+
+
+def segments_of(segmentations):
+    """Lists of segments, one for each sequence, as `Segments`: what `listed` undoes."""
+    rows = [segment for segments in segmentations for segment in segments]
+    columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
+    return Segments(offsets_of([len(segments) for segments in segmentations]), *columns)
 
 
 def batch(sequences):

@@ -5,7 +5,7 @@ import oracle
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forbidden import Observed
-from spacy_hocrf.types import START, Expectations, Segment, Segments
+from spacy_hocrf.types import START, Expectations, Segment
 
 PATTERNS = ((0,), (1,), (2,), (0, 1), (1, 0, 2))
 LIMITS, FORBIDDEN = (1, 3, 0), frozenset({(2, 2)})
@@ -51,10 +51,7 @@ class Texts:
     def gold(self):
         if self.bits is not None:
             return None
-        rows = np.array(
-            [segment for segments in self.segmentations for segment in segments], dtype=np.int32
-        ).reshape(-1, 3)
-        return Segments(np.cumsum([0, *map(len, self.segmentations)]), *rows.T)
+        return oracle.segments_of(self.segmentations)
 
     def add_gold_into(self, counts):
         if self.bits is None:

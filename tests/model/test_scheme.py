@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.model.scheme import ENCODINGS, make_scheme
-from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment, Segments
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segment
 
 LABELS = ("A", "B")
 KINDS = [
@@ -69,11 +69,7 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
     scheme = scheme_of(encoding, outside, repeats)
     drawn = data.draw(st.lists(annotations(outside=outside), max_size=4))
     segmentations = [scheme.encode(spans, length) for length, spans in drawn]
-    flat = np.array(
-        [segment for segments in segmentations for segment in segments], dtype=np.int32
-    ).reshape(-1, 3)
-    segments = Segments(np.cumsum([0, *map(len, segmentations)]), *flat.T)
-    offsets, start, end, label = scheme.spans(segments)
+    offsets, start, end, label = scheme.spans(oracle.segments_of(segmentations))
     found = [(int(a), int(b), LABELS[y]) for a, b, y in zip(start, end, label)]
     assert [found[a:b] for a, b in pairwise(offsets)] == [
         oracle.decoded(scheme, segments) for segments in segmentations
@@ -81,8 +77,7 @@ def test_sequences_laid_end_to_end_are_decoded_apart(encoding, outside, repeats,
 
 
 def test_a_span_does_not_go_on_in_the_next_sequence():
-    offsets, place = np.array([0, 1, 1, 2]), np.array([0, 0])
-    segments = Segments(offsets, place, place + 1, np.array([1, 1]))
+    segments = oracle.segments_of([[(0, 1, 1)], [], [(0, 1, 1)]])
     offsets, start, end, _ = scheme_of("io").spans(segments)
     assert (offsets.tolist(), start.tolist(), end.tolist()) == ([0, 1, 1, 2], [0, 0], [1, 1])
 

@@ -38,7 +38,9 @@ def test_one_text_takes_at_most_100_functions_since_a_reader_meets_each(nlp, tex
     assert 50 < len(named) <= 100
 
 
-def test_one_text_takes_no_call_for_each_token_since_a_kernel_has_the_loop_over_them(nlp):
+@pytest.mark.parametrize("decoder", ["ExpectedF", "Viterbi"])
+def test_one_text_takes_no_call_for_each_token_since_a_kernel_has_the_loop_over_them(decoder):
+    nlp = trained(decoder={"@misc": f"spacy-hocrf.{decoder}.v1"})
     short = " ".join(["In London , Ada slept ."])
     long = " ".join([short] * 20)
     for text in (short, long):

@@ -360,7 +360,8 @@ def test_the_probability_of_a_span_equals_enumeration(name, tokens):
     expected = span_chances(pipe.structure, [doc], weights)
     structure = pipe.structure
     potentials = potentials_of(structure, [doc], weights)
-    scores = Viterbi().scores(potentials, pipe.automaton, structure.scheme, [sorted(expected)])
+    spans = structure.scheme.numbered([sorted(expected)])
+    scores = Viterbi().scores(potentials, pipe.automaton, structure.scheme, spans)
     assert scores == pytest.approx([expected[span] for span in sorted(expected)], rel=1e-9)
     [prediction] = pipe.predict([doc])
     assert prediction.scores == pytest.approx(

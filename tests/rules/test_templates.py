@@ -6,13 +6,12 @@ import joint_oracle
 import numpy as np
 import pytest
 from entities import entities
+from oracle import segments_of
 from rules_of_models import TEMPLATES, compiled, kind_of
 from small_corpus import MODELS, shared, words
 
 from spacy_hocrf.api import Constraints, Rule
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together, rules_of
-from spacy_hocrf.types import Segments
 
 
 @pytest.mark.parametrize("template", TEMPLATES, ids=lambda template: template.name)
@@ -33,8 +32,7 @@ def test_which_rules_segmentations_break_is_read_off_their_spans(name):
     rules = compiled(pipe, rules={str(i): each for i, each in enumerate(TEMPLATES)})
     named = [(t, rule.name) for t in TEMPLATES for rule in t.rules(scheme.labels)]
     every = [segments for segments, _ in joint_oracle.segmentations(pipe, words(nlp, *"abcd"))]
-    rows = np.array([row for each in every for row in each], dtype=np.int32).reshape(-1, 3)
-    segments = Segments(offsets_of([len(each) for each in every]), *rows.T)
+    segments = segments_of(every)
     broken = rules.broken_segments(segments)
     assert broken.shape == (len(every), len(named)) == (len(every), len(rules.rules))
     lengths = np.full(len(every), 4)
