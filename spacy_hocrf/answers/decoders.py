@@ -149,7 +149,7 @@ class Viterbi:
         with self._pool.lend(automaton) as buffers:
             if scheme.encoding == "segments":
                 segments = spans._replace(label=scheme.rules[spans.label, 3])
-                return segment_marginals(potentials, automaton, segments, buffers=buffers)
+                return segment_marginals(potentials, automaton, segments, buffers=buffers)[0]
             if scheme.encoding == "tags":
                 chances = _tag_probabilities(potentials, automaton, buffers).token
                 return np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)

@@ -9,6 +9,7 @@ from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.whole_readings import WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.types import Segments
 
 __all__ = ["read"]
@@ -19,44 +20,50 @@ def read(part: Part, decoder: Reranked) -> Answer:
 
     decoder (Reranked): one that has learnt what readings look like.
     """
-    n, pool, reranker = decoder.n, decoder.pool, decoder.reranker
+    reranker = decoder.reranker
     assert reranker is not None
-    with pool.lend(part.automaton) as buffers:
-        log_z = log_partition(part.potentials, part.automaton, buffers=buffers)
-    alternatives = Alternatives(part, pool)
-    readings = _best(alternatives, n, log_z)
-    first = part.batch.offsets
+    readings, first = _best(part, decoder), part.batch.offsets
     places = np.stack([first[part.docs], first[part.docs + 1]], axis=1)
     words = part.batch.column(reranker.attribute)
-    chances = reranker.log_chances(readings, words, places)
-    order = np.lexsort((-chances, readings.text))
+    logs = reranker.log_chances(readings, words, places)
+    order = np.lexsort((-logs, readings.text))
     best = order[np.flatnonzero(np.diff(readings.text[order], prepend=-1))]
-    chosen, whole, sizes = readings.at(best), np.zeros(len(log_z)), np.zeros(len(log_z), np.int64)
-    whole[chosen.text], sizes[chosen.text] = np.exp(chances[best]), np.diff(chosen.spans.offsets)
+    chosen, sizes = readings.at(best), np.zeros(len(part.docs), np.int64)
+    sizes[chosen.text] = np.diff(chosen.spans.offsets)
     spans = chosen.spans._replace(offsets=offsets_of(sizes))
-    return Answer(spans, None, ~np.isneginf(log_z), log_z, whole)
+    scores, log_z = _scored(part, decoder, spans)
+    whole = np.zeros(len(log_z))
+    whole[chosen.text] = np.exp(np.minimum(0.0, logs[best] - log_z[chosen.text]))
+    return Answer(spans, scores, ~np.isneginf(log_z), log_z, whole)
 
 
-def _best(alternatives: Alternatives, n: int, log_z: NDArray[np.float64]) -> WholeReadings:
-    """The n most probable readings of all Docs. With much white space the probability of a reading is not
-    known, but of a segmentation.
+def _scored(
+    part: Part, decoder: Reranked, spans: Segments
+) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
+    """The probability of each span, if it comes out of the sums for log Z, and log Z of each Doc."""
+    with decoder.pool.lend(part.automaton) as buffers:
+        if part.blank is not None or part.scheme.encoding != "segments":
+            return None, log_partition(part.potentials, part.automaton, buffers=buffers)
+        segments = spans._replace(label=part.scheme.rules[spans.label, 3])
+        return segment_marginals(part.potentials, part.automaton, segments, buffers=buffers)
+
+
+def _best(part: Part, decoder: Reranked) -> WholeReadings:
+    """The n most probable readings of all Docs, with their scores instead of log probabilities. With much
+    white space the score of a reading is not known, but of a segmentation.
     """
-    found, apart = alternatives.together(n)
-    text = np.repeat(np.arange(len(log_z)), np.diff(found.offsets))
-    logs = np.minimum(0.0, found.scores - log_z[text])
-    readings = WholeReadings(found.spans, text, logs)
-    others = {i: alternatives.best(i, n, log_z[i]).columns() for i in apart}
-    known = {i: columns for i, columns in others.items() if columns.log_probability}
-    if not known:
+    alternatives = Alternatives(part, decoder.pool)
+    found, apart = alternatives.together(decoder.n)
+    text = np.repeat(np.arange(len(part.docs)), np.diff(found.offsets))
+    readings = WholeReadings(found.spans, text, found.scores)
+    others = list[WholeReadings]()
+    for i in apart:
+        with decoder.pool.lend(part.automaton) as buffers:
+            [log_z] = log_partition(part.potentials.only(i), part.automaton, buffers=buffers)
+        bounds, *spans, logs = alternatives.best(i, decoder.n, log_z).columns()
+        columns = Segments(np.array(bounds), *spans), np.full(len(logs), i), log_z + np.array(logs)
+        others += [WholeReadings(*columns)] if logs else []
+    if not others:
         return readings
-    return WholeReadings.joined(
-        [
-            readings.at(np.flatnonzero(~np.isin(text, list(known)))),
-            *(
-                WholeReadings(
-                    Segments(np.array(bounds), *spans), np.full(len(logs), i), np.array(logs)
-                )
-                for i, (bounds, *spans, logs) in known.items()
-            ),
-        ]
-    )
+    rest = readings.at(np.flatnonzero(~np.isin(text, [int(each.text[0]) for each in others])))
+    return WholeReadings.joined([rest, *others])

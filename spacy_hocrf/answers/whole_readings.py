@@ -199,7 +199,9 @@ class Reranker(NamedTuple):
         return self._replace(weights=self.weights * scale)
 
     def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
-        """Log of the probability of each reading, float64 [m]; words and places as `looks` has them."""
+        """Log of the probability of each reading, as far as that of the CRF is one, float64 [m]; words and
+        places as `looks` has them.
+        """
         if not len(readings.text):
             return np.zeros(0)
         scores = self.counts.looks(readings, words, places) @ self.weights
@@ -209,7 +211,7 @@ class Reranker(NamedTuple):
             np.repeat(np.logaddexp.reduceat(each, first), sizes)
             for each in (readings.log_probability, scores)
         )
-        return np.asarray(np.minimum(0.0, scores - new + old))
+        return np.asarray(scores - new + old)
 
 
 def _hashes(values: Hashes, kind: Hashes | np.uint64) -> Hashes:

@@ -8,6 +8,7 @@ to its right.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +26,7 @@ from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["Window", "segment_marginals", "window_marginals"]
+__all__ = ["SegmentMarginals", "Window", "segment_marginals", "window_marginals"]
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,27 @@ class Window:
     allowed: NDArray[np.uint8]  # [length, Y] bits
 
 
+class SegmentMarginals(NamedTuple):
+    """What is known of n segments of D sequences."""
+
+    probability: NDArray[np.float64]  # [n]
+    log_partition: NDArray[np.float64]  # [D] log Z
+
+
 def segment_marginals(
     potentials: Potentials,
     automaton: Automaton,
     segments: Segments,
     *,
     buffers: Buffers | None = None,
-) -> NDArray[np.float64]:
+) -> SegmentMarginals:
     """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
 
     potentials (Potentials): D sequences.
     automaton (Automaton): states and arcs.
     segments (Segments): of the D sequences, n in all; they may overlap.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (float64 [n]): a probability for each, 0 for a segment that is not allowed.
+    RETURNS (SegmentMarginals): the probability of a segment that is not allowed is 0.
     RAISES (ValueError): H139 for segments that are outside their sequence, or of no label; H004,
         H005, H006, H009 or H138 for potentials that do not fit.
     """
@@ -59,10 +67,10 @@ def segment_marginals(
     problem = Problem(potentials, automaton, shape=shape, constants=constants)
     _check_segments(potentials, automaton, segments)
     if (automaton.limits != 1).any():
-        found = probabilities(problem, segments, buffers)
+        found, log_z = probabilities(problem, segments, buffers)
     else:
-        found = _expected(potentials, automaton, segments, buffers)
-    return np.clip(found, 0.0, 1.0)
+        found, log_z = _expected(potentials, automaton, segments, buffers)
+    return SegmentMarginals(np.clip(found, 0.0, 1.0), log_z)
 
 
 def window_marginals(
@@ -112,8 +120,10 @@ def _expected(
     automaton: Automaton,
     segments: Segments,
     buffers: Buffers,
-) -> NDArray[np.float64]:
-    """Expected counts of the segments as entries of the potentials, float64 [n]."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Expected counts of the segments as entries of the potentials, float64 [n], and log Z of each
+    sequence, float64 [D].
+    """
     first = np.repeat(potentials.offsets[:-1], np.diff(segments.offsets))
     start = np.concatenate([potentials.span_start, first + segments.start])
     end = np.concatenate([potentials.span_end, first + segments.end])
@@ -127,9 +137,9 @@ def _expected(
         span_pattern=pattern[order],
         span_score=score[order],
     )
-    counts = np.zeros(len(order))
-    counts[order] = expectations(watched, automaton, buffers=buffers).span
-    return counts[len(potentials.span_start) :]
+    found, counts = expectations(watched, automaton, buffers=buffers), np.zeros(len(order))
+    counts[order] = found.span
+    return counts[len(potentials.span_start) :], found.log_partition
 
 
 def _check_segments(potentials: Potentials, automaton: Automaton, segments: Segments) -> None:

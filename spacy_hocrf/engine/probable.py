@@ -83,8 +83,10 @@ def probable_spans(
     return ProbableSpans(Segments(*by_sequence(places, len(total))), values, total)
 
 
-def probabilities(problem: Problem, segments: Segments, buffers: Buffers) -> NDArray[np.float64]:
-    """P(segment | sequence) of given segments, float64 [n].
+def probabilities(
+    problem: Problem, segments: Segments, buffers: Buffers
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """P(segment | sequence) of given segments, float64 [n], and log Z of each sequence, float64 [D].
 
     problem (Problem): not all of its labels have segments of one token only.
     segments (Segments): of the problem's sequences, in any order within each.
@@ -94,10 +96,11 @@ def probabilities(problem: Problem, segments: Segments, buffers: Buffers) -> NDA
     order = np.lexsort((columns[0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
     rows = np.stack(columns, axis=1)[order].astype(np.int64)
     asked = Asked(offsets, rows, np.zeros(len(rows)))
-    _find(problem, _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked), "auto")
+    question = _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked)
+    *_, total = _find(problem, question, "auto")
     found = np.empty(len(rows))
     found[order] = asked.probability
-    return found
+    return found, total
 
 
 class _Question(NamedTuple):

@@ -171,7 +171,7 @@ def test_probabilities_of_segments_are_conditional_on_the_rules(case):
     for build in BUILDS:
         with running(build):
             marginals = segment_marginals(potentials, automaton, oracle.segments_of([every]))
-            near(marginals, [chances.get(segment, 0.0) for segment in every], build)
+            near(marginals.probability, [chances.get(segment, 0.0) for segment in every], build)
             if shape is None:
                 rules_of = np.array([(-1, -1, -1, y, -1) for y in range(labels)], dtype=np.int32)
                 spans = probable_spans(potentials, automaton, rules_of, 0.01)

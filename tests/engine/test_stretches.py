@@ -225,10 +225,10 @@ def test_given_segments_of_stretches_have_the_probabilities_of_the_whole(
         )
     with without_tails(build):
         segments = oracle.segments_of(asked)
-        whole = segment_marginals(potentials, automaton, segments)
+        whole = segment_marginals(potentials, automaton, segments).probability
         assert not agreements
         monkeypatch.setattr(stretches, "LONG", 500)
-        cut = segment_marginals(potentials, automaton, segments)
+        cut = segment_marginals(potentials, automaton, segments).probability
     assert [good.tolist() for good in agreements] == [[True] * 5]
     assert_allclose(cut, whole, rtol=1e-9, atol=1e-12)
 

@@ -266,7 +266,7 @@ def check_marginals(found, parts, model, segments):
         for part, asked in zip(parts, segments)
         for segment in asked
     ]
-    return np.allclose(found, expected, **CLOSE)
+    return np.allclose(found.probability, expected, **CLOSE)
 
 
 def check_windows(found, parts, model, windows):
