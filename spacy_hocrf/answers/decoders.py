@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.answers.whole_readings import Reranker
     from spacy_hocrf.engine.automaton import Automaton
     from spacy_hocrf.engine.forward_backward import Buffers
-    from spacy_hocrf.engine.marginals import Window
+    from spacy_hocrf.engine.marginals import SegmentMarginals, Window
     from spacy_hocrf.engine.probable import Starts
     from spacy_hocrf.engine.viterbi import Best
     from spacy_hocrf.model.scheme import LabelScheme
@@ -144,12 +144,11 @@ class Viterbi:
         spans: Segments,
     ) -> NDArray[np.float64]:
         """P(exactly this span is in the segmentation | Doc, constraints)."""
-        from spacy_hocrf.engine.marginals import segment_marginals, window_marginals
+        from spacy_hocrf.engine.marginals import window_marginals
 
+        if scheme.encoding == "segments":
+            return self.marginals(potentials, automaton, scheme, spans).probability
         with self._pool.lend(automaton) as buffers:
-            if scheme.encoding == "segments":
-                segments = spans._replace(label=scheme.rules[spans.label, 3])
-                return segment_marginals(potentials, automaton, segments, buffers=buffers)[0]
             if scheme.encoding == "tags":
                 chances = _tag_probabilities(potentials, automaton, buffers).token
                 return np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
@@ -160,6 +159,26 @@ class Viterbi:
                 for span in found
             ]
             return window_marginals(potentials, automaton, windows, buffers=buffers)
+
+    def marginals(
+        self,
+        potentials: Potentials,
+        automaton: Automaton,
+        scheme: LabelScheme,
+        spans: Segments,
+        starts: Starts | None = None,
+    ) -> SegmentMarginals:
+        """P(span | Doc, constraints) and log Z, of a model whose spans are segments.
+
+        starts (Optional[Starts]): as in `engine.probable.probable_spans`.
+        """
+        from spacy_hocrf.engine.marginals import segment_marginals
+
+        segments = spans._replace(label=scheme.rules[spans.label, 3])
+        with self._pool.lend(automaton) as buffers:
+            return segment_marginals(
+                potentials, automaton, segments, starts=starts, buffers=buffers
+            )
 
 
 @dataclass(frozen=True)

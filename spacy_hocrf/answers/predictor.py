@@ -27,7 +27,6 @@ from spacy_hocrf.answers.decoders import Answer, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.answers.forbidden import Masks, forbidden_by
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.under_rules import LEAST, UnderRules
-from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forbidden import Forbidden, without
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -173,14 +172,14 @@ class Predictor:
         spans, given, total = answer.spans, answer.scores, answer.log_partition
         shown, kept = self._shown(batch, presets, spans)
         asked = scores or threshold is not None
-        parts = [part]
-        if self.rules.rules and (self.target.n_best or whole or (asked and given is None)):
-            parts = self._under.apart(part, exactly=whole or self.target.n_best > 0)
-        chances = None
+        exactly = whole or self.target.n_best > 0
+        parts, chances = [part], None
+        if asked and given is None:
+            parts, chances = self._under.scored(part, shown, exactly=exactly)
+        elif exactly:
+            parts = self._under.apart(part, exactly=True)
         if asked and given is not None:
             chances = given if kept is None else given[kept]
-        elif asked:
-            chances = self._scores(parts, shown)
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
@@ -409,18 +408,6 @@ class Predictor:
             start=(start - base).astype(np.int32), end=(end - base).astype(np.int32)
         )
         return trimmed.only(keep), keep
-
-    def _scores(self, parts: Sequence[Part], shown: Segments) -> NDArray[np.float64]:
-        """The score of each span that is shown."""
-        if len(parts) == 1:
-            return parts[0].scores(self.decoder, shown)
-        found, sizes = np.zeros(len(shown.start)), np.diff(shown.offsets)
-        for part in parts:
-            chosen = ranges(shown.offsets[part.docs], sizes[part.docs])
-            columns = (column[chosen] for column in shown[1:])
-            own = Segments(offsets_of(sizes[part.docs]), *columns)
-            found[chosen] = part.scores(self.decoder, own)
-        return found
 
     def _whole(
         self, parts: Sequence[Part], presets: Mapping[int, Annotation], shown: Segments

@@ -9,7 +9,6 @@ from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.whole_readings import WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import log_partition
-from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.types import Segments
 
 __all__ = ["read"]
@@ -41,11 +40,10 @@ def _scored(
     part: Part, decoder: Reranked, spans: Segments
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
     """The probability of each span, if it comes out of the sums for log Z, and log Z of each Doc."""
+    if part.blank is None and part.scheme.encoding == "segments":
+        return decoder.marginals(part.potentials, part.automaton, part.scheme, spans)
     with decoder.pool.lend(part.automaton) as buffers:
-        if part.blank is not None or part.scheme.encoding != "segments":
-            return None, log_partition(part.potentials, part.automaton, buffers=buffers)
-        segments = spans._replace(label=part.scheme.rules[spans.label, 3])
-        return segment_marginals(part.potentials, part.automaton, segments, buffers=buffers)
+        return None, log_partition(part.potentials, part.automaton, buffers=buffers)
 
 
 def _best(part: Part, decoder: Reranked) -> WholeReadings:

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.whitespace import merged
+from spacy_hocrf.annotation.whitespace import merged, scores_of_shown
 from spacy_hocrf.answers.decoders import (
     Answer,
     Candidates,
@@ -31,6 +31,7 @@ from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.reranking import read
 from spacy_hocrf.answers.ruled import RuledTexts
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.ruled import Ruled
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import beginning
@@ -90,9 +91,7 @@ class UnderRules:
         if not self.rules.rules:
             return self._kept(part, self._decoded(part))
         if type(decoder) is Viterbi:
-            best = self.best(part)
-            spans = self.scheme.spans(best.segments)
-            return self._kept(part, Answer(spans, None, ~np.isneginf(best.scores)))
+            return self._kept(part, self._most_probable(part))
         survey, found = self._survey(part)
         if found is None or not isinstance(decoder, ExpectedF):
             parts = self._apart(part, survey)
@@ -126,6 +125,30 @@ class UnderRules:
             return [part]
         return self._apart(part, self._survey(part)[0], exactly=exactly)
 
+    def scored(
+        self, part: Part, spans: Segments, *, exactly: bool
+    ) -> tuple[list[Part], NDArray[np.float64]]:
+        """`apart`, and the score of each span of its Docs that is shown, float64 [n].
+
+        spans (Segments): of all Docs of the part, n in all.
+        """
+        if not self.rules.rules:
+            return [part], part.scores(self.decoder, spans)
+        if type(self.decoder) is Viterbi and not self.scheme.one_token.all():
+            survey, scores = self._scored_survey(part, spans)
+            parts = self._apart(part, survey, exactly=exactly)
+            again = [each for each in parts if each.under.numbers]
+        else:
+            again = parts = self.apart(part, exactly=exactly)
+            scores = np.zeros(len(spans.start))
+        sizes = np.diff(spans.offsets)
+        for each in again:
+            chosen = ranges(spans.offsets[each.docs], sizes[each.docs])
+            columns = (column[chosen] for column in spans[1:])
+            own = Segments(offsets_of(sizes[each.docs]), *columns)
+            scores[chosen] = each.scores(self.decoder, own)
+        return parts, scores
+
     def _apart(
         self, part: Part, survey: RuleSurvey, *, exactly: bool = False, most: int | None = None
     ) -> list[Part]:
@@ -144,8 +167,36 @@ class UnderRules:
         log_z = self.exact.candidates(*known, 1.0, starts=starts).log_partition
         return RuleSurvey(starts, log_z), None
 
+    def _scored_survey(self, part: Part, spans: Segments) -> tuple[RuleSurvey, NDArray[np.float64]]:
+        """The same, and how probable each span is that is shown, out of the same sums."""
+        starts = starts_for(self.rules.rules, len(part.potentials.token))
+        known, log_z = (part.potentials, part.automaton, self.scheme), np.zeros(len(part.docs))
+
+        def score(found: Segments) -> NDArray[np.float64]:
+            probability, log_z[:] = self.exact.marginals(*known, found, starts)
+            return probability
+
+        if part.blank is None:
+            scores = score(spans)
+        else:
+            scores = scores_of_shown(score, spans, part.blank, part.potentials.offsets)
+        return RuleSurvey(starts, log_z), scores
+
     def _texts(self, part: Part, survey: RuleSurvey) -> Texts:
         return Texts(part.potentials, part.automaton, survey, self.scheme.encoding == "io")
+
+    def _most_probable(self, part: Part) -> Answer:
+        """The best segmentations under all rules: that without rules, if it breaks none."""
+        best = self.exact.best(part.potentials, part.automaton)
+        answer = self._answer_of(best)
+        broken = self.rules.broken_segments(best.segments) & (self.rules.prices > 0)
+        some = np.flatnonzero(broken.any(axis=1))
+        if not len(some):
+            return answer
+        return with_others(answer, (some, self._answer_of(self.best(part.only(some)))))
+
+    def _answer_of(self, best: Best | BoundedBest) -> Answer:
+        return Answer(self.scheme.spans(best.segments), None, ~np.isneginf(best.scores))
 
     def _decoded(self, part: Part) -> Answer:
         """What the decoder says under the rules of the part."""

@@ -21,7 +21,7 @@ from spacy_hocrf.engine.forward_backward import (
     log_partition,
     log_state_scores,
 )
-from spacy_hocrf.engine.probable import probabilities
+from spacy_hocrf.engine.probable import Starts, probabilities
 from spacy_hocrf.engine.problem import Problem
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Potentials, Segments
@@ -50,6 +50,7 @@ def segment_marginals(
     automaton: Automaton,
     segments: Segments,
     *,
+    starts: Starts | None = None,
     buffers: Buffers | None = None,
 ) -> SegmentMarginals:
     """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
@@ -57,6 +58,7 @@ def segment_marginals(
     potentials (Potentials): D sequences.
     automaton (Automaton): states and arcs.
     segments (Segments): of the D sequences, n in all; they may overlap.
+    starts (Optional[Starts]): as in `probable_spans`; None if every segment has one token.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (SegmentMarginals): the probability of a segment that is not allowed is 0.
     RAISES (ValueError): H139 for segments that are outside their sequence, or of no label; H004,
@@ -67,8 +69,9 @@ def segment_marginals(
     problem = Problem(potentials, automaton, shape=shape, constants=constants)
     _check_segments(potentials, automaton, segments)
     if (automaton.limits != 1).any():
-        found, log_z = probabilities(problem, segments, buffers)
+        found, log_z = probabilities(problem, segments, starts, buffers)
     else:
+        assert starts is None
         found, log_z = _expected(potentials, automaton, segments, buffers)
     return SegmentMarginals(np.clip(found, 0.0, 1.0), log_z)
 

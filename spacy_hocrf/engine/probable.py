@@ -84,19 +84,20 @@ def probable_spans(
 
 
 def probabilities(
-    problem: Problem, segments: Segments, buffers: Buffers
+    problem: Problem, segments: Segments, starts: Starts | None, buffers: Buffers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """P(segment | sequence) of given segments, float64 [n], and log Z of each sequence, float64 [D].
 
     problem (Problem): not all of its labels have segments of one token only.
     segments (Segments): of the problem's sequences, in any order within each.
+    starts (Optional[Starts]): as in `probable_spans`.
     buffers (Buffers): of this thread and automaton.
     """
     offsets, *columns = segments
     order = np.lexsort((columns[0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
     rows = np.stack(columns, axis=1)[order].astype(np.int64)
     asked = Asked(offsets, rows, np.zeros(len(rows)))
-    question = _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked)
+    question = _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked, starts)
     *_, total = _find(problem, question, "auto")
     found = np.empty(len(rows))
     found[order] = asked.probability

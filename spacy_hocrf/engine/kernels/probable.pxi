@@ -29,8 +29,7 @@ cdef class Probable:
         of further ones and of its last one; that of a span of one token; and one that must not stand
         before it; -1 for none. Without a label for the last token a span ends where it does not go
         on. A semi-CRF's span has the fourth alone.
-    asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for, instead of
-        any spans.
+    asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for.
     starts (Optional[Starts]): gets the probabilities that a segment of each of some labels begins at each
         token, and that one has it.
     """

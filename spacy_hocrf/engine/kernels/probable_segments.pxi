@@ -26,7 +26,6 @@ cdef void _find_segments(
         note_edges(fsa, batch, ws, lane, low, high, True)
     if probable.asks:
         _answer(logs, fsa, batch, ws, lane, low, high, probable)
-        return
     for u in range(max(low, batch.own[s, 0] - ws.low), min(high, batch.own[s, 1] - ws.low)):
         if probable.has_starts:
             for i in range(probable.start_labels.shape[0]):
