@@ -133,5 +133,4 @@ from spacy_hocrf.graph.instance import (
 from spacy_hocrf.graph.settings import DualSettings as DualSettings
 from spacy_hocrf.graph.result import Decoding as Decoding
 from spacy_hocrf.graph.subproblems import FirstSubproblem as FirstSubproblem
-from spacy_hocrf.graph.ilp import lp_bound as lp_bound
 from spacy_hocrf.graph.features import FeatureGraph as FeatureGraph, learn_graphs as learn_graphs

@@ -101,7 +101,7 @@ def test_features_and_joint_features_of_the_pages_work_together():
     nlp.add_pipe("hocrf", config=config["components"]["hocrf"])
     text, entities = "Ada bores Max", [(0, 3, "PERSON"), (10, 13, "PERSON")]
     nlp.initialize(lambda: [Example.from_dict(nlp.make_doc(text), {"entities": entities})])
-    assert len(nlp.get_pipe("hocrf").joint.weights) == 2
+    assert len(nlp.get_pipe("hocrf").joint.weights) == 1
 
 
 def test_saving_as_its_page_says_leaves_a_pipeline_that_loads(tmp_path, monkeypatch):

@@ -168,7 +168,7 @@ class UnderRules:
         return RuleSurvey(starts, log_z), None
 
     def _scored_survey(self, part: Part, spans: Segments) -> tuple[RuleSurvey, NDArray[np.float64]]:
-        """The same, and how probable each span is that is shown, out of the same sums."""
+        """A survey without candidates, and how probable each span is that is shown, out of its sums."""
         starts = starts_for(self.rules.rules, len(part.potentials.token))
         known, log_z = (part.potentials, part.automaton, self.scheme), np.zeros(len(part.docs))
 

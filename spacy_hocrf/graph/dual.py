@@ -174,7 +174,7 @@ class _Master:
             disagreements = self._multipliers.disagreements(assignment)
             if self.is_certain or not disagreements:
                 break
-            self._multipliers.step(steps.length(bound, self.primal, disagreements))
+            self._multipliers.step(steps.length(bound))
 
     def _evaluate(self) -> tuple[float, NDArray[np.int32]]:
         """The bound at the multipliers, and the first subproblem's assignment; the primal is noted

@@ -1,5 +1,4 @@
-"""Exact decoding by an integer linear program, which SciPy hands to HiGHS, and the bound of its
-relaxation.
+"""Exact decoding by an integer linear program, which SciPy hands to HiGHS.
 
 Variables, of which only the cells must be 0 or 1:
 
@@ -29,11 +28,10 @@ from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.subproblems import (
     FirstSubproblem,
     HasPolytope,
-    choose_edges,
     pattern_rows,
 )
 
-__all__ = ["Known", "lp_bound", "solve_ilp"]
+__all__ = ["Known", "solve_ilp"]
 
 LARGEST_TABLE = 400
 """More choices than this need patterns one by one."""
@@ -96,10 +94,10 @@ def solve_ilp(
     if structure is not None:
         tables = _suits_table(instance)
         program.add_tables(np.flatnonzero(tables))
-        program.add_patterns(np.flatnonzero(~tables), grouped=True)
+        program.add_patterns(np.flatnonzero(~tables))
         if known.losses is not None:
             program.exclude(np.flatnonzero(known.losses > known.slack))
-        found = program.solve(integer=True, time_limit=time_limit)
+        found = program.solve(time_limit)
         bound = min(bound, found.bound)
         if found.variables is not None:
             score, other = _assignment(instance, first, found.variables[structure])
@@ -110,38 +108,6 @@ def solve_ilp(
     bound = max(bound, primal, known.primal)
     none = np.zeros(0)
     return Decoding(assignment, primal, bound, bound - primal <= TOLERANCE, none, none)
-
-
-def lp_bound(
-    instance: GraphInstance,
-    *,
-    first: FirstSubproblem | None = None,
-    edges: NDArray[np.int64] | None = None,
-) -> float:
-    """The value of the standard relaxation: the structure exactly, and every pattern outside it by
-    itself. An upper bound.
-
-    instance (GraphInstance): unary scores and patterns.
-    first (Optional[FirstSubproblem]): the structure, one that has a polytope; None for a forest.
-    edges (Optional[int64 [B, 2]]): the forest's pairs of vertices; None chooses them, as
-        `dual_decompose`.
-    RETURNS (float): nats. All positive weights, and the best without any, where the polytope is too
-        large.
-    RAISES (ValueError): H086 for edges that are no forest, H090 without SciPy, H094 for a first
-        subproblem without a polytope.
-    """
-    if not len(instance.weights):
-        return _without_patterns(instance, first)[0]
-    program = _Program(instance)
-    if program.add_structure(first, Known()) is None:
-        return _without_patterns(instance, first)[0] + float(
-            np.maximum(instance.weights, 0.0).sum()
-        )
-    everything = np.arange(len(instance.factors))
-    inside = everything[:0] if first is not None else choose_edges(instance, edges)
-    program.add_tables(inside)
-    program.add_patterns(np.setdiff1d(everything, inside), grouped=False)
-    return program.solve(integer=False, time_limit=np.inf).bound
 
 
 def _without_patterns(
@@ -286,11 +252,8 @@ class _Program:
             high=zero,
         )
 
-    def add_patterns(self, factors: NDArray[np.int64], *, grouped: bool) -> None:
-        """A variable for each pattern of these factors.
-
-        grouped (bool): are those of one factor to exclude each other?
-        """
+    def add_patterns(self, factors: NDArray[np.int64]) -> None:
+        """A variable for each pattern of these factors; those of one factor exclude each other."""
         instance = self._instance
         patterns, owner = pattern_rows(instance, factors)
         variable = self._n_columns + np.arange(len(patterns))
@@ -301,9 +264,7 @@ class _Program:
         of = np.repeat(np.arange(len(patterns)), sizes)  # which pattern each of these cells is in
         likes = weights[of] > 0
         n_cells = len(instance.unary)
-        together = (owner if grouped else np.arange(len(patterns)))[of[likes]] * n_cells + cells[
-            likes
-        ]
+        together = owner[of[likes]] * n_cells + cells[likes]
         limited, row = np.unique(together, return_inverse=True)
         never = np.full(len(limited), -np.inf)
         self._add_rows(
@@ -326,12 +287,8 @@ class _Program:
         """These cells are 0."""
         self._excluded = cells
 
-    def solve(self, *, integer: bool, time_limit: float) -> _Solution:
-        """The highest score, or a bound of it, and the best solution that was found.
-
-        integer (bool): must cells be 0 or 1?
-        time_limit (float): seconds.
-        """
+    def solve(self, time_limit: float) -> _Solution:
+        """The highest score, or a bound of it, and the best solution that was found in so many seconds."""
         milp, bounds, constraint, matrix = _scipy()
         extents = (self._n_rows, self._n_columns)
         entries = (
@@ -339,7 +296,7 @@ class _Program:
             (np.concatenate(self._rows), np.concatenate(self._columns)),
         )
         is_integer = np.zeros(self._n_columns)
-        is_integer[: len(self._instance.unary)] = integer
+        is_integer[: len(self._instance.unary)] = 1.0
         most = np.ones(self._n_columns)
         most[self._excluded] = 0.0
         result = milp(
@@ -355,10 +312,7 @@ class _Program:
         )
         # there always is a solution, and none is unbounded
         assert result.status in (0, 1, 4), result.message
-        if integer:
-            bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
-        else:
-            bound = np.inf if result.fun is None else -result.fun
+        bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
         return _Solution(float(bound), result.x)
 
     def _add_variables(self, scores: NDArray[np.float64]) -> None:

@@ -16,10 +16,6 @@ from spacy_hocrf.graph.subproblems import Subproblem
 
 __all__ = ["Multipliers", "Steps"]
 
-PATIENCE = 5
-"""After so many iterations without a lower bound, steps of Polyak's rule are SHORTER."""
-SHORTER = 0.7
-
 
 class Multipliers:
     """The scores u of the copies, and the rewards of the first subproblem's cells: the unary scores
@@ -64,11 +60,8 @@ class Multipliers:
 
 
 class Steps:
-    """The length of each step.
-
-    "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of times that the bound has
-    risen (Rush et al., EMNLP 2010); "polyak" is γ (bound - primal) / |z - y|², γ falling from 1
-    where the bound does not (Polyak 1969).
+    """The length of each step: "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of
+    times that the bound has risen (Rush et al., EMNLP 2010).
 
     settings (DualSettings): rule and first step.
     weights (float64 [m]): of the patterns that the first subproblem does not have: c is their mean
@@ -76,30 +69,19 @@ class Steps:
     """
 
     def __init__(self, settings: DualSettings, weights: NDArray[np.float64]) -> None:
-        self._rule = settings.step_rule
+        self._harmonic = settings.step_rule == "harmonic"
         first = settings.step_size
         if first is None:
             first = float(np.abs(weights).mean()) if len(weights) else 1.0
         self._first = first
-        self._before = self._lowest = np.inf
-        self._rises = self._waited = 0
-        self._gamma = 1.0
+        self._before, self._rises = np.inf, 0
 
-    def length(self, bound: float, primal: float, disagreements: int) -> float:
+    def length(self, bound: float) -> float:
         """Length of the next step; to be asked for once in every iteration.
 
         bound (float): at the multipliers as they are.
-        primal (float): the highest score so far.
-        disagreements (int): |z - y|², at least 1.
         """
         self._rises += bound > self._before
         self._before = bound
-        self._waited = 0 if bound < self._lowest else self._waited + 1
-        self._lowest = min(self._lowest, bound)
-        if self._waited == PATIENCE:
-            self._gamma, self._waited = SHORTER * self._gamma, 0
-        if self._rule == "harmonic":
-            return self._first / (1 + self._rises)
-        if self._rule == "geometric":
-            return self._first * 0.5**self._rises
-        return self._gamma * (bound - primal) / disagreements
+        n = self._rises
+        return self._first / (1 + n) if self._harmonic else self._first * 0.5**n

@@ -14,7 +14,7 @@ HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
 """Kinds of dual decomposition; `decomposition` says what they are."""
 ILP = "ilp"
 """An integer linear program: a kind that is no decomposition, and the only fallback."""
-STEPS = ("harmonic", "geometric", "polyak")
+STEPS = ("harmonic", "geometric")
 """Rules for the length of a step; `multipliers.Steps` says what they are."""
 MOST = sys.float_info.max
 """Numbers above it are not finite where they are used."""
@@ -28,7 +28,7 @@ class DualSettings:
         (TACL 2 (2014) §3); "naive", which they compare it with; or "ilp", an integer linear
         program in place of dual decomposition (extra `ilp`).
     max_iterations (int): at least 1; a certificate ends the iterations earlier.
-    step (Optional[str]): "harmonic", "geometric" or "polyak". None: as the paper has it for
+    step (Optional[str]): "harmonic" or "geometric". None: as the paper has it for
         "two_slave", geometric (§4.1.4: the steps of Rush et al., EMNLP 2010), harmonic otherwise.
     step_size (Optional[float]): the first step. None: the mean absolute weight of the patterns
         that the first subproblem does not have.

@@ -43,25 +43,16 @@ class JointFeatures:
 
     @cached_property
     def _features(self) -> tuple[tuple[int, What], ...]:
-        """Template of each, and the state of all places of a set, or the states of each, [G]."""
+        """Template of each, and the label of all places of a set, or the states of each, [G]."""
         found = list[tuple[int, What]]()
         for k, template in enumerate(self.templates):
             stated = states_of(template)
             if stated is not None:
                 check_states(stated, self.scheme)
-            states = self._states(template) if stated is None else [stated]
-            found += ((k, state) for state in states)
+            outside = [OUTSIDE] if template.outside and self.scheme.outside >= 0 else []
+            agreeing = [*self.scheme.labels, *outside]
+            found += ((k, state) for state in (agreeing if stated is None else [stated]))
         return tuple(found)
-
-    def _states(self, template: JointTemplate) -> list[str]:
-        """Labels or states that places may agree in."""
-        scheme = self.scheme
-        outside = [OUTSIDE] if scheme.outside >= 0 else []
-        states = [name for y, name in enumerate(scheme.names) if y != scheme.outside]
-        return [
-            *(scheme.labels if template.entities else states),
-            *(outside if template.outside else []),
-        ]
 
     @cached_property
     def agree(self) -> NDArray[np.bool_]:
@@ -104,17 +95,17 @@ class JointFeatures:
             if k not in places:
                 places[k] = places_of(self.templates[k], batch, groups)
             if len(places[k]):
-                found.append((g, self._patterns(k, places[k], state, batch)))
+                found.append((g, self._patterns(places[k], state, batch)))
         return BatchPatterns(batch, found, self.scheme.n_labels)
 
     def _patterns(
-        self, k: int, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch
+        self, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch
     ) -> PlacePatterns:
         if not isinstance(state, str):
             return stated_patterns(places, state, self.scheme, batch)
-        if self.templates[k].entities and state != OUTSIDE:
-            return entity_patterns(places, self.scheme, state, batch)
-        return state_patterns(places, self.scheme.names.index(state))
+        if state == OUTSIDE:
+            return state_patterns(places, self.scheme.outside)
+        return entity_patterns(places, self.scheme, state, batch)
 
 
 def _named(template: str, what: What) -> str:

@@ -48,20 +48,17 @@ def repeated(
     lengths: Sequence[int],
     *,
     skip_stopwords: bool,
-    chosen: NDArray[np.bool_] | None = None,
 ) -> list[Repeated]:
     """The phrases that occur twice or more in a group, in places that do not overlap.
 
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
-        punctuation.
-    chosen (Optional[bool [N]]): tokens that phrases may have at either end; white space never is.
+        punctuation. White space is never at either end.
     """
     found: list[Repeated] = []
     if not len(batch):
         return found
     values, codes = batch.distinct(attr)
-    begins = ~batch.blank if chosen is None else chosen & ~batch.blank
-    ends = begins
+    begins = ends = ~batch.blank
     if skip_stopwords:
         begins = begins & (batch.column("IS_PUNCT") == 0)
         ends = begins & (batch.column("IS_STOP") == 0)

@@ -81,9 +81,7 @@ class JointWeightsKeeper:
     def _described(self) -> dict[str, Any]:
         """Names of the features; not the weight that they begin with."""
         meaning = {
-            template.name: described(
-                template, entities=template.entities, outside=template.outside, weight=None
-            )
+            template.name: described(template, outside=template.outside, weight=None)
             for template in self._templates
         }
         return meaning

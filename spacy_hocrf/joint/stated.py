@@ -53,7 +53,7 @@ class Pattern:
         "not PERSON": no token of it is in one; "O": all its tokens are unlabelled; in an encoded CRF
         also "B-PERSON" and the like: all its tokens have this state.
     places (Places): finds the sets, each with as many places: `spacy-hocrf.MatchedPlaces.v1`; of two
-        states also `spacy-hocrf.IdenticalPhrases.v1` and `spacy-hocrf.IdenticalWords.v1`.
+        states also `spacy-hocrf.IdenticalPhrases.v1`.
     weight (float): until it is learnt or set, nats. Learnt weights have either sign. "inf": the places of
         all sets have these states, "-inf": those of none have, wherever a reading can have it so; this is not
         learnt, and training knows nothing of it.
@@ -65,7 +65,6 @@ class Pattern:
     places: Any
     weight: Any = 0.0
 
-    entities: ClassVar[bool] = False
     outside: ClassVar[bool] = False
 
     def __post_init__(self) -> None:

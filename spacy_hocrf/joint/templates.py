@@ -9,7 +9,7 @@ and McCallum (2004) for identical words, the edges of a skip-chain.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,6 @@ __all__ = [
     "HEAVIEST",
     "GroupConsistency",
     "IdenticalPhrases",
-    "IdenticalWords",
     "JointTemplate",
     "check_templates",
     "checked_weight",
@@ -41,17 +40,12 @@ class JointTemplate(Protocol):
     """Finds places that should agree.
 
     With a member `states` (Sequence[str]) it is one feature, that the places of a set have these states, one
-    for each: see `stated.Pattern`. Neither `entities` nor `outside` matters then.
+    for each: see `stated.Pattern`. `outside` does not matter then.
     """
 
     @property
     def name(self) -> str:
         """Unlike that of any other template of the model."""
-        ...
-
-    @property
-    def entities(self) -> bool:
-        """Is it whole entities that agree, in their label, or single tokens in their state?"""
         ...
 
     @property
@@ -75,9 +69,10 @@ class JointTemplate(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class _Agreement:
-    """Base of our templates of agreement.
+    """Base of our templates of agreement between identical phrases.
 
     attr (str): phrases are identical if this token attribute is, token by token.
+    min_length, max_length (int): tokens of a phrase.
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
         punctuation.
     outside (bool): a feature more: all places of a set are unlabelled.
@@ -86,6 +81,8 @@ class _Agreement:
     """
 
     attr: str = "LOWER"
+    min_length: int = 1
+    max_length: int = 3
     skip_stopwords: bool = True
     outside: bool = False
     weight: float = 0.0
@@ -96,32 +93,14 @@ class _Agreement:
             expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
             found = repr(self.weight)
             raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
+        self._check_least("min_length", 1)
+        self._check_least("max_length", self.min_length)
 
     def _check_least(self, name: str, least: int) -> None:
         value = getattr(self, name)
         if not (isinstance(value, int) and value >= least):
             expected = f"at least {least}"
             raise ValueError(Errors.H099.format(name=name, found=repr(value), expected=expected))
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Phrases(_Agreement):
-    """Phrases of several tokens.
-
-    min_length, max_length (int): tokens of a phrase.
-    """
-
-    min_length: int = 1
-    max_length: int = 3
-
-    entities: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_least("min_length", 1)
-        if not (isinstance(self.max_length, int) and self.max_length >= self.min_length):
-            found, expected = repr(self.max_length), f"at least min_length = {self.min_length}"
-            raise ValueError(Errors.H099.format(name="max_length", found=found, expected=expected))
 
     @property
     def name(self) -> str:
@@ -140,7 +119,7 @@ class _Phrases(_Agreement):
 
 @recordable
 @dataclass(frozen=True, kw_only=True)
-class IdenticalPhrases(_Phrases):
+class IdenticalPhrases(_Agreement):
     """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label.
     One feature a label.
 
@@ -167,7 +146,7 @@ class IdenticalPhrases(_Phrases):
 
 @recordable
 @dataclass(frozen=True, kw_only=True)
-class GroupConsistency(_Phrases):
+class GroupConsistency(_Agreement):
     """`spacy-hocrf.GroupConsistency.v1`: all places with one phrase are entities of one label. One
     feature a label.
 
@@ -190,59 +169,6 @@ class GroupConsistency(_Phrases):
 
     def _sets(self, phrases: Repeated) -> PlaceSets:
         return all_places(phrases, self.max_places)
-
-
-@recordable
-@dataclass(frozen=True, kw_only=True)
-class IdenticalWords(_Agreement):
-    """`spacy-hocrf.IdenticalWords.v1`: two places with one word have one state, the edges of a
-    skip-chain. One feature a state.
-
-    The states of a semi-CRF are the labels, those of an encoded CRF "B-PERSON", "I-PERSON" and so
-    on.
-
-    attr (str): words are identical if this token attribute is.
-    min_chars (int): shortest word.
-    capitalised (bool): only words that begin with a capital letter.
-    max_pairs (int): pairs of each word of a group, the nearest first; neighbours are paired in any
-        case.
-    skip_stopwords (bool): leave out stop words and punctuation.
-    outside (bool): a feature more: both places are unlabelled.
-    weight (float): of these features until they are learnt or set, nats.
-    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
-    """
-
-    attr: str = "ORTH"
-    min_chars: int = 2
-    capitalised: bool = True
-    max_pairs: int = 20
-
-    entities: ClassVar[bool] = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_least("min_chars", 1)
-        self._check_least("max_pairs", 1)
-
-    @property
-    def name(self) -> str:
-        """The kind of template, and which words."""
-        return f"{type(self).__name__}[{self.attr}]"
-
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Pairs of places with one word, in Docs of one group."""
-        strings = batch.strings
-        values, codes = batch.distinct("ORTH")
-        words = [strings[value] for value in values.tolist()]
-        fits = [
-            len(word) >= self.min_chars and (word[0].isupper() or not self.capitalised)
-            for word in words
-        ]
-        chosen = np.array(fits, dtype=bool)[codes]
-        found = repeated(
-            batch, groups, self.attr, range(1, 2), skip_stopwords=self.skip_stopwords, chosen=chosen
-        )
-        return joined([pairs(phrases, self.max_pairs) for phrases in found])
 
 
 def checked_weight(weight: Any) -> float:

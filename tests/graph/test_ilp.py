@@ -24,7 +24,7 @@ from segmented_groups import (
 
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.graph.dual import dual_decompose
-from spacy_hocrf.graph.ilp import lp_bound, solve_ilp
+from spacy_hocrf.graph.ilp import solve_ilp
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.joint.chain import SegmentationSubproblem
@@ -78,7 +78,6 @@ def test_nothing_to_decide():
     )
     plain = solve_ilp(make_instance([[1.0, 2.0], [4.0]]))
     assert (plain.primal, plain.bound, plain.assignment.tolist()) == (6.0, 6.0, [1, 0])
-    assert lp_bound(make_instance([[1.0, 2.0], [4.0]])) == 6.0
 
 
 @needs_oracle
@@ -90,53 +89,6 @@ def test_all_problems_with_proved_optima_are_solved():
         assert found.primal == problem["optimum"], problem["id"]
         assert -1e-6 <= found.bound - problem["optimum"] <= 1e-6, problem["id"]
         assert found.certificate, problem["id"]
-
-
-def test_lp_bound_is_loose_where_no_cycle_can_be_pleased():
-    """A triangle whose vertices all want to differ: half of each state pleases every pair."""
-    different = [((v, w), (s, 1 - s), 2.0) for v, w in ((0, 1), (0, 2), (1, 2)) for s in (0, 1)]
-    triangle = make_instance([[0.0, 0.0]] * 3, different)
-    assert solve_ilp(triangle).primal == pytest.approx(4.0)
-    assert lp_bound(triangle) == pytest.approx(6.0)
-    without_forest = lp_bound(triangle, edges=np.zeros((0, 2), dtype=np.int64))
-    assert without_forest == pytest.approx(6.0)
-
-
-@given(st.integers(0, 2**32 - 1), st.integers(1, 6))
-def test_lp_bound_of_a_forest_is_its_optimum(seed, n_vertices):
-    rng = np.random.default_rng(seed)
-    n_states = rng.integers(1, 4, n_vertices)
-    patterns = []
-    for w in range(1, n_vertices):
-        v = int(rng.integers(w))
-        patterns += [
-            ((v, w), (i, j), float(rng.normal(0, 3)))
-            for i in range(n_states[v])
-            for j in range(n_states[w])
-        ]
-    forest = make_instance([rng.normal(size=n) for n in n_states], patterns)
-    assert lp_bound(forest) == pytest.approx(best_by_enumeration(forest), abs=1e-6)
-
-
-@given(instances())
-def test_lp_bound_is_above_the_optimum_and_below_the_trivial_one(instance):
-    trivial = (
-        np.maximum.reduceat(instance.unary, instance.offsets[:-1]).sum()
-        + np.maximum(instance.weights, 0).sum()
-    )
-    assert best_by_enumeration(instance) - 1e-6 <= lp_bound(instance) <= trivial + 1e-6
-
-
-@pytest.mark.slow
-@needs_oracle
-def test_two_slaves_come_near_the_linear_program_where_patterns_are_positive():
-    for problem, instance in proved():
-        if problem["family"] in ("skip", "phrase") and instance.n_vertices < 50:
-            relaxed = lp_bound(instance)
-            found = dual_decompose(
-                instance, DualSettings(kind="two_slave", step="harmonic", max_iterations=300)
-            )
-            assert relaxed - 1e-6 <= found.bound <= relaxed + 1e-2 * abs(relaxed), problem["id"]
 
 
 @pytest.mark.slow
@@ -162,7 +114,7 @@ def test_time_limit_leaves_an_incumbent_and_a_bound():
 def test_missing_scipy_is_an_error_that_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
     instance = make_instance([[0.0, 1.0], [0.0, 1.0]], [((0, 1), (0, 0), 3.0)])
-    for solve in (solve_ilp, lp_bound, lambda each: dual_decompose(each, DualSettings(kind="ilp"))):
+    for solve in (solve_ilp, lambda each: dual_decompose(each, DualSettings(kind="ilp"))):
         with pytest.raises(ValueError, match=r"H090.*spacy-hocrf\[ilp\]"):
             solve(instance)
 
@@ -214,8 +166,6 @@ def test_segmentations_with_global_patterns_match_enumeration(group):
     assert found.primal == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.bound == pytest.approx(best, rel=1e-9, abs=1e-6)
     assert found.certificate
-    trivial = subproblem.maximise(instance.unary)[0] + np.maximum(instance.weights, 0).sum()
-    assert best - 1e-6 <= lp_bound(instance, first=subproblem) <= trivial + 1e-6
     n_labels = len(problems[0].limits)
     kept = segmentations_of(subproblem.best)
     states = {
@@ -298,9 +248,6 @@ def test_a_pattern_alone_is_worth_its_weight_where_it_occurs(size, weight):
     found = solve_ilp(instance)
     assert found.assignment.tolist() == [2] * size
     assert found.primal == found.bound == pytest.approx(10.0 * size + weight)
-    assert lp_bound(instance, edges=np.zeros((0, 2), dtype=np.int64)) == pytest.approx(
-        10.0 * size + weight
-    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -353,6 +300,6 @@ def test_a_polytope_that_is_too_large_leaves_a_bound(monkeypatch):
     assert subproblem.polytope() is None
     found = solve_ilp(instance, first=subproblem)
     assert not found.certificate
-    assert found.primal <= exact.primal <= found.bound <= lp_bound(instance, first=subproblem)
+    assert found.primal <= exact.primal <= found.bound
     with_fallback = dual_decompose(instance, DualSettings(fallback="ilp"), first=subproblem)
     assert with_fallback.bound >= exact.primal - 1e-6

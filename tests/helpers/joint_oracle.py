@@ -16,8 +16,14 @@ from entities import entities
 from spacy_hocrf.model.architectures import weights_of
 
 
-def occurrences(docs, groups, lengths, key, usable):
+def phrases(docs, groups, lengths, skip_stopwords=True, key=lambda token: token.lower_):
     """Places of each phrase of each group that do not overlap, where there are two or more of them."""
+
+    def usable(span):
+        first, last = span[0], span[-1]
+        skipped = skip_stopwords and (first.is_punct or last.is_punct or last.is_stop)
+        return not (first.is_space or last.is_space or skipped)
+
     places = defaultdict(list)
     for d, doc in enumerate(docs):
         for length in lengths:
@@ -27,24 +33,6 @@ def occurrences(docs, groups, lengths, key, usable):
                 if usable(span) and not (found and found[-1][0] == d and found[-1][2] > start):
                     found.append((d, start, start + length))
     return [found for found in places.values() if len(found) > 1]
-
-
-def phrases(docs, groups, lengths, skip_stopwords=True, key=lambda token: token.lower_):
-    def usable(span):
-        first, last = span[0], span[-1]
-        skipped = skip_stopwords and (first.is_punct or last.is_punct or last.is_stop)
-        return not (first.is_space or last.is_space or skipped)
-
-    return occurrences(docs, groups, lengths, key, usable)
-
-
-def words(docs, groups, min_chars=2, capitalised=True):
-    def usable(span):
-        (token,) = span
-        fits = len(token) >= min_chars and (token.text[0].isupper() or not capitalised)
-        return fits and not (token.is_stop or token.is_punct or token.is_space)
-
-    return occurrences(docs, groups, [1], lambda token: token.text, usable)
 
 
 def pairs(found, most):

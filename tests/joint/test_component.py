@@ -39,7 +39,6 @@ from spacy_hocrf.saving import archive as files
 SEMI = "semi-CRF, outside tokens"
 ALL = {
     "phrases": {**PHRASES, "outside": True},
-    "words": {"@misc": "spacy-hocrf.IdenticalWords.v1", "max_pairs": 2},
     "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
 }
 WORDS = ["Ada", "York", "New", "likes", "Emmy", "born"]
@@ -51,7 +50,7 @@ def settings_of(kind="hybrid", **settings):
 
 @cache
 def learnt(name, *, rows=5):
-    """The bytes of a pipeline with three joint templates, of little weight so far."""
+    """The bytes of a pipeline with two joint templates, of little weight so far."""
     return trained(*MODELS[name], rows=documents(rows), joint=joint(ALL, learn=False)).to_bytes()
 
 
@@ -71,13 +70,10 @@ def patterns_of(pipe, docs, groups):
     bundles = [
         set(p) for p in joint_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
     ]
-    skips = joint_oracle.pairs(joint_oracle.words(docs, groups), 2)
-    states = [name for name in scheme.names if name != "O"]
     is_entity, has_state = joint_oracle.is_entity, joint_oracle.has_state
     rows = [
         ("IdenticalPhrases[LOWER,1-2]", pairs, is_entity, scheme.labels),
         ("IdenticalPhrases[LOWER,1-2]", pairs, has_state, ["O"] if scheme.outside >= 0 else []),
-        ("IdenticalWords[ORTH]", skips, has_state, states),
         ("GroupConsistency[ORTH,1-1]", bundles, is_entity, scheme.labels),
     ]
     assert {f"{template}, {label}" for template, _, _, labels in rows for label in labels} == set(
@@ -185,9 +181,8 @@ learn = false
 max_length = 2
 weight = 4.0
 
-[components.hocrf.joint.features.words]
-@misc = "spacy-hocrf.IdenticalWords.v1"
-min_chars = 3
+[components.hocrf.joint.features.all]
+@misc = "spacy-hocrf.GroupConsistency.v1"
 
 [components.hocrf.joint.decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
@@ -234,8 +229,8 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     assert restored.joint.feature_names == (
         "IdenticalPhrases[LOWER,1-2], PERSON",
         "IdenticalPhrases[LOWER,1-2], PLACE",
-        "IdenticalWords[ORTH], PERSON",
-        "IdenticalWords[ORTH], PLACE",
+        "GroupConsistency[LOWER,1-3], PERSON",
+        "GroupConsistency[LOWER,1-3], PLACE",
     )
     text = " ".join(text for text, _ in documents())
     one, other = nlp(text), again(text)
@@ -454,9 +449,9 @@ def test_weights_of_an_untrained_component_are_an_error():
 @pytest.mark.slow
 def test_a_model_with_other_joint_features_is_refused():
     saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
-    for other in ({"phrases": PHRASES}, {**ALL, "words": {**ALL["words"], "max_pairs": 3}}):
+    for other in ({"phrases": PHRASES}, {**ALL, "all": {**ALL["all"], "max_places": 3}}):
         pipe = untrained(joint=joint(other)).get_pipe("hocrf")
-        with pytest.raises(ValueError, match=r"^\[H103\].*Identical"):
+        with pytest.raises(ValueError, match=r"^\[H103\].*(Identical|Group)"):
             pipe.from_bytes(saved)
         assert pipe.labels == ()
     changed = {**ALL, "phrases": {**ALL["phrases"], "weight": 7.0}}

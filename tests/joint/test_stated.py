@@ -135,7 +135,7 @@ def test_sets_of_another_size_than_there_are_states_are_an_error():
 class First:
     """Somebody's own template: the first two tokens of a Doc, in states of their own."""
 
-    name, states, weight, entities, outside = "first", ["not PERSON", "PERSON"], "inf", False, False
+    name, states, weight, outside = "first", ["not PERSON", "PERSON"], "inf", False
 
     def find(self, batch, groups):
         first = batch.offsets[:-1][np.diff(batch.offsets) > 1]

@@ -12,7 +12,6 @@ from spacy_hocrf.joint.places import PlaceSets
 from spacy_hocrf.joint.templates import (
     GroupConsistency,
     IdenticalPhrases,
-    IdenticalWords,
     check_templates,
     places_of,
 )
@@ -72,15 +71,6 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
 
 
 @pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("capitalised", [False, True])
-def test_identical_words_are_those_of_the_definition(nlp, seed, capitalised):
-    docs, groups = random_docs(nlp, seed)
-    template = IdenticalWords(min_chars=1 + seed % 3, capitalised=capitalised, max_pairs=5)
-    expected = joint_oracle.pairs(joint_oracle.words(docs, groups, 1 + seed % 3, capitalised), 5)
-    assert as_sets(found_sets(template, docs, groups)) == as_sets(expected)
-
-
-@pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("most", [2, 3, 100])
 def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
     docs, groups = random_docs(nlp, seed)
@@ -110,7 +100,7 @@ def test_places_of_a_set_do_not_overlap(nlp):
 @pytest.mark.parametrize("docs", [[], [""], ["", ""], ["one two three"]])
 def test_nothing_is_found_in_nothing(nlp, docs):
     made = [nlp.make_doc(text) for text in docs]
-    for template in (IdenticalPhrases(), IdenticalWords(capitalised=False), GroupConsistency()):
+    for template in (IdenticalPhrases(), GroupConsistency()):
         assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
 
 
@@ -123,8 +113,7 @@ BAD = {
     "a weight in quotes": ("H099", IdenticalPhrases, {"weight": "1.5"}),
     "no pair": ("H099", IdenticalPhrases, {"max_pairs": 0}),
     "one place": ("H099", GroupConsistency, {"max_places": 1}),
-    "no character": ("H099", IdenticalWords, {"min_chars": 0}),
-    "weight not finite": ("H099", IdenticalWords, {"weight": float("inf")}),
+    "weight not finite": ("H099", IdenticalPhrases, {"weight": float("inf")}),
     "unknown attribute": ("H023", IdenticalPhrases, {"attr": "LOVER"}),
     "unregistered extension": ("H024", GroupConsistency, {"attr": "_.nowhere"}),
 }
@@ -137,17 +126,17 @@ def test_bad_settings_are_named(code, make, settings):
 
 
 def test_templates_are_checked():
-    both = check_templates([IdenticalPhrases(), IdenticalWords()])
+    both = check_templates([IdenticalPhrases(), GroupConsistency()])
     assert [template.name for template in both] == [
         "IdenticalPhrases[LOWER,1-3]",
-        "IdenticalWords[ORTH]",
+        "GroupConsistency[LOWER,1-3]",
     ]
     with pytest.raises(ValueError, match=r"^\[H096\]"):
         check_templates([])
     with pytest.raises(ValueError, match=r"^\[H097\].*'str'"):
         check_templates(["words"])
-    with pytest.raises(ValueError, match=r"^\[H098\].*IdenticalWords"):
-        check_templates([IdenticalWords(), IdenticalWords(min_chars=5)])
+    with pytest.raises(ValueError, match=r"^\[H098\].*IdenticalPhrases"):
+        check_templates([IdenticalPhrases(), IdenticalPhrases(max_pairs=5)])
 
 
 @pytest.mark.parametrize(
@@ -166,17 +155,17 @@ def test_templates_are_checked():
     ],
 )
 def test_places_of_a_template_of_ones_own_are_checked(nlp, offsets, start, end, reason):
-    class Mine(IdenticalWords):
+    class Mine(IdenticalPhrases):
         def find(self, batch, groups):
             return PlaceSets(*(np.array(each, dtype=np.int64) for each in (offsets, start, end)))
 
     batch = TokenBatch([nlp.make_doc("one two three")] * 3)
-    with pytest.raises(ValueError, match=rf"^\[H120\].*'Mine\[ORTH\]'.*{reason}"):
+    with pytest.raises(ValueError, match=rf"^\[H120\].*'Mine\[LOWER,1-3\]'.*{reason}"):
         places_of(Mine(), batch, np.array([0, 0, 1]))
 
 
 def test_what_ours_read_of_a_doc_can_be_recorded():
-    ours = [IdenticalPhrases(), IdenticalWords(), GroupConsistency()]
+    ours = [IdenticalPhrases(), GroupConsistency()]
 
     class Mine(type(ours[0])):
         """Somebody's own, which may read anything."""
