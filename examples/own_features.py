@@ -1,4 +1,4 @@
-"""Three ways to tell the model what you know: a gazetteer, an extension attribute, and a template
+"""Three ways to tell the model what you know: a list of words, an extension attribute, and a template
 of your own.
 """
 
@@ -29,8 +29,8 @@ CONFIG = """
 @misc = "spacy-hocrf.Window.v1"
 
 [model.features.*.drugs]
-@misc = "spacy-hocrf.Gazetteer.v1"
-spans_key = "ruler"
+@misc = "spacy-hocrf.Spans.v1"
+source = "spans.ruler"
 
 [model.features.*.unit]
 @misc = "spacy-hocrf.Token.v1"

@@ -22,7 +22,7 @@ from spacy_hocrf.features.templates import Events, Observing, spell, template_na
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import END, INNER, SPAN, START, TOKEN
 
-__all__ = ["SpanTemplate", "make_gazetteer", "make_spans"]
+__all__ = ["SpanTemplate", "make_spans"]
 
 PARTS = {
     "MATCH": (SPAN,),
@@ -156,21 +156,6 @@ def make_spans(
         for part in PARTS[entry]
         for read in _readings(scores, lowest)
     ]
-
-
-def make_gazetteer(
-    spans_key: str, what: Sequence[str] = ("MATCH", "TOKENS"), order: int = 0
-) -> list[SpanTemplate]:
-    """`spacy-hocrf.Gazetteer.v1`: `spacy-hocrf.Spans.v1` of doc.spans[spans_key], for instance as a
-    `span_ruler` sets it, with other defaults.
-
-    spans_key (str): key of the span group.
-    what (Sequence[str]): as for `Spans.v1`.
-    order (int): earlier segments whose labels the features see.
-    RETURNS (list[SpanTemplate]): as of `Spans.v1`.
-    RAISES (ValueError): H030, H032, H037 or H180.
-    """
-    return make_spans(f"spans.{spans_key}", what, order=order)
 
 
 def _readings(

@@ -270,14 +270,6 @@ def test_label_patterns_of_all_orders_stand_where_their_block_does():
     assert not any(each.every for each in both if each.part == CONST)
 
 
-def test_a_gazetteer_is_spans_with_other_defaults():
-    spans = make("Spans", source="spans.ruler", what=["MATCH", "TOKENS"])
-    assert make("Gazetteer", spans_key="ruler") == spans
-    assert make("Gazetteer", spans_key="ruler", what=["TOKENS"], order=2) == make(
-        "Spans", source="spans.ruler", what=["TOKENS"], order=2
-    )
-
-
 REFUSED = [
     ("Token", {"attrs": ["SHAPPE"]}, ["H023", "'SHAPPE'", *ATTRIBUTES]),
     ("Token", {"attrs": ["MORPH."]}, ["H023", "'MORPH.'"]),
@@ -343,7 +335,6 @@ REFUSED = [
     ("Transition", {"terms": ["FIRST."]}, ["H035", "'FIRST.'"]),
     ("Transition", {"terms": ["FIRST.NORM", "LAST.NORM"]}, ["H036", "['FIRST.NORM', 'LAST.NORM']"]),
     ("Segment", {"what": ["LENGHT"]}, ["H037", "'LENGHT'", "LENGTH, TEXT, FIRST, LAST, BEFORE, AFTER"]),
-    ("Gazetteer", {"spans_key": ""}, ["H180", "'spans.'"]),
     *(("Spans", {"source": found}, ["H180", f"'{found}'", "'ents'"]) for found in ("", "ner", "spans.")),
     ("Spans", {"source": "ents", "scores": ["bins"]}, ["H180", "'ents'", "has no scores"]),
     ("Spans", {"source": "ents", "what": []}, ["H030", "'what'"]),

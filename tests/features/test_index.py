@@ -29,7 +29,7 @@ from spacy_hocrf.features.config import (
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.observers import planned
 from spacy_hocrf.features.segments import LengthTemplate
-from spacy_hocrf.features.spans import make_gazetteer
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.templates import AttributeTemplate, Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.histories import Histories
@@ -51,7 +51,7 @@ TEMPLATES = [
     *make_token(["ORTH"], [0], parts=["end"], order=1),
     *make_char_ngrams("ORTH", prefix=[1], parts=["tokens"], order=1),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 2], longest=2),
-    *make_gazetteer("ruler"),
+    *make_spans("spans.ruler", ["MATCH", "TOKENS"]),
     *make_real("tensor"),
     *make_transition(0),
     *make_transition(1),
@@ -329,7 +329,7 @@ def every_kind_of_template():
             *make_position(3, parts, order),
         ]
     ] + [
-        *make_gazetteer("ruler"),
+        *make_spans("spans.ruler", ["MATCH", "TOKENS"]),
         *make_segment(["TEXT"]),
         OwnTemplate(),
         EveryOther((("NORM", 0),)),

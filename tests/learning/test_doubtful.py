@@ -341,7 +341,7 @@ def test_what_was_too_rare_for_a_feature_was_not_empty():
 
 
 def test_a_span_group_that_is_gone_is_named():
-    block = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
+    block = {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ruler"}
     nlp = pipeline([block])
     data = examples(nlp)
     for example in data:
@@ -371,7 +371,7 @@ def test_what_is_rare_in_training_may_be_missing_for_long():
 
 def test_how_often_something_is_there_is_counted_as_a_loop_over_the_texts_counts_it(extension):
     tag = {**token("TAG"), "window": [-1, 0, 1], "parts": ["start", "tokens"]}
-    gazetteer = {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "ruler"}
+    gazetteer = {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ruler"}
     nlp = pipeline([tag, token("_.doubt_case"), gazetteer])
     data = examples(nlp)
     for i, example in enumerate(data):

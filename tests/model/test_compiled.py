@@ -23,7 +23,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.spans import make_gazetteer, make_spans
+from spacy_hocrf.features.spans import make_spans
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
@@ -40,7 +40,7 @@ TEMPLATES = [
     *make_char_ngrams("ORTH", prefix=[1], order=1),
     *make_segment(["LENGTH", "FIRST", "LAST", "TEXT"], ["ORTH"], bins=[1, 2, 4], longest=2),
     *make_segment(["LENGTH", "TEXT"], ["ORTH"], bins=[1, 3], longest=2, order=1),
-    *make_gazetteer("ruler"),
+    *make_spans("spans.ruler", ["MATCH", "TOKENS"]),
     *make_spans("spans.scored", ["MATCH", "OVERLAP", "TOKENS"], ["value"]),
     *make_spans("spans.scored", ["MATCH", "END"], ["value"], order=1),
     *make_real("tensor", [0, 1]),

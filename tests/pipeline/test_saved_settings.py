@@ -69,7 +69,7 @@ def said(nlp):
     [
         (features("Pieces", attrs=["_.says"], separator="$"), "separator", r"\\\\x24"),
         (features("Pieces", attrs=["_.says"], separator="$$"), "separator", r"\\\\x24\\\\x24"),
-        (features("Gazetteer", spans_key="$x"), "spans_key", "name without"),
+        (features("Spans", source="spans.$x"), "source", "name without"),
         ({"model": {"order": 1, "patterns": [["P", "US$"]]}}, "patterns", r"US\\\\x24"),
         (constraints(forbidden=[["US$", "P"]]), "forbidden", r"US\\\\x24"),
         (constraints(spans_key="$"), "spans_key", "name without"),

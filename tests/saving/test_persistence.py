@@ -568,10 +568,10 @@ READS_ANSWER = {
     ),
     "own scores": (
         "hocrf",
-        {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "hocrf"},
+        {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.hocrf"},
         "spans:hocrf",
     ),
-    "spans": ("hocrf_spans", {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "sc"}, "spans:sc"),
+    "spans": ("hocrf_spans", {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.sc"}, "spans:sc"),
     "tags": ("hocrf_tagger", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "TAG"]}, "TAG"),
 }
 

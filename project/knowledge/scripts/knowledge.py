@@ -117,7 +117,13 @@ class WordLists(ForeignSpans):
     Babel has them in English. A span_ruler finds the names, whatever their case.
     """
 
-    blocks: ClassVar = {"lists": {"@misc": "spacy-hocrf.Gazetteer.v1", "spans_key": "lists"}}
+    blocks: ClassVar = {
+        "lists": {
+            "@misc": "spacy-hocrf.Spans.v1",
+            "source": "spans.lists",
+            "what": ["MATCH", "TOKENS"],
+        }
+    }
     key = "lists"
 
     def __init__(self, outside: Language) -> None:
