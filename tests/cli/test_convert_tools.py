@@ -76,18 +76,6 @@ def test_numbers_of_tags_need_names(tmp_path):
     assert done.exit_code == 0 and "1 spans" in done.output
 
 
-def test_hugging_faces_viewer(tmp_path):
-    names = {"feature": {"names": ["O", "B-PER", "I-PER"], "_type": "ClassLabel"}, "_type": "List"}
-    content = json.dumps(
-        {
-            "features": [{"feature_idx": 0, "name": "ner_tags", "type": names}],
-            "rows": [{"row_idx": 0, "row": {"tokens": ["Ada", "ran"], "ner_tags": [1, 0]}}],
-        }
-    )
-    (doc,), _ = read(tmp_path, "a.json", content)
-    assert named(doc.ents) == [("Ada", "PER")]
-
-
 def test_a_tag_that_says_nothing_is_unknown(tmp_path):
     entries = ({"tokens": ["a", "b", "c"], "tags": ["B-X", None, "O"]}, {"tokens": ["d"]})
     (first, second), lost = read(tmp_path, "a.jsonl", lines(*entries))
@@ -117,7 +105,6 @@ def test_empty_tokens_are_left_out(tmp_path):
         (["a", {"entities": [[0, 2, "x"]]}], ["0 to 2"]),
         (["a", {"entities": [[0]]}], ["[0]"]),
         ({"text": "a", "extractions": [{"extraction_class": 3}]}, ["extraction_class"]),
-        ({"paragraphs": [{"sentences": [{"tokens": [{}]}]}]}, ["{}", "orth"]),
         ({"text": "ab", "ents": [], "tokens": [{"start": 1, "end": 9}]}, ["1 to 9"]),
         ({"text": "ab", "ents": 3, "tokens": []}, ["ents that are a int"]),
         ({"text": "ab", "label": "positive"}, ["'positive'", "a list of spans"]),
@@ -150,8 +137,7 @@ def test_predictions_of_gliner(tmp_path):
 
 def test_pairs_of_spacy_2(tmp_path):
     pairs = [["Ada ran", {"entities": [[0, 3, "PER"]]}], ["No", {"entities": []}], ["Hm", {}]]
-    wrapped = {"classes": ["PER"], "annotations": [*pairs, None]}
-    for content in (json.dumps(pairs), lines(*pairs), json.dumps(wrapped, indent=1)):
+    for content in (json.dumps(pairs), lines(*pairs)):
         docs, lost = read(tmp_path, "a.json", content)
         assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [], []]
         assert [iob(doc)[0] for doc in docs] == [3, 2, 0]
@@ -220,24 +206,6 @@ def test_a_span_without_a_label_in_a_group_does_not_end_the_reading_of_a_doc(tmp
     (found,), lost = read(tmp_path, "a.json", lines(doc.to_json()))
     assert named(found.ents) == [("Ada", "PER")] and named(found.spans["sc"]) == [("Ulm", "LOC")]
     assert lost["spans without a label: left out"] == 1
-
-
-def test_training_files_of_spacy_2(tmp_path):
-    tokens = [
-        {"id": 0, "orth": "Ada", "ner": "U-PER", "tag": "NNP"},
-        {"id": 1, "orth": "ran", "ner": "-", "tag": "VBD"},
-        {"id": 2, "orth": ".", "ner": "O", "tag": "."},
-    ]
-    paragraph = {"raw": "Ada ran.", "sentences": [{"tokens": tokens, "brackets": []}]}
-    bare = {"sentences": [{"tokens": [{"orth": "Hm"}]}, {"tokens": [{"orth": "Well"}]}]}
-    content = json.dumps([{"id": 0, "paragraphs": [paragraph, bare]}])
-    (first, second), lost = read(tmp_path, "a.json", content)
-    assert first.text == "Ada ran." and named(first.ents) == [("Ada", "PER")]
-    assert iob(first) == [3, 0, 2] and iob(second) == [0, 0]
-    assert lost["tokens without a label: these are unknown"] == 1
-    assert lost["texts without a label: these are unknown"] == 1
-    paragraph["raw"] = "Somebody else"
-    fails(tmp_path, "a.json", json.dumps([{"paragraphs": [paragraph]}]), "'Ada'")
 
 
 def extraction(label, text, start=None, end=None, **more):

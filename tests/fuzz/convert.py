@@ -78,17 +78,6 @@ JSON = {
         "tokens": [{"id": 0, "start": 0, "end": 3, "tag": "N"}, {"id": 1, "start": 4, "end": 7}],
         "spans": {"sc": [{"start": 4, "end": 7, "label": "X", "kb_id": ""}]},
     },
-    "paragraphs": {
-        "id": 0,
-        "paragraphs": [
-            {
-                "raw": "Ada ran",
-                "sentences": [
-                    {"tokens": [{"orth": "Ada", "ner": "U-PER"}, {"orth": "ran", "ner": "-"}]}
-                ],
-            }
-        ],
-    },
     "extractions": {
         "document_id": "d",
         "text": TEXT,
@@ -103,15 +92,8 @@ JSON = {
             {"extraction_class": "LOC", "extraction_text": "Rome", "char_interval": None},
         ],
     },
-    "classes": {"classes": ["PER"], "annotations": [[TEXT, {"entities": SPANS}], None]},
-    "viewer": {
-        "features": [{"name": "tags", "type": {"feature": {"names": ["O", "B-X"]}}}],
-        "rows": [{"row": {"tokens": ["a", "b"], "tags": [1, 0]}}],
-    },
 }
 """An entry of each tool."""
-WHOLE = ("classes", "viewer")
-"""What is a file by itself."""
 
 FILES = {
     "a.conll": "-DOCSTART- -X- O\n\nAda NNP B-PER\nLovelace NNP I-PER\nran VBD O\n\nParis NNP B-LOC\n",
@@ -136,8 +118,7 @@ FILES = {
     "o.csv": 'id;text;entities\n1;Ada ran;"[[0, 3, ""PER""]]"\n2;Max;B-PER\n',
     **{
         f"p{i}.jsonl": json.dumps(entry) + "\n" + json.dumps(entry) + "\n"
-        for i, (name, entry) in enumerate(JSON.items())
-        if name not in WHOLE
+        for i, entry in enumerate(JSON.values())
     },
     **{f"q{i}.json": json.dumps([entry], indent=1) for i, entry in enumerate(JSON.values())},
 }
@@ -165,32 +146,9 @@ VALUES = (
     ),
 )
 KEYS = (
-    *(
-        "text",
-        "spans",
-        "label",
-        "labels",
-        "entities",
-        "tokens",
-        "ner_tags",
-        "data",
-        "annotations",
-        "result",
-    ),
-    *(
-        "value",
-        "start",
-        "end",
-        "id",
-        "meta",
-        "answer",
-        "ents",
-        "extractions",
-        "paragraphs",
-        "ner",
-        "",
-    ),
-    "tokenized_text",
+    *"text spans label labels entities tokens ner_tags data annotations result value".split(),
+    *"start end id meta answer ents extractions ner tokenized_text".split(),
+    "",
 )
 
 

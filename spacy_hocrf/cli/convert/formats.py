@@ -4,7 +4,7 @@ In JSON, what an entry looks like says which tool or library has written it.
 """
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -20,7 +20,6 @@ from spacy_hocrf.cli.convert.libraries import (
     read_doc,
     read_extractions,
     read_pairs,
-    read_paragraphs,
 )
 from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.listed import TAGS, WORDS, read_gliner, read_tags
@@ -75,7 +74,9 @@ def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iter
     RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for bytes that
         the encoding does not have.
     """
-    entries = _unwrapped(entries_of(path, settings, report), report)
+    entries = list(entries_of(path, settings, report))
+    if _shape_of(values := [entry for _, entry in entries]) is not None:
+        entries = [("entry 1", values)]  # the list itself is an entry
     for read, run in groupby(entries, key=lambda each: _shape_of(each[1]) or read_texts):
         yield from read(path, list(run), settings, report)
 
@@ -87,8 +88,6 @@ def _shape_of(entry: Any) -> Shape | None:
         return read_pairs if is_pair else None
     if not isinstance(entry, Mapping):
         return None
-    if isinstance(entry.get("paragraphs"), list) and "text" not in entry:
-        return read_paragraphs
     if "tokenized_text" in entry:
         return read_gliner
     has_text = isinstance(entry.get("text"), str)
@@ -107,45 +106,6 @@ def _shape_of(entry: Any) -> Shape | None:
         if isinstance(words, list) and all(map(_is_placed, words)) and (words or "ents" in entry):
             return read_doc
     return None
-
-
-def _unwrapped(entries: Iterable[tuple[str, Any]], report: Report) -> Entries:
-    """The entries of a file, without what is around them: an object that has their list, or an entry that
-    is a list itself.
-    """
-    entries = list(entries)
-    values = [entry for _, entry in entries]
-    if _shape_of(values) is not None:
-        return [("entry 1", values)]
-    if len(values) != 1 or not isinstance(values[0], Mapping):
-        return entries
-    (found,) = values
-    inside = None
-    if "classes" in found and isinstance(found.get("annotations"), list):
-        inside = found["annotations"]  # pairs of a text and its entities
-    if isinstance(found.get("features"), list) and isinstance(found.get("rows"), list):
-        inside = [_viewed(row, found["features"]) for row in found["rows"]]
-    if inside is None:
-        return entries
-    report.lose("entries that are null: left out", "it", sum(each is None for each in inside))
-    return [(f"entry {i}", e) for i, e in enumerate(inside, start=1) if e is not None]
-
-
-def _viewed(row: Any, features: Sequence[Any]) -> Any:
-    """A row as Hugging Face's viewer gives it, with the names of labels instead of their numbers."""
-    found = row.get("row") if isinstance(row, Mapping) else None
-    if not isinstance(found, Mapping):
-        return row
-    named = dict(found)
-    for each in features:
-        kind = each.get("type") if isinstance(each, Mapping) else None
-        inner = kind.get("feature") if isinstance(kind, Mapping) else None
-        names = inner.get("names") if isinstance(inner, Mapping) else None
-        values = found.get(str(each.get("name"))) if names else None
-        if isinstance(names, list) and isinstance(values, list):
-            known = dict(enumerate(names))
-            named[each["name"]] = [known.get(v, v) if type(v) is int else v for v in values]
-    return named
 
 
 def _is_placed(token: Any) -> bool:

@@ -1,7 +1,6 @@
 """JSON of libraries: spaCy's Docs, its training data of old, and what LangExtract finds.
 
 ["Ada ran", {"entities": [[0, 3, "PER"]]}]                              spaCy 2
-{"id": 0, "paragraphs": [{"sentences": [{"tokens": [{"orth": "Ada"}]}]}]}   its files for training
 {"text": "Ada ran", "ents": [{"start": 0, "end": 3, "label": "PER"}], "tokens": []}     Doc.to_json
 {"text": "Ada ran", "extractions": [{"extraction_class": "PER", "char_interval": {}}]}  LangExtract
 """
@@ -17,7 +16,6 @@ from spacy_hocrf.cli.convert.entries import (
     span_of,
     spans_inside,
 )
-from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
@@ -27,10 +25,7 @@ from spacy_hocrf.cli.convert.records import (
     tokens_at,
 )
 
-__all__ = ["read_doc", "read_extractions", "read_pairs", "read_paragraphs"]
-
-MISSING = "-"
-"""spaCy's label for a token of which nothing is known."""
+__all__ = ["read_doc", "read_extractions", "read_pairs"]
 
 
 def read_pairs(
@@ -93,76 +88,6 @@ def read_doc(
             id=named_id(entry),
             meta=about_text(entry, {"text", "tokens", "ents", "spans"}),
         )
-
-
-def read_paragraphs(
-    path: Path, entries: Entries, settings: ConvertSettings, report: Report
-) -> Iterator[ConvertedText]:
-    """spaCy 2's files for training: documents of paragraphs of sentences of tokens. A paragraph is a text."""
-    for place, entry in entries:
-        for number, paragraph in enumerate(entry["paragraphs"], start=1):
-            here = f"{place}, paragraph {number}"
-            tokens = _tokens_of(path, here, paragraph)
-            words = [token["orth"] for token in tokens]
-            labels = [token.get("ner") for token in tokens]
-            raw, at, places = paragraph.get("raw"), 0, list[tuple[int, int]]()
-            for word in words if isinstance(raw, str) else []:
-                start = raw.find(word, at)
-                if start < 0 or raw[at:start].strip():
-                    refuse(
-                        path,
-                        here,
-                        f"a token {word!r} that does not come next in its text",
-                        "one that does",
-                    )
-                at = start + len(word)
-                places.append((start, at))
-            tags = [token.get("tag", "") for token in tokens]
-            if not all(each is None or isinstance(each, str) for each in [*labels, *tags]):
-                refuse(path, here, "a label that is no text", "a text")
-            placed = tokens_at(raw, places) if isinstance(raw, str) else None
-            numbers = placed.numbers if placed else list(range(len(words)))
-            known = [(labels[i] if i >= 0 else "O") for i in numbers]
-            unknown = [(i, i + 1) for i, each in enumerate(known) if each in (None, "", MISSING)]
-            is_unknown = len(unknown) == len(known)
-            what = "texts" if is_unknown else "tokens"
-            report.lose(
-                f"{what} without a label: these are unknown",
-                here,
-                1 if is_unknown else len(unknown),
-            )
-            found = ["O" if each in (None, "", MISSING) else each for each in known]
-            ((spans, others),) = spans_by_text(
-                [LabelledTokens.of_entry(here, found)], settings.scheme, report
-            )
-            yield ConvertedText(
-                here,
-                placed.words if placed else words,
-                placed.spaces if placed else None,
-                spans=None if is_unknown else spans,
-                tags=[tags[i] or "" if i >= 0 else "" for i in numbers],
-                unknown=unknown + others,
-            )
-
-
-def _tokens_of(path: Path, place: str, paragraph: Any) -> list[Mapping[str, Any]]:
-    """Tokens of all sentences of a paragraph. RAISES (ValueError): H290 for what has another form."""
-    expected = '{"sentences": [{"tokens": [{"orth": "Ada", "ner": "U-PER"}]}]}'
-    sentences = paragraph.get("sentences") if isinstance(paragraph, Mapping) else None
-    tokens = list[Mapping[str, Any]]()
-    for sentence in sentences if isinstance(sentences, list) else [None]:
-        found = sentence.get("tokens") if isinstance(sentence, Mapping) else None
-        if not isinstance(found, list):
-            refuse(path, place, "no sentences of tokens", expected)
-        for token in found:
-            if (
-                not isinstance(token, Mapping)
-                or not isinstance(token.get("orth"), str)
-                or not token["orth"]
-            ):
-                refuse(path, place, f"the token {token!r}"[:100], expected)
-        tokens += found
-    return tokens
 
 
 def _is_unlabelled(span: Any) -> bool:
