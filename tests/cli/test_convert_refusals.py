@@ -3,13 +3,9 @@ names, with what they are and what is expected; and small files of columns in al
 """
 
 import gzip
-import io
 import json
-import pickle
-import zipfile
 import zlib
 
-import numpy as np
 import pytest
 import spacy
 from spacy.tokens import DocBin
@@ -33,50 +29,32 @@ TEXTS = {
     "names.txt": "Rosa Park\nJohn Hill\nMary Wood\nKarl Lake\n",
     "words_and_counts.tsv": "the\t1841\nof\t990\nand\t870\nto\t801\n",
     "readme.md": "# Harbour\n\nA tool for boats.\n\n- fast\n- small\n\n```bash\nmake all\n```\n",
-    "links.md": "* [One](https://example.org/one)\n* [Two](https://example.org/two)\n",
     "page.html": "<!DOCTYPE html>\n"
     "<html><head><title>Hi</title></head><body><p>Ada <b>ran</b>.</p></body></html>\n",
     "page.xhtml": '<?xml version="1.0"?>\n'
     '<html xmlns="http://www.w3.org/1999/xhtml"><body><p>A <i>b</i></p></body></html>',
-    "paper.tex": "\\documentclass{article}\n\\begin{document}\nHello \\emph{you}.\n\\end{document}\n",
     "refs.bib": "@article{hill99,\n  author = {Hill, John},\n  title = {On boats},\n  year = 1999\n}\n",
-    "refs.ris": "TY  - JOUR\nAU  - Hill, John\nTI  - On boats\nPY  - 1999\nER  - \n",
-    "refs.enw": "%0 Journal Article\n%A John Hill\n%T On boats\n%D 1999\n",
     "settings.yaml": "name: harbour\nversion: two\nquiet: true\nloud: true\n",
-    "nested.yml": "---\nboats:\n  - name: Anna\n    length: 12\n  - name: Berta\n    length: 9\n",
     "settings.toml": '[project]\nname = "harbour"\nversion = "1.0"\nquiet = true\n',
-    "settings.ini": "[main]\nname = harbour\nquiet = yes\nloud = yes\n",
     "flat.ini": "name = harbour\nquiet = yes\nloud = yes\nwide = yes\n",
     ".env": "NAME=harbour\nQUIET=yes\n",
     "boats.py": "import os\nimport sys\n\n\ndef main():\n    print(os.name)\n\n\nmain()\n",
     "boats.c": "#include <stdio.h>\n\nint main(void) {\n    return 0;\n}\n",
-    "boats.js": 'const fs = require("fs");\nfunction main() {\n  return 1;\n}\n',
-    "run.sh": "#!/bin/sh\nset -e\nmake all\nmake test\n",
     "server.log": "2024-05-01 10:00:00 INFO started\n2024-05-01 10:00:05 WARN slow\n"
     "2024-05-01 10:01:00 INFO started\n",
-    "syslog": "May  1 10:00:00 host sshd: opened\nMay  1 10:00:05 host sshd: closed\n",
     "access.log": '1.2.3.4 - - [01/May/2024:10:00:00 +0000] "GET / HTTP/1.1" 200 12\n' * 3,
     "boats.csv": "Anna,12,red\nBerta,9,blue\nClara,15,red\n",
     "people.csv": "name,age,city\nAda,36,London\nMax,89,Göttingen\n",
     "classes.csv": 'text,label\n"I liked it, really",positive\n"I did not",negative\n',
-    "classes.tsv": "text\tlabel\nI liked it\tpositive\nI did not\tnegative\n",
     "dump.sql": "-- dump\nCREATE TABLE boats (id INT, name TEXT);\nINSERT INTO boats VALUES (1, 'Anna');\n",
-    "letter.rtf": "{\\rtf1\\ansi Hello {\\b you}.}",
     "film.srt": "1\n00:00:01,000 --> 00:00:02,500\nHello there.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n",
-    "film.vtt": "WEBVTT\n\n00:01.000 --> 00:02.500\nHello there.\n",
-    "box.mbox": "From ada@example.org Mon May  6 10:00:00 2024\nFrom: ada@example.org\nSubject: tea\n"
-    "\nCome at five.\n",
     "letter.eml": "From: ada@example.org\nTo: max@example.org\nSubject: tea\n\nCome at five.\n",
-    "abstracts.pubtator": "101|t|On boats\n101|a|Boats float.\n101\t3\t8\tboats\tVehicle\tD1\n\n",
-    "record.con": 'c="the fever" 3:2 3:3||t="problem"\nc="aspirin" 5:1 5:1||t="treatment"\n',
     "news.sgm": "<DOC>\n<DOCID> 12 </DOCID>\n<TXT>\n<ENAMEX TYPE=\"PERSON\">Ada</ENAMEX> ran & ran.\n"
     "</TXT>\n</DOC>\n",
     "ace.apf.xml": '<?xml version="1.0"?>\n<source_file><document DOCID="1">\n'
     '<entity ID="E1" TYPE="PER">\n<entity_mention ID="M1">'
     '\n<extent>\n<charseq START="0" END="2">Ada</charseq>\n</extent>\n</entity_mention>\n</entity>\n'
     "</document></source_file>",
-    "record.xml": "<deIdi2b2>\n<TEXT><![CDATA[Ada ran home.]]></TEXT>\n<TAGS>\n"
-    '<NAME id="P0" start="0" end="3" text="Ada" TYPE="DOCTOR"/>\n</TAGS>\n</deIdi2b2>\n',
     "catalogue.xml": "<catalogue>\n  <boat>\n    <name>Anna</name>\n    <length>12</length>\n"
     "  </boat>\n  <boat>\n"
     "    <name>Berta</name>\n    <length>9</length>\n  </boat>\n</catalogue>\n",
@@ -89,7 +67,6 @@ TEXTS = {
     "package.json": '{\n  "name": "boats",\n  "version": "1.0.0",\n  "scripts": {"test": "jest"}\n}\n',
     "map.geojson": '{"type": "FeatureCollection", "features": [{"type": "Feature", "geometry": null, '
     '"properties": {}}]}',
-    "notebook.ipynb": json.dumps({"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}),
     "squad.json": json.dumps(
         {"version": "1", "data": [{"title": "t", "paragraphs": [{"context": "c", "qas": []}]}]}
     ),
@@ -105,52 +82,23 @@ TEXTS = {
     "classes.jsonl": '{"text": "I liked it", "label": "positive"}\n'
     '{"text": "I did not", "label": "negative"}\n',
     "tweets.tsv": "1\tPER/Ada;LOC/Paris;\tAda lives in Paris\n2\t\tnobody came\n",
-    "tweet.tsv": "1\tPER/Ada;LOC/Paris;\tAda lives in Paris\n",
     "letter.data": "1\to\t2\t1\t1\t0\t0\t1\t\n2\tm\t-1\t1\t2\t0\t1\t1\t\n",
     "chat.ascii.txt": "[03:18] <ann> hi\n=== bob joined\n[03:19] <bob> tea?\n[03:20]  * ann drinks\n",
-    "chat.annotation.txt": "0 0 -\n0 2 -\n2 3 -\n",
 }  # fmt: skip
-
-
-def of_zip():
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        archive.writestr("word/document.xml", "<w>hi</w>")
-    return stream.getvalue()
-
-
-def of_numpy():
-    stream = io.BytesIO()
-    np.save(stream, np.zeros(9))
-    return stream.getvalue()
 
 
 BINARY = {
-    "paper.pdf": (b"%PDF-1.7\n1 0 obj <</Type /Catalog>> endobj\n", "PDF"),
-    "letter.docx": (of_zip(), "DOCX"),
-    "table.parquet": (b"PAR1\x15\x04\x15\x10PAR1", "Parquet"),
-    "data.pkl": (pickle.dumps([("Ada", "PER")]), "pickle"),
+    "table.parquet": (b"PAR1\x15\x04\x15\x10PAR1", "no text"),
     "docs.spacy": (DocBin(docs=[spacy.blank("xx")("Ada ran")]).to_bytes(), "needs no converting"),
-    "dot.png": (b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "PNG"),
-    "photo.jpg": (b"\xff\xd8\xff\xe0\x00\x10JFIF", "JPEG"),
-    "weights.npy": (of_numpy(), "NumPy"),
-    "base.sqlite": (b"SQLite format 3\x00\x10\x00", "SQLite"),
     "packed.conll": (gzip.compress(b"Ada B-PER\n"), ".gz"),
     "wide.txt": (("Ada O\n" * 9).encode("utf-16-le"), "--encoding"),
-    "rubbish.bin": (zlib.compress(b"abc" * 99), None),
-}  # fmt: skip
-LISTS = ("colours.txt", "one_line.txt", "two_words.txt", "names.txt", "words_and_counts.tsv",
-         "tweets.tsv", "tweet.tsv")  # fmt: skip
+    "rubbish.bin": (zlib.compress(b"abc" * 99), "no text"),
+}
 EXPECTED = {
-    "page.html": "HTML", "page.xhtml": "HTML", "paper.tex": "LaTeX", "refs.bib": "BibTeX", "refs.ris": "RIS",
-    "refs.enw": "EndNote", "settings.yaml": "YAML", "nested.yml": "YAML", "settings.toml": "TOML",
-    "settings.ini": "INI", "boats.py": "source code", "run.sh": "script", "server.log": "a log",
-    "syslog": "a log", "dump.sql": "SQL", "letter.rtf": "RTF", "film.srt": "SRT", "film.vtt": "WebVTT",
-    "box.mbox": "mail", "letter.eml": "mail", "abstracts.pubtator": "PubTator", "record.con": "i2b2",
-    "news.sgm": "XML", "old.tsv": "WebAnno TSV", "readme.md": "Markdown", "links.md": "Markdown",
-    "people.csv": "name, age, city", "boats.csv": "anna, 12, red", "catalogue.xml": "--record",
-    "feed.xml": "--record", "ace.apf.xml": "--record", "numbered.conll": "--word",
-    "package.json": "name, version", "map.geojson": "type, features",
+    "page.html": "HTML", "page.xhtml": "HTML", "old.tsv": "WebAnno TSV", "people.csv": "name, age, city",
+    "boats.csv": "anna, 12, red", "catalogue.xml": "--record", "feed.xml": "--record",
+    "ace.apf.xml": "--record", "numbered.conll": "--word", "package.json": "name, version",
+    "map.geojson": "type, features",
 }  # fmt: skip
 """A part of what the error says."""
 
@@ -172,10 +120,8 @@ def test_text_in_another_format_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", TEXTS)
-@pytest.mark.parametrize("other", ["data.txt", "data", "data.conll"])
+@pytest.mark.parametrize("other", ["data.txt", "data"])
 def test_no_name_makes_them_columns(tmp_path, name, other):
-    if other == "data.conll" and name in LISTS:
-        pytest.skip("columns, and the name says that they are token and label")
     (tmp_path / other).write_text(TEXTS[name], encoding="utf8")
     with pytest.raises(ValueError, match=r"^\[H(290|380)\]"):
         list(convert(tmp_path / other, spacy.blank("xx"), Report()))
@@ -186,23 +132,13 @@ def test_what_is_no_text_is_refused(tmp_path, name):
     content, part = BINARY[name]
     (tmp_path / name).write_bytes(content)
     said = refused(tmp_path / name, tmp_path / "out.spacy")
-    assert part is None or part in said, said
+    assert part in said, said
 
 
 def test_names_that_suit_another_content_are_refused(tmp_path):
-    for suffix in (
-        ".json",
-        ".jsonl",
-        ".xml",
-        ".csv",
-        ".tsv",
-        ".ann",
-        ".conllu",
-        ".crfsuite",
-        ".txt",
-    ):
-        (tmp_path / f"a{suffix}").write_text(PROSE, encoding="utf8")
-        refused(tmp_path / f"a{suffix}", tmp_path / "out.spacy")
+    for suffix in "json jsonl xml csv tsv ann conllu crfsuite conll txt".split():
+        (tmp_path / f"a.{suffix}").write_text(PROSE, encoding="utf8")
+        refused(tmp_path / f"a.{suffix}", tmp_path / "out.spacy")
 
 
 COLUMNS = [

@@ -32,7 +32,6 @@ from spacy_hocrf.cli.convert.recognition import (
     is_json,
     is_markup,
     kind_of,
-    kind_of_bytes,
     looks_of,
 )
 from spacy_hocrf.cli.convert.records import ConvertedText, ConvertSettings, Report, bytes_of, refuse
@@ -160,8 +159,8 @@ FORMATS: Mapping[str, Format] = {
 def format_of(path: Path, settings: ConvertSettings) -> str:
     """The name of the format that a file is in.
 
-    RAISES (ValueError): H380 for a file that is in none, H290 or H360 for a .gz, H291 for an encoding that
-        there is not.
+    RAISES (ValueError): H380 for a file that is in none, H290 for a .gz that is damaged, H291 for an encoding
+        that there is not.
     """
     name, found = recognized(path, settings)
     if name is None:
@@ -200,9 +199,6 @@ def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
     """The format of a file by its content, or by a name that only one format has; or None, and what it is."""
     claiming = _claiming(path)
     content = bytes_of(path)
-    found = kind_of_bytes(content)
-    if found:
-        return None, found
     try:
         text = content.decode(settings.encoding, "replace").removeprefix("\ufeff")
     except LookupError as error:
@@ -214,7 +210,7 @@ def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
         if row.fits is not None and row.fits(text, settings):
             if name != COLUMNS or claiming in ([], [COLUMNS]):
                 return name, ""
-    kind = kind_of(text)
+    kind = kind_of(content, text)
     if claiming and (claiming != [COLUMNS] or not kind):
         return claiming[0], ""
     return None, kind or looks_of(text)

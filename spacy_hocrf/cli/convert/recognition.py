@@ -3,7 +3,6 @@
 import re
 import zlib
 from collections import Counter
-from collections.abc import Sequence
 
 import srsly
 
@@ -18,12 +17,13 @@ __all__ = [
     "is_json",
     "is_markup",
     "kind_of",
-    "kind_of_bytes",
     "looks_of",
 ]
 
 LINES = 5000
 """Lines that are looked at."""
+DAMAGED = 0.1
+"""Part of the characters that no text has."""
 LABELLED = 0.2
 """Part of the lines that have O, in columns of a corpus that has such a label."""
 DOCSTART, BREAK = "-DOCSTART-", re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
@@ -36,103 +36,33 @@ OF_MARKUP = re.compile(r"<(\?xml\s|!DOCTYPE\s|!--|[A-Za-z_][\w.:-]*(\s|/?>))", r
 
 HTML = re.compile(r"(?is)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(<!doctype html|<html)")
 
-BYTES = (
-    (b"%PDF", "a PDF"),
-    (b"PK\x03\x04", "a zip archive, such as DOCX, XLSX or ODT"),
-    (b"\x89PNG", "a picture (PNG)"),
-    (b"\xff\xd8\xff", "a picture (JPEG)"),
-    (b"GIF8", "a picture (GIF)"),
-    (b"PAR1", "a table of Parquet"),
-    (b"ARROW1", "a table of Arrow"),
-    (b"SQLite format 3", "a data base of SQLite"),
-    (b"\x89HDF", "HDF5"),
-    (b"\x93NUMPY", "an array of NumPy"),
-    (b"\xd0\xcf\x11\xe0", "a file of Microsoft Office"),
-    (b"\x1f\x8b", "compressed by gzip, but its name does not end with .gz"),
-    (b"BZh", "compressed by bzip2"),
-    (b"\xfd7zXZ", "compressed by xz"),
-    (b"\x28\xb5\x2f\xfd", "compressed by zstd"),
-    (b"\x7fELF", "a program"),
-    (b"{\\rtf", "RTF"),
-)
-"""How files begin that are no text."""
-PICKLE = re.compile(rb"\x80[\x02-\x05]")
-TAR, AT = b"ustar", 257
-
-TEXTS = (
-    (HTML.pattern, "HTML"),
-    (r"\\(documentclass|usepackage|begin\{|section\{|input\{)", "LaTeX"),
-    (r"@[A-Za-z]+\s*\{[^,\n]*,\s*\n", "BibTeX"),
-    (r"TY  - ", "RIS"),
-    (r"%0 ", "EndNote"),
-    (r"\d+\|[ta]\|", "PubTator"),
-    (r"(\d+\s*\n)?\d\d:\d\d:\d\d[,.]\d\d\d --> ", "subtitles (SRT)"),
-    (r"WEBVTT", "subtitles (WebVTT)"),
-    (r"(From \S+ .*\n|(Return-Path|Received|From|To|Subject|Date|Message-ID): )", "mail"),
-    (r"(?i)<(doc|docid|sgml|tei|source_file)\b", "SGML, or XML that is damaged"),
-    (r"#!", "a script"),
-    (r"#FORMAT=WebAnno", "WebAnno TSV of another version; export it as WebAnno TSV v3"),
-    (r"c=\"[^\"\n]*\" \d+:\d+ \d+:\d+\|\|t=", "annotation of i2b2 (.con), which has no text"),
-    (r"---[ \t]*\n|%YAML", "YAML"),
-    (r"\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d|[A-Z][a-z]{2} +\d+ \d\d:\d\d:", "a log"),
-    (r"\S+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:", "a log"),
-    (r"#{1,6} [^\n]*\n|[^\n]+\n(=+|-+)[ \t]*\n|[*-] \[[^\]\n]*\]\(", "Markdown"),
-)
-"""What the beginning of a text looks like that is in another format."""
-COMMENTS = re.compile(r"(#(?!include)|;|//|--|/\*)[^\n]*(\n\s*|$)")
-CODE = (
-    (r"(?i)(create table|insert into|drop table|begin transaction|set names)\b", "SQL"),
-    (r"\[[^\]\n]+\][ \t]*\n", "INI or TOML"),
-    (r"[\w\"'-]+:[ \t\n]", "YAML, or lines of names and values"),
-    (r"[\w.-]+ ?= ?\S", "settings (names and values)"),
-    (
-        r"(import|from|package|using|#include|def|class|function|const|let|var|public|fn|use) [^\n]*",
-        "source code",
-    ),
-)
-"""The same of a text that may begin with comments."""
+GZIP, ZLIB = b"\x1f\x8b", b"\x78"
 
 
-def kind_of_bytes(content: bytes) -> str:
-    """Kind of a file that is not text; "" for a text."""
-    for begin, name in BYTES:
-        if content.startswith(begin):
-            return name
-    if PICKLE.match(content):
-        return "a pickle of Python"
-    if content[AT : AT + len(TAR)] == TAR:
-        return "an archive (tar)"
-    if content[:1] == b"\x78":
-        try:
-            if b"attrs" in zlib.decompressobj().decompress(content, 256):
-                return "a file of spaCy's (.spacy), which needs no converting"
-        except zlib.error:
-            return ""
-    return ""
+def kind_of(content: bytes, text: str) -> str:
+    """What a file is that is in no format that is read; "" if it is a text of another kind.
 
-
-def kind_of(text: str) -> str:
-    """Format of a text that is in another format; "" if it is not known."""
-    damaged = sum(sign == "\ufffd" or (sign < " " and not sign.isspace()) for sign in text[:LINES])
-    if "\0" in text or damaged > LABELLED / 2 * min(len(text), LINES):
+    text (str): the content, decoded.
+    """
+    if content.startswith(GZIP):
+        return "compressed by gzip, but its name does not end with .gz"
+    if content.startswith(ZLIB) and b"attrs" in _inflated(content):
+        return "a file of spaCy's (.spacy), which needs no converting"
+    begin = text[:LINES]
+    damaged = sum(sign == "\ufffd" or (sign < " " and not sign.isspace()) for sign in begin)
+    if "\0" in text or damaged > DAMAGED * len(begin):
         return "no text, or one in UTF-16: see --encoding"
-    begin = text[:LINES].lstrip()
-    for pattern, name in TEXTS:
-        if re.match(pattern, begin):
-            return name
-    while comment := COMMENTS.match(begin):
-        begin = begin[comment.end() :]
-    for pattern, name in CODE:
-        if re.match(pattern, begin):
-            return name
-    rows = [line.split() for line in _lines(text) if not line.startswith("#")]
-    if (
-        len(set(map(len, rows))) == 1
-        and len(rows[0]) > 2
-        and _is_numbered([row[0] for row in rows])
-    ):
-        return "columns of which the first counts: see --word and --label"
-    return ""
+    if HTML.match(text):
+        return "HTML"
+    return "columns of which the first counts: see --word and --label" * _is_numbered(text)
+
+
+def _inflated(content: bytes) -> bytes:
+    """The beginning of what zlib has compressed."""
+    try:
+        return zlib.decompressobj().decompress(content, 256)
+    except zlib.error:
+        return b""
 
 
 def looks_of(text: str) -> str:
@@ -161,9 +91,8 @@ def is_json(text: str) -> bool:
 
 def is_markup(text: str) -> bool:
     """Does it begin and end with an element, and is it no HTML?"""
-    if HTML.match(text):
-        return False
-    return bool(OF_MARKUP.match(text.lstrip())) and text.rstrip().endswith(">")
+    is_xml = OF_MARKUP.match(text.lstrip()) and not HTML.match(text)
+    return bool(is_xml) and text.rstrip().endswith(">")
 
 
 def is_brat(text: str) -> bool:
@@ -200,7 +129,7 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
     labels = [row[at] for row in rows if -len(row) <= at < len(row) and len(row) > 1]
     if not labels or len(labels) < len(rows) / 2:
         return False
-    if width > 2 and _is_numbered([row[0] for row in rows]):
+    if _is_numbered(text):
         return False
     if labels.count("O") >= LABELLED * len(rows) or scheme_of(labels) != "io":
         return True
@@ -218,9 +147,16 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
     return is_text and not are_keys and few and named >= NAMED * names.total() > 0
 
 
-def _is_numbered(words: Sequence[str]) -> bool:
-    """Is the first column a number in each line, so that it is no token?"""
-    return len(words) > 1 and all(word.isdecimal() for word in words)
+def _is_numbered(text: str) -> bool:
+    """Are there columns, and is the first one a number in each line, so that it is no token?"""
+    rows = [line.split() for line in _lines(text) if not line.startswith("#")]
+    widths = {*map(len, rows)}
+    return (
+        len(rows) > 1
+        and min(widths) > 2
+        and len(widths) == 1
+        and all(r[0].isdecimal() for r in rows)
+    )
 
 
 def _lines(text: str) -> list[str]:
