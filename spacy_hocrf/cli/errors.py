@@ -133,10 +133,6 @@ class CommandErrors(metaclass=Coded):
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."
-    H360 = (
-        "{path} becomes more than {most:,} bytes when it is unpacked, too many for a file of its size. If "
-        "that is right, unpack it first."
-    )
     H362 = (
         "--scheme is bio, but no label is of a part of a span, such as B-PER, I-PER or PER_B: the first is "
         "{found!r}."

@@ -1,8 +1,6 @@
 """`python -m spacy hocrf convert` of damaged files: coded errors that name the place, or a count."""
 
-import gzip
 import json
-import zlib
 from itertools import pairwise
 
 import pytest
@@ -11,9 +9,8 @@ from spacy.tokens import DocBin
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.convert import records
 from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import Report, bytes_of
+from spacy_hocrf.cli.convert.records import Report
 
 
 def read(path, **settings):
@@ -229,42 +226,3 @@ def test_what_elements_lose_is_counted(tmp_path):
         ("elements inside of spans: left out, but not their text", "sequence 1", 1),
         ("text outside of all fields: left out", "sequence 1", 2),
     ]
-
-
-# -------------------- what is compressed
-
-
-def test_a_small_file_does_not_become_a_huge_one(tmp_path, monkeypatch):
-    """Nothing beyond the limit is unpacked."""
-    monkeypatch.setattr(records, "PACKED", 1000)
-    unpacked, begin = [], zlib.decompressobj
-
-    class Member:
-        def __init__(self, **settings):
-            self.member = begin(**settings)
-
-        def __getattr__(self, name):
-            return getattr(self.member, name)
-
-        def decompress(self, data, most):
-            unpacked.append(len(self.member.decompress(data, most)))
-            return bytes(unpacked[-1])
-
-    monkeypatch.setattr(records.zlib, "decompressobj", Member)
-    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(b"a O\n" * 1_000_000))
-    size = (tmp_path / "a.txt.gz").stat().st_size
-    done = CliRunner().invoke(hocrf_cli, ["convert", f"{tmp_path}/a.txt.gz", f"{tmp_path}/o.spacy"])
-    assert done.exit_code == 1 and "H360" in done.output
-    assert unpacked == [max(1000, 100 * size) + 1]
-
-
-def test_members_of_a_compressed_file_are_read_one_after_the_other(tmp_path):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"ab") + gzip.compress(b"") + gzip.compress(b"cd") + bytes(8))
-    assert bytes_of(path) == b"abcd"
-    path.write_bytes(b"")
-    assert bytes_of(path) == b""
-    for damaged in (gzip.compress(b"ab" * 99)[:-4], b"ab", gzip.compress(b"ab") + b"rest"):
-        path.write_bytes(damaged)
-        with pytest.raises(ValueError, match=r"H290.*gzip"):
-            bytes_of(path)

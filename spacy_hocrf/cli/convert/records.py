@@ -1,5 +1,6 @@
 """Annotated texts as a file has them, before they are Docs, and what of them was lost on the way."""
 
+import gzip
 import re
 import zlib
 from collections import Counter
@@ -37,8 +38,6 @@ UNSPACED = (
 """Letters of scripts that have no blank between words, in a regular expression: Thai and Lao, Burmese, Khmer,
 Japanese, Chinese.
 """
-PACKED, RATIO = 1 << 26, 100
-"""Bytes that any compressed file may have, and how many times its own size a larger one may have."""
 
 
 class ConvertedText(NamedTuple):
@@ -158,31 +157,21 @@ class Report:
 def bytes_of(path: Path) -> bytes:
     """Content of a file, decompressed if its name ends with .gz.
 
-    RAISES (ValueError): H290 for one that is damaged, H360 for one that is small and becomes huge.
+    RAISES (ValueError): H290 for one that is damaged.
     """
     content = path.read_bytes()
     if path.suffix != ".gz":
         return content
-    most, parts, size = max(PACKED, RATIO * len(content)), list[bytes](), 0
     try:
-        while content:
-            member = zlib.decompressobj(wbits=31)  # of gzip
-            parts.append(member.decompress(content, most - size + 1))
-            size += len(parts[-1])
-            if size > most:
-                raise ValueError(CommandErrors.H360.format(path=path, most=most))
-            if not member.eof:
-                refuse(path, "it", "the end of the file", "the end of what gzip has compressed")
-            content = member.unused_data.lstrip(b"\0")
-    except zlib.error as error:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error) as error:
         refuse(path, "it", str(error), "what gzip has compressed")
-    return b"".join(parts)
 
 
 def text_of(path: Path, encoding: str) -> str:
     """A text file, without a byte order mark.
 
-    RAISES (ValueError): H290 or H360 for a .gz, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
     """
     try:
         text = bytes_of(path).decode(encoding)
@@ -195,7 +184,7 @@ def text_of(path: Path, encoding: str) -> str:
 def lines_of(path: Path, encoding: str) -> list[str]:
     """The lines of a text file, without their ends.
 
-    RAISES (ValueError): H290 or H360 for a .gz, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
     """
     return re.split(r"\r\n|\r|\n", text_of(path, encoding))
 
