@@ -12,7 +12,7 @@ from wasabi import msg
 
 from spacy_hocrf.annotation.readers import ShardedCorpus
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
-from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.docbins import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
     BestAt,

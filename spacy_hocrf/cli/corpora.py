@@ -10,8 +10,7 @@ from spacy.training import Example
 from spacy.util import registry, resolve_dot_names
 from thinc.api import fix_random_seed
 
-from spacy_hocrf.cli.convert.formats import doc_files
-from spacy_hocrf.cli.docbins import docs_of, examples_of
+from spacy_hocrf.cli.docbins import doc_files, docs_of, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_corpus", "read_docs", "train_and_dev"]

@@ -1,5 +1,6 @@
-"""Docs of a file of spaCy's, and which file it is that is damaged."""
+"""Files of spaCy's: where they are, their Docs, and which of them is damaged."""
 
+import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -7,14 +8,39 @@ from pathlib import Path
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
+from spacy.training.corpus import walk_corpus
 from spacy.vocab import Vocab
 
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["bin_of", "docs_of", "examples_of"]
+__all__ = ["bin_of", "doc_files", "docs_of", "examples_of"]
+
+SUFFIX = ".spacy"
 
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 """What spaCy raises for a file that is damaged, or of another kind."""
+
+
+def doc_files(path: str | Path) -> list[Path]:
+    """A file of spaCy's (.spacy), or all that are in a folder, sorted.
+
+    RAISES (ValueError): H381 for a file of another kind, or a folder without any but with others.
+    """
+    path = Path(path)
+    if path.is_file() and path.suffix != SUFFIX:
+        _name_convert(path, path.with_suffix(SUFFIX), "a file of another kind")
+    if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
+        others = sum(each.is_file() for each in path.rglob("*"))
+        if others:
+            output = path.with_name(f"{path.name}{SUFFIX}")
+            _name_convert(path, output, f"a folder with {others} other files")
+        return []
+    return [Path(each) for each in walk_corpus(path, SUFFIX)]
+
+
+def _name_convert(path: Path, output: Path, found: str) -> None:
+    arguments = shlex.join((str(path), str(output)))
+    raise ValueError(CommandErrors.H381.format(path=path, found=found, arguments=arguments))
 
 
 def bin_of(path: Path) -> DocBin:

@@ -141,7 +141,7 @@ def test_pairs_of_spacy_2(tmp_path):
         docs, lost = read(tmp_path, "a.json", content)
         assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [], []]
         assert [iob(doc)[0] for doc in docs] == [3, 2, 0]
-        assert lost["texts without spans: these are unknown"] == 1
+        assert lost["texts without a list of spans: unknown"] == 1
     (doc,), _ = read(tmp_path, "a.json", json.dumps(pairs[0]))
     assert named(doc.ents) == [("Ada", "PER")]
 
@@ -527,10 +527,10 @@ def test_labels_in_a_cell(tmp_path):
     "content, parts",
     [
         ("name,age\nAda,36\n", ["line 1", "name, age", "text, start, end, label", "sentence_id"]),
-        ("text,start,end,label\nAda,0,9,PER\n", ["line 2", "0, 9, PER", "which has 3"]),
+        ("text,start,end,label\nAda,0,9,PER\n", ["line 2", "0 to 9", "which has 3"]),
         ("text,start,end,label\nAda,0,3\n", ["line 2", "3 columns", "4"]),
         ("text,start,end,label\nAda,0,3,\n", ["line 2"]),
-        ("text,start,end,label\nAda,x,3,P\n", ["line 2", "x, 3, P"]),
+        ("text,start,end,label\nAda,x,3,P\n", ["line 2", "['x', 3, 'P']"]),
         ("id,text,start,end,label\n1,Ada,0,3,P\n1,Max,0,3,P\n", ["line 3", "another text", "'1'"]),
         ("text,label\nI liked it a lot,good\n", ["line 2", "'good'", "5 labels"]),
         ('text,spans\nAda,"[[0, 9, ""P""]]"\n', ["line 2", "0 to 9"]),

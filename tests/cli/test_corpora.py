@@ -13,7 +13,7 @@ from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
-from spacy_hocrf.cli.convert.formats import doc_files
+from spacy_hocrf.cli.docbins import doc_files
 
 LINE = '{"text": "Ada ran", "label": [[0, 3, "PER"]]}\n'
 

@@ -18,9 +18,8 @@ from spacy_hocrf.annotation.spans import same_tokens
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, weight_of
 from spacy_hocrf.cli.checking import frame_of, grouped
-from spacy_hocrf.cli.convert.formats import doc_files
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
-from spacy_hocrf.cli.docbins import examples_of
+from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank

@@ -114,13 +114,13 @@ def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[
 
 def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
     """The label of each token, that of its first word that has one; "" for none."""
-    found, at, last = list[str](), list[int](), 0
+    found, places, last = list[str](), list[str](), 0
     for line, (number, *_, misc) in zip(lines, rows):
         start, _, end = number.partition("-")
         label = ENTITY.search(misc)
         if int(start) > last:
             found.append("")
-            at.append(line)
+            places.append(f"line {line}")
             last = int(end or start)
         found[-1] = found[-1] or (label[1] if label else "")
-    return LabelledTokens(at, found)
+    return LabelledTokens(places, found)

@@ -3,14 +3,11 @@
 In JSON, what an entry looks like says which tool or library has written it.
 """
 
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
-
-from spacy.training.corpus import walk_corpus
 
 from spacy_hocrf.cli.convert.brat import TEXT, read_brat
 from spacy_hocrf.cli.convert.columns import read_attributes, read_columns
@@ -39,7 +36,7 @@ from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["FORMATS", "Format", "doc_files", "files_of", "format_of", "recognized"]
+__all__ = ["FORMATS", "Format", "files_of", "format_of", "recognized"]
 
 Reader = Callable[[Path, ConvertSettings, Report], Iterator[ConvertedText]]
 """The texts of a file. Raises H290 for what the format does not have, and reports what it leaves out."""
@@ -117,7 +114,6 @@ def _is_placed(token: Any) -> bool:
     )
 
 
-SUFFIX = ".spacy"
 COLUMNS = "columns"
 
 FORMATS: Mapping[str, Format] = {
@@ -230,26 +226,3 @@ def _is_beside(path: Path) -> bool:
         if row.beside and path.name.endswith(row.beside)
         for suffix in row.suffixes
     )
-
-
-def doc_files(path: str | Path) -> list[Path]:
-    """A file of spaCy's (.spacy), or all that are in a folder, sorted.
-
-    RAISES (ValueError): H381 for a file of another kind, or a folder without any but with others.
-    """
-    path = Path(path)
-    if path.is_file() and path.suffix != SUFFIX:
-        name, kind = recognized(path, ConvertSettings())
-        _name_convert(path, kind if name is None else f"a file of {FORMATS[name].what}")
-    if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
-        others = sum(each.is_file() for each in path.rglob("*"))
-        if others:
-            _name_convert(path, f"a folder with {others} other files")
-        return []
-    return [Path(each) for each in walk_corpus(path, SUFFIX)]
-
-
-def _name_convert(path: Path, found: str) -> None:
-    output = path.with_suffix(SUFFIX) if path.is_file() else path.with_name(f"{path.name}{SUFFIX}")
-    arguments = shlex.join((str(path), str(output)))
-    raise ValueError(CommandErrors.H381.format(path=path, found=found, arguments=arguments))

@@ -48,21 +48,10 @@ NAMELESS = "SPAN"
 
 
 class LabelledTokens(NamedTuple):
-    """A text: the line of each token, or whatever else is counted, and its label."""
+    """A text: the place of each token, for people, and its label."""
 
-    lines: Sequence[int]
+    places: Sequence[str]
     labels: Sequence[str]
-    unit: str = "line"
-
-    @classmethod
-    def of_entry(cls, place: str, labels: Sequence[str]) -> "LabelledTokens":
-        """Labels of the tokens of an entry whose place ends with its number."""
-        unit, _, number = place.rpartition(" ")
-        return cls([int(number)] * len(labels), labels, unit)
-
-    def place(self, token: int) -> str:
-        """Place of a token, for people."""
-        return f"{self.unit} {self.lines[token]}"
 
 
 class TokenRow(NamedTuple):
@@ -83,10 +72,12 @@ def records_of(
     scheme (str): one of SCHEMES.
     """
     texts = list(texts)
-    labels = [LabelledTokens([r.line for r in rows], [r.label for r in rows]) for rows in texts]
+    labels = [
+        LabelledTokens([f"line {r.line}" for r in rows], [r.label for r in rows]) for rows in texts
+    ]
     for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme, report)):
         yield ConvertedText(
-            text.place(0),
+            text.places[0],
             [row.word for row in rows],
             spans=spans,
             tags=text.labels,
@@ -133,7 +124,7 @@ def spans_by_text(
         alike = {label for label in named if any(w.fullmatch(label) for w in WAYS.values())}
         for text in texts:
             at = [i for i, label in enumerate(text.labels) if label in alike]
-            report.lose(what, text.place(at[0]) if at else "", len(at))
+            report.lose(what, text.places[at[0]] if at else "", len(at))
     said = times.keys() - SILENT.keys()
     silent = {*SILENT} if not said or said & {"O", "_"} else set[str]()
     if way == "io":
@@ -174,7 +165,7 @@ def _read(
     if begins:
         for i in misplaced:
             what = "labels inside a span that does not begin: taken as its beginning"
-            report.lose(what, text.place(i))
+            report.lose(what, text.places[i])
     bad = {label for label, part in zip(text.labels, parts) if part is None}
     return spans, _unknown(text, bad, report)
 
@@ -185,7 +176,7 @@ def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[
     for i in tokens:
         label = text.labels[i]
         what = SILENT.get(label, "labels that are no part of a span")
-        report.lose(f"{what}: unknown", f"{text.place(i)} ({label})"[:60])
+        report.lose(f"{what}: unknown", f"{text.places[i]} ({label})"[:60])
     return [(i, i + 1) for i in tokens]
 
 

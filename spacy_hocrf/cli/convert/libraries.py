@@ -16,6 +16,7 @@ from spacy_hocrf.cli.convert.entries import (
     span_of,
     spans_inside,
 )
+from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
@@ -32,18 +33,11 @@ def read_pairs(
     path: Path, entries: Entries, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
     """A text, and an object with its entities."""
-    for place, (text, about) in entries:
-        spans = about.get("entities")
+    for place, (_, about) in entries:
         others = [key for key in about if key != "entities"]
         report.lose("what is said about a text besides its entities: left out", place, len(others))
-        if spans is None:
-            report.lose("texts without spans: these are unknown", place)
-            yield ConvertedText(place, text=text, spans=None)
-            continue
-        found = [
-            span_of(path, place, each) for each in (spans if isinstance(spans, list) else [spans])
-        ]
-        yield ConvertedText(place, text=text, spans=spans_inside(path, place, text, found))
+    texts = [(at, {"text": text, "spans": x.get("entities")}) for at, (text, x) in entries]
+    yield from read_texts(path, texts, settings, report)
 
 
 def read_doc(

@@ -79,9 +79,8 @@ def read_tags(
         )
         records.append(record)
         if key:
-            tagged.append(
-                LabelledTokens.of_entry(place, ["O" if each is None else each for each in labels])
-            )
+            known = ["O" if each is None else each for each in labels]
+            tagged.append(LabelledTokens([place] * len(known), known))
     if records and not tagged:
         place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
         refuse(path, place, f"the keys {', '.join(entries[0][1])}"[:200], expected)

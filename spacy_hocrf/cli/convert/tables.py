@@ -10,14 +10,17 @@ import ast
 import csv
 import io
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
 
-from spacy_hocrf.cli.convert.entries import by_characters, span_of, spans_inside
-from spacy_hocrf.cli.convert.labels import LabelledTokens, TokenRow, records_of, spans_by_text
+from spacy_hocrf.cli.convert.entries import span_of, spans_inside
+from spacy_hocrf.cli.convert.labels import TokenRow, records_of
+from spacy_hocrf.cli.convert.lines import read_texts
+from spacy_hocrf.cli.convert.listed import read_tags
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
@@ -152,39 +155,21 @@ def _of_spans(
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
     id_ = next((name for name in NAMES["id"] if name in names and name not in (text, label)), None)
     others = [name for name in names if name and name not in (text, start, end, label, id_)]
-    texts: dict[str, list[_Row]] = {}
-    for row in rows:
-        if row.cells:
-            key = row.cells[text if id_ is None else id_]
-            texts.setdefault(key, []).append(row)
-    if (
-        id_ is not None
-        and len(texts) == len(rows)
-        and len({r.cells.get(text) for r in rows}) < len(rows)
-    ):
+    rows = [row for row in rows if row.cells]
+    texts = _grouped(rows, id_ or text)
+    if id_ and len(texts) == len(rows) > len(_grouped(rows, text)):
         id_ = None  # of rows, since rows of one text have several
-        texts = {}
-        for row in rows:
-            texts.setdefault(row.cells.get(text, ""), []).append(row)
+        texts = _grouped(rows, text)
     for key, found in texts.items():
         content, spans = found[0].cells[text], list[CharSpan]()
         for row in found:
             place, cells = row.place, row.cells
             if cells[text] != content:
                 refuse(path, place, f"another text with the {id_} {key!r}", "one text for each")
-            numbers = [cells[each].strip().removesuffix(".0") for each in (start, end)]
-            if not any(numbers) and not cells[label].strip():
-                continue
-            first, last = (
-                int(n) if n.isascii() and n.isdigit() and len(n) < 16 else -1 for n in numbers
-            )
-            if not 0 <= first < last <= len(content) or not cells[label].strip():
-                said = f"the span {', '.join((*numbers, cells[label]))}"[:100]
-                expected = (
-                    f"a start, an end and a label of the text, which has {len(content)} characters"
-                )
-                refuse(path, place, said, expected)
-            spans.append((first, last, cells[label].strip()))
+            said = [_number(cells[start]), _number(cells[end]), cells[label].strip()]
+            if said != ["", "", ""]:
+                span = span_of(path, place, said)
+                spans += spans_inside(path, place, content, [span])
         place = found[0].place
         if not spans:
             report.lose("texts without spans: these are unknown", place)
@@ -199,6 +184,14 @@ def _of_spans(
             id="" if id_ is None else key,
             meta=_said(meta),
         )
+
+
+def _grouped(rows: Sequence[_Row], name: str) -> dict[str, list[_Row]]:
+    """Rows by their cells in a column."""
+    found = defaultdict[str, list[_Row]](list)
+    for row in rows:
+        found[row.cells[name]].append(row)
+    return found
 
 
 def _of_tokens(
@@ -251,54 +244,35 @@ def _of_cells(
     spans = next(name for name in NAMES["spans"] if name in names and name != text)
     id_ = next((name for name in NAMES["id"] if name in names), None)
     others = [name for name in names if name and name not in (text, spans, id_)]
-    tagged = list[LabelledTokens]()
-    found = list[tuple[_Row, list[CharSpan] | None]]()
+    entries = list[tuple[str, Any]]()
     for row in rows:
         if not row.cells:
             continue
         said, content = row.cells[spans].strip(), row.cells[text]
+        meta = _said({other: row.cells[other] for other in others})
+        entry: dict[str, Any] = {"id": row.cells[id_] if id_ else "", "meta": meta}
         value = _value(said)
-        if not said:
-            report.lose("texts without spans: these are unknown", row.place)
-            found.append((row, []))
-        elif value is not None:
-            inside = list(_cell(path, row.place, content, value, report))
-            found.append((row, spans_inside(path, row.place, content, inside)))
+        if not said or value is not None:
+            entry |= {"text": content} | ({"spans": value} if said else {})
         elif len(said.split()) == len(content.split()):
-            labels = said.split()
-            tagged.append(LabelledTokens([row.line] * len(labels), labels))
-            found.append((row, None))
+            entry |= {"tokens": content.split(), "tags": said.split()}
         else:
             expected = f'spans such as [[0, 3, "PER"]], or {len(content.split())} labels, one for each word'
             refuse(path, row.place, f"{said!r} under {spans}"[:100], expected)
-    has_spans = any(its for _, its in found)
+        entries.append((row.place, entry))
+    tagged = [(place, entry) for place, entry in entries if "tags" in entry]
+    untagged = [(place, entry) for place, entry in entries if "text" in entry]
     if (
         tagged
-        and not has_spans
-        and all(len(each.labels) == 1 and each.labels[0] != "O" for each in tagged)
+        and not any(entry.get("spans") for _, entry in untagged)
+        and all(len(entry["tags"]) == 1 and entry["tags"] != ["O"] for _, entry in tagged)
     ):
         expected = 'spans such as [[0, 3, "PER"]], or a label for each word; no text has two words'
-        refuse(
-            path, f"line {tagged[0].lines[0]}", f"a label of a whole text under {spans}", expected
-        )
-    of_tokens = iter(zip(tagged, spans_by_text(tagged, settings.scheme, report)))
-    for row, its in found:
-        name = "" if id_ is None else row.cells[id_]
-        meta = _said({other: row.cells[other] for other in others})
-        if its is None:
-            (_, tags, _), (places, unknown) = next(of_tokens)
-            yield ConvertedText(
-                row.place,
-                row.cells[text].split(),
-                spans=places,
-                tags=tags,
-                unknown=unknown,
-                id=name,
-                meta=meta,
-            )
-        else:
-            known = its if row.cells[spans].strip() else None
-            yield ConvertedText(row.place, text=row.cells[text], spans=known, id=name, meta=meta)
+        refuse(path, tagged[0][0], f"a label of a whole text under {spans}", expected)
+    of_tags = read_tags(path, tagged, settings, report)
+    of_texts = read_texts(path, untagged, settings, report)
+    for _, entry in entries:
+        yield next(of_tags if "tags" in entry else of_texts)
 
 
 def _said(cells: Mapping[str, str]) -> dict[str, str]:
@@ -306,27 +280,29 @@ def _said(cells: Mapping[str, str]) -> dict[str, str]:
     return {name: cell for name, cell in cells.items() if cell.strip()}
 
 
+def _number(cell: str) -> Any:
+    """Whole number in a cell, 3.0 as pandas writes it for 3 too, or what it has instead."""
+    try:
+        return int(cell.strip().removesuffix(".0"))
+    except ValueError:
+        return cell.strip()
+
+
 def _value(cell: str) -> Any:
-    """Value of a cell in JSON or in Python; None for anything else."""
+    """List in a cell, in JSON or in Python, or the one that an object in it has; None for anything else."""
     if cell[:1] not in ("[", "{", "("):
         return None
-    for read in (srsly.json_loads, ast.literal_eval):
+    for read in (srsly.json_loads, _of_python):
         try:
-            return read(cell)
+            value = read(cell)
         except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
             continue
+        if isinstance(value, Mapping):
+            value = value.get("entities", value.get("spans"))
+        return value if isinstance(value, list) else [value]
     return None
 
 
-def _cell(path: Path, place: str, text: str, value: Any, report: Report) -> Iterator[CharSpan]:
-    """Spans of a text, as a cell has them."""
-    if isinstance(value, Mapping):
-        value = value.get("entities", value.get("spans"))
-    for each in value if isinstance(value, list | tuple) else [value]:
-        span = each
-        if isinstance(each, Mapping):
-            each = by_characters(each, text, place, report)
-            labels = each.get("labels", each.get("label"))
-            labels = labels[0] if isinstance(labels, list) and len(labels) == 1 else labels
-            span = [*(each.get(key, each.get(f"{key}_offset")) for key in ("start", "end")), labels]
-        yield span_of(path, place, span)
+def _of_python(cell: str) -> Any:
+    """Value in a cell in Python, as JSON has it: tuples are lists."""
+    return srsly.json_loads(srsly.json_dumps(ast.literal_eval(cell)))
