@@ -1,11 +1,9 @@
-"""`python -m spacy hocrf inspect`: what a trained component has learnt, in words, or as one HTML file that
-needs no other; with --grammar, what the labels of annotated texts have in common.
+"""`python -m spacy hocrf inspect`: what a trained component has learnt, in words; with --grammar, what the
+labels of annotated texts have in common.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from html import escape
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -17,14 +15,14 @@ from srsly import write_json
 from typer import Argument, Option
 from wasabi.tables import table
 
-from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.grammar import grammar_lines, read_grammar
-from spacy_hocrf.cli.options import Code, Component, SpansKey, check_data, is_page
+from spacy_hocrf.cli.options import Code, Component, Results, SpansKey, check_data
 from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
+from spacy_hocrf.rules.proposals import ProposedGrammar
 from spacy_hocrf.types import CONST
 
 __all__ = [
@@ -33,7 +31,6 @@ __all__ = [
     "Weighted",
     "inspect",
     "inspect_cli",
-    "inspection_page",
     "lines_of",
 ]
 
@@ -43,14 +40,6 @@ MOST_BLOCKS = 20
 """Templates that are printed."""
 MOST_PATTERNS = 20
 SEEN = "feature, and in brackets how often it was seen in training"
-FOR, AGAINST = 260, 25
-"""Hues behind the weights of a matrix."""
-EXPLAINED = (
-    "Numbers are weights, in nats: what an observation adds to the score of a label. Of all that is "
-    "observed, the sum counts, so what says the same as others has a small weight. In brackets, how "
-    "often it was seen in training. NORM[0] is a word, NORM[-1] the one before it; start: and end: look at "
-    "the first and at the last word of a span only."
-)
 
 
 @dataclass(frozen=True)
@@ -78,7 +67,6 @@ class Inspection:
     """A trained component's features and weights."""
 
     component: str
-    lang: str  # of the pipeline, as spaCy calls it
     features: int
     order: int
     labels: tuple[str, ...]  # of the model's segments
@@ -119,12 +107,7 @@ def inspect_cli(
         Option("--share", "-s", min=0.5, max=1.0, help="Of the texts, so many keep it at least"),
     ] = 0.99,
     spans_key: SpansKey = None,
-    output: Annotated[
-        Path | None,
-        Option(
-            "--output", "-o", help="Write all of it here: .html a page, else JSON", dir_okay=False
-        ),
-    ] = None,
+    output: Results = None,
     code: Code = None,
 ) -> None:
     """Print what a trained component has learnt: its heaviest features, label by label, and what it thinks
@@ -133,25 +116,20 @@ def inspect_cli(
 
     DOCS: docs/features.md, "What has it learnt?"; docs/records.md, "What a record looks like"
     """
+    check_data("--output", output)
+    found: ProposedGrammar | Inspection
     if grammar:
-        check_data("--output", output)
-        proposed = read_grammar(model, share, spans_key)
-        if output is not None:
-            output.parent.mkdir(parents=True, exist_ok=True)
-            write_json(output, asdict(proposed))
+        found = read_grammar(model, share, spans_key)
         name = component or ("hocrf" if spans_key is None else "hocrf_spans")
-        for line in grammar_lines(proposed, name, top):
-            print(line)
-        return
-    import_code(code)
-    found = inspect(load_model(model), component, label or (), top)
+        lines = grammar_lines(found, name, top)
+    else:
+        import_code(code)
+        found = inspect(load_model(model), component, label or (), top)
+        lines = lines_of(found)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-    if output is not None and is_page(output):
-        output.write_text(inspection_page(found, MOST_PATTERNS), encoding="utf8")
-    elif output is not None:
         write_json(output, asdict(found))
-    for line in lines_of(found):
+    for line in lines:
         print(line)
 
 
@@ -177,7 +155,6 @@ def inspect(
     chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
     return Inspection(
         component=name,
-        lang=nlp.vocab.lang,
         features=len(index),
         order=pipe.structure.settings.order,
         labels=scheme.names,
@@ -294,91 +271,3 @@ def _blocks(
             TemplateWeights(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0)))
         )
     return sorted(found, key=lambda block: -block.total)
-
-
-def inspection_page(found: Inspection, longest: int) -> str:
-    """The page. What is from the user's texts and labels is escaped.
-
-    longest (int): label patterns that are listed.
-    """
-    title = f"What {escape(found.component)} has learnt"
-    longer = [each for each in found.patterns if each.pattern.count(" ") != 1]
-    parts = [
-        f"<h1>{title}</h1>",
-        f'<p class="soft">{found.features:,} weights of observations, order {found.order}</p>',
-        f"<p>{EXPLAINED}</p>",
-        _section("What follows what: labels in rows before those in columns", _matrix(found)),
-        *(
-            _section(
-                f"What speaks for {escape(label)}, and what against it",
-                _weights(features, found.lang),
-            )
-            for label, features in found.by_label.items()
-        ),
-        _section("Other label patterns, oldest label first", _weights(longer[:longest], "en")),
-        _section("What it looks at", _templates(found)),
-    ]
-    return plain_page(title, "\n".join(parts), found.lang)
-
-
-def _section(title: str, body: str) -> str:
-    """Nothing without a body."""
-    if not body:
-        return ""
-    return f'<section><h2 class="apart">{title}</h2><div class="scroll" tabindex="0">{body}</div></section>'
-
-
-def _templates(found: Inspection) -> str:
-    most = max([block.total for block in found.blocks], default=0.0)
-    rows = [
-        f'<tr><th scope="row"><code>{escape(block.name)}</code></th>{_bar(block.total, most)}'
-        f"<td>{block.total:.1f}</td><td>{block.largest:.2f}</td><td>{block.features:,}</td></tr>"
-        for block in found.blocks
-    ]
-    header = ("", "", "sum of |w|", "largest |w|", "weights")
-    return _table("weights", header, rows) if rows else ""
-
-
-def _matrix(found: Inspection) -> str:
-    """Weights of pairs of labels."""
-    pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
-    if not pairs:
-        return ""
-    most = max(map(abs, pairs.values())) or 1.0
-    rows = []
-    for before in found.labels:
-        cells = [_cell(pairs.get(f"{before} {label}"), most) for label in found.labels]
-        rows.append(f'<tr><th scope="row">{escape(before)}</th>{"".join(cells)}</tr>')
-    return _table("heat", ("", *found.labels), rows)
-
-
-def _cell(weight: float | None, most: float) -> str:
-    if weight is None:
-        return "<td></td>"
-    hue = AGAINST if weight < 0 else FOR
-    return f'<td class="cell" style="--hue:{hue};--p:{abs(weight) / most:.2f}">{weight:+.2f}</td>'
-
-
-def _weights(features: Sequence[Weighted], lang: str) -> str:
-    words = f'lang="{escape(tag_of(lang))}" dir="auto"'
-    most = max([abs(each.weight) for each in features], default=0.0)
-    rows = [
-        f'<tr><td class="number">{each.weight:+.2f}</td>{_bar(each.weight, most)}'
-        f"<td><code {words}>{escape(each.feature)}</code> [{each.count:,}]</td></tr>"
-        for each in features
-    ]
-    return _table("bars", (), rows) if rows else ""
-
-
-def _bar(value: float, most: float) -> str:
-    kind = ' class="against"' if value < 0 else ""
-    width = 100 * abs(value) / most if most else 0.0
-    return f'<td class="bar" aria-hidden="true"><span{kind} style="width:{width:.1f}%"></span></td>'
-
-
-def _table(kind: str, header: Sequence[str], rows: Iterable[str]) -> str:
-    cells = "".join(
-        f'<th scope="col">{escape(cell)}</th>' if cell else "<td></td>" for cell in header
-    )
-    head = f"<thead><tr>{cells}</tr></thead>" if header else ""
-    return f'<table class="{kind}">{head}<tbody>{"".join(rows)}</tbody></table>'
