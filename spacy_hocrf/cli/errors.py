@@ -214,8 +214,8 @@ class CommandErrors(metaclass=Coded):
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
     H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."
     H562 = (
-        "The field '{name}' makes no column of a table (.parquet), which has one type: {reason}. Write to "
-        ".jsonl or .spacy instead, or give the field one type in all texts."
+        "The tables have columns of one name that no table (.parquet) can have: {reason}. Write to .jsonl or "
+        ".spacy instead, or give a column one type in all tables."
     )
     H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."
     H565 = (

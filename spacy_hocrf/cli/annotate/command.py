@@ -24,8 +24,7 @@ from wasabi.tables import table
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli.accept import warn_unlike
 from spacy_hocrf.cli.annotate.annotator import Annotator
-from spacy_hocrf.cli.annotate.columns import ColumnTypes
-from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY
+from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
 from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import Actors, ChunkWorkers, Here, Processes
@@ -120,8 +119,8 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
     """Annotate what is left, and gather it.
 
     RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
-        H402 for parts that are not there, H403 if no text could be read, H562 for a field that no column
-        can have.
+        H402 for parts that are not there, H403 if no text could be read, H562 for tables that do not go
+        together.
     """
     job, parts, rejects = annotator.job, annotator.parts, _rejects_of(output)
     plan = plan_of(job, digest_of(annotator.folder), files)
@@ -133,8 +132,8 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
             raise ValueError(CommandErrors.H350.format(path=output))
         _tell(rejects.read_bytes() if rejects.exists() else b"", count, output)
         return
-    if parts.suffix == ".parquet":
-        _check_columns(annotator, files)
+    if parts.suffix == annotator.source == ".parquet":
+        check_columns(files)
     parts.begin(plan)
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
@@ -154,17 +153,6 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
         parts.gather(output, len(numbers))
         parts.drop()
     _tell(rejected, count, output)
-
-
-def _check_columns(annotator: Annotator, files: list[Path]) -> None:
-    """RAISES (ValueError): H562 if the texts do not agree on the type of a field."""
-    source, types = SOURCES[annotator.source], ColumnTypes()
-    if annotator.source in (".jsonl", ".parquet"):  # the others have fields of their own
-        for chunk in chunks_of(files, annotator.job.size):
-            if (schema := source.schema(chunk)) is None:
-                types.add_texts(annotator.records(chunk)[0])
-            else:
-                types.add_table(schema, chunk.first)
 
 
 def _workers_of(name: str) -> ChunkWorkers:

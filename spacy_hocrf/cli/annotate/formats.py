@@ -10,7 +10,6 @@ import msgspec
 from spacy.tokens import Doc, DocBin
 
 from spacy_hocrf.cli.annotate.sources import parquet_files
-from spacy_hocrf.cli.convert.entries import WHOLE
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
@@ -24,14 +23,11 @@ __all__ = [
     "JSONLines",
     "OutputFormat",
     "Parquet",
-    "column_error",
-    "common_type",
+    "check_columns",
 ]
 
 JSON = msgspec.json.Encoder(enc_hook=str)
 """What JSON does not have is text."""
-OF_COLUMNS = {str, float, bool, type(None)}
-"""Types of JSON of which there is a column whatever the value is."""
 READINGS, CANDIDATES = "readings", "candidates"
 """Fields that are written when they are asked for."""
 PROBABILITY, ACCEPTED = "probability", "accepted"
@@ -96,11 +92,14 @@ class Parquet:
     """A table, in which lists of structs have the spans."""
 
     def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """A row without a schema is one of JSON, whose objects have no type that all have: these are text."""
+        """A row without a schema is one of JSON, whose values have no type that all have: these are text."""
         if schema is not None:
             return row
         _as_json(row)
-        return {n: v if type(v) in OF_COLUMNS else _cell(n, v) for n, v in row.items()}
+        return {
+            name: value if isinstance(value, str | None) else JSON.encode(value).decode()
+            for name, value in row.items()
+        }
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """One table, whose columns of spans have the same types whatever is in them."""
@@ -121,22 +120,15 @@ class Parquet:
         return found
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """The tables one after the other. A column that one of them does not have is null there.
-
-        RAISES (ValueError): H562 for a value that the type of its column in all parts does not have.
-        """
+        """The tables one after the other. A column that one of them does not have is null there."""
         import pyarrow
 
         parquet = parquet_files()
-        every = [parquet.read_schema(path) for path in paths]
-        schema = pyarrow.unify_schemas(every, promote_options="permissive")
+        schema = pyarrow.unify_schemas([parquet.read_schema(path) for path in paths])
         with parquet.ParquetWriter(output, schema) as writer:
             for path in paths:
-                part = parquet.read_table(path)
-                try:
-                    writer.write_table(_widened(part, schema))
-                except pyarrow.ArrowInvalid as error:
-                    raise column_error(_unfit(part, schema), str(error)) from None
+                tables = [schema.empty_table(), parquet.read_table(path)]
+                writer.write_table(pyarrow.concat_tables(tables, promote_options="default"))
 
 
 class Docs:
@@ -169,39 +161,14 @@ FORMATS: Mapping[str, OutputFormat] = {
 """By suffix."""
 
 
-def column_error(name: str, reason: str) -> ValueError:
-    """H562 for a field of which there is no column."""
-    return ValueError(CommandErrors.H562.format(name=name, reason=reason.rstrip(".")))
-
-
-def common_type(one: Any, other: Any) -> Any:
-    """The type (`pyarrow.DataType`) of a column with values of both; None if there is none."""
+def check_columns(files: Sequence[Path]) -> None:
+    """RAISES (ValueError): H562 if tables (.parquet) have columns of one name and several types."""
     import pyarrow
 
-    schemas = [pyarrow.schema([("", type_)]) for type_ in (one, other)]
     try:
-        return pyarrow.unify_schemas(schemas, promote_options="permissive").field(0).type
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError):
-        return None
-
-
-def _widened(table: Any, schema: Any) -> Any:
-    """A table with all columns of a schema."""
-    import pyarrow
-
-    return pyarrow.concat_tables([schema.empty_table(), table], promote_options="permissive")
-
-
-def _unfit(table: Any, schema: Any) -> str:
-    """The first column whose values do not all have the type that the schema says."""
-    import pyarrow
-
-    for name in table.column_names:
-        try:
-            _widened(table.select([name]), pyarrow.schema([schema.field(name)]))
-        except pyarrow.ArrowInvalid:
-            return str(name)
-    raise AssertionError("the whole table did not fit")
+        pyarrow.unify_schemas([parquet_files().read_schema(file) for file in files])
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError) as error:
+        raise ValueError(CommandErrors.H562.format(reason=str(error).rstrip("."))) from None
 
 
 def _as_json(row: Mapping[str, Any]) -> bytes:
@@ -214,34 +181,6 @@ def _as_json(row: Mapping[str, Any]) -> bytes:
                 _as_json({name: value})
         found = f"found half a character (a lone surrogate) in the field {next(iter(row))!r}"
         raise ValueError(f"{found}. Write to .jsonl") from error
-
-
-def _cell(name: str, value: Any) -> Any:
-    """A value of JSON as a column can have it. RAISES (ValueError): if there is no such column."""
-    if isinstance(value, dict):
-        return JSON.encode(value).decode()
-    reason = ""
-    if isinstance(value, int) and not -WHOLE <= value < WHOLE:
-        reason = "it has more than 64 bits"
-    elif isinstance(value, list):
-        reason = _why_no_column(value)
-    if reason:
-        found = f"found {value!r:.80} in the field {name!r}"
-        raise ValueError(f"{found}, which no column can have: {reason}. Write to .jsonl, or .spacy")
-    return value
-
-
-def _why_no_column(value: list[Any]) -> str:
-    """Why there is no column of such lists, "" if there is one."""
-    import pyarrow
-
-    if all(isinstance(each, str) for each in value):
-        return ""
-    try:
-        pyarrow.array([value])
-    except (pyarrow.ArrowInvalid, pyarrow.ArrowTypeError, OverflowError) as error:
-        return str(error).rstrip(".")
-    return ""
 
 
 def _spans(*further: tuple[str, Any]) -> Any:
