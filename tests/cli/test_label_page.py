@@ -15,7 +15,8 @@ from browser import Browser
 from label_page import PageUser
 from word_loop import WordLoop
 
-from spacy_hocrf.cli.label.session import Session, TextToLabel, TokenPlaces
+from spacy_hocrf.cli.label.readings import TokenPlaces
+from spacy_hocrf.cli.label.session import Session, TextToLabel
 from spacy_hocrf.cli.label.store import DecisionStore
 
 uvicorn = pytest.importorskip("uvicorn")

@@ -13,7 +13,8 @@ from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.records import ConvertedText, Report
 from spacy_hocrf.cli.corpora import train_and_dev
-from spacy_hocrf.cli.label.session import TextToLabel, TokenPlaces
+from spacy_hocrf.cli.label.readings import TokenPlaces
+from spacy_hocrf.cli.label.session import TextToLabel
 from spacy_hocrf.cli.options import write_config
 from spacy_hocrf.cli.tasks import AnnotationTask, write_tasks
 

@@ -27,19 +27,17 @@ from spacy_hocrf.cli.convert.records import ConvertedText, Report
 from spacy_hocrf.cli.doubt import in_order
 from spacy_hocrf.cli.label.estimates import Decided, Estimate, estimates
 from spacy_hocrf.cli.label.models import Blocks, Models
-from spacy_hocrf.cli.label.readings import Chars, PlacedText, Readings, ScoredChars, Stretch, read
+from spacy_hocrf.cli.label.readings import PlacedText, Readings, Stretch, read
+from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.cli.pipelines import ready_docs
 from spacy_hocrf.learning.heldout import LEAST
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = [
     "SHARE",
-    "Chars",
     "LabelLoop",
     "LoopModel",
     "LoopProgress",
-    "Readings",
-    "ScoredChars",
     "TextChoice",
 ]
 

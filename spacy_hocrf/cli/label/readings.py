@@ -1,22 +1,23 @@
 """Readings of a text in characters, which keep what a person has said of it."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
-import numpy as np
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.answers.reading import Reading
+from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["Chars", "PlacedText", "Readings", "ScoredChars", "Stretch", "read"]
+__all__ = ["PlacedText", "Readings", "ScoredChars", "Stretch", "TokenPlaces", "read"]
 
-Chars = tuple[int, int, str]
-"""First character of a span, one past its last, and its label."""
 ScoredChars = tuple[int, int, str, float]
 """A span with its probability, whatever else there is."""
 Stretch = tuple[int, int]
+"""First token, or character, and one past the last."""
 Spans = Sequence[Chars]  # of tokens
 
 LEAST_PROBABLE = 0.01
@@ -38,27 +39,41 @@ class Readings(NamedTuple):
     version: int
 
 
-class PlacedText:
+class TokenPlaces:
+    """Tokens of a text by characters. words (Sequence[str]): each with the white space behind it."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.text = "".join(words)
+        self.ends = [*accumulate(map(len, words))]
+        self.starts = [0, *self.ends[:-1]]
+
+    def chars(self, first: int, last: int) -> Stretch:
+        """Characters of tokens, without white space at either end. RAISES (ValueError): for no tokens."""
+        if not 0 <= first < last <= len(self.ends):
+            raise ValueError(f"there are no tokens from {first} to {last}")
+        return self.bare(self.starts[first], self.ends[last - 1])
+
+    def bare(self, start: int, end: int) -> Stretch:
+        """A stretch without white space at either end."""
+        within = self.text[start:end]
+        return start + len(within) - len(within.lstrip()), start + len(within.rstrip())
+
+    def tokens(self, start: int, end: int) -> Stretch:
+        """Tokens that have any of these characters."""
+        return bisect_right(self.ends, start), bisect_left(self.starts, end)
+
+
+class PlacedText(TokenPlaces):
     """A text that is annotated: its Doc, as earlier components leave it, and where its tokens are.
 
-    text (str): its characters. words (Tuple[str, …]): lower-cased, without white space around them.
+    words (Tuple[str, …]): lower-cased, without white space around them.
     """
 
     def __init__(self, doc: Doc) -> None:
         words = words_of(doc)
-        self.doc, self.text = doc, "".join(words)
+        super().__init__(words)
+        self.doc = doc
         self.words = tuple(word.strip().lower() for word in words)
-        self._first = np.cumsum([0, *map(len, words)])
-        self._after = self._first[:-1] + [len(word.rstrip()) or len(word) for word in words]
-
-    def tokens(self, start: int, end: int) -> Stretch:
-        """The tokens that have some of these characters."""
-        first = int(np.searchsorted(self._first, start, side="right")) - 1
-        return first, max(first + 1, int(np.searchsorted(self._first, end, side="left")))
-
-    def chars(self, start: int, end: int) -> Stretch:
-        """The characters of some tokens, without white space behind them."""
-        return int(self._first[start]), int(self._after[end - 1])
 
 
 def read(

@@ -2,10 +2,9 @@
 comes next. The page speaks of tokens and numbers of labels; here they become characters and names.
 """
 
-from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import accumulate, pairwise
+from itertools import pairwise
 from threading import Lock
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -14,17 +13,16 @@ import msgspec
 
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.loop import LabelLoop
+from spacy_hocrf.cli.label.readings import Stretch, TokenPlaces
 from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 
-__all__ = ["Conflict", "Request", "Session", "TextToLabel", "TokenPlaces"]
+__all__ = ["Conflict", "Request", "Session", "TextToLabel"]
 
 SHOWN, BEGINNING = 50, 160
 """Texts that a search shows, and characters of each."""
 
 GIVEN = {"given": True}
 """What the loop is told of annotation that no one has made here."""
-Stretch = tuple[int, int]
-"""First token, or character, and one past the last."""
 
 
 class TextToLabel(NamedTuple):
@@ -61,30 +59,6 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 class Conflict(ValueError):
     """H546 or H547: a request that came too late."""
-
-
-class TokenPlaces:
-    """Tokens of a text by characters. words (Sequence[str]): each with the white space behind it."""
-
-    def __init__(self, words: Sequence[str]) -> None:
-        self.text = "".join(words)
-        self.ends = [*accumulate(map(len, words))]
-        self.starts = [0, *self.ends[:-1]]
-
-    def chars(self, first: int, last: int) -> Stretch:
-        """Characters of tokens, without white space at either end. RAISES (ValueError): for no tokens."""
-        if not 0 <= first < last <= len(self.ends):
-            raise ValueError(f"there are no tokens from {first} to {last}")
-        return self.bare(self.starts[first], self.ends[last - 1])
-
-    def bare(self, start: int, end: int) -> Stretch:
-        """A stretch without white space at either end."""
-        within = self.text[start:end]
-        return start + len(within) - len(within.lstrip()), start + len(within.rstrip())
-
-    def tokens(self, start: int, end: int) -> Stretch:
-        """Tokens that have any of these characters."""
-        return bisect_right(self.ends, start), bisect_left(self.starts, end)
 
 
 class Session:

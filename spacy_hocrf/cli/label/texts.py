@@ -9,6 +9,7 @@ import numpy as np
 from spacy.language import Language
 from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.annotation import runs
 from spacy_hocrf.annotation.identity import id_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import Target
@@ -18,7 +19,8 @@ from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report, lin
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.label.session import TextToLabel, TokenPlaces
+from spacy_hocrf.cli.label.readings import TokenPlaces
+from spacy_hocrf.cli.label.session import TextToLabel
 from spacy_hocrf.cli.pipelines import scorer_of
 
 __all__ = ["read_texts"]
@@ -88,17 +90,6 @@ def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
             taken[start:end] = True
             spans.append((*places.chars(start, end), label))
     unknown = scorer.unknown(doc)
-    return TextToLabel(words, id_, tuple(sorted(spans)), tuple(_stretches(places, unknown)))
-
-
-def _stretches(
-    places: TokenPlaces, unknown: "np.typing.NDArray[np.bool_] | None"
-) -> Iterator[tuple[int, int]]:
-    """Neighbouring tokens that nothing is known of, as characters."""
-    if unknown is None:
-        return
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], unknown, [False]]).astype(np.int8)))
-    for start, end in edges.reshape(-1, 2).tolist():
-        first, last = places.chars(start, end)
-        if first < last:
-            yield first, last
+    stretches = [] if unknown is None else [places.chars(*run) for run in runs(unknown)]
+    blank = tuple((first, last) for first, last in stretches if first < last)
+    return TextToLabel(words, id_, tuple(sorted(spans)), blank)
