@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from spacy.cli._util import import_code
 from spacy.tokens import Doc
 from spacy.util import load_model
@@ -27,7 +26,7 @@ from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, Tags
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, SpansKey, Table, check_data
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
-from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, table_of_systems
+from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, items_and_texts, table_of_systems
 from spacy_hocrf.cli.tables import print_table, write_results
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
@@ -99,18 +98,15 @@ def compare_cli(
     named = [(system, _runs(system)) for system in systems]
     if len(named) < 2:
         raise ValueError(CommandErrors.H564.format(found=systems[0]))
-    labels, ignored = label or (), ignore or ()
-    if [len(runs) for _, runs in named] == [1, 1]:
-        a, b = (run for _, runs in named for run in runs)
-        result = compare(
-            a, b, gold, scorer, labels=labels, ignore=ignored, trials=trials, seed=seed
-        )
-        names, notes = f"A: {a}\nB: {b}\n", NOTES
-        header, rows = HEADER, _rows(result)
-    else:
-        result = _compare_many(named, gold, scorer, labels, ignored, trials, seed)
+    result = compare(
+        named, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
+    )
+    if "systems" in result:
         names, notes = "", SYSTEM_NOTES
         header, rows = table_of_systems(result["systems"], "system", trials)
+    else:
+        names, notes = f"A: {result['a']}\nB: {result['b']}\n", NOTES
+        header, rows = HEADER, _rows(result)
     msg.divider("Comparison")
     print(f"{names}{result['documents']} documents: {result['gold']}, {result['place']}")
     print_table(header, rows)
@@ -120,9 +116,8 @@ def compare_cli(
 
 
 def compare(
-    a: str | Path,
-    b: str | Path,
-    gold: str | Path,
+    systems: Sequence[tuple[str, Sequence[str]]],
+    gold: Path,
     scorer: Scorer,
     *,
     labels: Collection[str] = (),
@@ -130,58 +125,36 @@ def compare(
     trials: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Compare two systems on the same documents.
+    """Compare systems on the same documents.
 
-    a, b (Union[str, Path]): predictions (.spacy), or the path or name of a pipeline.
-    gold (Union[str, Path]): the annotation (.spacy).
+    systems (Sequence[tuple[str, Sequence[str]]]): at least two; the name of each, and its runs: predictions
+        (.spacy), or the path or name of a pipeline.
+    gold (Path): the annotation (.spacy).
     scorer (Scorer): where the items are.
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
-    RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
+    RETURNS (Dict[str, Any]): what was compared, and what `compare_counts` gives of two systems of one run, or
+        the "systems" of `compare_systems`.
     RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not
         occur.
     """
     annotated = read_gold(gold, scorer)
-    systems = [read_system(system, annotated, gold, scorer) for system in (a, b)]
-    counts = count_items(scorer, systems, annotated, labels=labels, ignore=ignore)
-    compared = {
-        "a": str(a),
-        "b": str(b),
-        "gold": str(gold),
-        "place": scorer.place,
-        "documents": len(annotated),
-    }
-    return {
-        **compared,
-        "trials": trials,
-        "seed": seed,
-        **compare_counts(counts, trials=trials, seed=seed),
-    }
-
-
-def _compare_many(
-    systems: Sequence[tuple[str, Sequence[str]]],
-    gold: Path,
-    scorer: Scorer,
-    labels: Collection[str],
-    ignore: Collection[str],
-    trials: int,
-    seed: int,
-) -> dict[str, Any]:
-    """Compare systems with the first of them: what `compare_systems` gives, and what was compared."""
-    annotated = read_gold(gold, scorer)
-    docs = [read_system(run, annotated, gold, scorer) for _, runs in systems for run in runs]
+    runs = [run for _, its_runs in systems for run in its_runs]
+    docs = [read_system(run, annotated, gold, scorer) for run in runs]
     counts = count_items(scorer, docs, annotated, labels=labels, ignore=ignore)
-    numbers = iter(range(len(docs)))
-    numbered = [(name, [*islice(numbers, len(runs))]) for name, runs in systems]
-    return {
+    compared = {
         "gold": str(gold),
         "place": scorer.place,
         "documents": len(annotated),
         "trials": trials,
         "seed": seed,
-        "systems": compare_systems(counts, numbered, trials=trials, seed=seed),
     }
+    if len(systems) == len(runs) == 2:
+        pair = dict(zip("ab", runs))
+        return {**pair, **compared, **compare_counts(counts, trials=trials, seed=seed)}
+    numbers = iter(range(len(runs)))
+    numbered = [(name, [*islice(numbers, len(its_runs))]) for name, its_runs in systems]
+    return {**compared, "systems": compare_systems(counts, numbered, trials=trials, seed=seed)}
 
 
 def _runs(system: str) -> list[str]:
@@ -202,64 +175,43 @@ def compare_counts(
         items); labels also `p_holm`, corrected for the number of labels. And "texts": the share of documents,
         of the `gold` that are annotated completely, which are right as a whole, as `f`.
     """
-    pair = [a, b]
+    # all labels together, then each, then whole texts
     correct, predicted, gold = (
-        # all labels together, then each
-        np.concatenate([array.sum(axis=-1, keepdims=True), array], axis=-1)
-        for array in (counts.correct[pair], counts.predicted[pair], counts.gold)
+        np.concatenate([both[..., :1], by_label, both[..., 1:]], axis=-1)
+        for both, by_label in zip(
+            items_and_texts(counts), (counts.correct, counts.predicted, counts.gold)
+        )
     )
+    correct, predicted = correct[[a, b]], predicted[[a, b]]
     test = randomization_test(correct, predicted, gold, trials=trials, seed=seed)
-    right, found, wanted = (
-        correct.sum(axis=1),
-        predicted.sum(axis=1),
-        np.stack([gold.sum(axis=0)] * 2),
-    )
-    precision, recall, f = (
-        f1(right, found, found),
-        f1(right, wanted, wanted),
-        f1(right, found, wanted),
-    )
+    right, found = correct.sum(axis=1), predicted.sum(axis=1)
+    wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
+    scores = {
+        "p": f1(right, found, found),
+        "r": f1(right, wanted, wanted),
+        "f": f1(right, found, wanted),
+    }
     rows = [
         {
             **{
-                name: {"p": precision[s, k], "r": recall[s, k], "f": f[s, k]}
-                for s, name in enumerate("ab")
+                system: {name: score[s, k].item() for name, score in scores.items()}
+                for s, system in enumerate("ab")
             },
-            "difference": f[1, k] - f[0, k],
-            "p_value": test.p[k],
-            "exact": test.exact[k],
-            "shuffles": test.shuffles[k],
-            "differ": test.documents[k],
-            "gold": wanted[0, k],
+            "difference": (scores["f"][1, k] - scores["f"][0, k]).item(),
+            "p_value": test.p[k].item(),
+            "exact": test.exact[k].item(),
+            "shuffles": test.shuffles[k].item(),
+            "differ": test.documents[k].item(),
+            "gold": wanted[0, k].item(),
         }
-        for k in range(1 + len(counts.labels))
+        for k in range(wanted.shape[1])
     ]
-    for row, p in zip(rows[1:], holm(test.p[1:])):
+    every, *each, texts = rows
+    for row, p in zip(each, holm(test.p[1:-1]).tolist()):
         row["p_holm"] = p
-    rows = [_plain(row) for row in rows]
-    texts = _plain(_compare_whole(counts.whole()[pair], trials=trials, seed=seed))
-    return {"all": rows[0], "labels": dict(zip(counts.labels, rows[1:])), "texts": texts}
-
-
-def _compare_whole(whole: NDArray[np.bool_], *, trials: int, seed: int) -> dict[str, Any]:
-    """The shares of texts that are right as a whole, and the p-value of their difference.
-
-    whole (bool [2, D]): is the text right?
-    """
-    texts = np.ones_like(whole[:, :, None], dtype=np.int64)  # each is one item
-    right = whole[:, :, None].astype(np.int64)
-    test = randomization_test(right, texts, texts[0], trials=trials, seed=seed)
-    f = f1(right.sum(axis=1), texts.sum(axis=1), texts.sum(axis=1))[:, 0]
-    return {
-        "a": {"f": f[0]},
-        "b": {"f": f[1]},
-        "difference": f[1] - f[0],
-        "p_value": test.p[0],
-        "exact": test.exact[0],
-        "shuffles": test.shuffles[0],
-        "differ": test.documents[0],
-        "gold": texts[0].sum(),
-    }
+    for system in "ab":
+        texts[system] = {"f": texts[system]["f"]}
+    return {"all": every, "labels": dict(zip(counts.labels, each)), "texts": texts}
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
@@ -323,14 +275,6 @@ def _check_documents(
 def _check_annotation(scorer: Scorer, docs: Sequence[Doc], path: str | Path) -> None:
     if not any(scorer.annotated(doc) for doc in docs):
         raise ValueError(CommandErrors.H073.format(path=path, place=scorer.place))
-
-
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with Python's own numbers."""
-    return {
-        key: _plain(value) if isinstance(value, dict) else value.item()
-        for key, value in row.items()
-    }
 
 
 def _rows(result: dict[str, Any]) -> list[tuple[str, ...]]:

@@ -18,7 +18,7 @@ from spacy_hocrf.cli.auto.estimates import bootstrap
 from spacy_hocrf.cli.counts import Counts
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 
-__all__ = ["SYSTEM_NOTES", "compare_systems", "table_of_systems"]
+__all__ = ["SYSTEM_NOTES", "compare_systems", "items_and_texts", "table_of_systems"]
 
 STATISTICS = ("all", "texts")
 INTERVAL = (0.025, 0.975)
@@ -48,7 +48,7 @@ def compare_systems(
         samples of documents. All but the first have `difference` and the results of the test, with `p_holm`,
         corrected for the number of systems.
     """
-    correct, predicted, gold = _items_and_texts(counts)
+    correct, predicted, gold = items_and_texts(counts)
     right, found = correct.sum(axis=1), predicted.sum(axis=1)
     wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
     precision, recall = f1(right, found, found), f1(right, wanted, wanted)
@@ -124,7 +124,7 @@ def table_of_systems(
     return header, rows
 
 
-def _items_and_texts(counts: Counts) -> tuple[NDArray[np.int64], ...]:
+def items_and_texts(counts: Counts) -> tuple[NDArray[np.int64], ...]:
     """Correct and predicted, int64 [runs, D, 2], and annotated, int64 [D, 2]: items, and whole texts, of
     which a document that is annotated completely is one.
     """
