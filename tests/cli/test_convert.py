@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections import Counter
-from itertools import islice
 from pathlib import Path
 
 import pytest
@@ -21,7 +20,6 @@ from typer.testing import CliRunner
 from spacy_hocrf.annotation.readers import AttributesCorpus
 from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
@@ -76,24 +74,6 @@ def test_all_further_columns_are_attributes_by_their_numbers(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "labels, expected",
-    [
-        ("B-A I-A O B-A B-A", [(0, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
-        ("I-A I-A O I-A B-A", [(0, 2, "A"), (3, 4, "A"), (4, 5, "A")]),
-        ("B-A L-A U-B O O", [(0, 2, "A"), (2, 3, "B")]),
-        ("B-A I-A E-A S-B S-B", [(0, 3, "A"), (3, 4, "B"), (4, 5, "B")]),
-        ("B-A M-A E-A O _", [(0, 3, "A")]),
-        ("author author O date O", [(0, 2, "author"), (3, 4, "date")]),
-        ("I-A I-B", [(0, 1, "A"), (1, 2, "B")]),
-        ("O O", []),
-    ],
-)
-def test_schemes_of_labels(labels, expected):
-    labels = labels.split()
-    assert spans_of(labels, scheme_of(labels)) == expected
-
-
-@pytest.mark.parametrize(
     "labels, times",
     [
         (["B-date", "date", "O"], 1),
@@ -122,12 +102,6 @@ def test_a_column_cannot_be_both_token_and_label(tmp_path, text, options):
     found = " ".join(done.output.split())
     assert done.exit_code == 1 and "H290" in found and "at line 1: found one column" in found
     assert not (tmp_path / "out.spacy").exists()
-
-
-def test_a_scheme_can_be_set(tmp_path):
-    text = "a\tB-x\nb\tB-x\n"
-    (doc,), _ = converted(tmp_path, "a.txt", text, "--scheme", "io")
-    assert named(doc.ents) == [("a b", "B-x")]
 
 
 def test_tags_and_span_groups(tmp_path):
@@ -174,10 +148,6 @@ PRODIGY = [
         "spans": [{"start": 5, "end": 10, "label": "LOC"}],
     },
 ]
-DOCCANO = [
-    {"id": 1, "text": "Emmy slept", "label": [[0, 4, "PER"]]},
-    {"text": "Paris", "entities": [{"start_offset": 0, "end_offset": 5, "label": "LOC"}]},
-]
 STUDIO = [
     {
         "data": {"text": "Emmy slept"},
@@ -200,11 +170,6 @@ def test_prodigy(tmp_path):
     assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], [("Paris", "LOC")]]
     assert [token.text for token in docs[1]] == ["It's", "Paris"] and docs[1].text == "It's Paris"
     assert "texts that were answered with 'reject': left out" in output
-
-
-def test_doccano(tmp_path):
-    docs, _ = converted(tmp_path, "a.jsonl", as_lines(DOCCANO))
-    assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], [("Paris", "LOC")]]
 
 
 def test_label_studio(tmp_path):
@@ -258,18 +223,6 @@ def test_a_text_of_more_than_a_million_characters(tmp_path, lang):
     assert done.exit_code == 0 and "2 texts, 600,003 tokens, 1 spans" in done.output, done.output
 
 
-def test_spans_that_fit_no_tokens_and_spans_that_overlap(tmp_path):
-    rows = [{"text": "Emmy slept", "label": [[0, 3, "A"], [0, 10, "B"], [5, 10, "C"]]}]
-    (doc,), output = converted(tmp_path, "a.jsonl", as_lines(rows))
-    assert named(doc.ents) == [("Emmy slept", "B")]
-    assert "spans that fit no tokens" in output and "spans that overlap others" in output
-    (doc,), output = converted(
-        tmp_path, "a.jsonl", as_lines(rows), "--into", "k", "--align", "expand"
-    )
-    assert named(doc.spans["k"]) == [("Emmy", "A"), ("Emmy slept", "B"), ("slept", "C")]
-    assert "spans that were fitted to tokens" in output
-
-
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 @pytest.mark.parametrize("into", ["ents", "sc"])
 def test_a_span_that_is_said_twice_is_one(tmp_path, name, into):
@@ -296,16 +249,6 @@ def test_two_labels_of_one_span_are_told_as_such(tmp_path):
     assert "Not as it is in the file" not in output
 
 
-def test_spans_that_overlap_others_as_long_are_told_so(tmp_path):
-    spans = [[0, 8, "A"], [5, 13, "B"]]
-    (doc,), output = converted(
-        tmp_path, "a.jsonl", as_lines([{"text": "Emmy and Maxi", "spans": spans}])
-    )
-    assert named(doc.ents) == [("Emmy and", "A")]
-    assert [token.ent_iob for token in doc] == [3, 1, 0]
-    assert "spans that overlap others at least as long" in " ".join(output.split())
-
-
 def test_parserator(tmp_path):
     text = (
         "<AddressCollection><AddressString><AddressNumber>12</AddressNumber> "
@@ -326,13 +269,6 @@ def test_anystyle(tmp_path):
     assert first.text == "Li, A. On & on."
     assert named(first.ents) == [("Li, A.", "author"), ("On & on.", "title")]
     assert named(second.ents) == [("Ng", "author"), ("Wu", "author")]
-
-
-def test_conllu(tmp_path):
-    rows = ["1 Hi hi INTJ UH _ 0 root _ SpaceAfter=No", "2 . . PUNCT . _ 1 punct _ _"]
-    text = "# text = Hi.\n" + "\n".join(rows).replace(" ", "\t") + "\n\n"
-    (doc,), _ = converted(tmp_path, "a.conllu", text, "--into", "tags")
-    assert [token.tag_ for token in doc] == ["UH", "."] and doc.text.startswith("Hi.")
 
 
 @pytest.mark.parametrize(
@@ -482,16 +418,6 @@ def test_a_corpus_has_the_spans_that_another_reader_finds(readers, name):
     assert counts(docs) == expected(texts)
 
 
-@pytest.mark.parametrize("name", ["btc/a.conll", "btc/g.conll", "btc/h.conll"])
-def test_tweets_have_as_many_spans(name):
-    if not DATA.is_dir():
-        pytest.skip("needs the corpora in HOCRF_DATA")
-    docs = convert(DATA / name, spacy.blank("xx"), Report())
-    lines = (DATA / name).read_text(encoding="utf8").split("\n")
-    begins = Counter(re.findall(r"^[^\t\n]+\tB-(\w+)$", "\n".join(lines), re.M))
-    assert Counter(span.label_ for doc in docs for span in doc.ents) == begins
-
-
 def test_sentences_that_comments_part(readers):
     columns = ConvertSettings(word=1, label=2, comment="#")
     docs = list(
@@ -531,26 +457,6 @@ def test_conllu_has_as_many_tags(tmp_path):
     docs = convert(tmp_path / "dev.conllu", spacy.blank("xx"), Report(), into="tags")
     tags = Counter(line.split("\t")[4] for line in text.splitlines() if re.match(r"\d+\t", line))
     assert Counter(token.tag_ for doc in docs for token in doc) == tags
-
-
-@pytest.mark.parametrize("name", [*CORPORA, "btc/h.conll", "conll04/train.txt"])
-def test_a_round_trip_through_columns(tmp_path, name):
-    if not DATA.is_dir():
-        pytest.skip("needs the corpora in HOCRF_DATA")
-    columns = (
-        ConvertSettings(word=1, label=2, comment="#") if "conll04" in name else ConvertSettings()
-    )
-    docs = list(islice(convert(DATA / name, spacy.blank("xx"), Report(), settings=columns), 500))
-    texts = [
-        "".join(f"{t.text}\t{t.ent_iob_}{'-' if t.ent_type_ else ''}{t.ent_type_}\n" for t in doc)
-        for doc in docs
-    ]
-    (tmp_path / "again.txt").write_text("\n".join(texts), encoding="utf8", newline="\n")
-    report = Report()
-    again = list(convert(tmp_path / "again.txt", spacy.blank("xx"), report))
-    assert [[t.text for t in doc] for doc in again] == [[t.text for t in doc] for doc in docs]
-    assert list(map(counts, ([doc] for doc in again))) == list(map(counts, ([doc] for doc in docs)))
-    assert not report.lost
 
 
 def test_its_files_may_be_in_folders_that_are_not_there_yet(tmp_path):

@@ -62,12 +62,6 @@ def test_a_format_can_be_named_for_a_folder(tmp_path):
     assert [doc.text for doc in read(weird, format_="columns")[0]] == ["a "]
 
 
-def test_what_lies_beside_an_annotation_is_no_file_of_its_own(tmp_path):
-    folder = files(tmp_path / "in", {"a.ann": "T1\tP 0 3\tAda\n", "a.txt": "Ada ran"})
-    docs, report = read(folder)
-    assert [doc.text for doc in docs] == ["Ada ran"] and not report.losses
-
-
 def test_a_folder_without_files(tmp_path):
     done = run(tmp_path, tmp_path / "out.spacy")
     assert done.exit_code == 1 and "H290" in done.output and "brat" in done.output

@@ -129,12 +129,6 @@ def test_gliner(tmp_path):
     assert third._.hocrf_meta == {"source": "news"}
 
 
-def test_predictions_of_gliner(tmp_path):
-    entity = {"start": 0, "end": 4, "text": "Emmy", "label": "person", "score": 0.9}
-    (doc,), _ = read(tmp_path, "a.jsonl", lines({"text": "Emmy ran", "entities": [entity]}))
-    assert named(doc.ents) == [("Emmy", "person")]
-
-
 def test_pairs_of_spacy_2(tmp_path):
     pairs = [["Ada ran", {"entities": [[0, 3, "PER"]]}], ["No", {"entities": []}], ["Hm", {}]]
     for content in (json.dumps(pairs), lines(*pairs)):
@@ -353,13 +347,6 @@ def test_words_tell_what_places_are_counted_in(tmp_path, name, unit, spans):
     assert named(doc.ents) == [("上海", "X"), ("北京", "X")]
     what = f"spans that are counted in {unit}: counted in characters"
     assert report.lost == ({what: 2} if unit else {})
-
-
-def test_words_that_are_elsewhere_are_told(tmp_path):
-    content = lines({"text": "Ada ran", "spans": [dict(start=0, end=3, text="ran", label="P")]})
-    (doc,), lost = read(tmp_path, "a.jsonl", content)
-    assert named(doc.ents) == [("Ada", "P")]
-    assert lost == {"spans that are said to have another text": 1}
 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
@@ -590,13 +577,3 @@ def test_the_element_that_is_a_text_can_be_named(tmp_path):
         ["convert", str(tmp_path / "a.xml"), str(tmp_path / "o.spacy"), "--record", "boat"],
     )
     assert done.exit_code == 0 and len(DocBin().from_disk(tmp_path / "o.spacy")) == 1
-
-
-def test_xml_in_an_encoding_of_several_bytes(tmp_path):
-    content = '<?xml version="1.0" encoding="shift_jis"?><c><s><P>\u6771\u4eac</P> </s></c>'
-    (tmp_path / "a.xml").write_bytes(content.encode("shift_jis"))
-    (doc,) = convert(tmp_path / "a.xml", spacy.blank("xx"), Report())
-    assert named(doc.ents) == [("\u6771\u4eac", "P")]
-    (tmp_path / "a.xml").write_bytes(content.replace("shift_jis", "no-such").encode("shift_jis"))
-    with pytest.raises(ValueError, match="H291"):
-        list(convert(tmp_path / "a.xml", spacy.blank("xx"), Report()))

@@ -207,6 +207,7 @@ def test_what_fits_no_tokens_is_unknown_as_in_an_example(tmp_path):
     assert known(doc) == [True, False, True, True] and losses == [(UNALIGNED, "line 1", 1)]
     (doc,), losses = read(tmp_path, [row], align="expand")
     assert named(doc.ents) == [("Adas", "P"), ("Max", "P")] and all(known(doc))
+    assert losses == [("spans that were fitted to tokens", "line 1", 1)]
 
 
 def test_what_overlaps_and_is_dropped_is_unknown(tmp_path):
