@@ -5,10 +5,8 @@ import json
 import os
 import random
 import re
-import signal
 import subprocess
 import sys
-import time
 from datetime import date, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -16,11 +14,7 @@ from pathlib import Path
 import pytest
 import spacy
 from annotating import (
-    JOB,
-    descendants,
-    kill,
     some_texts,
-    until_all_have_ended,
     write_deadly,
     write_pipeline,
 )
@@ -407,16 +401,6 @@ def test_lists_in_lists_without_end_are_rejected(model, texts, tmp_path):
     assert rejected["number"] == 2 and "too many" in rejected["reason"]
 
 
-def test_what_a_job_has_left_that_was_ended_at_its_very_end_is_deleted(model, texts, tmp_path):
-    path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / "out.jsonl"
-    annotated(model, path, output)
-    left = tmp_path / "out.jsonl.parts.unfinished"
-    left.mkdir()
-    (left / "part-000000.jsonl").write_text("")
-    assert "[H350]" in code_of(model, path, output)
-    assert not left.exists()
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no fork")
 def test_a_job_that_is_killed_before_any_change_of_a_file_goes_on():
     """Between its folder and its plan, between parts, while it gathers, and while it tidies up."""
@@ -584,54 +568,11 @@ def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, 
         assert "[H349] 3 times a worker died while texts" in done.output.replace("\n", " ")
 
 
-@pytest.fixture(scope="module")
-def many(model, texts, tmp_path_factory):
-    """Many texts, the bytes of what is written of them, and a program that does that."""
-    folder = tmp_path_factory.mktemp("many")
-    path = write(folder / "texts.jsonl", texts * 30)
-    annotated(model, path, folder / "whole.jsonl", "--size", 10)
-    (folder / "job.py").write_text(JOB)
-    return path, (folder / "whole.jsonl").read_bytes(), folder / "job.py"
-
-
-def test_processes_write_the_same_bytes_as_one(model, many, tmp_path):
-    path, whole, _ = many
+def test_processes_write_the_same_bytes_as_one(model, texts, tmp_path):
+    path, whole = write(tmp_path / "texts.jsonl", texts * 30), tmp_path / "whole.jsonl"
+    annotated(model, path, whole, "--size", 10)
     annotated(model, path, tmp_path / "out.jsonl", "--size", 10, "-w", "2")
-    assert (tmp_path / "out.jsonl").read_bytes() == whole
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGKILL is a thing of Unix")
-@pytest.mark.parametrize("workers, seed", [("1", 0), ("2", 1), ("2", 2)])
-def test_a_job_that_is_killed_at_any_moment_writes_the_same_bytes(
-    model, many, workers, seed, tmp_path
-):
-    path, whole, job = many
-    output, parts = tmp_path / "out.jsonl", tmp_path / "out.jsonl.parts"
-    command = [sys.executable, job, model, path, output, "-w", workers, "--size", "10"]
-    chance, began = random.Random(seed), set[int]()
-    for after in (*sorted(chance.sample(range(28), 4)), None):
-        victims = {"1": ["driver"]}.get(workers, ["driver", "worker", "both"])
-        with subprocess.Popen(list(map(str, command)), stderr=subprocess.DEVNULL) as running:
-            whom = None if after is None else chance.choice(victims)
-            while running.poll() is None:
-                children = descendants(running.pid)
-                began.update(children)
-                if whom and len(list(parts.glob("part-*.jsonl"))) > after:
-                    time.sleep(chance.random() / 50)
-                    if whom != "driver" and len(children) > 1:
-                        kill(chance.choice(children))
-                    if whom != "worker":
-                        running.kill()
-                    whom = None
-                time.sleep(0.005)
-        if output.exists():
-            break
-    assert output.read_bytes() == whole
-    # the last one may come when all is written, and the parts are about to be removed
-    assert running.returncode in (0, -signal.SIGKILL)
-    if not running.returncode:
-        assert [each.name for each in tmp_path.iterdir()] == ["out.jsonl"]
-    until_all_have_ended(began)
+    assert (tmp_path / "out.jsonl").read_bytes() == whole.read_bytes()
 
 
 @pytest.mark.parametrize("at_least", [0.3, 0.35, 0.7, 0.95, 0.1 + 0.2])

@@ -2,7 +2,10 @@
 
 import gc
 import json
+import signal
+import subprocess
 import sys
+from urllib.request import Request, urlopen
 
 import pytest
 import spacy
@@ -256,3 +259,35 @@ def test_without_the_packages_of_the_server(label, lines, monkeypatch):
     monkeypatch.setitem(sys.modules, "spacy_hocrf.cli.label.server", None)
     done = CliRunner().invoke(hocrf_cli, ["label", str(lines), "-o", "mine"])
     assert "[H560]" in done.output and "spacy-hocrf[label]" in done.output
+
+
+def begun(folder, *arguments):
+    """The command in a process of its own, and the address that it prints."""
+    command = [sys.executable, "-m", "spacy", "hocrf", "label", *map(str, arguments), "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=folder)
+    said = iter(process.stdout.readline, "")
+    return process, next(line.split()[1] for line in said if line.startswith("Open "))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT and SIGKILL are things of Unix")
+def test_a_process_that_is_killed_loses_nothing_and_one_that_is_ended_writes_the_model(
+    lines, tmp_path
+):
+    def ask(what, **request):
+        place, _, token = address.partition("#")
+        body, headers = json.dumps(request).encode(), {server.TOKEN: token}
+        with urlopen(Request(f"{place}api/{what}", body, headers)) as answer:
+            return json.load(answer)
+
+    arguments = (lines, "--labels", "PER,LOC", "-o", tmp_path / "mine")
+    for kind in (signal.SIGKILL, signal.SIGINT):
+        process, address = begun(tmp_path, *arguments)
+        found = ask("open")
+        view = found["view"]
+        about = {"text": view["text"], "revision": view["revision"], "window": found["window"]}
+        ask("decide", **about, spans=[(0, 1, 0), (3, 4, 1)])
+        process.send_signal(kind)
+        said = process.communicate()[0]
+    assert "Written to" in said and found["progress"]["annotated"] == 1
+    docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
+    assert len({doc.text for doc in docs}) == 2 and (tmp_path / "mine" / "model").is_dir()

@@ -1,21 +1,12 @@
-"""The page of `hocrf label` in a browser: keys alone, undo, two windows, and a server that is killed."""
+"""The page of `hocrf label` in a browser: keys alone, undo, and two windows."""
 
-import json
-import random
-import signal
-import subprocess
-import sys
 import threading
-from pathlib import Path
 
 import pytest
-import spacy
-import srsly
 from browser import Browser
 from label_page import PageUser
 from word_loop import WordLoop
 
-from spacy_hocrf.cli.label.readings import TokenPlaces
 from spacy_hocrf.cli.label.session import Session, TextToLabel
 from spacy_hocrf.cli.label.store import DecisionStore
 
@@ -23,11 +14,7 @@ uvicorn = pytest.importorskip("uvicorn")
 server = pytest.importorskip("spacy_hocrf.cli.label.server")
 
 pytestmark = pytest.mark.slow
-REFERENCES = (
-    Path(__file__).parents[2] / "project" / "references" / "assets" / "paper-references.jsonl"
-)
 KEYS = {"PER": "p", "LOC": "l", "<b>evil</b>": "b"}
-LETTERS = "[...document.querySelectorAll('#labels kbd')].map((node) => node.textContent)"
 UNNAMED = """[...document.querySelectorAll("button, input, [tabindex], [role=group], svg")].filter(
   (node) => !node.textContent.trim() && !node.ariaLabel && !node.hasAttribute("aria-labelledby")
 ).map((node) => node.outerHTML)"""
@@ -325,97 +312,3 @@ def test_everything_has_a_name_and_the_text_can_be_left(user):
     user.press("ArrowRight")
     spoken = user.browser.run("document.getElementById('spoken').textContent")
     assert spoken == "" or ":" in spoken
-
-
-class Served:
-    """`hocrf label` in a process of its own, which can be started again."""
-
-    def __init__(self, folder, *arguments):
-        self.folder = folder  # not that of the sources, which are not the installed package
-        self.command = [sys.executable, "-m", "spacy", "hocrf", "label", *map(str, arguments)]
-        self.start()
-
-    def start(self):
-        self.process = subprocess.Popen(
-            [*self.command, "--port", "0"], stdout=subprocess.PIPE, text=True, cwd=self.folder
-        )
-        said = iter(self.process.stdout.readline, "")
-        self.address = next(line.split()[1] for line in said if line.startswith("Open "))
-
-    def alive(self):
-        return self.process.poll() is None
-
-    def end(self, kind=signal.SIGKILL):
-        self.process.send_signal(kind)
-        return self.process.communicate()[0]
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if not self.process.stdout.closed:
-            self.end()
-
-
-def goal_of(row, nlp):
-    """Spans of a reference by tokens: of several in one token the first."""
-    places, found = TokenPlaces([token.text_with_ws for token in nlp.make_doc(row["text"])]), []
-    for start, end, label in row["spans"]:
-        first_, last = places.tokens(*places.bare(start, end))
-        if not found or found[-1][1] <= first_:
-            found.append((first_, last, label))
-    return found
-
-
-def test_references_annotated_with_keys_alone_while_the_server_is_killed(browser, tmp_path):
-    """30 references from no model, and 20 kills at random moments: what the page called saved is there."""
-    rows, nlp = list(srsly.read_jsonl(REFERENCES)), spacy.blank("en")
-    goals, chance = [goal_of(row, nlp) for row in rows], random.Random(0)
-    labels = list(dict.fromkeys(label for row in rows for *_, label in row["spans"]))
-    texts, log = tmp_path / "texts.txt", tmp_path / "mine" / "annotations.jsonl"
-    texts.write_text("".join(f"{row['text']}\n" for row in rows), encoding="utf8")
-    saved, kills = list[int](), 0
-    with Served(tmp_path, texts, "--labels", ",".join(labels), "-o", tmp_path / "mine") as served:
-        user = PageUser(browser, served.alive)
-        while len(saved) < 30 or kills < 20:
-            timer = threading.Timer(chance.uniform(0, 2), served.process.kill)
-            if kills < 20:
-                timer.start()
-            try:
-                user.open(served.address)
-                user.until("document.getElementById('head').textContent.startsWith('Text')")
-                keys = dict(zip(labels, browser.run(LETTERS), strict=True))
-                for _ in range(4 if kills < 20 else 30 - len(saved)):  # of 90 texts
-                    number = user.number() - 1
-                    user.correct(goals[number], keys)
-                    user.accept()
-                    saved.append(number)
-                if kills < 20:
-                    user.until("false")
-            except AssertionError:  # of a page that has lost its server
-                if served.alive():
-                    raise
-                served.end()
-                served.start()
-                kills += 1
-            timer.cancel()
-            kept = dict[int, list[tuple[int, int, str]]]()
-            for line in map(json.loads, log.read_text(encoding="utf8").splitlines()):
-                places = TokenPlaces(
-                    [token.text_with_ws for token in nlp(rows[line["text"]]["text"])]
-                )
-                kept[line["text"]] = [
-                    (*places.tokens(a, b), y) for a, b, y in line.get("spans", ())
-                ]
-            assert [kept[i] for i in saved] == [goals[i] for i in saved]
-        user.open(served.address)  # or else it may just be starting
-        assert "Written to" in served.end(signal.SIGINT)
-    assert kills == 20 and 30 <= len(saved) < len(rows)
-    model = spacy.load(tmp_path / "mine" / "model")
-    right = [
-        {(e.start_char, e.end_char, e.label_) for e in model(row["text"]).ents}
-        & {*map(tuple, row["spans"])}
-        for i, row in enumerate(rows)
-        if i not in saved
-    ]
-    assert sum(map(len, right)) > 3 * len(right)  # of about five spans

@@ -14,11 +14,11 @@ SECONDS = 30
 class PageUser:
     """Presses keys and waits until the page has done what they ask for.
 
-    browser (Browser): where the page is. alive (Callable[[], bool]): is there a server to wait for?
+    browser (Browser): where the page is.
     """
 
-    def __init__(self, browser, alive=lambda: True):
-        self.browser, self.alive, self.pressed = browser, alive, 0
+    def __init__(self, browser):
+        self.browser, self.pressed = browser, 0
 
     def open(self, address):
         """Open the page, whatever is open."""
@@ -37,7 +37,6 @@ class PageUser:
         for _ in range(20 * SECONDS):
             if self.browser.run(script):
                 return
-            assert self.alive(), "the server has ended"
             time.sleep(0.05)
         raise AssertionError(f"never true: {script}; {self.shown('body')[:500]}")
 
@@ -76,21 +75,6 @@ class PageUser:
         self.select(start, end)
         self.press(key)
         self.settle()
-
-    def correct(self, goal, keys):
-        """Correct what is marked until it is the goal. keys (dict[str, str]): by labels."""
-        for _ in range(200):
-            shown = self.spans()
-            missing = [span for span in goal if span not in shown]
-            more = [span for span in shown if span not in goal]
-            if missing:
-                start, end, label = missing[0]
-                self.mark(start, end, keys[label])
-            elif more:
-                self.mark(*more[0][:2], "Delete")
-            else:
-                return
-        raise AssertionError(f"{self.spans()} does not become {goal}")
 
     def accept(self):
         """Accept what is marked. RETURNS: the text's number, once the page has called it saved."""
