@@ -323,15 +323,6 @@ def test_a_division_holds_every_text_back_once():
         assert sorted([*learnt, *back]) == [1, 2, *range(10, 33)]
 
 
-def test_near_copies_are_held_back_together():
-    groups = np.array([4, 1, 1, 0, 4, 2, 3, 3, 5, 4])
-    held = [set(back.tolist()) for _, back in Division(np.arange(10), groups, [], 5)]
-    assert sorted(map(len, held)) == [1, 1, 2, 2, 4]
-    assert (
-        {0, 4, 9} < next(each for each in held if 0 in each) and {1, 2} in held and {6, 7} in held
-    )
-
-
 @pytest.mark.parametrize(
     "texts, groups",
     [
@@ -518,17 +509,3 @@ def test_wrong_use_is_explained_and_leaves_nothing(tmp_path, docs, options, code
     assert done.exit_code == 1 and f"[{code}]" in done.output
     assert words in " ".join(done.output.split())
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_force_replaces_what_is_there(tmp_path):
-    path = write(tmp_path / "train.spacy", annotated())
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "mine").write_text("old", encoding="utf8")
-    done = CliRunner().invoke(
-        app,
-        ["hocrf", "auto", str(path), str(tmp_path / "out"), "--force"],
-        catch_exceptions=False,
-    )
-    assert done.exit_code == 0 and "F1 on new texts" in done.output
-    assert not (tmp_path / "out" / "mine").exists() and (tmp_path / "out" / MODEL).is_dir()
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["out", "train.spacy"]

@@ -2,6 +2,7 @@
 others, and by nothing else.
 """
 
+import doubt_command
 import numpy as np
 import pytest
 import spacy
@@ -19,59 +20,6 @@ from spacy_hocrf.cli import cross_fit as module
 from spacy_hocrf.cli.cross_fit import cross_fit
 from spacy_hocrf.cli.pipelines import folds_of
 
-CONFIG = """
-[paths]
-train = null
-dev = "DEV"
-
-[nlp]
-lang = "en"
-pipeline = ["hocrf"]
-
-[components]
-
-[components.hocrf]
-factory = "hocrf"
-
-[components.hocrf.model]
-@architectures = "spacy-hocrf.HighOrderCRF.v1"
-order = 1
-
-[components.hocrf.model.features]
-@misc = "spacy-hocrf.Window.v1"
-attrs = ["NORM"]
-window = 0
-prefix = []
-suffix = []
-bigrams = []
-flags = []
-
-[components.hocrf.trainer]
-@misc = "spacy-hocrf.LBFGS.v1"
-sigma = 1.0
-threads = 1
-
-[components.hocrf.decoder]
-@misc = "spacy-hocrf.Viterbi.v1"
-
-[corpora]
-
-[corpora.train]
-@readers = "spacy.Corpus.v1"
-path = ${paths.train}
-
-[corpora.dev]
-@readers = "spacy.Corpus.v1"
-path = ${paths.dev}
-
-[training]
-train_corpus = "corpora.train"
-dev_corpus = "corpora.dev"
-seed = 0
-max_steps = 20
-eval_frequency = 20
-patience = 0
-"""
 FOLDS, SEED, COUNT = 3, 5, 13
 
 
@@ -83,13 +31,12 @@ def corpus(tmp_path_factory):
     return path
 
 
-def config(corpus, **nlp):
-    made = Config().from_str(CONFIG.replace("DEV", corpus.as_posix()), interpolate=False)
-    made["nlp"].update(nlp)
-    filled = load_model_from_config(made, auto_fill=True).config.to_str()
-    made = Config().from_str(filled, interpolate=False)
-    made["corpora"]["train"]["path"] = "${paths.train}"
-    made["components"]["hocrf"]["spans"] = True
+def config(corpus):
+    made = doubt_command.config(spans=True)
+    words = {"window": 0, "prefix": [], "suffix": [], "bigrams": [], "flags": []}
+    made["components"]["hocrf"]["model"]["features"].update(attrs=["NORM"], **words)
+    made["paths"]["dev"] = corpus.as_posix()
+    made["training"].update(max_steps=20, eval_frequency=20, patience=0)
     return made
 
 

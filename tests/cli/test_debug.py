@@ -66,9 +66,6 @@ def test_spans_that_fit_no_tokens_are_named(tmp_path):
     assert "1 of 19 training spans (5.3 %) fit no tokens, such as 'Ada' (PERSON)" in note
     assert "the tokens are Adasbook." in note and "gold_preproc = true" in note
     assert "lang in [nlp], en?" in note
-    assert (
-        "1 of 7 training texts" in result.notes[0] or "7 training texts" in result.notes[1] or True
-    )
     assert result.train.labels["PERSON"].annotated == 13
     assert result.train.labels["PERSON"].learnt == 12
     assert [(each.text, each.words) for each in result.train.lost] == [("Ada", ("Adasbook",))]

@@ -12,8 +12,6 @@ from small_corpus import documents, examples
 from spacy.tokens import DocBin
 from thinc.api import Config
 
-from spacy_hocrf.training.lbfgs import LBFGSTrainer
-
 SMALL = """
 [nlp]
 lang = "en"
@@ -70,13 +68,6 @@ def test_init_config_and_fill_config_know_the_factory(work):
     assert filled["trainer"]["sigma"] and filled["scores_key"] == "hocrf"
 
 
-def test_debug_config_and_debug_data(work):
-    run_spacy("debug", "config", "base.cfg", *PATHS, cwd=work)
-    assert "120 training docs" in run_spacy(
-        "debug", "data", "base.cfg", "--no-format", *PATHS, cwd=work
-    )
-
-
 def test_init_labels_writes_what_training_reads(work):
     run_spacy("init", "labels", "base.cfg", "labels", *PATHS, cwd=work)
     assert json.loads((work / "labels" / "hocrf.json").read_text(encoding="utf8")) == [
@@ -101,16 +92,6 @@ def test_train_prints_a_table_and_saves(trained):
     assert float(rows[-1][3]) > 90
     assert (trained / "out" / "model-best").exists()
     assert spacy.load(trained / "out" / "model-last")("Ada Lovelace was born in Paris .").ents
-
-
-def test_train_chooses_what_is_auto(work):
-    chosen = ["--components.hocrf.trainer.sigma", "auto", "--components.hocrf.model.order", "auto"]
-    steps = ["--training.max_steps", "2"]
-    run_spacy("train", "base.cfg", "--output", "auto", *PATHS, *chosen, *steps, cwd=work)
-    pipe = spacy.load(work / "auto" / "model-last").get_pipe("hocrf")
-    assert pipe.choice.sigma in LBFGSTrainer.candidates and pipe.choice.documents == 120
-    assert pipe.choice.order == pipe.structure.settings.order
-    assert pipe.trainer.sigma == "auto"
 
 
 def test_evaluate_and_find_threshold(trained):
