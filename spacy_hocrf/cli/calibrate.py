@@ -11,7 +11,7 @@ like these.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import floor, log, log10
 from pathlib import Path
 from typing import Annotated, Any
@@ -53,7 +53,6 @@ __all__ = [
 
 LEAST = 0.05
 """Less probable spans are not looked at: there are many of them, and hardly any is right."""
-HALVES = 100
 MOST_OTHER = 0.01
 """Of the texts: if more have other tokens, that is said."""
 DIGITS = 4
@@ -69,9 +68,6 @@ class Threshold:
     confidence: float
     threshold: float
     reached: float  # share of the annotated spans here
-    # in so many of HALVES random divisions of the texts the threshold of one half had this recall in the
-    # other one; None if half of the texts are too few
-    held: int | None = None
 
 
 @dataclass(frozen=True)
@@ -189,7 +185,7 @@ def calibrate_cli(
         whole = whole_texts(nlp, docs, name, by, behind=accept_ is not None)
     promised = None if accept_ is None or whole is None else accept(whole, accept_, confidence, by)
     found = calibrate(nlp, docs, component)
-    asked = None if recall is None else _tried(found, threshold_for(found, recall, confidence))
+    asked = None if recall is None else threshold_for(found, recall, confidence)
     result = {**_result(found, asked), "texts": None if whole is None else _of_texts(whole)}
     if asked is not None:
         texts = (ShownText(reading, pipe.target) for reading in _readings(nlp, docs, component))
@@ -325,21 +321,6 @@ def _design_effect(found: Calibration, threshold: float) -> float:
     return max(1.0, float(between / expected))
 
 
-def _tried(found: Calibration, asked: Threshold) -> Threshold:
-    """A calibration with how often such a threshold keeps its promise added."""
-    texts, random, held = np.unique(found.text), np.random.default_rng(0), 0
-    for _ in range(HALVES):
-        half = random.permutation(texts)[: len(texts) // 2]
-        mine = np.isin(found.text, half)
-        try:
-            known = replace(found, annotated=found.annotated[mine], text=found.text[mine])
-            threshold = threshold_for(known, asked.recall, asked.confidence).threshold
-        except ValueError:
-            return asked
-        held += bool((found.annotated[~mine] >= threshold).mean() >= asked.recall)
-    return replace(asked, held=held)
-
-
 def _scorer(target: Target) -> Scorer:
     """RAISES (ValueError): H206 for tags."""
     if isinstance(target, TagsTarget):
@@ -428,11 +409,6 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
             f"texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it finds "
             f"{_percent(asked.reached)} of them, among {spans / max(1, annotated):.2f} spans for each "
             'annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
-        )
-    if asked is not None and asked.held is not None:
-        print(
-            f"Of {HALVES} random halves of these texts, {asked.held} had thresholds that reached this recall "
-            "in the other half."
         )
 
 

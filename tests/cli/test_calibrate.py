@@ -92,18 +92,6 @@ def test_spans_that_are_alike_count_as_fewer():
     assert together.reached == (p >= together.threshold).mean()
 
 
-@pytest.mark.parametrize("alike", [1, 4])
-def test_thresholds_of_halves_are_tried_on_the_others(alike):
-    p = np.random.default_rng(1).beta(2, 1, 400).repeat(alike)
-    found = calibration([], [], p, np.arange(400).repeat(alike))
-    asked = module._tried(found, threshold_for(found, 0.9, 0.9))
-    assert 80 <= asked.held <= 100
-    bold = module._tried(found, threshold_for(found, 0.9, 0.2))
-    assert bold.held < 45
-    few = calibration([], [], p[: 60 * alike], np.arange(60).repeat(alike))
-    assert module._tried(few, threshold_for(few, 0.9, 0.9)).held is None
-
-
 @pytest.mark.parametrize(
     "p, expected",
     [(0.123456, 0.1234), (0.99999, 0.9999), (1.0, 1.0), (3.45678e-7, 3.456e-7), (0.0, 0)],

@@ -4,8 +4,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
-from thinc.api import Config
-
 from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
@@ -27,8 +25,6 @@ STYLE = """
 .headline b { font-size: 3.4rem; line-height: 1; color: var(--accent); }
 section table { width: 100%; }
 tr.all td { font-weight: 600; }
-pre { background: var(--raised); border: 1px solid var(--line); border-radius: 8px; padding: 1rem;
-  overflow-x: auto; font-size: .82rem; }
 @media (max-width: 44rem) { .broad { display: none; }
   .scroll :is(th, td) { padding-inline: .2rem; font-size: .93em; } }
 """
@@ -57,8 +53,6 @@ def page(results: AutoResults) -> str:
             "Where both differ, there is a red frame: an error of the annotation, or of the model?"
         ),
         *_doubts(results),
-        _heading("Settings of the component"),
-        f'<pre tabindex="0">{escape(_component(results))}</pre>',
     ]
     title = f"{name}: F1 {percent(score.f)}"
     return plain_page(title, "\n".join(parts), results.setup.lang, STYLE)
@@ -135,11 +129,6 @@ def _marked(
         )
         done = span.end
     return "".join(parts) + escape("".join(words[done:]))
-
-
-def _component(results: AutoResults) -> str:
-    name = results.setup.factory
-    return Config({"components": {name: results.config["components"][name]}}).to_str()
 
 
 def curve_numbers(curve: Curve) -> dict[str, Any]:
