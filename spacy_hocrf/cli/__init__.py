@@ -6,8 +6,8 @@ imported when it is asked for, so that `spacy train` does not pay for it.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from functools import wraps
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
@@ -119,32 +119,18 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
                 raise ValueError(CommandErrors.H566.format(**known))
 
 
-class _Commands(Mapping[str, Any]):
-    """Commands by name, each imported when it is called."""
-
-    def __init__(self) -> None:
-        self._imported = dict[str, Any]()
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in self._imported:
-            if name not in COMMANDS:
-                raise KeyError(name)
-            place = name.replace("-", "_")
-            inside = ".command" if name in FOLDERS else ""
-            module = import_module(f"spacy_hocrf.cli.{place}{inside}")
-            overriding = name in OVERRIDING
-            settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
-            alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
-            function = getattr(module, f"{place}_cli")
-            alone.command(name, context_settings=settings)(_careful(name, function))
-            self._imported[name] = get_command(alone)
-        return self._imported[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(COMMANDS)
-
-    def __len__(self) -> int:
-        return len(COMMANDS)
+@cache
+def _command(name: str) -> Any:
+    """A command, imported when it is asked for."""
+    place = name.replace("-", "_")
+    inside = ".command" if name in FOLDERS else ""
+    module = import_module(f"spacy_hocrf.cli.{place}{inside}")
+    overriding = name in OVERRIDING
+    settings = {"allow_extra_args": overriding, "ignore_unknown_options": overriding}
+    alone = Typer(add_completion=False, rich_markup_mode=app.rich_markup_mode)
+    function = getattr(module, f"{place}_cli")
+    alone.command(name, context_settings=settings)(_careful(name, function))
+    return get_command(alone)
 
 
 class _Group(TyperGroup):
@@ -152,10 +138,13 @@ class _Group(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands: Any = _Commands()
+        self.commands: Any = dict.fromkeys(COMMANDS)
 
     def list_commands(self, ctx: Any) -> list[str]:
-        return list(self.commands)
+        return list(COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        return _command(cmd_name) if cmd_name in COMMANDS else None
 
 
 HELP = "Commands for high-order conditional random fields."

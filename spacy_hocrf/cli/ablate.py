@@ -30,7 +30,7 @@ from spacy_hocrf.cli.options import (
     Folds,
     Seed,
     Table,
-    check_data,
+    check_name,
     overridden,
 )
 from spacy_hocrf.cli.pipelines import (
@@ -86,7 +86,7 @@ def ablate_cli(
     Settings are overridden as in `spacy train`, by --paths.train for instance.
     """
     import_code(code)
-    check_data("--output", output)
+    check_name("--output", output, "data")
     config = overridden(config_path, ctx)
     results = ablate(config, folds=folds, seed=seed, component=component, trials=trials)
     header, rows = table_of_systems(results["systems"], "without", trials)

@@ -37,7 +37,7 @@ from spacy_hocrf.cli.auto.estimates import Interval, proportion
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model, Results, check_data
+from spacy_hocrf.cli.options import Code, Component, Model, Results, check_name
 from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
 from spacy_hocrf.cli.shown import ShownText
 
@@ -173,7 +173,7 @@ def calibrate_cli(
     DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?", and docs/records.md
     """
     import_code(code)
-    check_data("--output", output)
+    check_name("--output", output, "data")
     nlp = load_model(model)
     name, pipe = component_of(nlp, component)
     scorer = _scorer(pipe.target)

@@ -24,7 +24,7 @@ from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, SpansKey, Table, check_data
+from spacy_hocrf.cli.options import Code, SpansKey, Table, check_name
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, items_and_texts, table_of_systems
 from spacy_hocrf.cli.tables import print_table, write_results
@@ -94,7 +94,7 @@ def compare_cli(
     scorer: Scorer = (
         TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
     )
-    check_data("--output", output)
+    check_name("--output", output, "data")
     named = [(system, _runs(system)) for system in systems]
     if len(named) < 2:
         raise ValueError(CommandErrors.H564.format(found=systems[0]))

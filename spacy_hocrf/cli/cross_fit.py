@@ -21,7 +21,7 @@ from spacy_hocrf.annotation.groups import check_group_by
 from spacy_hocrf.annotation.readers import groups_of, predicted_of, read_group, write_group
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, check_docs, overridden
+from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, check_name, overridden
 from spacy_hocrf.cli.pipelines import folds_of, trained
 
 __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
@@ -59,7 +59,7 @@ def cross_fit_cli(
     that one, for each fold in turn. Settings are overridden as in `spacy train`, by --paths.dev for
     instance.
     """
-    check_docs("OUTPUT", output)
+    check_name("OUTPUT", output, "docs")
     import_code(code)
     config = overridden(config_path, ctx)
     result = cross_fit(config, texts, key=key, source=source, folds=folds, seed=seed)

@@ -45,8 +45,7 @@ from spacy_hocrf.cli.options import (
     ConfigPath,
     Folds,
     Seed,
-    check_docs,
-    check_page,
+    check_name,
     is_page,
     overridden,
 )
@@ -161,8 +160,8 @@ def doubt_cli(
     """
     import_code(code)
     check_format(tool)
-    check_page("--page", page)
-    check_docs("--weights", weights)
+    check_name("--page", page, "page")
+    check_name("--weights", weights, "docs")
     if output is not None and is_page(output):
         page, output = page or output, None
     if unlabelled is not None:

@@ -17,7 +17,7 @@ from wasabi.tables import table
 
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.grammar import grammar_lines, read_grammar
-from spacy_hocrf.cli.options import Code, Component, Results, SpansKey, check_data
+from spacy_hocrf.cli.options import Code, Component, Results, SpansKey, check_name
 from spacy_hocrf.cli.pipelines import component_of
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
@@ -116,7 +116,7 @@ def inspect_cli(
 
     DOCS: docs/features.md, "What has it learnt?"; docs/records.md, "What a record looks like"
     """
-    check_data("--output", output)
+    check_name("--output", output, "data")
     found: ProposedGrammar | Inspection
     if grammar:
         found = read_grammar(model, share, spans_key)

@@ -38,9 +38,7 @@ __all__ = [
     "Table",
     "Teachers",
     "Vectors",
-    "check_data",
-    "check_docs",
-    "check_page",
+    "check_name",
     "check_path",
     "is_page",
     "overridden",
@@ -134,24 +132,18 @@ def is_page(path: Path) -> bool:
     return path.suffix.lower() in (".html", ".htm")
 
 
-def check_page(option: str, path: Path | None) -> None:
-    """RAISES (ValueError): H074 for the name of anything but a page."""
-    if path is not None and not is_page(path):
-        expected = "a page, whose name ends in .html"
-        raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
+KINDS = {
+    "page": (is_page, "a page, whose name ends in .html"),
+    "data": (lambda path: not is_page(path), "a file for JSON: this command draws no page"),
+    "docs": (lambda path: path.suffix == ".spacy", "a file for Docs, whose name ends in .spacy"),
+}
+"""What files are that are written, and under which names anybody would look for it."""
 
 
-def check_data(option: str, path: Path | None) -> None:
-    """RAISES (ValueError): H074 for the name of a page where data are written."""
-    if path is not None and is_page(path):
-        expected = "a file for JSON: this command draws no page"
-        raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
-
-
-def check_docs(option: str, path: Path | None) -> None:
-    """RAISES (ValueError): H074 for a name under which nobody would look for Docs."""
-    if path is not None and path.suffix != ".spacy":
-        expected = "a file for Docs, whose name ends in .spacy"
+def check_name(option: str, path: Path | None, kind: str) -> None:
+    """RAISES (ValueError): H074 for the name of something else than a kind of KINDS."""
+    fits, expected = KINDS[kind]
+    if path is not None and not fits(path):
         raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
 
 

@@ -26,7 +26,7 @@ from spacy_hocrf.cli.calibrate import calibration_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component, Model, check_page
+from spacy_hocrf.cli.options import Code, Component, Model, check_name
 from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
 from spacy_hocrf.cli.shown import ShownText
 
@@ -84,7 +84,7 @@ def show_cli(
     DOCS: docs/page.md, "A page to look at"
     """
     import_code(code)
-    check_page("--output", output)
+    check_name("--output", output, "page")
     docs = read_docs(texts, least=1)
     about, curve = f"{model} · {texts.name}", read_curve(Path(model).parent / CURVE_FILE)
     nlp = load_model(model)
@@ -187,16 +187,13 @@ def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, 
     """Scores of all labels together, then of each."""
     found, annotated, right = Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
-        found.update(span.label for span in text.found)
-        if text.gold is not None:
-            wanted, counted = {*text.gold}, text.counted
-            annotated.update(label for *_, label in wanted)
-            right.update(label for *_, label in wanted & counted)
-            found.subtract(label for *_, label in {span[:3] for span in text.found} - counted)
-    parts = [labels, *([label] for label in labels)]
+        shown = {span[:3] for span in text.found} if text.gold is None else text.counted
+        wanted = {*(text.gold or ())}
+        for count, spans in ((found, shown), (annotated, wanted), (right, wanted & shown)):
+            count.update(label for *_, label in spans)
     return [
-        _score(*(sum(each[label] for label in part) for each in (found, annotated, right)))
-        for part in parts
+        _score(*(sum(count[label] for label in part) for count in (found, annotated, right)))
+        for part in (labels, *([label] for label in labels))
     ]
 
 

@@ -34,7 +34,7 @@ FOLDERS = {"extend", "label", "temper"}
 
 def written(name):
     """Parameters of a command that name what it writes."""
-    command = typer.main.get_command(hocrf_cli).commands[name]
+    command = typer.main.get_command(hocrf_cli).get_command(None, name)
     return {param.name for param in command.params} & WRITTEN
 
 

@@ -11,6 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from re import fullmatch
 from typing import IO, Annotated
@@ -27,10 +28,11 @@ from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
 from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import Actors, ChunkWorkers, Here, Processes
+from spacy_hocrf.cli.annotate.workers import ChunkWorkers, by_actors, here, in_processes
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.warnings import Warnings
+from spacy_hocrf.workers.ray import check_ray
 
 __all__ = ["annotate_cli", "locked"]
 
@@ -138,7 +140,7 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
         chunks = _left(chunks_of(files, job.size), parts, progress, numbers)
-        for done in workers.run(annotator, chunks):
+        for done in workers(annotator, chunks):
             progress.update(done.size)
     parts.tidy()
     parts.check(plan_of(job, plan["digest"], files))
@@ -169,8 +171,9 @@ def _workers_of(name: str) -> ChunkWorkers:
         raise ValueError(text)
     kind, number, ray = known.groups()
     if ray or kind == "ray":
-        return Actors(None if ray else int(number))
-    return Processes(int(number)) if kind or int(number) > 1 else Here()
+        check_ray()
+        return partial(by_actors, None if ray else int(number))
+    return partial(in_processes, int(number)) if kind or int(number) > 1 else here
 
 
 def _parts_of(output: Path, format_: str) -> Parts:

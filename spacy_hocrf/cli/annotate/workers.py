@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from spacy_hocrf.cli.annotate.annotator import AnnotatedChunk, Annotator, Done
 from spacy_hocrf.cli.annotate.parts import Job, Parts
@@ -21,68 +21,44 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.workers.folders import WorkingFolder
 from spacy_hocrf.workers.pool import DEATHS, Pool
 from spacy_hocrf.workers.processes import ProcessPool
-from spacy_hocrf.workers.ray import RayPool, check_ray, connected
+from spacy_hocrf.workers.ray import RayPool, connected
 
-__all__ = ["Actors", "ChunkWorkers", "Here", "Processes"]
-
-
-class ChunkWorkers(Protocol):
-    """Processes that annotate chunks."""
-
-    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
-        """Annotate all chunks, and say of each that it is done, in any order.
-
-        annotator (Annotator): for this process; others get its like.
-        """
-        ...
+__all__ = ["ChunkWorkers", "by_actors", "here", "in_processes"]
 
 
-class Here:
-    """Annotation in this process alone."""
-
-    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
-        """One chunk after the other."""
-        gc.freeze()  # the pipeline stays, and need not be looked through for garbage
-        try:
-            yield from map(annotator, chunks)
-        finally:
-            gc.unfreeze()
+ChunkWorkers = Callable[[Annotator, Iterator[Chunk]], Iterator[Done]]
+"""Annotates all chunks, and says of each that it is done, in any order. The annotator is for this process;
+others get its like.
+"""
 
 
-class Processes:
-    """n new processes of this machine, which end with this one, however it ends."""
-
-    def __init__(self, n: int) -> None:
-        self.n = n
-
-    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
-        """Chunks as processes ask for them.
-
-        RAISES (ValueError): H349 if processes die of a chunk again and again.
-        """
-        make = partial(Annotator, annotator.job, annotator.source, annotator.parts)
-        yield from _shared_out(ProcessPool(self.n, make), chunks)
+def here(annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
+    """Annotate in this process alone, one chunk after the other."""
+    gc.freeze()  # the pipeline stays, and need not be looked through for garbage
+    try:
+        yield from map(annotator, chunks)
+    finally:
+        gc.unfreeze()
 
 
-class Actors:
-    """n actors with a CPU each; None for as many as the cluster has CPUs.
+def in_processes(n: int, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
+    """Annotate in n new processes of this machine, which end with this one, however it ends.
 
-    RAISES (ValueError): H352 if Ray is not installed.
+    RAISES (ValueError): H349 if processes die of a chunk again and again.
     """
+    make = partial(Annotator, annotator.job, annotator.source, annotator.parts)
+    yield from _shared_out(ProcessPool(n, make), chunks)
 
-    def __init__(self, n: int | None) -> None:
-        check_ray()
-        self.n = n
 
-    def run(self, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
-        """Chunks as actors ask for them.
+def by_actors(n: int | None, annotator: Annotator, chunks: Iterator[Chunk]) -> Iterator[Done]:
+    """Annotate by n actors with a CPU each; None for as many as the cluster has CPUs.
 
-        RAISES (ValueError): H353 without a cluster; H349 if actors die of a chunk again and again.
-        """
-        with connected(self.n) as ray:
-            n = self.n or max(1, int(ray.cluster_resources().get("CPU", 1)))
-            pool = RayPool(n, ray, partial(_unpacked, _payload(annotator)))
-            yield from map(annotator.write, _shared_out(pool, chunks))
+    RAISES (ValueError): H353 without a cluster; H349 if actors die of a chunk again and again.
+    """
+    with connected(n) as ray:
+        number = n or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        pool = RayPool(number, ray, partial(_unpacked, _payload(annotator)))
+        yield from map(annotator.write, _shared_out(pool, chunks))
 
 
 def _shared_out(pool: Pool, chunks: Iterator[Chunk]) -> Iterator[Any]:

@@ -18,7 +18,7 @@ from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import check_docs
+from spacy_hocrf.cli.options import check_name
 from spacy_hocrf.cli.pipelines import blank
 
 __all__ = ["convert", "convert_cli"]
@@ -96,8 +96,8 @@ def convert_cli(
 
     DOCS: docs/data.md, "Texts of other tools"
     """
-    check_docs("OUTPUT", output)
-    check_docs("--dev", dev)
+    check_name("OUTPUT", output, "docs")
+    check_name("--dev", dev, "docs")
     settings = ConvertSettings(
         word,
         label,
