@@ -2,19 +2,19 @@
 
 import csv
 import json
+from functools import partial
 
+import commands
 import numpy as np
 import pytest
 import spacy
 from joint_config import joint
 from pytest import approx
 from small_corpus import CONFIG, ambiguous, examples, fit, trained
-from spacy.cli._util import app
 from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config
-from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli import ablate as module
@@ -60,11 +60,7 @@ def config(corpus, features=None, factory="hocrf", **settings):
     return made
 
 
-def run(path, *arguments, code=0):
-    command = ["hocrf", "ablate", str(path), *map(str, arguments)]
-    done = CliRunner().invoke(app, command, catch_exceptions=False, terminal_width=200)
-    assert done.exit_code == code, done.output
-    return done.output
+run = partial(commands.run, "ablate")
 
 
 def from_scratch(made, held_back):

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import commands
 import numpy as np
 import pytest
 import spacy
@@ -302,15 +303,10 @@ def test_enough_is_held_back_and_of_many_texts_some(texts, sample, folds):
 
 def test_a_model_for_whole_texts_shows_the_best_reading(tmp_path):
     path = write(tmp_path / "train.spacy", annotated())
-    done = CliRunner().invoke(
-        app,
-        ["hocrf", "auto", str(path), str(tmp_path / "out"), "--for", "texts"],
-        catch_exceptions=False,
-    )
-    assert done.exit_code == 0, done.output
+    done = commands.run("auto", path, tmp_path / "out", "--for", "texts")
     component = load_config(tmp_path / "out" / "config.cfg")["components"]["hocrf"]
     assert component["decoder"] == {"@misc": "spacy-hocrf.Reranked.v1", "n": 10}
-    (whole,) = re.findall(r"Texts right as a whole: ([\d.]+) % of 40 held back", done.output)
+    (whole,) = re.findall(r"Texts right as a whole: ([\d.]+) % of 40 held back", done)
     assert float(whole) / 100 == approx(round(float(whole) * 0.4) / 40, abs=1e-3)
     wrong = CliRunner().invoke(app, ["hocrf", "auto", "x", "y", "--for", "speed"])
     assert wrong.exit_code == 2
@@ -431,11 +427,9 @@ def test_what_teachers_say_is_learnt_and_not_scored(tmp_path):
         (["--teachers", "llm"], ["NAME", "PERSON", "PLACE"], "20 of 44 texts are not annotated"),
     ):
         output = tmp_path / f"out{len(options)}"
-        done = CliRunner().invoke(
-            app, ["hocrf", "auto", str(path), str(output), *options], catch_exceptions=False
-        )
-        assert done.exit_code == 0 and f"Note: {note}" in done.output
-        assert "24 texts with" in " ".join(done.output.split())  # the measurement rests on these
+        done = commands.run("auto", path, output, *options)
+        assert f"Note: {note}" in done
+        assert "24 texts with" in " ".join(done.split())  # the measurement rests on these
         pipe = spacy.load(output / MODEL).get_pipe("hocrf")
         assert [*pipe.labels] == labels
         component = load_config(output / "config.cfg")["components"]["hocrf"]
@@ -503,9 +497,7 @@ def test_wrong_use_is_explained_and_leaves_nothing(tmp_path, docs, options, code
         output.mkdir()
         (output / "mine").write_text("precious", encoding="utf8")
     before = sorted(tmp_path.rglob("*"))
-    done = CliRunner().invoke(
-        app, ["hocrf", "auto", str(path), str(output), *options], catch_exceptions=False
-    )
-    assert done.exit_code == 1 and f"[{code}]" in done.output
-    assert words in " ".join(done.output.split())
+    done = commands.run("auto", path, output, *options, code=1)
+    assert f"[{code}]" in done
+    assert words in " ".join(done.split())
     assert sorted(tmp_path.rglob("*")) == before

@@ -2,7 +2,9 @@
 
 import json
 import re
+from functools import partial
 
+import commands
 import numpy as np
 import pytest
 import spacy
@@ -10,10 +12,8 @@ from project_checks import table_rows
 from small_corpus import documents, examples, trained
 from spacy.cli.package import generate_readme
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_hocrf.annotation.acceptance import Acceptance
-from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.estimates import SpanCounts, scores
 from spacy_hocrf.cli.card import card, card_of_scores
 
@@ -32,13 +32,11 @@ def model(tmp_path_factory):
     return folder
 
 
-def run(*arguments):
-    return CliRunner().invoke(hocrf_cli, ["card", *map(str, arguments)])
+run = partial(commands.run, "card")
 
 
 def test_the_readme_of_the_package_has_it(model):
-    done = run(model / "model", model / "gold.spacy", "--output", model / "new" / "card.md")
-    assert done.exit_code == 0, done.output
+    run(model / "model", model / "gold.spacy", "--output", model / "new" / "card.md")
     text = (model / "new" / "card.md").read_text(encoding="utf8")
     meta = json.loads((model / "model" / "meta.json").read_text(encoding="utf8"))
     assert text in generate_readme(meta) and "### How good it is" in text
@@ -52,8 +50,8 @@ def test_a_disk_that_is_full_leaves_the_model_as_it_was(model, monkeypatch):
 
     before = {path: path.read_bytes() for path in (model / "model").rglob("*") if path.is_file()}
     monkeypatch.setattr("os.fsync", full)
-    done = run(model / "model", model / "gold.spacy")
-    assert done.exit_code == 1 and "No space left" in done.output
+    done = run(model / "model", model / "gold.spacy", code=1)
+    assert "No space left" in done
     after = {path: path.read_bytes() for path in (model / "model").rglob("*") if path.is_file()}
     assert after == before
 
@@ -95,5 +93,5 @@ def test_what_is_accepted_is_told(model):
 
 
 def test_a_folder_without_a_pipeline(model, tmp_path):
-    done = run(tmp_path, model / "gold.spacy")
-    assert done.exit_code == 1 and "[H571]" in done.output
+    done = run(tmp_path, model / "gold.spacy", code=1)
+    assert "[H571]" in done

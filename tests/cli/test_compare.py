@@ -6,15 +6,15 @@ import os
 import re
 import subprocess
 import sys
+from functools import partial
 from importlib.metadata import entry_points
 
+import commands
 import pytest
 import spacy
 from pytest import approx
 from small_corpus import PEOPLE, documents, examples, trained
-from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
-from typer.testing import CliRunner
 
 import spacy_hocrf.cli
 from spacy_hocrf.cli.compare import predict, read_gold
@@ -23,13 +23,7 @@ from spacy_hocrf.cli.counts import EntsScorer, TagsScorer, count_items
 INSTALLED = os.environ.get("HOCRF_TEST_INSTALLED") == "1"
 
 
-def run(*arguments, code=0):
-    """What a command prints; spaCy's app has the group as soon as `spacy_hocrf.cli` is imported."""
-    done = CliRunner().invoke(
-        app, ["hocrf", "compare", *map(str, arguments)], catch_exceptions=False, terminal_width=200
-    )
-    assert done.exit_code == code, done.output
-    return done.output
+run = partial(commands.run, "compare")
 
 
 def write(path, docs):

@@ -2,17 +2,18 @@
 others, and by nothing else.
 """
 
+from functools import partial
+
+import commands
 import doubt_command
 import numpy as np
 import pytest
 import spacy
 from small_corpus import documents, examples
-from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config
-from typer.testing import CliRunner
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.annotation.groups import set_group
@@ -96,15 +97,7 @@ def test_texts_of_a_group_are_held_back_together(corpus, tmp_path, monkeypatch):
     assert len(first) == len(second) == 2 and not first & second
 
 
-def run(path, *arguments, code=0):
-    done = CliRunner().invoke(
-        app,
-        ["hocrf", "cross-fit", str(path), *map(str, arguments)],
-        catch_exceptions=False,
-        terminal_width=200,
-    )
-    assert done.exit_code == code, done.output
-    return done.output
+run = partial(commands.run, "cross-fit")
 
 
 def test_the_command_writes_texts_with_spans(corpus, tmp_path):

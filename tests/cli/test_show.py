@@ -4,6 +4,7 @@ import json
 import re
 from math import exp
 
+import commands
 import numpy as np
 import pytest
 import spacy
@@ -13,19 +14,16 @@ from numpy.testing import assert_allclose
 from small_corpus import documents, examples, fit, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
-from typer.testing import CliRunner
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.answers import pages
 from spacy_hocrf.answers.pages import PERHAPS, TOP
 from spacy_hocrf.answers.reading import Reading
-from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.auto.page import curve_numbers
 from spacy_hocrf.cli.show import show
 
-RUNNER = CliRunner()
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
 EVIL = "</script><b>&amp;{{data}}"
 
@@ -548,14 +546,13 @@ def folder(nlp, docs, tmp_path_factory):
 def test_the_command_writes_the_page(folder, nlp, docs):
     output = folder / "new" / "page.html"
     command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "--output", str(output)]
-    done = RUNNER.invoke(hocrf_cli, command)
-    assert done.exit_code == 0, done.output
+    commands.run(*command)
     page = output.read_text(encoding="utf8")
     assert data_of(page) == data_of(show(nlp, docs))
     assert "What the model finds in 11 texts, and how sure it is</h1>" in page
     assert "gold.spacy" in page
-    done = RUNNER.invoke(hocrf_cli, [*command, "--title", "Mine", "--most", "2"])
-    assert done.exit_code == 0 and "<h1>Mine</h1>" in output.read_text(encoding="utf8")
+    commands.run(*command, "--title", "Mine", "--most", "2")
+    assert "<h1>Mine</h1>" in output.read_text(encoding="utf8")
 
 
 def test_the_learning_curve_of_auto_is_drawn(folder, browser, tmp_path):
@@ -566,11 +563,11 @@ def test_the_learning_curve_of_auto_is_drawn(folder, browser, tmp_path):
     command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "-o", str(output)]
     try:
         srsly.write_json(path, curve_numbers(curve))
-        assert RUNNER.invoke(hocrf_cli, command).exit_code == 0
+        commands.run(*command)
         for broken in ("[]", "{}", '{"points": [{}], "line": [], "now": 1}', '{"line": []}'):
             path.write_text(broken)
-            done = RUNNER.invoke(hocrf_cli, command)
-            assert done.exit_code == 1 and "H234" in done.output
+            done = commands.run(*command, code=1)
+            assert "H234" in done
     finally:
         path.unlink()
     browser.faults.clear()
@@ -592,15 +589,15 @@ def test_the_learning_curve_of_auto_is_drawn(folder, browser, tmp_path):
 )
 def test_what_cannot_be_shown_is_an_error(folder, texts, options, code):
     command = ["show", str(folder / "model"), str(folder / texts), "-o", str(folder / "x.html")]
-    done = RUNNER.invoke(hocrf_cli, [*command, *options])
-    assert done.exit_code == 1 and code in done.output
+    done = commands.run(*command, *options, code=1)
+    assert code in done
     assert not (folder / "x.html").exists()
 
 
 def test_a_page_is_named_as_one(folder):
     command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "-o", "x.json"]
-    done = RUNNER.invoke(hocrf_cli, command)
-    assert done.exit_code == 1 and "H074" in done.output and ".html" in done.output
+    done = commands.run(*command, code=1)
+    assert "H074" in done and ".html" in done
 
 
 def test_texts_are_called_by_their_ids(nlp):

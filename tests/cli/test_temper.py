@@ -1,12 +1,11 @@
 """`python -m spacy hocrf temper`: what it prints and writes."""
 
+import commands
 import numpy as np
 import spacy
 from small_corpus import examples, trained
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
-from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.temper import temper
 
 
@@ -21,9 +20,8 @@ def test_temper_writes_a_pipeline_with_other_weights_and_says_what_it_gains(tmp_
         doc.set_ents([], default="outside")
     DocBin(docs=gold).to_disk(tmp_path / "gold.spacy")
     given = [str(tmp_path / name) for name in ("model", "gold.spacy", "out")]
-    done = CliRunner().invoke(hocrf_cli, ["temper", *given])
-    assert done.exit_code == 0, done.output
-    assert "Temperature" in done.output and "ECE" in done.output
+    done = commands.run("temper", *given)
+    assert "Temperature" in done and "ECE" in done
     out = spacy.load(tmp_path / "out").get_pipe("hocrf").model.get_param("W")
     weights = 5 * before[before != 0]
     assert (np.abs(out[before != 0]) < np.abs(weights)).all()
@@ -46,6 +44,6 @@ def test_too_few_texts_are_an_error_with_a_code(tmp_path):
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=[examples(nlp)[0].reference]).to_disk(tmp_path / "gold.spacy")
     given = [str(tmp_path / name) for name in ("model", "gold.spacy", "out")]
-    done = CliRunner().invoke(hocrf_cli, ["temper", *given])
-    assert done.exit_code == 1 and "H220" in done.output
+    done = commands.run("temper", *given, code=1)
+    assert "H220" in done
     assert not (tmp_path / "out").exists()
