@@ -1,25 +1,18 @@
-"""`hocrf annotate` that is killed at any moment, or has company: nothing is lost, the same command goes on,
-and none says that all is done over a file that is not whole.
-
-    python tests/annotate_kills.py                          # before each change of a file, once
-    python tests/annotate_kills.py --kills 200 --races 200  # at random moments; two commands on one output
+"""`hocrf annotate` that is killed before each change of a file, once: nothing is lost, the same command goes
+on, and none says that all is done over a file that is not whole.
 """
 
 import io
 import json
 import os
-import random
 import signal
 import sys
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
@@ -36,11 +29,11 @@ CHANGES = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir"}
 class Annotating:
     """Commands that annotate the same texts, each in a process of its own.
 
-    folder (Path): for all files. seed (int): of all moments.
+    folder (Path): for all files.
     """
 
-    def __init__(self, folder: Path, seed: int) -> None:
-        self.rng, self.steps = random.Random(seed), Counter[str]()
+    def __init__(self, folder: Path) -> None:
+        self.steps = Counter[str]()
         self.work, self._texts, self._model = (
             folder / "work",
             folder / "texts.jsonl",
@@ -51,11 +44,10 @@ class Annotating:
         self._texts.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"text": 3}]))
         self.output = self.work / "out.jsonl"
         self.clear()
-        began = time.monotonic()
         code, said = self.end(self.begin())
         assert code == 0, said
-        self.seconds = time.monotonic() - began
         self.whole = self.output.read_bytes()
+        self.clear()
 
     def clear(self) -> None:
         """Begin anew."""
@@ -132,41 +124,6 @@ class Annotating:
         self.check_going_on()
         return code == -signal.SIGKILL
 
-    def kill_at(self, moment: float) -> None:
-        """Kill a command after so many seconds."""
-        began = self.begin()
-        time.sleep(moment)
-        step = self._seen()
-        with suppress(ProcessLookupError):
-            os.kill(began[0], signal.SIGKILL)
-        code, said = self.end(began)
-        self.steps[step if code else "after its end"] += 1
-        self.check(code, said)
-        self.check_going_on()
-
-    def race(self) -> None:
-        """Two commands, the second one at any moment."""
-        first = self.begin()
-        time.sleep(self.rng.random() * self.seconds * 1.1)
-        both = [self.end(each) for each in (first, self.begin())]
-        for code, said in both:
-            self.check(code, said)
-            assert code == 0 or "[H400]" in said or "[H350]" in said, said
-            self.steps["done" if code == 0 else said[said.index("[H") :][1:5]] += 1
-        assert any(code == 0 for code, _ in both)
-        self.check_going_on()
-
-    def _seen(self) -> str:
-        """How far a command has come, by its files."""
-        names = [path.name for path in self.work.rglob("*")]
-        if self.output.exists():
-            return "tidy"
-        if "out.jsonl.unfinished" in names:
-            return "gather"
-        if any(name.startswith("part-") for name in names):
-            return "part"
-        return "plan" if "out.jsonl.parts" in names else "lock" if names else "before anything"
-
 
 def _of_work(
     work: str, watch: Callable[[str, Any], None]
@@ -196,36 +153,10 @@ def _step_of(event: str, path: str) -> str:
     return "rejects" if "reject" in inside else "gather"
 
 
-def main(
-    kills: Annotated[int, typer.Option(help="So many at random moments")] = 0,
-    races: Annotated[int, typer.Option(help="So often two commands on one output")] = 0,
-    seed: Annotated[int, typer.Option(help="Of the moments")] = 0,
-) -> None:
-    """Kill, let them race, and print how often what was met."""
-    with tempfile.TemporaryDirectory() as name:
-        jobs = Annotating(Path(name), seed)
-        jobs.clear()
-        if not kills and not races:
-            number = 0
-            while jobs.kill_before(number):
-                number += 1
-            _print("killed before each change of a file, while at", jobs.steps)
-        else:
-            for number in range(kills):
-                if number % 2:
-                    jobs.kill_before(jobs.rng.randrange(45))
-                else:
-                    jobs.kill_at(jobs.rng.random() * jobs.seconds)
-            _print(f"{kills} kills, while at", jobs.steps)
-            for _ in range(races):
-                jobs.race()
-            _print(f"{races} races, which ended with", jobs.steps)
-
-
-def _print(what: str, steps: Counter[str]) -> None:
-    print(f"{what} {', '.join(f'{step}: {n}' for step, n in sorted(steps.items()))}", flush=True)
-    steps.clear()
-
-
 if __name__ == "__main__":
-    typer.run(main)
+    with tempfile.TemporaryDirectory() as name:
+        jobs, number = Annotating(Path(name)), 0
+        while jobs.kill_before(number):
+            number += 1
+        steps = ", ".join(f"{step}: {n}" for step, n in sorted(jobs.steps.items()))
+        print(f"killed before each change of a file, while at {steps}")

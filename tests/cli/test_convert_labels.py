@@ -220,13 +220,6 @@ def test_a_token_that_its_words_make_up_is_these_words(tmp_path):
     assert named(doc) == [("do", "X")] and not losses
 
 
-def test_a_text_that_its_words_do_not_make_up_is_told(tmp_path):
-    for text, told in (("du Havre.", False), ("du  Havre. ", False), ("de le Havre.", True)):
-        lines = [f"# text = {text}", *CONLLU.split("\n")]
-        _, losses = read(tmp_path, lines, "a.conllu")
-        assert (("texts that differ from their '# text ='", "line 3", 1) in losses) == told
-
-
 def test_entities_of_several_words_in_one_token(tmp_path):
     lines = CONLLU.replace("SpaceAfter=No|NE=B-LOC", "NE=I-LOC").split("\n")
     lines[2] = lines[2][:-1] + "NE=B-LOC"

@@ -31,7 +31,7 @@ def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterat
     found = spans_by_text(labels, settings.scheme, report) if has_entities else None
     source = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
     docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
-    for i, (name, text, lines, _) in enumerate(texts):
+    for i, (name, lines, _) in enumerate(texts):
         place = f"line {lines[0]}"
         try:
             doc = next(docs)
@@ -41,17 +41,14 @@ def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterat
             report.lose("texts of a file without entities (NE=…): these are unknown", place)
         spans, unknown = (None, []) if found is None else found[i]
         tags = [token.tag_ for token in doc]
-        if text and text.split() != doc.text.split():
-            report.lose("texts that differ from their '# text ='", place)
         yield ConvertedText(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
 
 def _sentences(
     path: Path, settings: ConvertSettings, report: Report
-) -> Iterator[tuple[str, str, list[int], list[list[str]]]]:
-    """Id, text, and the line and the columns of each word."""
-    rows, lines, inside = list[list[str]](), list[int](), 0
-    said = {"sent_id": "", "text": ""}
+) -> Iterator[tuple[str, list[int], list[list[str]]]]:
+    """Id, and the line and the columns of each word."""
+    rows, lines, inside, name = list[list[str]](), list[int](), 0, ""
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         place = f"line {number}"
         if not line.strip():
@@ -62,17 +59,12 @@ def _sentences(
                 what = "tokens of several words (1-2) that do not make them up: one token"
                 for each, row in kept:
                     report.lose(what, f"line {each}", "-" in row[0])
-                yield (
-                    said["sent_id"],
-                    said["text"],
-                    [at for at, _ in kept],
-                    [row for _, row in kept],
-                )
-            rows, lines, inside, said = [], [], 0, dict.fromkeys(said, "")
+                yield name, [at for at, _ in kept], [row for _, row in kept]
+            rows, lines, inside, name = [], [], 0, ""
             continue
         if line.startswith("#"):
             key, _, value = line[1:].partition("=")
-            said |= {key.strip(): value.strip()} if key.strip() in said else {}
+            name = value.strip() if key.strip() == "sent_id" else name
             continue
         row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
         found = NUMBER.fullmatch(row[0])
