@@ -194,11 +194,6 @@ def test_where_nothing_can_be_left_out(corpus, tmp_path, change, code):
     assert f"[{code}]" in run(tmp_path / "c.cfg", code=1)
 
 
-def test_there_is_no_page(tmp_path):
-    (tmp_path / "c.cfg").touch()
-    assert "H074" in run(tmp_path / "c.cfg", "--output", tmp_path / "x.html", code=1)
-
-
 def blocks(attr):
     """Two blocks of features."""
     token = {"@misc": "spacy-hocrf.Token.v1"}

@@ -178,24 +178,6 @@ def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
     assert "threshold" not in plain
 
 
-@pytest.mark.parametrize(
-    "options, code",
-    [
-        (["--recall", "1.0"], "H207"),
-        (["--recall", "0.5", "--confidence", "0"], "H207"),
-        (["--recall", "0.999"], "H208"),
-        (["--component", "ner"], "H204"),
-        (["--output", "x.html"], "H074"),
-    ],
-)
-def test_what_cannot_be_had_is_an_error(nlp, gold, tmp_path, options, code):
-    nlp.to_disk(tmp_path / "model")
-    DocBin(docs=gold).to_disk(tmp_path / "gold.spacy")
-    arguments = ["calibrate", str(tmp_path / "model"), str(tmp_path / "gold.spacy"), *options]
-    done = commands.run(*arguments, code=1)
-    assert code in done
-
-
 def test_tags_are_refused():
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_tagger")

@@ -50,11 +50,6 @@ def work(tmp_path_factory):
     return folder
 
 
-def test_a_page_is_not_what_is_written(work):
-    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
-    assert "H074" in run(*files, "--output", "x.html", code=1)
-
-
 def test_two_files_are_compared(work, tmp_path):
     printed = run(
         work / "a.spacy",
@@ -134,10 +129,6 @@ def test_a_file_whose_name_has_a_comma_is_no_runs(work, tmp_path):
     (tmp_path / "a,b.spacy").write_bytes((work / "b.spacy").read_bytes())
     printed = run(tmp_path / "a,b.spacy", work / "a.spacy", work / "gold.spacy")
     assert "F (A)" in printed
-
-
-def test_one_system_is_too_few(work):
-    assert "H564" in run(work / "a.spacy", work / "gold.spacy", code=1)
 
 
 def test_documents_that_are_annotated_in_part_are_no_whole_texts(work, tmp_path):
@@ -220,16 +211,6 @@ def test_predictions_of_other_documents_are_refused(work, tmp_path, change, mess
     printed = " ".join(run(work / "b.spacy", other, work / "gold.spacy", code=1).split())
     assert re.search(message, printed), printed
     assert "other.spacy" in printed
-
-
-def test_wrong_use_is_explained(work, tmp_path):
-    files = [work / f"{name}.spacy" for name in ("a", "b", "gold")]
-    assert "H072" in run(*files, "--label", "PERSONS", code=1)
-    assert "H073" in run(*files, "--spans-key", "other", code=1)
-    assert "--spans-key" in run(*files, "--spans-key", "sc", "--tags", code=1)
-    assert "E050" in run("no_such_pipeline", *files[1:], code=1)
-    (tmp_path / "broken.spacy").write_bytes(b"no DocBin")
-    assert "H070" in run(tmp_path / "broken.spacy", *files[1:], code=1)
 
 
 @pytest.mark.skipif(

@@ -1,5 +1,5 @@
-"""Each command that takes annotated texts names `hocrf convert`, with that very file, for one that is not
-spaCy's, and the file that is damaged.
+"""Wrong use of commands that take annotated texts. Each names `hocrf convert`, with that very file, for a
+file that is not spaCy's, and the file that is damaged.
 """
 
 import zlib
@@ -26,6 +26,7 @@ def run_on(words, folder, place, name):
     """A command with the config and the model of `folder`, and what is read and written in `place`."""
     known = {
         "file": place / name,
+        "none": place / name,
         "many": place / "many",
         "out": place / "out",
         "config": folder / "c.cfg",
@@ -122,3 +123,43 @@ def test_files_of_spacy_are_found(folder, tmp_path):
     assert doc_files(folder / "gold.spacy") == [folder / "gold.spacy"]
     assert folder / "gold.spacy" in doc_files(folder)
     assert doc_files(tmp_path) == []
+
+
+WRONG = {
+    "ablate {config} --output {out}.html": "H074",
+    "calibrate {model} {gold} --recall 1.0": "H207",
+    "calibrate {model} {gold} --recall 0.5 --confidence 0": "H207",
+    "calibrate {model} {gold} --recall 0.999": "H208",
+    "calibrate {model} {gold} --component ner": "H204",
+    "calibrate {model} {gold} --output {out}.html": "H074",
+    "compare {gold} {gold}": "H564",
+    "compare {gold} {gold} {gold} --output {out}.html": "H074",
+    "compare {gold} {gold} {gold} --label PERSONS": "H072",
+    "compare {gold} {gold} {gold} --spans-key other": "H073",
+    "compare {gold} {gold} {gold} --spans-key sc --tags": "--spans-key",
+    "compare nothing {gold} {gold}": "E050",
+    "cross-fit {config} {gold} {out}.spacy --source sc": "H074",
+    "cross-fit {config} {gold} {out}.spacy --source spans.": "H074",
+    "cross-fit {config} {gold} {out}.spacy --folds 14": "H077",
+    "debug {config} --paths.train {gold} --component other": "H204",
+    "doubt {config} {gold} --output {out} --format brat": "H074",
+    "doubt {config} {gold} --output {out} --component ner": "H204",
+    "doubt {config} {gold} --output {out} --folds 31": "H077",
+    "doubt {config} {gold} --output {out} --page a.json": "H074",
+    "doubt {config} {gold} --output {out} --page a.html --unlabelled {gold}": "H074",
+    "doubt {config} {gold} --output {out} --weights a.spacy --unlabelled {gold}": "H074",
+    "inspect {model} --component ner": "H204",
+    "inspect {model} --label nobody": "H205",
+    "inspect {model} --output {out}.html": "H074",
+    "show {model} {none} --output {out}.html": "H158",
+    "show {model} {gold} --output {out}.html --component ner": "H204",
+    "show {model} {gold} --output {out}.json": "H074",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_wrong_use_is_explained_and_nothing_is_written(folder, tmp_path, words):
+    DocBin().to_disk(tmp_path / "none.spacy")
+    done = run_on(words, folder, tmp_path, "none.spacy")
+    assert done.exit_code == 1 and WRONG[words] in done.output, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["none.spacy"]

@@ -132,19 +132,9 @@ def test_tokens_are_those_of_the_annotation(tmp_path):
     assert {str(triples(doc.spans["ner"])) for doc in result.docs} == {"[(0, 1, 'PERSON')]"}
 
 
-@pytest.mark.parametrize(
-    "options, code",
-    [
-        (["--source", "sc"], "H074"),
-        (["--source", "spans."], "H074"),
-        (["--folds", COUNT + 1], "H077"),
-        (["--folds", 2, "--source", "spans.sc"], "H186"),
-    ],
-)
-def test_wrong_use_is_explained(corpus, tmp_path, options, code):
-    config(corpus).to_disk(tmp_path / "config.cfg")
-    printed = run(tmp_path / "config.cfg", corpus, tmp_path / "out.spacy", *options, code=1)
-    assert f"[{code}]" in printed and not (tmp_path / "out.spacy").exists()
+def test_what_the_pipeline_does_not_write_is_no_source(corpus):
+    with pytest.raises(ValueError, match="H186"):
+        cross_fit(config(corpus), corpus, source="spans.sc", folds=2)
 
 
 def test_a_pipeline_that_learns_nothing_needs_no_folds(corpus):

@@ -280,7 +280,7 @@ def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
     assert result.shared == 6 and result.cost.kept > 0
 
 
-def test_the_command_prints_it_and_names_what_fails(tmp_path):
+def test_the_command_prints_it(tmp_path):
     train = tmp_path / "train.spacy"
     DocBin(docs=several()).to_disk(train)
     config = tmp_path / "config.cfg"
@@ -301,8 +301,6 @@ def test_the_command_prints_it_and_names_what_fails(tmp_path):
     assert "Memory for the texts: none, they are streamed." in streamed.output
     alone = runner.invoke(app, options)  # without a development corpus
     assert alone.exit_code == 0 and "development texts" not in alone.output
-    other = runner.invoke(app, [*options, "--component", "other"])
-    assert other.exit_code == 1 and "H204" in other.output
 
 
 def test_near_copies_are_counted():

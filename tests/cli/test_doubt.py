@@ -335,22 +335,6 @@ def test_texts_of_models_with_other_labels_are_on_one_page(unsure, docs):
     assert calm._texts == []
 
 
-@pytest.mark.parametrize(
-    "options, code",
-    [
-        (["--format", "brat"], "H074"),
-        (["--component", "ner"], "H204"),
-        (["--folds", "31"], "H077"),
-        (["--page", "a.html", "--unlabelled", __file__], "H074"),
-        (["--weights", "a.spacy", "--unlabelled", __file__], "H074"),
-        (["--page", "a.json"], "H074"),
-    ],
-)
-def test_wrong_use_is_explained(folder, options, code, tmp_path):
-    assert f"[{code}]" in run(folder, *options, "--output", tmp_path / "a.jsonl", code=1)
-    assert not (tmp_path / "a.jsonl").exists()
-
-
 def test_what_is_probably_wrong_is_worth_little(folder, docs, read, tmp_path):
     path = tmp_path / "new" / "weighted.spacy"
     said = run(folder, "--folds", "3", "--weights", path)

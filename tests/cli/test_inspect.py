@@ -109,20 +109,6 @@ def test_the_command_prints_and_writes_all(nlp, tmp_path):
     assert f"{written['features']:,} features" in done
 
 
-@pytest.mark.parametrize(
-    "arguments, code",
-    [
-        (["--component", "ner"], "H204"),
-        (["--label", "nobody"], "H205"),
-        (["--output", "a.html"], "H074"),
-    ],
-)
-def test_what_is_not_there_is_an_error(nlp, tmp_path, arguments, code):
-    nlp.to_disk(tmp_path / "model")
-    done = commands.run("inspect", tmp_path / "model", *arguments, code=1)
-    assert code in done
-
-
 def test_a_pipeline_without_a_trained_component_is_an_error():
     with pytest.raises(ValueError, match=r"H204.*none"):
         inspect(spacy.blank("en"))

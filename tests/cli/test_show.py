@@ -538,8 +538,6 @@ def folder(nlp, docs, tmp_path_factory):
     folder = tmp_path_factory.mktemp("show")
     nlp.to_disk(folder / "model")
     DocBin(docs=docs, store_user_data=True).to_disk(folder / "gold.spacy")
-    DocBin().to_disk(folder / "none.spacy")
-    (folder / "broken.spacy").write_bytes(b"nothing")
     return folder
 
 
@@ -577,27 +575,6 @@ def test_the_learning_curve_of_auto_is_drawn(folder, browser, tmp_path):
     label = browser.run("document.querySelectorAll('figure svg')[1].getAttribute('aria-label')")
     assert label.startswith("F1 by texts to learn from: 10: 60; 20: 70; 40: 80; 100:")
     assert browser.run("document.querySelectorAll('.path').length") == 2
-
-
-@pytest.mark.parametrize(
-    "texts, options, code",
-    [
-        ("none.spacy", [], "H158"),
-        ("broken.spacy", [], "H070"),
-        ("gold.spacy", ["--component", "ner"], "H204"),
-    ],
-)
-def test_what_cannot_be_shown_is_an_error(folder, texts, options, code):
-    command = ["show", str(folder / "model"), str(folder / texts), "-o", str(folder / "x.html")]
-    done = commands.run(*command, *options, code=1)
-    assert code in done
-    assert not (folder / "x.html").exists()
-
-
-def test_a_page_is_named_as_one(folder):
-    command = ["show", str(folder / "model"), str(folder / "gold.spacy"), "-o", "x.json"]
-    done = commands.run(*command, code=1)
-    assert "H074" in done and ".html" in done
 
 
 def test_texts_are_called_by_their_ids(nlp):
