@@ -19,7 +19,6 @@ from tqdm import tqdm
 from typer import Context, Option
 from wasabi import msg
 
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.errors import CommandErrors
@@ -39,11 +38,12 @@ from spacy_hocrf.cli.pipelines import (
     check_exact,
     component_of,
     folds_of,
+    predictions,
     scorer_of,
     train_on,
 )
 from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, table_of_systems
-from spacy_hocrf.cli.tables import print_table, write_results
+from spacy_hocrf.cli.tables import as_table, write_results
 from spacy_hocrf.features.window import ATTRS, BIGRAMS, sides_of
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -95,7 +95,7 @@ def ablate_cli(
     msg.divider(f"Ablation, {folds}-fold cross-validation")
     chosen = ", ".join(f"{name} {value}" for name, value in results["chosen"].items())
     print(f"{results['documents']} documents of the training corpus, {results['place']}; {chosen}")
-    print_table(header, rows)
+    print(as_table(header, rows))
     print(SYSTEM_NOTES)
     if output:
         write_results(output, results, header, rows)
@@ -144,8 +144,7 @@ def ablate(
                 config["components"][name]["model"]["features"] = features
                 nlp, other = _trained(config, name, {*part})
                 weights[row] += len(weights_of(other.model))
-                bare = (predicted_of(nlp, doc, gold_preproc=True) for doc in held)
-                for i, doc in zip(part, nlp.pipe(bare)):
+                for i, doc in zip(part, predictions(nlp, held)):
                     found[row][i] = doc
                 bar.update()
     scorer = scorer_of(pipe.target)

@@ -26,7 +26,6 @@ from spacy.util import load_model
 from srsly import write_json
 from typer import Argument, Option
 from wasabi import msg
-from wasabi.tables import table
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.readers import has_tokens_of
@@ -40,6 +39,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_name
 from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
 from spacy_hocrf.cli.shown import ShownText
+from spacy_hocrf.cli.tables import as_table
 
 __all__ = [
     "Calibration",
@@ -90,30 +90,28 @@ class Calibration:
     annotated: NDArray[np.float64]  # [m] their probabilities
     text: NDArray[np.int64]  # [m] number of the text that each is in, or of its group
 
-    def bins(self) -> list[tuple[float, float, int, float, float]]:
-        """Lower and upper edge, spans, share of right ones and mean probability, without empty bins."""
+    def bins(self) -> list[dict[str, float]]:
+        """`from` and `to`, its edges, `spans`, share of `right` ones and `mean` probability of each bin that
+        is not empty.
+        """
         place = np.minimum(np.searchsorted(EDGES, self.probability, side="right"), len(EDGES) - 1)
         return [
-            (
-                EDGES[i - 1],
-                EDGES[i],
-                int(mine.sum()),
-                float(self.right[mine].mean()),
-                float(self.probability[mine].mean()),
-            )
+            {
+                "from": EDGES[i - 1],
+                "to": EDGES[i],
+                "spans": int(mine.sum()),
+                "right": float(self.right[mine].mean()),
+                "mean": float(self.probability[mine].mean()),
+            }
             for i in range(1, len(EDGES))
             for mine in [place == i]
             if mine.any()
         ]
 
-    def named_bins(self) -> list[dict[str, float]]:
-        """Bins as dicts with `from`, `to`, `spans`, `right` and `mean`."""
-        return [dict(zip(("from", "to", "spans", "right", "mean"), row)) for row in self.bins()]
-
     def reliability(self) -> Reliability:
         """Reliability of all these spans; zeros for none."""
         n = len(self.probability)
-        gaps = sum(count * abs(right - mean) for _, _, count, right, mean in self.bins())
+        gaps = sum(row["spans"] * abs(row["right"] - row["mean"]) for row in self.bins())
         squares = ((self.probability - self.right) ** 2).sum()
         return Reliability(n, gaps / max(1, n), float(squares) / max(1, n))
 
@@ -333,7 +331,7 @@ def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
     labels = sorted({*found.label.tolist(), *found.annotated_label.tolist()})
     parts = {"all": found, **{label: found.of(label) for label in labels}}
     return {
-        "bins": found.named_bins(),
+        "bins": found.bins(),
         "labels": {
             name: {"annotated": len(part.annotated), **vars(part.reliability())}
             for name, part in parts.items()
@@ -381,8 +379,7 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         )
         for row in result["bins"]
     ]
-    columns = ("probability", "spans", "right", "mean probability")
-    print(table(bins, header=columns, aligns=("l", "r", "r", "r"), divider=True))
+    print(as_table(("probability", "spans", "right", "mean probability"), bins))
     numbers = ("annotated", "spans", "ece", "brier")
     rows = [
         (
@@ -391,8 +388,7 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         )
         for name, row in result["labels"].items()
     ]
-    header = ("label", "annotated", "spans", "ECE", "Brier")
-    print(table(rows, header=header, aligns=("l", "r", "r", "r", "r"), divider=True))
+    print(as_table(("label", "annotated", "spans", "ECE", "Brier"), rows))
     print(f"spans: with a probability of {LEAST:g} and more")
     if (whole := result["texts"]) is not None and whole["texts"]:
         print(

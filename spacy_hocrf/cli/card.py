@@ -19,7 +19,6 @@ from typer import Argument, Option
 from wasabi import msg
 from wasabi.markdown import MarkdownRenderer
 
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.targets import TagsTarget
 from spacy_hocrf.cli.accept import whole_texts
 from spacy_hocrf.cli.annotate.parts import write_whole
@@ -29,7 +28,7 @@ from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import count_items, is_complete
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
-from spacy_hocrf.cli.pipelines import component_of, scorer_of
+from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of
 from spacy_hocrf.cli.show import CURVE_FILE, read_curve
 from spacy_hocrf.model.architectures import weights_of
 
@@ -93,7 +92,7 @@ def card(
     """
     name, pipe = component_of(nlp, component)
     scorer = scorer_of(pipe.target)
-    found = list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+    found = list(predictions(nlp, docs))
     counts = count_items(scorer, [found], docs)
     told = [f"Measured on {len(docs):,} texts that the model has not learnt from."]
     if not isinstance(pipe.target, TagsTarget):

@@ -20,14 +20,14 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.identity import id_of
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, EntsScorer, Scorer, SpansScorer, TagsScorer, count_items
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, SpansKey, Table, check_name
+from spacy_hocrf.cli.pipelines import predictions
 from spacy_hocrf.cli.randomization import f1, holm, randomization_test
 from spacy_hocrf.cli.systems import SYSTEM_NOTES, compare_systems, items_and_texts, table_of_systems
-from spacy_hocrf.cli.tables import print_table, write_results
+from spacy_hocrf.cli.tables import as_table, write_results
 
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
@@ -109,7 +109,7 @@ def compare_cli(
         header, rows = HEADER, _rows(result)
     msg.divider("Comparison")
     print(f"{names}{result['documents']} documents: {result['gold']}, {result['place']}")
-    print_table(header, rows)
+    print(as_table(header, rows))
     print(notes)
     if output:
         write_results(output, result, header, rows)
@@ -243,8 +243,8 @@ def read_system(
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     """Predictions of a pipeline for documents of which it gets the tokens only."""
     nlp = load_model(pipeline)
-    bare = (predicted_of(nlp, doc, gold_preproc=True) for doc in docs)
-    return list(tqdm(nlp.pipe(bare), total=len(docs), desc=pipeline, disable=None, leave=False))
+    found = predictions(nlp, docs)
+    return list(tqdm(found, total=len(docs), desc=pipeline, disable=None, leave=False))
 
 
 def _check_documents(

@@ -18,11 +18,12 @@ from typer import Argument, Context, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.groups import check_group_by
-from spacy_hocrf.annotation.readers import groups_of, predicted_of, read_group, write_group
+from spacy_hocrf.annotation.readers import groups_of, read_group, write_group
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, check_name, overridden
-from spacy_hocrf.cli.pipelines import folds_of, trained
+from spacy_hocrf.cli.pipelines import folds_of, predictions, trained
+from spacy_hocrf.cli.tables import as_table
 
 __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
 
@@ -68,7 +69,7 @@ def cross_fit_cli(
     scores = "with scores" if result.scored else "without scores"
     msg.text(f"{result.found.total()} spans {scores} in {len(result.docs)} texts")
     rows = [(label, str(count)) for label, count in result.found.most_common()]
-    msg.table(rows, header=("label", "spans"), aligns=("l", "r"), divider=True)
+    print(as_table(("label", "spans"), rows))
     msg.good("Saved texts", output)
 
 
@@ -101,8 +102,7 @@ def cross_fit(
         unseen = {*part}
         nlp = trained(config, [doc for i, doc in enumerate(docs) if i not in unseen])
         held = [docs[i] for i in part]
-        bare = [predicted_of(nlp, doc, gold_preproc=True) for doc in held]
-        for doc, predicted in zip(held, nlp.pipe(bare)):
+        for doc, predicted in zip(held, predictions(nlp, held)):
             spans = read_group(predicted, wanted)
             write_group(doc, key, spans)
             found.update(label for _, _, label in spans.spans)

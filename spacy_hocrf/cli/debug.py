@@ -36,6 +36,7 @@ from spacy_hocrf.cli.checking import (
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.options import Code, Component, ConfigPath, overridden
 from spacy_hocrf.cli.pipelines import begin, component_of, settled
+from spacy_hocrf.cli.tables import as_table
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
@@ -325,7 +326,7 @@ def _print(found: Checked) -> None:
     msg.divider(f"Texts for '{found.name}'")
     rows = [_row("training", train), *([_row("development", dev)] if dev.texts else [])]
     header = ("corpus", "texts", "tokens", "spans", "labels", "copies", "touching")
-    msg.table(rows, header=header, aligns=("l", *"rrrrrr"), divider=True)
+    print(as_table(header, rows))
     msg.text(
         "touching: texts in which two spans of one label follow each other without a token between"
     )
@@ -339,7 +340,7 @@ def _print(found: Checked) -> None:
     by_count = sorted(train.labels, key=lambda label: -train.labels[label].annotated)
     labels = [_label_row(label, train, dev) for label in by_count[:MOST_LABELS]]
     columns = ("label", "spans", "learnt", "texts", "longest", "development")
-    msg.table(labels, header=columns, aligns=("l", *"rrrrr"), divider=True)
+    print(as_table(columns, labels))
     if len(by_count) > MOST_LABELS:
         msg.text(f"and {len(by_count) - MOST_LABELS} rarer labels")
     msg.divider("What may not be meant")
@@ -372,7 +373,7 @@ def _print_seen(dev: Seen, train: Seen) -> None:
         ("spans with any label", _percent(dev.texts), _percent(train.texts)),
     ]
     header = ("of …", "development texts", "another training text")
-    msg.table(rows, header=header, aligns=("l", "r", "r"), divider=True)
+    print(as_table(header, rows))
 
 
 def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, ...]:

@@ -11,14 +11,13 @@ from spacy.training import Example
 from spacy.util import load_model
 from typer import Argument, Option
 from wasabi import msg
-from wasabi.tables import table
 
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Counts, count_items
 from spacy_hocrf.cli.options import Code, Component, Force, Model, written
-from spacy_hocrf.cli.pipelines import component_of, ready_docs, scorer_of
+from spacy_hocrf.cli.pipelines import component_of, predictions, ready_docs, scorer_of
 from spacy_hocrf.cli.randomization import f1
+from spacy_hocrf.cli.tables import as_table
 from spacy_hocrf.learning.extending import EXTEND_SIGMA
 
 __all__ = ["extend", "extend_cli"]
@@ -71,14 +70,14 @@ def extend_cli(
     scorer = scorer_of(pipe.target)
     docs = read_gold(texts, scorer)
     gold = [] if dev is None else read_gold(dev, scorer)
-    before = _predicted(nlp, gold)
+    before = [*predictions(nlp, gold)]
     alone = None if complete is None else not complete
     with written(output, force=force) as folder:
         new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
         nlp.to_disk(folder)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
     if gold:
-        print(_table(count_items(scorer, [before, _predicted(nlp, gold)], gold), new))
+        print(_table(count_items(scorer, [before, [*predictions(nlp, gold)]], gold), new))
     msg.good(f"The pipeline is in {output}")
 
 
@@ -101,11 +100,6 @@ def extend(
     return pipe.extend(examples, new_alone=new_alone, sigma=sigma)
 
 
-def _predicted(nlp: Language, docs: Sequence[Doc]) -> list[Doc]:
-    """What a pipeline makes of the tokens of some documents."""
-    return list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
-
-
 def _table(counts: Counts, new: Sequence[str]) -> str:
     """F1 of the labels that were there, together, and of each label, before and after."""
     known = [label not in new for label in counts.labels]
@@ -115,4 +109,4 @@ def _table(counts: Counts, new: Sequence[str]) -> str:
     for name, chosen in labels:
         scores = f1(*(each[..., chosen].sum(axis=-1) for each in sums))
         rows.append((name, *(f"{100 * score:.1f}" for score in scores)))
-    return table(rows, header=("F1", "before", "after"), aligns=("l", "r", "r"), divider=True)
+    return as_table(("F1", "before", "after"), rows)

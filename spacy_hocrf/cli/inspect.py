@@ -13,26 +13,19 @@ from spacy.language import Language
 from spacy.util import load_model
 from srsly import write_json
 from typer import Argument, Option
-from wasabi.tables import table
 
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.grammar import grammar_lines, read_grammar
 from spacy_hocrf.cli.options import Code, Component, Results, SpansKey, check_name
 from spacy_hocrf.cli.pipelines import component_of
+from spacy_hocrf.cli.tables import as_table
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.architectures import weights_of
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.rules.proposals import ProposedGrammar
 from spacy_hocrf.types import CONST
 
-__all__ = [
-    "Inspection",
-    "TemplateWeights",
-    "Weighted",
-    "inspect",
-    "inspect_cli",
-    "lines_of",
-]
+__all__ = ["Inspection", "TemplateWeights", "Weighted", "inspect", "inspect_cli", "lines_of"]
 
 WIDEST = 12
 """Labels whose successions are printed as a matrix; of more, the heaviest ones are listed."""
@@ -167,15 +160,11 @@ def inspect(
 def lines_of(found: Inspection) -> Iterator[str]:
     """Lines to print."""
     yield f"{found.component}: {found.features:,} features, order {found.order}"
-    yield table(
-        [
-            (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
-            for block in found.blocks[:MOST_BLOCKS]
-        ],
-        header=("what is looked at", "weights", "sum of |w|", "largest |w|"),
-        aligns=("l", "r", "r", "r"),
-        divider=True,
-    )
+    blocks = [
+        (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
+        for block in found.blocks[:MOST_BLOCKS]
+    ]
+    yield as_table(("what is looked at", "weights", "sum of |w|", "largest |w|"), blocks)
     if len(found.blocks) > MOST_BLOCKS:
         yield f"and {len(found.blocks) - MOST_BLOCKS} more, all of which --output has\n"
     for label, features in found.by_label.items():
@@ -185,15 +174,11 @@ def lines_of(found: Inspection) -> Iterator[str]:
     pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
     if pairs and len(found.labels) <= WIDEST:
         yield "What follows what: labels in rows before those in columns"
-        yield table(
-            [
-                (row, *(_number(pairs.get(f"{row} {column}")) for column in found.labels))
-                for row in found.labels
-            ],
-            header=("", *found.labels),
-            aligns=("l", *"r" * len(found.labels)),
-            divider=True,
-        )
+        weights = [
+            (row, *(_number(pairs.get(f"{row} {column}")) for column in found.labels))
+            for row in found.labels
+        ]
+        yield as_table(("", *found.labels), weights)
     longer = [
         each
         for each in found.patterns

@@ -4,7 +4,7 @@ holds back.
 
 import io
 import sys
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,7 @@ __all__ = [
     "component_of",
     "folds_of",
     "group_numbers",
+    "predictions",
     "ready_docs",
     "scorer_of",
     "settled",
@@ -90,6 +91,11 @@ def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
     later = nlp.pipe_names[nlp.pipe_names.index(component) :]
     with nlp.select_pipes(disable=later):
         return list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+
+
+def predictions(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
+    """What a pipeline makes of the tokens of some documents."""
+    return nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs)
 
 
 def scorer_of(target: Target) -> Scorer:

@@ -142,7 +142,7 @@ def show(
     ]
     if len(chosen) < len(texts):
         about += f" · the {len(chosen):,} of {len(texts):,} texts that the model is least sure of"
-    bins = calibration_of(docs, readings, pipe.target).named_bins() if annotated else []
+    bins = calibration_of(docs, readings, pipe.target).bins() if annotated else []
     headline = title or f"What the model finds in {len(texts):,} texts, and how sure it is"
     scores = _scores(texts, labels)
     return make_page(

@@ -8,8 +8,9 @@ from typing import Any
 
 from srsly import write_json
 from wasabi import msg
+from wasabi.tables import table
 
-__all__ = ["print_table", "write_results"]
+__all__ = ["as_table", "write_results"]
 
 SPECIAL = {character: "\\" + character for character in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -18,9 +19,10 @@ SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": 
 NEGATIVE = re.compile(r"-(?=\.?\d)")
 
 
-def print_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: names on the left, numbers on the right."""
-    msg.table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+def as_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table for a terminal: names on the left, numbers on the right."""
+    text: str = table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+    return text
 
 
 def write_results(

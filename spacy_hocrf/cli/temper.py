@@ -2,7 +2,7 @@
 not seen.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -14,12 +14,12 @@ from spacy.training import Example
 from spacy.util import load_model
 from typer import Argument
 from wasabi import msg
-from wasabi.tables import table
 
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
+from spacy_hocrf.cli.tables import as_table
 
 __all__ = ["Tempered", "temper", "temper_cli"]
 
@@ -74,21 +74,14 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
     found = []
     for here, there in (halves, halves[::-1]):
         before = calibrate(nlp, there, name).reliability()
-        pipe.temper(_examples(nlp, here, name))
+        pipe.temper(map(Example, ready_docs(nlp, here, name), here))
         after = calibrate(nlp, there, name).reliability()
         pipe.model.set_param("W", weights.copy())
         found.append((before, after))
-    temperature = pipe.temper(_examples(nlp, docs, name))
+    temperature = pipe.temper(map(Example, ready_docs(nlp, docs, name), docs))
     ece = (sum(pair[i].ece for pair in found) / 2 for i in (0, 1))
     brier = (sum(pair[i].brier for pair in found) / 2 for i in (0, 1))
     return Tempered(temperature, (next(ece), next(ece)), (next(brier), next(brier)))
-
-
-def _examples(nlp: Language, docs: Sequence[Doc], component: str) -> Iterator[Example]:
-    """Annotated documents, and their tokens with what earlier components say of them."""
-    return (
-        Example(predicted, doc) for predicted, doc in zip(ready_docs(nlp, docs, component), docs)
-    )
 
 
 def _print(found: Tempered) -> None:
@@ -97,7 +90,7 @@ def _print(found: Tempered) -> None:
         (name, *(f"{each:.3f}" for each in pair))
         for name, pair in (("ECE", found.ece), ("Brier", found.brier))
     ]
-    print(table(rows, header=("spans", "before", "after"), aligns=("l", "r", "r"), divider=True))
+    print(as_table(("spans", "before", "after"), rows))
     print(
         "Before and after: in one half of the texts, with the temperature of the other half, both ways."
     )

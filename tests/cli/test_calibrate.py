@@ -57,7 +57,7 @@ def test_errors_of_probabilities_are_those_of_bins():
     for low, high in [(LEAST, 0.1), *((i / 10, (i + 1) / 10) for i in range(1, 10))]:
         mine = (p >= low) & ((p < high) | (high == 1.0))
         error += mine.sum() * abs(right[mine].mean() - p[mine].mean()) / 500
-    assert sum(count for _, _, count, _, _ in found.bins()) == 500
+    assert sum(row["spans"] for row in found.bins()) == 500
     reliability = found.reliability()
     assert reliability.ece == pytest.approx(error)
     assert reliability.brier == pytest.approx(((p - right) ** 2).mean())

@@ -13,11 +13,7 @@ from spacy_hocrf.cli.convert.brat import TEXT, read_brat
 from spacy_hocrf.cli.convert.columns import read_attributes, read_columns
 from spacy_hocrf.cli.convert.conllu import read_conllu
 from spacy_hocrf.cli.convert.entries import Entries, entries_of, first_key
-from spacy_hocrf.cli.convert.libraries import (
-    read_doc,
-    read_extractions,
-    read_pairs,
-)
+from spacy_hocrf.cli.convert.libraries import read_doc, read_extractions, read_pairs
 from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.listed import TAGS, WORDS, read_gliner, read_tags
 from spacy_hocrf.cli.convert.markup import read_markup

@@ -9,13 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from spacy_hocrf.cli.convert.entries import (
-    Entries,
-    about_text,
-    named_id,
-    span_of,
-    spans_inside,
-)
+from spacy_hocrf.cli.convert.entries import Entries, about_text, named_id, span_of, spans_inside
 from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
