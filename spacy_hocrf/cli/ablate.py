@@ -35,7 +35,6 @@ from spacy_hocrf.cli.options import (
 from spacy_hocrf.cli.pipelines import (
     alone,
     begin,
-    check_exact,
     component_of,
     folds_of,
     predictions,
@@ -122,7 +121,9 @@ def ablate(
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
-    check_exact(name, pipe)
+    if pipe.trainer.batchwise or not hasattr(pipe.trainer, "sigma"):
+        trainer = type(pipe.trainer).__name__
+        raise ValueError(CommandErrors.H076.format(name=name, found=trainer))
     docs = [example.reference for example in read_corpus(nlp)]
     parts = folds_of(docs, folds, seed, pipe.group_by)
     config = alone(config, nlp, name)

@@ -249,9 +249,9 @@ def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
     if unseen:
         yield f"Labels of the development corpus that will never be found: {', '.join(unseen)}."
     for label, facts in sorted(train.labels.items()):
-        if not facts.lengths:
+        if not (lengths := sorted(facts.lengths.elements())):
             continue
-        usual = _quantile(sorted(facts.lengths.elements()), 0.99)
+        usual = lengths[min(len(lengths) - 1, int(0.99 * len(lengths)))]
         if facts.longest >= LONG and facts.longest > LONGER * usual:
             yield (
                 f"The longest '{label}' has {facts.longest} tokens, 99 % have {usual} at most. Is its "
@@ -279,10 +279,6 @@ def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f} %"
-
-
-def _quantile(values: Sequence[int], share: float) -> int:
-    return values[min(len(values) - 1, int(share * len(values)))]
 
 
 def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc]]]:

@@ -38,7 +38,6 @@ __all__ = [
     "alone",
     "begin",
     "blank",
-    "check_exact",
     "component_of",
     "folds_of",
     "group_numbers",
@@ -274,9 +273,3 @@ def alone(config: Config, nlp: Language, name: str) -> Config:
     config = config.copy()
     config["nlp"]["disabled"] = [*nlp.disabled, *untrained]
     return config
-
-
-def check_exact(name: str, pipe: SegmentationPipe) -> None:
-    """RAISES (ValueError): H076 unless the trainer has a sigma and reaches an optimum."""
-    if pipe.trainer.batchwise or not hasattr(pipe.trainer, "sigma"):
-        raise ValueError(CommandErrors.H076.format(name=name, found=type(pipe.trainer).__name__))

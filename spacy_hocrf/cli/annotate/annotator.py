@@ -83,6 +83,7 @@ class Annotator:
         self.job, self.source, self.parts = job, source, parts
         self._format = FORMATS[parts.suffix]
         self.nlp: Language = spacy.load(job.model)
+        self.folder: Path = self.nlp.path  # where it was loaded from
         if all(isinstance(each, SegmentationPipe) for _, each in self.nlp.pipeline):
             self.nlp.max_length = sys.maxsize  # spaCy's limit is for parsers
         _, self._pipe = component_of(self.nlp, job.component)
@@ -208,12 +209,6 @@ class Annotator:
     def _row(self, doc: Doc) -> Mapping[str, Any]:
         """What is written of a text that came as a Doc."""
         return self._format.held(text_row(doc, self.job.text), None)
-
-    @property
-    def folder(self) -> Path:
-        """Where the pipeline was loaded from."""
-        path: Path = self.nlp.path
-        return path
 
 
 class PlainReader:

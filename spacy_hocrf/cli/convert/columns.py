@@ -41,7 +41,9 @@ def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterat
         refuse(path, place, "one column for both token and label", expected)
     rows = (
         [
-            TokenRow(line, row[label], row[columns.word], {n: row[i] for n, i in names.items()})
+            TokenRow(
+                f"line {line}", row[label], row[columns.word], {n: row[i] for n, i in names.items()}
+            )
             for line, row in text
         ]
         for text in texts
@@ -145,7 +147,7 @@ def _items(path: Path, settings: ConvertSettings, report: Report) -> Iterator[li
         if not token:
             found = "no attribute that begins so" if token is None else "an empty token"
             refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
-        rows.append(TokenRow(number, label, token, attributes))
+        rows.append(TokenRow(f"line {number}", label, token, attributes))
 
 
 def _unescaped(field: str) -> tuple[str, str]:

@@ -57,7 +57,7 @@ class LabelledTokens(NamedTuple):
 class TokenRow(NamedTuple):
     """A token of a text, as a line has it."""
 
-    line: int
+    place: str
     label: str
     word: str
     attributes: Mapping[str, str]
@@ -72,9 +72,7 @@ def records_of(
     scheme (str): one of SCHEMES.
     """
     texts = list(texts)
-    labels = [
-        LabelledTokens([f"line {r.line}" for r in rows], [r.label for r in rows]) for rows in texts
-    ]
+    labels = [LabelledTokens([r.place for r in rows], [r.label for r in rows]) for rows in texts]
     for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme, report)):
         yield ConvertedText(
             text.places[0],

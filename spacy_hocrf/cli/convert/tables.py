@@ -56,15 +56,10 @@ LONGEST = 1 << 24
 
 
 class _Row(NamedTuple):
-    """The line where a row begins, and its cells by the names of columns, in lower case."""
+    """The line where a row begins, for people, and its cells by the names of columns, in lower case."""
 
-    line: int
+    place: str
     cells: Mapping[str, str]
-
-    @property
-    def place(self) -> str:
-        """Place of the row, for people."""
-        return f"line {self.line}"
 
 
 def is_table(text: str) -> bool:
@@ -141,7 +136,7 @@ def _rows(
             expected = f"{len(names)}, as in the first line"
             refuse(path, f"line {line}", f"{len(cells)} columns", expected)
         elif not is_header:
-            yield _Row(line, dict(zip(names, cells)))
+            yield _Row(f"line {line}", dict(zip(names, cells)))
 
 
 def _of_spans(
@@ -226,7 +221,7 @@ def _of_tokens(
         if row.cells[token].strip():
             attributes = {attribute: row.cells[name] for name, attribute in others.items()}
             label = row.cells[tag].strip()
-            texts[-1].append(TokenRow(row.line, label, row.cells[token], attributes))
+            texts[-1].append(TokenRow(row.place, label, row.cells[token], attributes))
         else:
             report.lose("rows with an empty token: left out", row.place)
     yield from records_of(filter(None, texts), others.values(), settings.scheme, report)
