@@ -16,10 +16,8 @@ from spacy.util import load_model_from_config
 from thinc.api import Config
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
-from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.cli import cross_fit as module
 from spacy_hocrf.cli.cross_fit import cross_fit
-from spacy_hocrf.cli.pipelines import folds_of
 
 FOLDS, SEED, COUNT = 3, 5, 13
 
@@ -77,24 +75,15 @@ def test_spans_are_those_of_models_that_have_not_seen_the_text(corpus):
     assert any(triples(doc.ents) != triples(doc.spans["mine"]) for doc in result.docs)
 
 
-def test_texts_of_a_group_are_held_back_together(corpus, tmp_path, monkeypatch):
-    docs = list(DocBin().from_disk(corpus).get_docs(spacy.blank("en").vocab))
-    for i, doc in enumerate(docs):
-        set_group(doc, i % 4)
-    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "texts.spacy")
-    made, divided = config(corpus), []
-
+def test_texts_of_a_group_are_held_back_together(corpus, monkeypatch):
     def stop(docs, folds, seed, attribute):
-        divided.extend(folds_of(docs, folds, seed, attribute))
-        raise ValueError("enough")
+        raise ValueError(f"{len(docs)} texts by {attribute}")
 
-    monkeypatch.setattr(module, "folds_of", stop)
+    made = config(corpus)
     made["components"]["hocrf"]["group_by"] = "hocrf_group"
-    with pytest.raises(ValueError, match="enough"):
-        cross_fit(made, tmp_path / "texts.spacy", folds=2)
-    assert sorted(i for part in divided for i in part) == [*range(COUNT)]
-    first, second = ({i % 4 for i in part} for part in divided)
-    assert len(first) == len(second) == 2 and not first & second
+    monkeypatch.setattr(module, "folds_of", stop)
+    with pytest.raises(ValueError, match="13 texts by hocrf_group"):
+        cross_fit(made, corpus, folds=2)
 
 
 run = partial(commands.run, "cross-fit")

@@ -1,10 +1,6 @@
 """Decisions on disk: none that was called saved is lost, and a folder of something else is refused."""
 
 import os
-import random
-import signal
-import subprocess
-import sys
 
 import pytest
 
@@ -135,32 +131,3 @@ def test_a_damaged_line_is_named(folder, line):
     with pytest.raises(ValueError, match=r"H543.*line 6"):
         stored(folder)
     assert log.read_bytes() == content + line + b"\n"
-
-
-WRITING = """\
-import sys
-from pathlib import Path
-from spacy_hocrf.cli.label.store import Decision, DecisionStore
-store = DecisionStore(Path(sys.argv[1]), ["Ada lives in Paris"], ["PER"])
-print(len(store.decisions), flush=True)
-for i in range(len(store.decisions), 100_000):
-    store.append(Decision(0, ((0, 3, "PER"),), facts={"number": i}))
-    print(i + 1, flush=True)
-"""
-
-
-@pytest.mark.slow
-def test_nothing_that_was_called_saved_is_lost_when_the_process_is_killed(tmp_path):
-    chance = random.Random(0)
-    for _ in range(8):
-        command = [sys.executable, "-c", WRITING, str(tmp_path / "mine")]
-        # the installed package, not the sources of the folder that the tests run in
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=tmp_path) as process:
-            said = [process.stdout.readline() for _ in range(chance.randrange(2, 60))]
-            process.send_signal(signal.SIGKILL)
-            said += process.stdout.readlines()
-        saved = int([line for line in said if line.endswith(b"\n")][-1])
-        numbers = [
-            each.facts["number"] for each in stored(tmp_path / "mine", TEXTS[:1], ["PER"]).decisions
-        ]
-        assert numbers == [*range(len(numbers))] and len(numbers) >= saved > 0
