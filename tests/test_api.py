@@ -5,7 +5,9 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
+from spacy.util import registry
 
 from spacy_hocrf import api
 
@@ -64,3 +66,26 @@ def test_an_import_from_elsewhere_is_seen(tmp_path):
         "def f():\n    from spacy_hocrf.types import TOKEN\nfrom spacy_hocrf import dispatch\n"
     )
     assert [*imported(path)] == ["spacy_hocrf.types", "spacy_hocrf", "spacy_hocrf.dispatch"]
+
+
+@pytest.mark.parametrize(
+    "place, name, settings",
+    [
+        ("misc", "SingleLinkage", {"min_overlap": 2, "max_docs": 3}),
+        ("misc", "LinkPairs", {"window": 2}),
+        ("misc", "AtMost", {"most": 2}),
+        ("misc", "IdenticalPhrases", {"min_length": 1, "max_length": 2, "weight": 1}),
+        ("misc", "Token", {"attrs": ["NORM"], "window": [1], "order": 1}),
+        ("misc", "CharNgrams", {"prefix": [2]}),
+        ("batchers", "batch_by_group", {"size": 100}),
+    ],
+    ids=lambda found: found if isinstance(found, str) else "",
+)
+def test_a_script_may_count_in_numbers_of_numpy(place, name, settings):
+    given = {
+        key: [np.int64(x) if isinstance(x, int) else x for x in value]
+        if isinstance(value, list)
+        else np.int64(value)
+        for key, value in settings.items()
+    }
+    assert registry.get(place, f"spacy-hocrf.{name}.v1")(**given)

@@ -28,6 +28,13 @@ BLOCK = 20_000
 """Tokens of a block of Docs, if they are not of a single one."""
 OPENED = 4
 """Files of which it is remembered where everything is."""
+COLUMNS: tuple[tuple[str, Any], ...] = (
+    ("cats", {}),
+    ("flags", {}),
+    ("span_groups", b""),
+    ("user_data", None),
+)
+"""Lists with an item for each Doc, and the item of those that are missing."""
 BYTES = {0xC4: 1, 0xC5: 2, 0xC6: 4}
 """How msgpack marks bytes, and in how many bytes their number follows."""
 
@@ -160,15 +167,18 @@ def _docs_of(fields: dict[str, _Field], vocab: Vocab) -> Iterator[Doc]:
     for string in fields["strings"].items():
         vocab.strings.add(string)
     attributes = fields["attrs"].unpacker().unpack()
+    number, size = fields["lengths"].size // 4, sum(map(sum, _blocks(fields["lengths"])))
+    sizes = {"lengths": 4 * number, "spaces": size, "tokens": 8 * len(attributes) * size}
+    if any(fields[name].size != expected for name, expected in sizes.items()) or any(
+        fields[name].unpacker().read_array_header() != number
+        for name, _ in COLUMNS
+        if name in fields
+    ):
+        raise EOFError("its arrays are not of the same Docs")
     tokens, spaces = fields["tokens"].bytes(), fields["spaces"].bytes()
     columns = {
         name: fields[name].items() if name in fields else repeat(default)
-        for name, default in (
-            ("cats", {}),
-            ("flags", {}),
-            ("span_groups", b""),
-            ("user_data", None),
-        )
+        for name, default in COLUMNS
     }
     for lengths in _blocks(fields["lengths"]):
         size, block = sum(lengths), DocBin()

@@ -310,5 +310,5 @@ def _joined(readings: Sequence[Each]) -> Ranked:
 
 def _check_number(n: int) -> None:
     """Check a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
-    if not isinstance(n, int) or n < 1:
+    if not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(ReadingErrors.H210.format(found=n))

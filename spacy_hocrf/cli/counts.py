@@ -170,9 +170,9 @@ def count_items(
 
 
 def is_complete(scorer: Scorer, doc: Doc) -> bool:
-    """Does the annotation say something of every token?"""
+    """Does the annotation say something of every token, and is there one?"""
     unknown = scorer.unknown(doc) if scorer.annotated(doc) else None
-    return scorer.annotated(doc) and (unknown is None or not unknown.any())
+    return len(doc) > 0 and scorer.annotated(doc) and (unknown is None or not unknown.any())
 
 
 def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:

@@ -1,8 +1,10 @@
 """Files of spaCy's: where they are, their Docs, and which of them is damaged."""
 
+import gzip
 import shlex
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from spacy.language import Language
@@ -13,9 +15,11 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["bin_of", "doc_files", "docs_of", "examples_of"]
+__all__ = ["bin_of", "doc_files", "docs_of", "examples_of", "has_docs"]
 
 SUFFIX = ".spacy"
+BEGINNING = 4096
+"""Bytes of a file that say whether it has Docs."""
 
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 """What spaCy raises for a file that is damaged, or of another kind."""
@@ -24,10 +28,17 @@ DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 def doc_files(path: str | Path) -> list[Path]:
     """A file of spaCy's (.spacy), or all that are in a folder, sorted.
 
-    RAISES (ValueError): H381 for a file of another kind, or a folder without any but with others.
+    RAISES (ValueError): H563 for Docs under another name, H381 for a file of another kind, or a folder
+        without any but with others.
     """
     path = Path(path)
     if path.is_file() and path.suffix != SUFFIX:
+        with (
+            suppress(OSError, EOFError),
+            (gzip.open if path.suffix == ".gz" else open)(path, "rb") as file,
+        ):
+            if has_docs(file.read(BEGINNING)):
+                raise ValueError(CommandErrors.H563.format(path=path))
         _name_convert(path, path.with_suffix(SUFFIX), "a file of another kind")
     if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
         others = sum(each.is_file() for each in path.rglob("*"))
@@ -36,6 +47,14 @@ def doc_files(path: str | Path) -> list[Path]:
             _name_convert(path, output, f"a folder with {others} other files")
         return []
     return [Path(each) for each in walk_corpus(path, SUFFIX)]
+
+
+def has_docs(content: bytes) -> bool:
+    """Is a file, or its beginning, one of spaCy's Docs, whatever its name?"""
+    try:
+        return content[:1] == b"\x78" and b"attrs" in zlib.decompressobj().decompress(content, 256)
+    except zlib.error:
+        return False
 
 
 def _name_convert(path: Path, output: Path, found: str) -> None:

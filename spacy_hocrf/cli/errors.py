@@ -113,7 +113,7 @@ class CommandErrors(metaclass=Coded):
     )
     H269 = "The path {path} has a '${{', which begins a variable in a config. Rename the folder or the file."
     H290 = "{path} at {place}: found {found}, expected {expected}."
-    H291 = "{path} is not in the encoding {name}: {found}. See --encoding."
+    H291 = "{path} is not in the encoding {name}: {found}. Save it in UTF-8, or see hocrf convert --encoding."
     H292 = "--{name} is {found!r}, expected one of {known}."
     H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
@@ -217,6 +217,7 @@ class CommandErrors(metaclass=Coded):
         "The tables have columns of one name that no table (.parquet) can have: {reason}. Write to .jsonl or "
         ".spacy instead, or give a column one type in all tables."
     )
+    H563 = "{path} has Docs, but its name does not end in .spacy. Rename it, or unpack it."
     H564 = "There is one system, {found}, expected at least two, and then the annotated documents (.spacy)."
     H565 = (
         "Nothing can be left out of the features of '{name}', {found}. Expected spacy-hocrf.Window.v1, or "

@@ -95,7 +95,7 @@ class SingleLinkage:
     def __post_init__(self) -> None:
         for name in ("min_overlap", "max_docs"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int) and value >= 1):
+            if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
                 found = repr(value)
                 raise ValueError(Errors.H110.format(name=name, found=found, expected="at least 1"))
         if self.attr not in ATTRIBUTES:
@@ -200,11 +200,11 @@ def make_batch_by_group(
     RETURNS (Callable): from Examples, or Docs, to batches of them.
     RAISES (ValueError): H110 for a size below 1.
     """
-    if isinstance(size, int) and size < 1:
+    if isinstance(size, int | np.integer) and size < 1:
         raise ValueError(Errors.H110.format(name="size", found=size, expected="at least 1"))
 
     def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
-        sizes = repeat(size) if isinstance(size, int) else iter(size)
+        sizes = repeat(size) if isinstance(size, int | np.integer) else iter(size)
         room = next(sizes)
         batch: list[Any] = []
         for group in _gather(

@@ -9,6 +9,7 @@ and McCallum (2004) for identical words, the edges of a skip-chain.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -89,7 +90,7 @@ class _Agreement:
 
     def __post_init__(self) -> None:
         check_attribute(self.attr)
-        if not (isinstance(self.weight, int | float) and abs(self.weight) <= HEAVIEST):
+        if not (isinstance(self.weight, Real) and abs(self.weight) <= HEAVIEST):
             expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
             found = repr(self.weight)
             raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
@@ -98,7 +99,7 @@ class _Agreement:
 
     def _check_least(self, name: str, least: int) -> None:
         value = getattr(self, name)
-        if not (isinstance(value, int) and value >= least):
+        if not (isinstance(value, int | np.integer) and value >= least):
             expected = f"at least {least}"
             raise ValueError(Errors.H099.format(name=name, found=repr(value), expected=expected))
 

@@ -81,6 +81,6 @@ def _is_link(pair: Any, first: int, end: int, n_items: int) -> bool:
     """Is it an item of the Doc that has the items first to end, and one of its thread?"""
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         return False
-    if not all(isinstance(i, int) and not isinstance(i, bool) for i in pair):
+    if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in pair):
         return False
     return bool(0 <= pair[0] < end - first and 0 <= first + pair[1] < n_items)

@@ -53,7 +53,9 @@ class LinkPairs:
         wrong: list[tuple[str, object, str]] = []
         if self.direction not in DIRECTIONS:
             wrong.append(("direction", self.direction, f"one of {', '.join(DIRECTIONS)}"))
-        if self.window is not None and not (isinstance(self.window, int) and self.window >= 1):
+        if self.window is not None and not (
+            isinstance(self.window, int | np.integer) and self.window >= 1
+        ):
             wrong.append(("window", repr(self.window), "at least 1, or null"))
         for end in ("sources", "targets"):
             if isinstance(getattr(self, end), str):

@@ -11,6 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -305,7 +306,7 @@ def _numbers(thread: Thread, attribute: str, value: str) -> NDArray[np.float64]:
         return thread.lengths.astype(np.float64)
     found = thread.values(attribute[2:])
     for each in found:
-        if each is not None and not (isinstance(each, int | float) and math.isfinite(each)):
+        if each is not None and not (isinstance(each, Real) and math.isfinite(each)):
             raise ValueError(
                 LinkErrors.H305.format(
                     attribute=attribute,

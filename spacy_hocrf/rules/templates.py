@@ -311,7 +311,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _check_count(name: str, found: Any, least: int) -> None:
-    if type(found) is not int or found < least:
+    if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < least:
         refuse(name, repr(found), f"a whole number of at least {least}")
 
 

@@ -7,6 +7,7 @@ import spacy
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 from spacy.training import Corpus
 from spacy.util import registry
+from srsly import msgpack_dumps, msgpack_loads
 
 from spacy_hocrf.annotation import doc_files
 from spacy_hocrf.annotation.doc_files import read_docs
@@ -115,6 +116,20 @@ def test_every_cut_is_noticed_and_what_is_no_file_of_docs(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"H257.*corpus\.spacy.*write it again"):
             list(read_docs(spacy.blank("xx").vocab, [path]))
+
+
+NAMES = ("tokens", "spaces", "lengths", "cats", "flags", "span_groups", "user_data")
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("cut", [lambda found: found[:-1], lambda found: found[:-8]])
+def test_an_array_that_is_cut_inside_a_valid_file_is_noticed(tmp_path, name, cut):
+    path = written(tmp_path, docs_of(spacy.blank("xx")), store_user_data=True)
+    content = msgpack_loads(zlib.decompress(path.read_bytes()))
+    content[name] = cut(content[name])
+    path.write_bytes(zlib.compress(msgpack_dumps(content)))
+    with pytest.raises(ValueError, match="H257"):
+        list(read_docs(spacy.blank("xx").vocab, [path]))
 
 
 def same(found, expected):

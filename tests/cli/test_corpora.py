@@ -2,6 +2,7 @@
 file that is not spaCy's, and the file that is damaged.
 """
 
+import gzip
 import zlib
 from shutil import copy
 
@@ -108,6 +109,14 @@ def test_a_damaged_file_is_named(folder, tmp_path, name, damage):
     said = "".join(done.output.split())
     assert done.exit_code == 1 and ("[H070]" in said or "[H257]" in said), done.output
     assert f"{'many/' if '{many}' in READING[name] else ''}damaged.spacy" in said
+
+
+@pytest.mark.parametrize("name", ["gold.bin", "gold.spacy.gz"])
+def test_docs_under_another_name_are_to_be_renamed_not_converted(folder, tmp_path, name):
+    data = (folder / "gold.spacy").read_bytes()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
+    with pytest.raises(ValueError, match=f"H563.*{name}"):
+        doc_files(tmp_path / name)
 
 
 def test_the_command_that_is_named_makes_the_file(folder, tmp_path):

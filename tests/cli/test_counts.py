@@ -10,7 +10,7 @@ from spacy.scorer import Scorer, get_ner_prf
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hocrf.cli.counts import EntsScorer, SpansScorer, TagsScorer, count_items
+from spacy_hocrf.cli.counts import EntsScorer, SpansScorer, TagsScorer, count_items, is_complete
 from spacy_hocrf.cli.randomization import f1
 
 LABELS = ("A", "B", "C")
@@ -124,6 +124,14 @@ def test_labels_restrict_and_must_occur(pairs):
     assert some.correct.tolist() == everything.correct[..., [0, 2]].tolist()
     with pytest.raises(ValueError, match=r"H072.*'D'.*doc\.ents.*A, B, C"):
         count_items(EntsScorer(), [found], gold, labels=["D"])
+
+
+@pytest.mark.parametrize("scorer", [EntsScorer(), SpansScorer("sc"), TagsScorer()])
+def test_a_text_without_tokens_is_none_that_is_annotated_completely(scorer):
+    doc = Doc(VOCAB, words=[])
+    doc.spans["sc"] = []
+    assert not is_complete(scorer, doc)
+    assert not count_items(scorer, [[doc]], [doc]).whole().size
 
 
 def test_documents_stay_apart():

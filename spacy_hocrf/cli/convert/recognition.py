@@ -1,13 +1,13 @@
 """What a file is by its content: does it look as files of a format do, and if of none, what is it?"""
 
 import re
-import zlib
 from collections import Counter
 
 import srsly
 
 from spacy_hocrf.cli.convert.labels import OUTSIDE, scheme_of
 from spacy_hocrf.cli.convert.records import ConvertSettings
+from spacy_hocrf.cli.docbins import has_docs
 
 __all__ = [
     "is_attributes",
@@ -36,7 +36,7 @@ OF_MARKUP = re.compile(r"<(\?xml\s|!DOCTYPE\s|!--|[A-Za-z_][\w.:-]*(\s|/?>))", r
 
 HTML = re.compile(r"(?is)\s*(<\?xml[^>]*>\s*)?(<!--.*?-->\s*)*(<!doctype html|<html)")
 
-GZIP, ZLIB = b"\x1f\x8b", b"\x78"
+GZIP = b"\x1f\x8b"
 
 
 def kind_of(content: bytes, text: str) -> str:
@@ -46,7 +46,7 @@ def kind_of(content: bytes, text: str) -> str:
     """
     if content.startswith(GZIP):
         return "compressed by gzip, but its name does not end with .gz"
-    if content.startswith(ZLIB) and b"attrs" in _inflated(content):
+    if has_docs(content):
         return "a file of spaCy's (.spacy), which needs no converting"
     begin = text[:LINES]
     damaged = sum(sign == "\ufffd" or (sign < " " and not sign.isspace()) for sign in begin)
@@ -55,14 +55,6 @@ def kind_of(content: bytes, text: str) -> str:
     if HTML.match(text):
         return "HTML"
     return "columns of which the first counts: see --word and --label" * _is_numbered(text)
-
-
-def _inflated(content: bytes) -> bytes:
-    """The beginning of what zlib has compressed."""
-    try:
-        return zlib.decompressobj().decompress(content, 256)
-    except zlib.error:
-        return b""
 
 
 def looks_of(text: str) -> str:
