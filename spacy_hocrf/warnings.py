@@ -86,8 +86,8 @@ class Warnings(metaclass=Coded):
     )
     W031 = (
         "{found} of {all} annotated links of the training texts are no pairs that '{name}' can link, or "
-        "have ends that are no items: they teach nothing and are never found. See window, direction and "
-        "itself in [components.{name}.pairs]."
+        "have ends that are no items: they teach nothing and are never found. See "
+        "[components.{name}.pairs]."
     )
     W032 = (
         "{found} is empty at all items of the training texts, so what '{name}' sees of it says nothing. "

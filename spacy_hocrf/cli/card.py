@@ -98,9 +98,8 @@ def card(
     if not isinstance(pipe.target, TagsTarget):
         reliability = calibrate(nlp, docs, name).reliability()
         told.append(
-            "A span of probability p is right in p of all cases, but for "
-            f"{100 * reliability.ece:.1f} percentage points on average (expected calibration error, "
-            f"{reliability.spans:,} spans)."
+            f"Probabilities of spans are off by {100 * reliability.ece:.1f} percentage points on average "
+            f"(expected calibration error, {reliability.spans:,} spans)."
         )
     told += _accepted(nlp, name, docs)
     numbers = (

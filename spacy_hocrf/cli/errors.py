@@ -50,7 +50,7 @@ class CommandErrors(metaclass=Coded):
     H156 = (
         "{found} texts, equal ones and those of a group counted once, are annotated completely, too few to "
         "say how good a model of them is: annotate at least {least}. Until then train with the default "
-        "settings: python -m spacy init config config.cfg --pipeline hocrf."
+        "settings: python -m spacy hocrf config."
     )
     H157 = "{path} is there already. Choose another OUTPUT, or replace it with --force."
     H158 = "{path} has no texts. Give a .spacy file, or a folder of them, that DocBin.to_disk has written."
@@ -117,10 +117,7 @@ class CommandErrors(metaclass=Coded):
     H292 = "--{name} is {found!r}, expected one of {known}."
     H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
-    H345 = (
-        "{path} has files with {found}, expected one of {known}, the same for all. Name a file, or a folder "
-        "with files of one format."
-    )
+    H345 = "{path}: found {found}, expected one of {known}, the same for all files of a folder."
     H346 = "Tables of Parquet are read and written by pyarrow, which is not installed: pip install pyarrow."
     H347 = (
         "{path} has parts of another job: {found} differ from what they were. Go on with the same command, "
@@ -157,10 +154,7 @@ class CommandErrors(metaclass=Coded):
         "{path} has not all parts: {found} of {all} are missing, the first is {first}, so nothing was put "
         "together. The same command goes on with them."
     )
-    H403 = (
-        "None of {found} texts could be read, so nothing is written; {path} says why. See --text for the "
-        "field with the text."
-    )
+    H403 = "None of {found} texts could be read, so nothing is written; {path} says why."
     H500 = (
         "'{name}' writes all spans that are probable enough (select = \"all\"), which overlap: no text is "
         'right as a whole then. Set select = "decoded" in [components.{name}].'

@@ -27,6 +27,7 @@ from spacy.training.corpus import walk_corpus
 from spacy_hocrf.annotation.groups import GROUP, get_group, register, set_group
 from spacy_hocrf.annotation.readers import checked_path, predicted_of
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -53,9 +54,9 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
     docs (Iterable[Doc]): of one split; each `doc._.hocrf_group` is set to what the grouper says.
     grouper (Grouper | None): None takes the ids that the Docs have.
     RETURNS (list[Doc]): groups in the order of their first Docs, each in the order of `docs`.
-    RAISES (ValueError): H111 for too many ids or too few.
+    RAISES (ValueError): H111 for too many ids or too few, H461 for what is no Doc.
     """
-    docs = list(docs)
+    docs = TokenBatch(list(docs)).docs
     if grouper is not None:
         ids = list(grouper(docs))
         if len(ids) != len(docs):

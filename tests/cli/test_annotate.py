@@ -258,6 +258,18 @@ def test_speed_and_time_left_are_those_of_texts_that_were_left(model, texts, tmp
     assert bars == [(10, 0, 10), (10, 4, 10)]
 
 
+def test_a_job_goes_on_where_progress_bars_are_off(model, texts, tmp_path, monkeypatch):
+    class Bar(command.tqdm):  # what TQDM_DISABLE=1 makes of it
+        def __init__(self, *args, **settings):
+            super().__init__(*args, **settings, disable=True)
+
+    monkeypatch.setattr(command, "tqdm", Bar)
+    path, output = write(tmp_path / "t.jsonl", texts), tmp_path / "out"
+    annotated(model, path, output, "--size", 3)
+    (output / "part-000000.jsonl").unlink()
+    annotated(model, path, output, "--size", 3)
+
+
 BAD = [
     (b'{"text": ', "Expecting value"),
     (b"", "found an empty line"),
@@ -490,7 +502,8 @@ def test_texts_that_change_meanwhile_are_noticed(model, texts, tmp_path, monkeyp
 def test_where_every_text_is_rejected_nothing_is_written(model, texts, name, tmp_path):
     path, output = write(tmp_path / "texts.jsonl", texts), tmp_path / name
     said = code_of(model, path, output, "--text", "line", "--size", 4)
-    assert "[H403] None of 10 texts" in said and "see --text" in said
+    assert "[H403] None of 10 texts" in said and said.count("see --text") == 5
+    assert "See --text" not in said
     rejects = tmp_path / f"{name}.rejects.jsonl"
     assert len(lines(rejects)) == 10 and not output.exists()
     annotated(model, path, output)  # with the right field at once
@@ -501,6 +514,24 @@ def test_a_byte_order_mark_is_none_of_the_text(model, texts, tmp_path):
     (tmp_path / "texts.txt").write_bytes(b"\xef\xbb\xbf" + texts[0].encode() + b"\r\n")
     annotated(model, tmp_path / "texts.txt", tmp_path / "out.jsonl")
     assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == [texts[0]]
+
+
+def test_a_line_may_end_as_on_an_old_mac(model, texts, tmp_path):
+    (tmp_path / "texts.txt").write_bytes("\r".join(texts).encode())
+    (tmp_path / "texts.jsonl").write_bytes(b'{"text": "\\r"}\r{"text": "a\xe2\x80\xa8b"}\r')
+    for name, expected in (("texts.txt", texts), ("texts.jsonl", ["\r", "a\u2028b"])):
+        annotated(model, tmp_path / name, tmp_path / f"{name}.out.jsonl", "--size", 2)
+        assert [row["text"] for row in lines(tmp_path / f"{name}.out.jsonl")] == expected
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".spacy"])
+def test_a_text_that_is_no_unicode_is_not_sent_where_it_cannot_be_read_either(
+    model, texts, suffix, tmp_path
+):
+    write_rows(tmp_path / "texts.jsonl", [{"text": texts[0]}, {"text": "\ud83d"}])
+    annotated(model, tmp_path / "texts.jsonl", tmp_path / f"out{suffix}")
+    [rejected] = lines(tmp_path / f"out{suffix}.rejects.jsonl")
+    assert rejected["reason"] == "found half a character (a lone surrogate) in the field 'text'"
 
 
 def test_a_job_that_fails_goes_on_where_it_was(model, texts, tmp_path, monkeypatch):

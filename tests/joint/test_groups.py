@@ -71,6 +71,12 @@ def test_single_linkage_is_the_one_of_brute_force(texts, min_overlap):
         )
 
 
+@pytest.mark.parametrize("docs", [["Ada ran"], text("Ada ran")])
+def test_what_is_no_doc_is_named(docs):
+    with pytest.raises(ValueError, match=r"\[H461\]"):
+        group_docs(docs, SingleLinkage())
+
+
 def test_five_shared_words_make_a_group_and_four_do_not():
     docs = [
         text(f"{SHARED} six"),

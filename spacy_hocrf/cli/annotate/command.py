@@ -220,12 +220,12 @@ def _left(
     """Chunks whose parts are not there; the numbers of all go into `numbers`."""
     for chunk in chunks:
         numbers.append(chunk.number)
-        if parts.done(chunk.number):  # which says nothing about how fast the others will be
+        if not parts.done(chunk.number):
+            yield chunk
+        elif not progress.disable:  # it says nothing about how fast the others will be
             progress.n += chunk.size
             progress.last_print_n += chunk.size
             progress.initial += chunk.size
-        else:
-            yield chunk
 
 
 def _tell(rejected: bytes, count: int, output: Path) -> None:

@@ -15,6 +15,7 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.cli.docbins import bin_of, docs_of
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.features.tokens import is_unicode
 
 __all__ = [
     "SOURCES",
@@ -31,7 +32,8 @@ __all__ = [
     "parquet_files",
 ]
 
-BOM = b"\xef\xbb\xbf"
+BOM = "\xef\xbb\xbf"
+"""In latin1, which has a letter for each byte."""
 
 
 class InputText(NamedTuple):
@@ -87,21 +89,21 @@ class Lines:
 
     def count(self, path: Path) -> int:
         """How many lines there are."""
-        with path.open("rb") as file:
+        with path.open(encoding="latin1") as file:
             return sum(1 for _ in file)
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, list[bytes]]]:
-        """Lines with their ends."""
-        with path.open("rb") as file:
+        """Lines, each with a "\\n" for whatever ends it."""
+        with path.open(encoding="latin1") as file:
             file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
-            while lines := list(islice(file, size)):
+            while lines := [line.encode("latin1") for line in islice(file, size)]:
                 yield len(lines), lines
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """The lines without their ends; those that are not UTF-8 are rejected."""
         for number, line in enumerate(chunk.content, start=chunk.first):
             try:
-                yield self.record(number, line.rstrip(b"\r\n").decode("utf8"), text)
+                yield self.record(number, line.rstrip(b"\n").decode("utf8"), text)
             except ValueError as error:
                 yield Rejected(number, str(error), line.decode("utf8", "replace"))
 
@@ -186,10 +188,12 @@ SOURCES: Mapping[str, Source] = {
 
 
 def _text_of(row: Mapping[str, Any], text: str) -> str:
-    """The text of a row. RAISES (ValueError): if there is none."""
+    """The text of a row. RAISES (ValueError): if there is none, or it is none."""
     found = row.get(text)
-    if isinstance(found, str):
+    if isinstance(found, str) and is_unicode(found):
         return found
+    if isinstance(found, str):
+        raise ValueError(f"found half a character (a lone surrogate) in the field {text!r}")
     fields = ", ".join(map(repr, row)) or "no field"
     what = f"{found!r} in the field {text!r}" if text in row else fields
     raise ValueError(f"found {what}, expected a text in the field {text!r}: see --text")
