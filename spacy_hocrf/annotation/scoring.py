@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from spacy.attrs import ENT_IOB, IS_SPACE, TAG
 from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
@@ -21,7 +20,7 @@ from spacy_hocrf.annotation.spans import named, same_tokens, share_labels
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.targets import Target
 
-__all__ = ["comparable", "count_whole"]
+__all__ = ["comparable", "count_whole", "is_complete"]
 
 
 def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
@@ -39,16 +38,20 @@ def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
     """
     of = _tags if target.place == "token.tag" else _spans
     key: str | None = getattr(target, "spans_key", None)
-    complete = [eg for eg in examples if len(eg.y) and _is_complete(eg.y, target.place, key)]
+    complete = [eg for eg in examples if is_complete(eg.y, target.place, key)]
     return sum(of(eg, key) for eg in complete), len(complete)
 
 
-def _is_complete(doc: Doc, place: str, key: str | None) -> bool:
-    """Does the annotation say something of every token that is not white space?"""
+def is_complete(doc: Doc, place: str, key: str | None) -> bool:
+    """Has a Doc tokens, and does the annotation say something of every one that is not white space?
+
+    place (str): of the target, or of a scorer. key (Optional[str]): of spans in `doc.spans`.
+    """
     if key is not None:
-        return key in doc.spans and not doc.spans[key].attrs.get(UNKNOWN)
-    known = doc.to_array([TAG if place == "token.tag" else ENT_IOB, IS_SPACE])
-    return bool(known.any(axis=1).all())
+        return len(doc) > 0 and key in doc.spans and not doc.spans[key].attrs.get(UNKNOWN)
+    attr = "TAG" if place == "token.tag" else "ENT_IOB"
+    known = doc.to_array([attr, "IS_SPACE"])
+    return len(doc) > 0 and doc.has_annotation(attr) and bool(known.any(axis=1).all())
 
 
 def _spans(example: Example, key: str | None) -> bool:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from spacy.attrs import ENT_IOB, TAG
 from spacy.tokens import Doc, Span
 
+from spacy_hocrf.annotation import scoring
 from spacy_hocrf.annotation.spans import trimmed
 from spacy_hocrf.cli.errors import CommandErrors
 
@@ -170,9 +171,8 @@ def count_items(
 
 
 def is_complete(scorer: Scorer, doc: Doc) -> bool:
-    """Does the annotation say something of every token, and is there one?"""
-    unknown = scorer.unknown(doc) if scorer.annotated(doc) else None
-    return len(doc) > 0 and scorer.annotated(doc) and (unknown is None or not unknown.any())
+    """Is the text one that is scored as a whole?"""
+    return scoring.is_complete(doc, scorer.place, getattr(scorer, "key", None))
 
 
 def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:

@@ -224,7 +224,7 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
     if facts.blank_ends:
         yield (
             f"{facts.blank_ends} {what} spans begin or end with white space, which is never part of what is "
-            "predicted: spaCy's scores count these as wrong."
+            "predicted, nor of what is scored."
         )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from spacy.attrs import IS_SPACE
 from spacy.language import Language
 from spacy.tokens import Doc, DocBin
 from spacy.training import Example
@@ -74,7 +75,7 @@ def docs_of(path: Path) -> Iterator[Doc]:
     """Documents of a file. RAISES (ValueError): H070 for a file that is none."""
     found = bin_of(path)
     try:
-        yield from found.get_docs(Vocab())
+        yield from found.get_docs(Vocab(lex_attr_getters={IS_SPACE: str.isspace}))
     except DAMAGED as error:
         raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
 

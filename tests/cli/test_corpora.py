@@ -9,11 +9,13 @@ from shutil import copy
 import pytest
 import spacy
 from small_corpus import fit, untrained
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from typer.testing import CliRunner
 
 from spacy_hocrf.cli import hocrf_cli
+from spacy_hocrf.cli.corpora import read_docs
+from spacy_hocrf.cli.counts import EntsScorer
 from spacy_hocrf.cli.docbins import doc_files
 
 LINE = '{"text": "Ada ran", "label": [[0, 3, "PER"]]}\n'
@@ -126,6 +128,14 @@ def test_the_command_that_is_named_makes_the_file(folder, tmp_path):
     assert run("convert", *arguments).exit_code == 0
     docs = DocBin().from_disk(arguments[1]).get_docs(spacy.blank("xx").vocab)
     assert [[str(ent) for ent in doc.ents] for doc in docs] == [["Ada"]]
+
+
+def test_white_space_of_a_file_is_no_part_of_what_commands_count(tmp_path):
+    doc = Doc(spacy.blank("xx").vocab, words=["\n", "Ada", "\n"])
+    doc.set_ents([Span(doc, 0, 3, "PER")])
+    DocBin(docs=[doc]).to_disk(tmp_path / "gold.spacy")
+    [read] = read_docs(tmp_path / "gold.spacy")
+    assert EntsScorer().items(read) == {("PER", 1, 2)}
 
 
 def test_files_of_spacy_are_found(folder, tmp_path):

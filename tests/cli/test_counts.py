@@ -7,9 +7,10 @@ import pytest
 import spacy
 from pytest import approx
 from spacy.scorer import Scorer, get_ner_prf
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc, Span, SpanGroup
 from spacy.training import Example
 
+from spacy_hocrf.annotation.scoring import count_whole
 from spacy_hocrf.cli.counts import EntsScorer, SpansScorer, TagsScorer, count_items, is_complete
 from spacy_hocrf.cli.randomization import f1
 
@@ -132,6 +133,20 @@ def test_a_text_without_tokens_is_none_that_is_annotated_completely(scorer):
     doc.spans["sc"] = []
     assert not is_complete(scorer, doc)
     assert not count_items(scorer, [[doc]], [doc]).whole().size
+
+
+@pytest.mark.parametrize("name", ["hocrf", "hocrf_spans"])
+def test_texts_are_complete_for_commands_that_are_so_for_evaluate(name):
+    target = spacy.blank("en").add_pipe(name).target
+    scorer = EntsScorer() if name == "hocrf" else SpansScorer("sc")
+    docs = [Doc(VOCAB, words=["Ada", " ", "ran"]) for _ in range(4)]
+    docs[0].set_ents([Span(docs[0], 0, 1, "A")], missing=[docs[0][1:2]], default="outside")
+    docs[1].set_ents([Span(docs[1], 0, 1, "A")], default="missing")
+    docs[0].spans["sc"] = docs[0].ents
+    docs[1].spans["sc"] = SpanGroup(docs[1], attrs={"unknown": [[2, 3]]}, spans=docs[1].ents)
+    docs += [Doc(VOCAB, words=[]), Doc(VOCAB, words=[" "])]
+    found = [count_whole([Example(doc.copy(), doc)], target)[1] for doc in docs]
+    assert found == [is_complete(scorer, doc) for doc in docs] == [1, 0, 0, 0, 0, 0]
 
 
 def test_documents_stay_apart():
