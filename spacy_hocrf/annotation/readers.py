@@ -29,6 +29,7 @@ __all__ = [
     "ShardedCorpus",
     "SpansCorpus",
     "checked_path",
+    "given_of",
     "groups_of",
     "has_tokens_of",
     "predicted_of",
@@ -202,6 +203,16 @@ def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
         spaces = [bool(token.whitespace_) for token in reference]
         return Doc(nlp.vocab, words=[token.text for token in reference], spaces=spaces)
     return nlp.make_doc(reference.text)
+
+
+def given_of(nlp: Language, reference: Doc) -> Doc:
+    """The Doc in which a command predicts: the reference's tokens, with their extension attributes."""
+    doc = predicted_of(nlp, reference, gold_preproc=True)
+    for key, value in reference.user_data.items():
+        of = key[2:] if isinstance(key, tuple) and key[:1] == ("._.",) else (None, None)
+        if of[0] is not None and of[1] is None:  # of a token, not of the Doc or a span
+            doc.user_data[key] = value
+    return doc
 
 
 def has_tokens_of(nlp: Language, reference: Doc) -> bool:

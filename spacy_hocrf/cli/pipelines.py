@@ -20,7 +20,7 @@ from spacy.util import load_model
 from thinc.api import Config, Optimizer
 
 from spacy_hocrf.annotation.groups import get_group
-from spacy_hocrf.annotation.readers import predicted_of
+from spacy_hocrf.annotation.readers import given_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
@@ -89,12 +89,12 @@ def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
     """The tokens of some documents, with what the components before this one say about them."""
     later = nlp.pipe_names[nlp.pipe_names.index(component) :]
     with nlp.select_pipes(disable=later):
-        return list(nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs))
+        return list(nlp.pipe(given_of(nlp, doc) for doc in docs))
 
 
 def predictions(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
     """What a pipeline makes of the tokens of some documents."""
-    return nlp.pipe(predicted_of(nlp, doc, gold_preproc=True) for doc in docs)
+    return nlp.pipe(given_of(nlp, doc) for doc in docs)
 
 
 def scorer_of(target: Target) -> Scorer:

@@ -9,13 +9,16 @@ import numpy as np
 import pytest
 import spacy
 from project_checks import table_rows
-from small_corpus import documents, examples, trained
+from small_corpus import documents, examples, fit, trained, untrained
 from spacy.cli.package import generate_readme
-from spacy.tokens import DocBin
+from spacy.tokens import Doc, DocBin, Span, Token
+from spacy.training import Example
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.cli.auto.estimates import SpanCounts, scores
 from spacy_hocrf.cli.card import card, card_of_scores
+from spacy_hocrf.cli.corpora import read_docs
+from spacy_hocrf.cli.extend import extend
 
 NOTHING = scores(SpanCounts(*np.zeros((3, 1, 1), dtype=np.int64)), 0.0, 0)[0]
 
@@ -95,3 +98,25 @@ def test_what_is_accepted_is_told(model):
 def test_a_folder_without_a_pipeline(model, tmp_path):
     done = run(tmp_path, model / "gold.spacy", code=1)
     assert "[H571]" in done
+
+
+@pytest.mark.filterwarnings("error:.*W015")
+def test_columns_of_the_annotated_file_are_read(tmp_path):
+    Token.set_extension("hint", default="", force=True)
+    block = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["_.hint"]}
+    nlp = untrained(model={"features": {"@misc": "spacy-hocrf.Features.v1", "*": {"hint": block}}})
+    docs = [Doc(nlp.vocab, words=["x"] * 4) for _ in range(8)]
+    for i, doc in enumerate(docs):
+        doc.ents = [Span(doc, i % 4, i % 4 + 1, "A")]
+        doc[i % 4]._.hint = "a"
+        doc.user_data[""] = "no extension attribute"
+    data = [Example(doc.copy(), doc) for doc in docs]
+    for example in data:
+        example.predicted.ents = []
+    nlp.initialize(lambda: data)
+    fit(nlp, data)
+    DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "gold.spacy")
+    gold = read_docs(tmp_path / "gold.spacy")
+    assert ["all", "100.0"] in [row[:2] for row in table_rows(card(nlp, gold))]
+    extend(nlp, gold)
+    assert ["all", "100.0"] in [row[:2] for row in table_rows(card(nlp, gold))]
