@@ -162,7 +162,7 @@ def test_right_readings_are_as_far_behind_as_their_probability_says():
     for doc, rows in zip(docs, spans):
         doc.set_ents([Span(doc, *row) for row in rows])
     found = whole_texts(nlp, docs)
-    for doc, behind in zip(docs, found.behind, strict=True):
+    for doc, behind in zip(filter(len, docs), found.behind, strict=True):
         reading = pipe.reading(nlp.make_doc(doc.text))
         if doc is docs[2]:
             assert behind == inf
