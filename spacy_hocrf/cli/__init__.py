@@ -140,9 +140,6 @@ class _Group(TyperGroup):
         super().__init__(**settings)
         self.commands: Any = dict.fromkeys(COMMANDS)
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        return list(COMMANDS)
-
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _command(cmd_name) if cmd_name in COMMANDS else None
 

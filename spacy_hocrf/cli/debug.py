@@ -345,8 +345,7 @@ def _print(found: Checked) -> None:
     if not found.notes:
         msg.good("Nothing was found.")
     msg.divider("What training will take")
-    _print_cost(cost, train)
-    _print_examples(found.examples)
+    _print_cost(cost, train, found.examples)
 
 
 def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
@@ -384,7 +383,7 @@ def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, .
     return (label, *(f"{count:,}" for count in counts))
 
 
-def _print_cost(cost: Cost, train: CorpusFacts) -> None:
+def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:
     whole = cost.texts == train.texts
     which = "all texts" if whole else f"{cost.texts:,} of {train.texts:,} texts"
     msg.text(
@@ -403,9 +402,6 @@ def _print_cost(cost: Cost, train: CorpusFacts) -> None:
     msg.text(
         f"Memory for the corpus and the model: {most}{cost.bytes_for(train.tokens) / 1e6:,.0f} MB"
     )
-
-
-def _print_examples(kept: int) -> None:
     if kept:
         msg.text(
             f"Memory for the texts, which spaCy keeps: {kept / 1e6:,.0f} MB. With max_epochs = -1 in "

@@ -102,11 +102,6 @@ class NextText(NamedTuple):
     found: tuple[ScoredSpan, ...]  # what the pipeline shows
     id: str | None = None  # that the file gives it
 
-    @property
-    def name(self) -> str:
-        """Its id, or its number if it has none."""
-        return str(self.number) if self.id is None else self.id
-
 
 def doubt_cli(
     ctx: Context,
@@ -304,7 +299,7 @@ def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
         (
             str(place),
             f"{text.gain:.2f}",
-            text.name,
+            str(text.number if text.id is None else text.id),
             begin(text.words, 2 * WIDTH),
         )
         for place, text in enumerate(texts[:most], 1)
