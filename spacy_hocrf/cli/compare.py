@@ -98,9 +98,7 @@ def compare_cli(
     named = [(system, _runs(system)) for system in systems]
     if len(named) < 2:
         raise ValueError(CommandErrors.H564.format(found=systems[0]))
-    result = compare(
-        named, gold, scorer, labels=label or (), ignore=ignore or (), trials=trials, seed=seed
-    )
+    result = _compare_all(named, gold, scorer, label or (), ignore or (), trials, seed)
     if "systems" in result:
         names, notes = "", SYSTEM_NOTES
         header, rows = table_of_systems(result["systems"], "system", trials)
@@ -116,8 +114,9 @@ def compare_cli(
 
 
 def compare(
-    systems: Sequence[tuple[str, Sequence[str]]],
-    gold: Path,
+    a: str | Path,
+    b: str | Path,
+    gold: str | Path,
     scorer: Scorer,
     *,
     labels: Collection[str] = (),
@@ -125,18 +124,34 @@ def compare(
     trials: int = 10_000,
     seed: int = 0,
 ) -> dict[str, Any]:
-    """Compare systems on the same documents.
+    """Compare two systems on the same documents.
 
-    systems (Sequence[tuple[str, Sequence[str]]]): at least two; the name of each, and its runs: predictions
-        (.spacy), or the path or name of a pipeline.
-    gold (Path): the annotation (.spacy).
+    a, b (Union[str, Path]): predictions (.spacy), or the path or name of a pipeline.
+    gold (Union[str, Path]): the annotation (.spacy).
     scorer (Scorer): where the items are.
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
-    RETURNS (Dict[str, Any]): what was compared, and what `compare_counts` gives of two systems of one run, or
-        the "systems" of `compare_systems`.
+    RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
     RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not
         occur.
+    """
+    systems = [(str(each), [str(each)]) for each in (a, b)]
+    return _compare_all(systems, gold, scorer, labels, ignore, trials, seed)
+
+
+def _compare_all(
+    systems: Sequence[tuple[str, Sequence[str]]],
+    gold: str | Path,
+    scorer: Scorer,
+    labels: Collection[str],
+    ignore: Collection[str],
+    trials: int,
+    seed: int,
+) -> dict[str, Any]:
+    """What was compared, and what `compare_counts` gives of two systems of one run, or the "systems" of
+    `compare_systems`.
+
+    systems (Sequence[tuple[str, Sequence[str]]]): the name of each, and its runs.
     """
     annotated = read_gold(gold, scorer)
     runs = [run for _, its_runs in systems for run in its_runs]
