@@ -100,7 +100,7 @@ def whole_texts(
     *,
     behind: bool = True,
 ) -> WholeTexts:
-    """Read documents that are annotated completely, of which the pipeline gets the tokens only.
+    """Read documents that are annotated completely, of which the pipeline gets no annotation.
 
     by (Optional[str]): extension attribute with the group of each.
     behind (bool): also find how far the right reading is behind the best one, which `accept` keeps for sets

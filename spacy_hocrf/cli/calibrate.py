@@ -214,7 +214,7 @@ def calibrate_cli(
 
 
 def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Calibration:
-    """Probable spans of annotated documents, of which the pipeline gets the tokens only.
+    """Probable spans of annotated documents, of which the pipeline gets no annotation.
 
     component (Optional[str]): name of the component; None for the only one of ours.
     RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
@@ -259,7 +259,7 @@ def calibration_of(
 
 
 def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
-    """Readings of documents of which the pipeline gets the tokens only."""
+    """Readings of documents of which the pipeline gets no annotation."""
     name, pipe = component_of(nlp, component)
     return pipe.readings(ready_docs(nlp, docs, name), keeps_own=True)
 

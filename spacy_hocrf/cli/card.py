@@ -85,7 +85,7 @@ def card(
 ) -> str:
     """What is known of a model, in Markdown.
 
-    docs (Sequence[Doc]): annotated texts that it has not learnt from, of which it gets the tokens only.
+    docs (Sequence[Doc]): annotated texts that it has not learnt from, of which it gets no annotation.
     component (Optional[str]): its name; None for the only one of ours.
     curve (Optional[Mapping[str, Any]]): F1 by texts, as `hocrf auto` writes it.
     RAISES (ValueError): H204 for a component that there is not.

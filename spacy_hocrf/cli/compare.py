@@ -86,7 +86,7 @@ def compare_cli(
     Two of them are compared label by label; of more than two, each is compared with the first. The test is
     the approximate randomization test of micro-averaged F1, as in Yeh (2000): documents are swapped between
     two systems at random, and p is the share of shuffles whose difference is at least as large as the real
-    one. A pipeline gets the tokens of the annotated documents, and nothing else of them.
+    one. A pipeline gets the tokens, with their extension attributes, and no annotation.
     """
     if tags and spans_key is not None:
         msg.fail("Choose one of --tags and --spans-key", exits=1)
@@ -256,7 +256,7 @@ def read_system(
 
 
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
-    """Predictions of a pipeline for documents of which it gets the tokens only."""
+    """Predictions of a pipeline for documents of which it gets no annotation."""
     nlp = load_model(pipeline)
     found = predictions(nlp, docs)
     return list(tqdm(found, total=len(docs), desc=pipeline, disable=None, leave=False))

@@ -367,7 +367,7 @@ def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> 
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:
-    """All texts, in the order in which to annotate them; of each the pipeline gets the tokens only.
+    """All texts, in the order in which to annotate them; of each the pipeline gets no annotation.
 
     component (Optional[str]): name of the component; None for the only one of ours.
     RAISES (ValueError): H204 for a component that there is not.

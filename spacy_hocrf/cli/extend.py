@@ -89,7 +89,7 @@ def extend(
     new_alone: bool | None = None,
     sigma: float | None = None,
 ) -> list[str]:
-    """Teach the component of a pipeline more, by annotated documents of which it gets the tokens only; see
+    """Teach the component of a pipeline more, by annotated documents of which it gets no annotation; see
     `SegmentationPipe.extend`.
 
     RETURNS (List[str]): labels that it did not have.

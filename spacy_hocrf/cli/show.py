@@ -104,7 +104,7 @@ def show(
     about: str = "",
     curve: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of some documents, of which the pipeline gets the tokens only.
+    """The page of some documents, of which the pipeline gets no annotation.
 
     component (Optional[str]): name of the component; None for the only one of ours.
     most (int): show so many texts, those that the model is least sure of.

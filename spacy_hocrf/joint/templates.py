@@ -1,9 +1,8 @@
 """What should agree: `[components.*.joint.features.*]`.
 
 A joint template looks at a batch of Docs in groups, and finds sets of places of one group. That all
-places of a set have one label, or one state, is a *joint feature* of the template: it has one
-weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1, for identical phrases; Sutton
-and McCallum (2004) for identical words, the edges of a skip-chain.
+places of a set have one label, or each its state, is a *joint feature* of the template: it has one
+weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1.
 """
 
 import math

@@ -288,6 +288,6 @@ def test_settings_that_cannot_be_are_errors(factory, settings, code):
 
 def test_no_template_may_read_the_readings():
     template = {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.hocrf_2"}
-    features = {"@misc": "spacy-hocrf.Features.v1", "*": {"gazetteer": template}}
+    features = {"@misc": "spacy-hocrf.Features.v1", "*": {"spans": template}}
     with pytest.raises(ValueError, match="H051"):
         trained(model={**SEMI, "features": features}, n_best=2)

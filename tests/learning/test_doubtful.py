@@ -371,8 +371,8 @@ def test_what_is_rare_in_training_may_be_missing_for_long():
 
 def test_how_often_something_is_there_is_counted_as_a_loop_over_the_texts_counts_it(extension):
     tag = {**token("TAG"), "window": [-1, 0, 1], "parts": ["start", "tokens"]}
-    gazetteer = {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ruler"}
-    nlp = pipeline([tag, token("_.doubt_case"), gazetteer])
+    lists = {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.ruler"}
+    nlp = pipeline([tag, token("_.doubt_case"), lists])
     data = examples(nlp)
     for i, example in enumerate(data):
         for word in example.predicted[: 2 * i]:
