@@ -68,6 +68,15 @@ def test_viterbi_takes_at_most_two_searches_and_twice_the_calls(texts):
     assert calls.total() <= 210
 
 
+def test_a_law_that_a_text_keeps_takes_no_pass_besides(texts):
+    law = {"@misc": "spacy-hocrf.Constraints.v1", "at_most": {"PERSON": 5}}
+    nlp = trained(decoder={"@misc": "spacy-hocrf.Viterbi.v1"}, constraints=law)
+    nlp(texts[0])
+    calls = calls_of_ours(lambda: nlp(texts[1]))
+    assert calls["rules/violations.py", "starts_for"] == 1  # what it could break is looked at
+    assert calls["engine/viterbi.py", "_best"] == calls["engine/probable.py", "run"] == 1
+
+
 @pytest.mark.slow
 def test_a_second_look_checks_a_batch_once_since_two_kernels_read_it(texts):
     nlp = trained(decoder={"@misc": "spacy-hocrf.Reranked.v1"}, rows=documents(40))
