@@ -30,7 +30,7 @@ from typing import NamedTuple
 
 ROOMS = (
     "arrays", "errors", "warnings", "dispatch", "types", "",
-    "encoder", "engine", "workers", "graph", "features", "model", "rules", "training",
+    "encoder", "engine", "graph", "features", "model", "rules", "training",
     "saving", "annotation", "answers", "learning", "joint", "pipeline", "links",
     "sequences", "pycrfsuite", "sklearn", "cli", "api",
 )  # fmt: skip

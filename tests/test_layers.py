@@ -1,7 +1,7 @@
 """Every import of the package against the layers: a folder's name is its import permission.
 
     features → model → rules → annotation → answers → learning → joint → pipeline,
-    engine → rules, training, workers,  model → saving → learning,  graph → joint,
+    engine → rules, training, model → saving → learning,  graph → joint,
     engine, joint, pipeline → links,  everything but joint, links → cli,
     engine, model, saving → sequences → pycrfsuite, sklearn
 
@@ -42,7 +42,6 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "model": {*SHARED, "features"},
     "rules": {*SHARED, "engine", "features", "model"},
     "training": {*SHARED, "engine"},
-    "workers": {*SHARED, "engine"},
     "saving": {*SHARED, "features", "model"},
     "annotation": {*SHARED, "engine", "features", "model", "rules", "training"},
     "answers": {*SHARED, "annotation", "engine", "features", "model", "rules"},
@@ -53,7 +52,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "sequences": {*SHARED, "engine", "features", "model", "saving"},
     "pycrfsuite": {*SHARED, "sequences"},
     "sklearn": {*SHARED, "sequences"},
-    "cli": {*BELOW_PIPELINE, "learning", "pipeline", "sequences", "workers"} - {"saving"},
+    "cli": {*BELOW_PIPELINE, "learning", "pipeline", "sequences"} - {"saving"},
     "api": {*ROOMS} - {"api"},
 }
 NEVER_HEARD_OF_SPACY = {*SHARED, "engine", "graph"}

@@ -19,8 +19,6 @@ ROOT = Path(__file__).resolve().parents[1]
 WRITTEN = everything()
 TABLES = {  # what stands before the table → what it is about, and settings that stand elsewhere
     '"spacy-hocrf.HighOrderCRF.v1"`': ("architectures", "HighOrderCRF", {"features"}),
-    "| setting of `Processes.v1`": ("misc", "Processes", set()),
-    "| setting of `Ray.v1`": ("misc", "Ray", set()),
     "## The default, `Window.v1`": ("misc", "Window", set()),
     "| setting of `Spans.v1`": ("misc", "Spans", set()),
     '`@misc = "spacy-hocrf.LBFGS.v1"` (default)': ("misc", "LBFGS", set()),

@@ -25,7 +25,6 @@ SHARED_NAMES = {
 """Names of public classes that are defined more than once, and why."""
 
 OF_OTHERS = {
-    "code.py": "written for an actor of Ray",
     "setup.py": "beside the package",
     "strings.pyx": "spaCy's",
 }

@@ -5,14 +5,12 @@ annotation, without the Doc where a record of it will do.
 import sys
 from collections.abc import Hashable
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import Annotation, SoftSpan, TextConstraint
 from spacy_hocrf.features.records import Record
-from spacy_hocrf.training.stored import Store
 
 __all__ = ["Document"]
 
@@ -27,21 +25,18 @@ class Document:
     weight (float): what it is worth, all copies together, above 0: as much as there are if nothing says
         otherwise.
     group (Hashable): equal for documents of one group; None if it is one by itself.
-    store (Optional[Store]): where source and text are kept; None for memory.
     """
 
     __slots__ = (
-        "_length",
         "_names",
-        "_source",
         "_spans",
-        "_store",
-        "_text",
         "_unknown",
         "constraints",
         "copies",
         "group",
         "soft",
+        "source",
+        "text",
         "weight",
     )
 
@@ -52,12 +47,8 @@ class Document:
         annotation: Annotation,
         copies: int,
         group: Hashable = None,
-        store: Store | None = None,
     ) -> None:
-        self._length = len(source)
-        self._store = store
-        self._source: Any = source if store is None else store.put((source, text))
-        self._text = text if store is None else ""
+        self.source, self.text = source, text
         self.copies, self.weight = copies, float(copies)
         self.group = group
         self.constraints: tuple[TextConstraint, ...] = ()
@@ -68,21 +59,7 @@ class Document:
 
     def __len__(self) -> int:
         """Number of tokens."""
-        return self._length
-
-    @property
-    def source(self) -> Record | Doc:
-        """The Doc, or the record of it, that features are extracted from."""
-        store = self._store
-        source: Record | Doc = self._source if store is None else store.get(self._source)[0]
-        return source
-
-    @property
-    def text(self) -> str:
-        """Its text, or the beginning of it."""
-        store = self._store
-        text: str = self._text if store is None else store.get(self._source)[1]
-        return text
+        return len(self.source)
 
     @property
     def annotation(self) -> Annotation:

@@ -22,8 +22,7 @@ from spacy_hocrf.features.templates import (
 from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.dense import DenseScore
-from spacy_hocrf.model.outline import Placed
-from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import INNER, Expectations, Potentials
 

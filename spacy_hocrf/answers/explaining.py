@@ -23,7 +23,7 @@ from spacy_hocrf.answers.contrast import Asked, Contrast, NamedSpan
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.predictor import Predictor
 from spacy_hocrf.model.compiled import CompiledBatch
-from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.types import Segments
 
 __all__ = ["Explainer", "Explanation", "Reason"]

@@ -33,7 +33,7 @@ from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.rules.compiled import CompiledRules

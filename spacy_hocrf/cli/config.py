@@ -44,7 +44,6 @@ LOGGER = {
     "console_output": True,
     "output_file": None,
 }
-WORKERS = {"@misc": "spacy-hocrf.Processes.v1", "number": 0, "parts": None, "folder": None}
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 STREAMED = 2_000
 """Texts from which on those of --train are left on disk: with fewer, reading them again costs more than it
@@ -100,8 +99,7 @@ def config_cli(
     With --vectors, the default features score the words' vectors: much is known then of words that no
     training text has. With --encoder, a component in front reads every text with a frozen encoder, and the
     features score what that writes. With --train, the tokens are those of the annotation if spaCy's lose
-    spans. With --stream, training keeps no Examples, and processes map files of what it learns from: the
-    same model.
+    spans. With --stream, spaCy keeps no Examples in memory: the same model.
     """
     facts = None
     if output.exists() and not force:
@@ -196,9 +194,8 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
 
 
 def stream_texts(config: Config) -> None:
-    """Let training keep neither Examples nor, in this process, what it learns from."""
+    """Let training keep no Examples."""
     for name in config["nlp"]["pipeline"][-1:]:  # what is before it is not trained
-        config["components"][name]["trainer"]["workers"] = dict(WORKERS)
         config["initialize"]["components"][name] = {"corpus": "${corpora.train}"}
     config["corpora"]["train"]["@readers"] = "spacy-hocrf.ShardedCorpus.v1"
     config["training"]["max_epochs"] = -1

@@ -18,7 +18,7 @@ from thinc.api import Config
 from typer import Argument, Context, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.workers.folders import WorkingFolder
+from spacy_hocrf.cli.folders import WorkingFolder
 
 __all__ = [
     "BestAt",

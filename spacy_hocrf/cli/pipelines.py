@@ -25,10 +25,10 @@ from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.folders import WorkingFolder
 from spacy_hocrf.learning.heldout import divided
 from spacy_hocrf.pipeline.component import SegmentationPipe
 from spacy_hocrf.training.base import AUTO
-from spacy_hocrf.workers.folders import WorkingFolder
 
 __all__ = [
     "ENCODER",

@@ -7,43 +7,21 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
 
-__all__ = ["Compiled", "Layout", "LayoutOutline", "Shard"]
+__all__ = ["Compiled", "Layout", "Shard"]
 
 
-class LayoutOutline(Protocol):
-    """The part of a layout that does not grow with the features."""
-
-    @property
-    def outline(self) -> "LayoutOutline":
-        """The outline alone, which other processes get."""
-        ...
+class Layout(Protocol):
+    """How the shards of a data set want the weights, and give the counts: an arrangement made once
+    for all of them.
+    """
 
     @property
     def extent(self) -> int:
         """How many numbers are placed."""
         ...
 
-    def zeros(self) -> Any:
-        """Counts of zero, placed like weights."""
-        ...
-
-    def view(self, numbers: NDArray[np.float64]) -> Any:
-        """Placed weights, or counts, in float64 [extent] that lie elsewhere."""
-        ...
-
     def merge(self, counts: Any, others: Any) -> None:
         """Add other counts to counts, and make them zero."""
-        ...
-
-
-class Layout(LayoutOutline, Protocol):
-    """How the shards of a data set want the weights, and give the counts: an arrangement made once
-    for all of them.
-    """
-
-    @property
-    def shared(self) -> tuple[Any, ...]:
-        """Objects that many shards have in common."""
         ...
 
     def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
@@ -79,7 +57,7 @@ class Shard(Protocol):
 
 
 class Compiled(Protocol):
-    """A shard as objectives see it, all but the inference; another process may have it."""
+    """A shard as objectives see it, all but the inference."""
 
     @property
     def copies(self) -> int:

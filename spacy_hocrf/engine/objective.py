@@ -9,10 +9,11 @@ the second log Z is linear, w · empirical counts, and so it is for soft targets
 is not, its gradient is an expectation as well, and the loss is no longer convex.
 
 The shards are fixed, and so are the parts that are summed by themselves and the order in which their
-sums are added (`reduction.py`): the result does not depend, bit for bit, on who works and how many.
+sums are added (`reduction.py`): the result does not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
 from spacy_hocrf.engine.ratio import Ratio, RatioPenalty
-from spacy_hocrf.engine.reduction import SumJob, ThreadWorkers, Workers, parts_of
+from spacy_hocrf.engine.reduction import ShardSum
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import CHUNK, sweep
 from spacy_hocrf.errors import Errors
@@ -42,7 +43,7 @@ class Objective:
     precision (float64 [F]): 1/sigma² of every weight, 0 for no penalty.
     mean (float64 [F]): where the penalty is zero.
     ratios (Sequence[Ratio]): shares of the tokens that texts have which are annotated in part.
-    threads (int): 1 or more. workers (Optional[Workers]): who works through the shards, if not these.
+    threads (int): 1 or more.
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
 
@@ -56,32 +57,24 @@ class Objective:
         *,
         ratios: Sequence[Ratio] = (),
         threads: int = 1,
-        workers: Workers | None = None,
     ) -> None:
         self.shards = shards
         self._precision, self._mean = _chunk_of(precision), _chunk_of(mean)
         self._threads = Threads(threads)
-        workers = ThreadWorkers(threads) if workers is None else workers
-        counts = layout.nothing()
-        parts = parts_of(shards, layout.extent, workers.parts)
-
-        buffers = Buffers(automaton)
+        self._sum = ShardSum(shards, likelihood, layout, automaton, threads)
+        counts, buffers = layout.nothing(), Buffers(automaton)
         in_part = list[Shard]()
         tokens = 0
-
-        def visit(shard: Shard) -> None:
-            nonlocal tokens
+        for shard in chain.from_iterable(self._sum.parts):
             compiled = shard.compiled
             _add_known(compiled, automaton, buffers, counts)
             if ratios and compiled.observed is not None and compiled.observed.scores is None:
                 in_part.append(shard)
                 tokens += compiled.copies * len(compiled.observed.allowed)
-
-        self._summing = workers.scatter(SumJob(parts, likelihood, layout, automaton, visit))
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
-        known = in_part, tokens, layout, automaton, workers
+        known = in_part, tokens, layout, automaton, threads
         self._ratios = [RatioPenalty(ratio, *known) for ratio in ratios if tokens]
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
@@ -91,7 +84,7 @@ class Objective:
             next call overwrites.
         """
         self._gradient.fill(0.0)
-        loss = self._summing.add_into(self._gradient, weights)
+        loss = self._sum.add_into(self._gradient, weights)
         for ratio in self._ratios:
             loss += ratio.add_into(self._gradient, weights)
         arguments = self._gradient, weights, self._precision, self._mean, self.counts
@@ -112,8 +105,9 @@ class Objective:
 
     def rest(self) -> None:
         """Give back memory that the next evaluation takes again."""
-        for each in (self._summing, *self._ratios):
-            each.rest()
+        self._sum.rest()
+        for ratio in self._ratios:
+            ratio.rest()
 
 
 def likelihood(

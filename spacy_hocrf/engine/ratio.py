@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers, expectations
-from spacy_hocrf.engine.reduction import SumJob, Workers, parts_of
+from spacy_hocrf.engine.reduction import ShardSum
 
 __all__ = ["TILT", "Ratio", "RatioPenalty", "expected_tokens"]
 
@@ -60,7 +60,7 @@ class RatioPenalty:
 
     shards (Sequence[Shard]): these texts. tokens (int): N, copies included.
     layout (Layout): how the shards want the weights. automaton (Automaton): states and arcs of all of them.
-    workers (Workers): who works through the shards.
+    threads (int): 1 or more.
     """
 
     def __init__(
@@ -70,24 +70,23 @@ class RatioPenalty:
         tokens: int,
         layout: Layout,
         automaton: Automaton,
-        workers: Workers,
+        threads: int,
     ) -> None:
         self._ratio, self._tokens = ratio, tokens
         loss = partial(expected_tokens, ratio.labels)
-        parts = parts_of(shards, layout.extent, workers.parts)
-        self._summing = workers.scatter(SumJob(parts, loss, layout, automaton, lambda shard: None))
+        self._sum = ShardSum(shards, loss, layout, automaton, threads)
 
     def add_into(self, gradient: Vector, weights: Vector) -> float:
         """Add the gradient at some weights, both float64 [F]. RETURNS (float): value in nats."""
         slopes = np.zeros(len(gradient))
-        expected = self._summing.add_into(slopes, weights)
+        expected = self._sum.add_into(slopes, weights)
         value, slope = self._ratio.penalty(expected, self._tokens)
         gradient += slope * slopes
         return value
 
     def rest(self) -> None:
         """Give back memory that the next evaluation takes again."""
-        self._summing.rest()
+        self._sum.rest()
 
 
 def expected_tokens(

@@ -1,14 +1,12 @@
 """Sums over a data set, in an order that depends on the data set alone.
 
 The data set is cut into 2^k *parts*, the leaves of a binary reduction tree: two neighbours are added as
-soon as both are there. So a sum is the same to the last bit whoever works, how many, and in which order
-they are done; what is lost is made again. Threads of this process take one part after the other; who else
-works has the members of `Workers`, and returns sums of complete subtrees (`spacy_hocrf.workers`).
+soon as both are there. So a sum is the same to the last bit however many threads work, each of which takes
+one part after the other, and in which order they are done.
 """
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple, Protocol
@@ -17,23 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton
-from spacy_hocrf.engine.data_set import Compiled, Layout, LayoutOutline, Shard
+from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import Threads
 
-__all__ = [
-    "LEAST_PARTS",
-    "PartialSum",
-    "ReductionTree",
-    "ShardLoss",
-    "SumJob",
-    "Summing",
-    "ThreadSumming",
-    "ThreadWorkers",
-    "Workers",
-    "parts_of",
-    "sum_of",
-]
+__all__ = ["LEAST_PARTS", "PartialSum", "ReductionTree", "ShardLoss", "ShardSum", "parts_of"]
 
 LEAST_PARTS = 4
 """A data set that has so many shards has so many parts at least."""
@@ -48,7 +34,7 @@ Vector = NDArray[np.float64]
 
 
 class ShardLoss(Protocol):
-    """The loss that is summed over shards; a function of a module, for other processes to find."""
+    """The loss that is summed over shards."""
 
     def __call__(
         self, shard: Compiled, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
@@ -57,66 +43,17 @@ class ShardLoss(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class SumJob:
-    """A sum over a data set, computed again and again at other weights.
-
-    parts (Sequence[Sequence[Shard]]): the data set, see `parts_of`.
-    loss (ShardLoss): what is summed.
-    layout (Layout): how the shards want the weights. automaton (Automaton): of all of them.
-    visit (Callable[[Shard], None]): called with each shard once, before the first sum.
-    """
-
-    parts: Sequence[Sequence[Shard]]
-    loss: ShardLoss
-    layout: Layout
-    automaton: Automaton
-    visit: Callable[[Shard], None]
-
-
-class Summing(Protocol):
-    """The workers of one job."""
-
-    def add_into(self, gradient: Vector, weights: Vector) -> float:
-        """Add the counts of all shards at some weights, both float64 [F].
-
-        RETURNS (float): the loss. RAISES: what a shard's loss raises.
-        """
-        ...
-
-    def rest(self) -> None:
-        """Give back memory that the next sum takes again."""
-        ...
-
-
-class Workers(Protocol):
-    """Settings of who works: `[components.*.trainer.workers]`."""
-
-    @property
-    def parts(self) -> int | None:
-        """So many parts of the data set; None for as many as cost little."""
-        ...
-
-    def scatter(self, job: SumJob) -> Summing:
-        """Hand the shards out."""
-        ...
-
-
-def parts_of(
-    shards: Sequence[Shard], extent: int, number: int | None = None
-) -> list[Sequence[Shard]]:
-    """Cut a data set into 2^k parts.
+def parts_of(shards: Sequence[Shard], extent: int) -> list[Sequence[Shard]]:
+    """Cut a data set into 2^k parts, as many as cost little.
 
     Shard i is in the part whose number has the last k bits of i, reversed: neighbours, which are alike, are
     far apart, and every range of parts has its share of all shards.
 
-    extent (int): numbers that a sum has.
-    number (Optional[int]): of parts, a power of two; None for as many as cost little. There are no more than
-        shards, but for the one of a data set without any.
+    extent (int): numbers that a sum has. There are no more parts than shards, but for the one of a data set
+        without any.
     """
-    if number is None:
-        affordable = NUMBERS_PER_SHARD * len(shards) // max(extent, 1)
-        number = min(MOST_PARTS, max(LEAST_PARTS, affordable))
+    affordable = NUMBERS_PER_SHARD * len(shards) // max(extent, 1)
+    number = min(MOST_PARTS, max(LEAST_PARTS, affordable))
     k = max(1, min(number, len(shards))).bit_length() - 1
     first = [int(f"{part:0{k}b}"[::-1], 2) for part in range(1 << k)]
     return [shards[each :: 1 << k] for each in first]
@@ -138,11 +75,11 @@ class PartialSum(NamedTuple):
 class ReductionTree:
     """Partial sums that wait for their neighbours. Any thread may bring one.
 
-    layout (LayoutOutline): of the counts.
+    layout (Layout): of the counts.
     free (Callable[[Any], None]): takes counts that have been added to others, and are zero again.
     """
 
-    def __init__(self, layout: LayoutOutline, free: Callable[[Any], None]) -> None:
+    def __init__(self, layout: Layout, free: Callable[[Any], None]) -> None:
         self._layout, self._free = layout, free
         self._waiting: dict[tuple[int, int], PartialSum] = {}  # by first and size
         self._lock = Lock()
@@ -162,58 +99,32 @@ class ReductionTree:
             found = PartialSum(left.first, 2 * size, left.loss + right.loss, left.counts)
 
     @property
-    def sums(self) -> list[PartialSum]:
-        """Sums at the remaining roots, in order: one if all parts are there; of a range of them at
-        most 2k.
-        """
-        return [found for _, found in sorted(self._waiting.items())]
+    def total(self) -> PartialSum:
+        """The sum of all parts, once they are there."""
+        [total] = self._waiting.values()
+        return total
 
 
-def sum_of(
-    shards: Sequence[Shard],
-    loss: ShardLoss,
-    placed: Any,
-    automaton: Automaton,
-    buffers: Buffers,
-    counts: Any,
-) -> float:
-    """Add what the shards of a part count, in their order. RETURNS (float): their loss."""
-    total = 0.0
-    for shard in shards:
-        total += loss(shard.compiled, placed, automaton, buffers, counts)
-    return total
+class ShardSum:
+    """A sum over a data set, computed again and again at other weights by threads of this process, each of
+    which takes the next part when it is free.
 
-
-@dataclass(frozen=True)
-class ThreadWorkers:
-    """Threads of this process.
-
-    number (int): how many, 1 or more.
-    parts (Optional[int]): that the data set is cut into, a power of two; no more threads are used. None for
-        as many as cost little. Another number changes the last bits of the sums, another number of threads
-        does not.
+    shards (Sequence[Shard]): the data set. loss (ShardLoss): what is summed.
+    layout (Layout): how the shards want the weights. automaton (Automaton): of all of them.
+    threads (int): how many, 1 or more.
     """
 
-    number: int
-    parts: int | None = None
-
-    def scatter(self, job: SumJob) -> "ThreadSumming":
-        """Nothing is handed out: threads see all."""
-        return ThreadSumming(job, self.number)
-
-
-class ThreadSumming:
-    """Threads of this process, each of which takes the next part when it is free.
-
-    job (SumJob): what they sum. number (int): how many, 1 or more.
-    """
-
-    def __init__(self, job: SumJob, number: int) -> None:
-        self.job = job
-        self._threads = Threads(min(number, len(job.parts)))
-        for part in job.parts:
-            for shard in part:
-                job.visit(shard)
+    def __init__(
+        self,
+        shards: Sequence[Shard],
+        loss: ShardLoss,
+        layout: Layout,
+        automaton: Automaton,
+        threads: int,
+    ) -> None:
+        self.parts = parts_of(shards, layout.extent)
+        self._loss, self._layout, self._automaton = loss, layout, automaton
+        self._threads = Threads(min(threads, len(self.parts)))
         self._placed: Any = None
         self._spare = deque[Any]()  # counts that are zero again
         self._idle = deque[Buffers]()  # one for each thread, when none works
@@ -223,18 +134,17 @@ class ThreadSumming:
 
         RETURNS (float): the loss. RAISES: what the first part that fails raises.
         """
-        layout = self.job.layout
-        self._placed = layout.place_weights(weights, self._placed)
-        tree = ReductionTree(layout, self._spare.append)
-        self._threads.map(partial(self._add_part, tree), range(len(self.job.parts)))
-        [total] = tree.sums
-        layout.add_collected_into(gradient, total.counts)
+        self._placed = self._layout.place_weights(weights, self._placed)
+        tree = ReductionTree(self._layout, self._spare.append)
+        self._threads.map(partial(self._add_part, tree), range(len(self.parts)))
+        total = tree.total
+        self._layout.add_collected_into(gradient, total.counts)
         self._spare.append(total.counts)
         return total.loss
 
     def rest(self) -> None:
         """Give back memory that the next sum takes again."""
-        for part in self.job.parts:
+        for part in self.parts:
             for shard in part:
                 shard.rest()
         self._placed = None
@@ -242,10 +152,11 @@ class ThreadSumming:
         self._idle.clear()
 
     def _add_part(self, tree: ReductionTree, number: int) -> None:
-        job = self.job
-        counts = job.layout.nothing(_taken(self._spare))
-        buffers = _taken(self._idle) or Buffers(job.automaton)
-        loss = sum_of(job.parts[number], job.loss, self._placed, job.automaton, buffers, counts)
+        counts = self._layout.nothing(_taken(self._spare))
+        buffers = _taken(self._idle) or Buffers(self._automaton)
+        loss = 0.0
+        for shard in self.parts[number]:
+            loss += self._loss(shard.compiled, self._placed, self._automaton, buffers, counts)
         self._idle.append(buffers)
         tree.put(PartialSum(number, 1, loss, counts))
 

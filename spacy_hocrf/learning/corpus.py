@@ -32,7 +32,6 @@ from spacy_hocrf.features.vectors import Vectors
 from spacy_hocrf.model.dense import DenseScore
 from spacy_hocrf.model.heads import Head, inputs_of, listens
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.training.stored import Store
 from spacy_hocrf.types import CONST, LENGTH
 from spacy_hocrf.warnings import Warnings
 
@@ -96,7 +95,6 @@ class Corpus:
     memory (Optional[Memory]): what else is remembered of the documents.
     group_by (Optional[str]): extension attribute of Docs that is equal for those of one group; a
         document without a value is a group by itself.
-    store (Optional[Store]): where records of them are kept; None for memory.
     """
 
     def __init__(
@@ -108,9 +106,8 @@ class Corpus:
         blanks: bool,
         memory: Memory | None = None,
         group_by: str | None = None,
-        store: Store | None = None,
     ) -> None:
-        self.gold, self._store, self.group_by = gold, store, group_by
+        self.gold, self.group_by = gold, group_by
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
@@ -180,9 +177,8 @@ class Corpus:
                 skipped.add(content)
                 del seen[key]
             else:
-                store = None if source is None else self._store
-                known = source or doc.copy(), beginning(doc), annotation, 0, group, store
-                fresh[key] = Document(*known)
+                known = beginning(doc), annotation, 0, group
+                fresh[key] = Document(source or doc.copy(), *known)
         if overlapping:
             self._warn_of(overlapping)
         older = {} if initial or not fresh else self._match(fresh, seen)
@@ -259,7 +255,6 @@ class Corpus:
             blanks=self._blanks,
             memory=self._memory,
             group_by=self.group_by,
-            store=self._store,
         )
         wanted = {id(document) for document in documents}
         other._documents = {

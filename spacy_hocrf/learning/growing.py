@@ -25,8 +25,7 @@ from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.survey import Survey, joins, patterns_of
 from spacy_hocrf.model.architectures import replace_weights, set_weights, weights_of
-from spacy_hocrf.model.outline import Placed
-from spacy_hocrf.model.placement import CompiledIndex
+from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.saving.persistence import LearntModel

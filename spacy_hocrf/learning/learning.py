@@ -36,7 +36,6 @@ from spacy_hocrf.model.structure import Settings, Structure
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.saving.persistence import LearntModel
 from spacy_hocrf.training.base import Loss, Run, Trainer
-from spacy_hocrf.training.stored import store_of
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -101,7 +100,6 @@ class Learner(ConstrainedModel):
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
         kept: dict[str, Any] = {"memory": memory, "group_by": group_by, "blanks": blanks}
-        kept["store"] = store_of(trainer)
         self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
         self.steps = 0
         self._memory = memory

@@ -11,17 +11,18 @@ observed at any of them is a score of the token, and nothing lies on inner token
 
 from collections.abc import Iterable, Sequence
 from copy import copy
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
+from spacy_hocrf.model.dense import Dense
 from spacy_hocrf.model.gathering import add_rows_into, gather
-from spacy_hocrf.model.outline import Placed
-from spacy_hocrf.model.placement import Cells, CompiledIndex
+from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
 from spacy_hocrf.model.scores import expand, kinds_among
+from spacy_hocrf.model.words import WordScore
 from spacy_hocrf.types import (
     END,
     INNER,
@@ -34,10 +35,6 @@ from spacy_hocrf.types import (
     Scratch,
     Spans,
 )
-
-if TYPE_CHECKING:  # workers of training are without spaCy
-    from spacy_hocrf.model.dense import Dense
-    from spacy_hocrf.model.words import WordScore
 
 __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 

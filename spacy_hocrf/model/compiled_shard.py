@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.model.compiled import CompiledBatch
 from spacy_hocrf.model.histories import Histories
-from spacy_hocrf.model.outline import Placed
+from spacy_hocrf.model.placement import Placed
 from spacy_hocrf.types import Expectations, Potentials, Scratch, Segments
 
 __all__ = ["CompiledShard"]

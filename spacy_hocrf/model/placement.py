@@ -9,14 +9,17 @@ spread into this arrangement once for every evaluation of the objective, and the
 from it once, however many shards share it.
 """
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.model.outline import VECTOR, Outline, Placed
+from spacy_hocrf.features.index import FeatureIndex
+from spacy_hocrf.model.dense import DenseWeights
 from spacy_hocrf.model.scores import (
     add_collected_into,
     expand_rows,
@@ -26,19 +29,32 @@ from spacy_hocrf.model.scores import (
 )
 from spacy_hocrf.types import INNER, TOKEN, Rows
 
-if TYPE_CHECKING:  # workers of training are without spaCy
-    from spacy_hocrf.features.index import FeatureIndex
-    from spacy_hocrf.model.dense import DenseWeights
-
-__all__ = ["Cells", "CompiledIndex"]
+__all__ = ["Cells", "CompiledIndex", "Placed"]
 
 NO_PARTS, NO_NUMBERS = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
 
+VECTOR = 8
+"""Numbers in the widest vector register, and the multiple that a row is padded to."""
 SHORT = 2**16
 """Steps of VECTOR that a uint16 can count."""
 SPARSE = (6, 3, 3, 3)
 """An observation has a row if it has features on at least one in so many labels, by the places of its
 cells (measured for one and for three: about where a row becomes faster than cells)."""
+
+
+@dataclass(frozen=True)
+class Placed:
+    """One number for each feature, where the kernels want it, and what follows from them without a
+    Doc; all of them in one array.
+    """
+
+    numbers: NDArray[np.float64]  # [extent]
+    values: NDArray[np.float64]  # [S] at a 64-byte boundary
+    const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
+    length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
+    dense: NDArray[np.float64]  # [H] of the dense scores
+    # [U + 1, Y] of the words that are known, of each dense score of words; 0 in the last row
+    words: tuple[NDArray[np.float64], ...] = ()
 
 
 class Cells(NamedTuple):
@@ -55,7 +71,7 @@ class Cells(NamedTuple):
     cell_value: NDArray[np.float32] | None  # [·]
 
 
-class CompiledIndex(Outline):
+class CompiledIndex:
     """The arrangement of an index's features, their constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
@@ -63,14 +79,13 @@ class CompiledIndex(Outline):
         vector.
     """
 
-    def __init__(self, index: "FeatureIndex", dense: "DenseWeights | None" = None) -> None:
+    def __init__(self, index: FeatureIndex, dense: DenseWeights | None = None) -> None:
         self.dense_weights = dense
         self.n_dense = 0 if dense is None else dense.size
         self.known = None if dense is None else dense.known
         self.tables = () if dense is None else dense.tables
         n_words = 0 if self.known is None else len(self.known.numbers)
         self.word_rows = tuple(n_words + 1 for _ in self.tables)
-        self.shared = () if dense is None else (*self.tables, *dense.scores)
         # what is read of the index: patterns, and the features of each observation
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
@@ -106,7 +121,7 @@ class CompiledIndex(Outline):
         for row, (_, low, high) in enumerate(lengths):
             self.length_bins[row, low - 1 : high or columns] = 1.0
 
-    def _place_features(self, index: "FeatureIndex") -> None:
+    def _place_features(self, index: FeatureIndex) -> None:
         """Rows first, then cells, both in the order of the observations, then all other features."""
         # the kind of each observer: the parts, ascending, that its templates of order 0 look at
         templates = index.templates
@@ -165,6 +180,38 @@ class CompiledIndex(Outline):
         few = cells > 0
         entries[few, 1] = self.cell_place[self.cell_offsets[:-1][few]]
         return entries
+
+    @property
+    def extent(self) -> int:
+        """How many numbers it places."""
+        return sum(map(math.prod, self._shapes))
+
+    @property
+    def _shapes(self) -> list[tuple[int, ...]]:
+        lengths = len(self.length_pattern), self.length_bins.shape[1]
+        words = ((rows, self.n_labels) for rows in self.word_rows)
+        return [(self.places,), (self.n_patterns,), lengths, (self.n_dense,), *words]
+
+    def view(self, numbers: NDArray[np.float64]) -> Placed:
+        """Numbers that lie elsewhere, float64 [extent]."""
+        arrays, at = [], 0
+        for shape in self._shapes:
+            size = math.prod(shape)
+            arrays.append(numbers[at : at + size].reshape(shape))
+            at += size
+        values, const, length, dense, *words = arrays
+        return Placed(numbers, values, const, length, dense, tuple(words))
+
+    def zeros(self) -> Placed:
+        """Numbers of its own, at a 64-byte boundary."""
+        numbers = np.zeros(self.extent + VECTOR)
+        shift = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
+        return self.view(numbers[shift : shift + self.extent])
+
+    def merge(self, counts: Placed, others: Placed) -> None:
+        """Add other counts to counts, and make them zero."""
+        np.add(counts.numbers, others.numbers, out=counts.numbers)
+        others.numbers.fill(0.0)
 
     def cells_of(self, tokens: Rows, kind: int) -> Cells:
         """Known observations of one kind of N tokens."""

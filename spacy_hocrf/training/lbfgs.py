@@ -29,7 +29,6 @@ from spacy_hocrf.training.checkpoints import Checkpoint, fingerprint
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
     from spacy_hocrf.engine.ratio import Ratio
-    from spacy_hocrf.engine.reduction import Workers
     from spacy_hocrf.engine.tying import Tied, TiedObjective
 
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
@@ -59,8 +58,6 @@ class LBFGSTrainer(BaseTrainer):
         weights; or "zero", which leaves of them no more than where training starts.
     adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less. Features
         that the loaded model did not have keep `sigma`.
-    workers (Optional[Workers]): who works through the corpus, such as `spacy-hocrf.Processes.v1`; None
-        for these threads.
     memory (int): pairs of steps and gradients kept.
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
     improvement_tolerance, improvement_period: converged when the objective fell by less than this
@@ -83,7 +80,6 @@ class LBFGSTrainer(BaseTrainer):
     threads: int = 0
     prior: str = "loaded"
     adapt_sigma: float = 0.3
-    workers: "Workers | None" = None
     memory: int = 30
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
@@ -109,10 +105,6 @@ class LBFGSTrainer(BaseTrainer):
         if type(weight) not in (int, float) or not 0 <= weight < math.inf:
             found = {"name": "ratio_weight", "found": repr(weight)}
             raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
-        if self.workers is not None and not hasattr(self.workers, "scatter"):
-            expected = 'null, or a block that begins with @misc = "spacy-hocrf.Processes.v1"'
-            found = {"name": "workers", "found": repr(self.workers)}
-            raise ValueError(Errors.H048.format(**found, expected=expected))
         _check_ratio(self.ratio)
 
     @property
@@ -166,7 +158,6 @@ class LBFGSTrainer(BaseTrainer):
             self.mean(model),
             ratios=self.ratios(model),
             threads=self.n_threads,
-            workers=self.workers,
         )
 
     def ratios(self, model: Trainable) -> "Sequence[Ratio]":
@@ -188,12 +179,9 @@ class LBFGSTrainer(BaseTrainer):
         return [Ratio(positives[label], share, weight) for label, share in self.ratio.items()]
 
     def quick(self) -> "LBFGSTrainer":
-        """Settings for a part of the corpus, without workers and without a checkpoint; a run
-        ends when it has become slow.
-        """
+        """Settings for a part of the corpus, without a checkpoint; a run ends when it has become slow."""
         return replace(
             self,
-            workers=None,
             checkpoint=None,
             memory=max(self.memory, QUICK_MEMORY),
             improvement_tolerance=max(self.improvement_tolerance, QUICK),
@@ -217,7 +205,6 @@ class LBFGSTrainer(BaseTrainer):
             *prior,
             ratios=self.ratios(model),
             threads=self.n_threads,
-            workers=self.workers,
         )
         if tied.group is None:
             return LBFGSRun(self, objective, model.weights)
@@ -236,7 +223,7 @@ class LBFGSTrainer(BaseTrainer):
     def plain(self) -> "LBFGSTrainer":
         """What of the settings decides about the weights."""
         indifferent: dict[str, Any] = {"threads": 0, "iterations": 1, "checkpoint_every": 1}
-        return replace(self, workers=None, checkpoint=None, **indifferent)
+        return replace(self, checkpoint=None, **indifferent)
 
     @property
     def convergence(self) -> dict[str, Any]:

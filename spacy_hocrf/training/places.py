@@ -48,11 +48,8 @@ def check_folder(path: Path, setting: str) -> None:
 def check_places(trainer: object) -> None:
     """See whether a trainer can write where its settings say. RAISES (ValueError): H401 if it cannot."""
     checkpoint = getattr(trainer, "checkpoint", None)
-    folder = getattr(getattr(trainer, "workers", None), "folder", None)
     if checkpoint is not None:
         check_file(Path(checkpoint), "checkpoint in [components.*.trainer]")
-    if folder is not None:
-        check_folder(Path(folder), "folder in [components.*.trainer.workers]")
 
 
 def _try_below(path: Path) -> None:

@@ -5,13 +5,11 @@ import pytest
 
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.annotation.documents import Document
-from spacy_hocrf.training.stored import Store
 
 
 @pytest.mark.parametrize("length", [1, 255, 256, 70_000])
 @pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("store", [None, Store(None)], ids=["memory", "disk"])
-def test_a_document_keeps_its_annotation(length, known, store):
+def test_a_document_keeps_its_annotation(length, known):
     unknown = np.zeros(length, dtype=bool)
     unknown[0] = not known
     spans = tuple(
@@ -19,7 +17,7 @@ def test_a_document_keeps_its_annotation(length, known, store):
         for i in range(0 if known else 1, length, max(1, length // 100))
     )
     annotation = Annotation((*spans, (length - 1, length, "last")), unknown)
-    document = Document(np.arange(length), "text", annotation, 1, store=store)
+    document = Document(np.arange(length), "text", annotation, 1)
     assert len(document) == length and document.text == "text"
     assert document.source.tolist() == list(range(length))
     assert document.annotation.spans == annotation.spans

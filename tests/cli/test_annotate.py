@@ -590,7 +590,7 @@ def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, 
     output, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
     path = write(tmp_path / "texts.jsonl", [*texts, "DEADLY"])
     annotated(model, path, whole, "--size", 2)
-    done = run(deadly, path, output, "--size", 2, "-w", "processes:2", "--code", code)
+    done = run(deadly, path, output, "--size", 2, "-w", "2", "--code", code)
     if deaths < 3:
         assert done.exit_code == 0, done.output
         assert output.read_bytes() == whole.read_bytes()
@@ -640,10 +640,6 @@ def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tm
     assert "[H348]" in code_of(model, path, tmp_path / "other")
     assert "[H351]" in code_of(model, path, tmp_path / "out.csv")
     assert "[H351]" in code_of(model, path, tmp_path / "out", "--format", "csv")
-    assert "[H074]" in code_of(model, path, output, "--workers", "many")
-    assert "[H074]" in code_of(model, path, output, "--workers", "0")
-    assert "[H074]" in code_of(model, path, output, "--workers", "ray:0")
-    assert "[H074]" in code_of(model, path, output, "--workers", "processes")
     assert "[H204]" in code_of(model, path, output, "--component", "ner")
     assert "[E050]" in code_of(tmp_path / "nowhere", path, output)
     output.touch()
@@ -668,15 +664,6 @@ def test_parts_of_another_job_are_not_gone_on_with(model, texts, change, tmp_pat
     assert f"[H347] {output}" in code_of(tmp_path / "model", path, output, *options)
     assert f"another job: {found} differ" in code_of(tmp_path / "model", path, output, *options)
     assert {each: each.read_bytes() for each in output.iterdir()} == before
-
-
-def test_actors_without_ray_say_what_to_install(model, texts, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", None)
-    path = write(tmp_path / "texts.jsonl", texts)
-    for workers in ("ray", "ray:2"):
-        said = code_of(model, path, tmp_path / "out.jsonl", "--workers", workers)
-        assert "[H352]" in said and "pip install 'spacy-hocrf[ray]'" in said
-    assert [each.name for each in tmp_path.iterdir()] == ["texts.jsonl"]
 
 
 def test_tables_without_pyarrow_say_what_to_install(model, texts, tmp_path, monkeypatch):

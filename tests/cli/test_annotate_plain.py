@@ -37,9 +37,11 @@ OTHERS = ["", " ", "two  spaces", "a\nb", "a : ) here", "It's :) here", "Ünïco
 
 
 def part_of(model, path, suffix=".jsonl", **job):
-    annotator = Annotator(Job(model=str(model), **job), path.suffix, Parts(path.parent, suffix))
+    """What is written, and what of it about texts that are rejected."""
+    parts = Parts(path.parent / "parts", suffix)
     [chunk] = chunks_of([path], 5000)
-    return annotator.part(chunk)
+    assert Annotator(Job(model=str(model), **job), path.suffix, parts)(chunk) == chunk.size
+    return (parts.folder / f"part-000000{suffix}").read_bytes(), parts.rejected()
 
 
 @pytest.fixture
@@ -78,7 +80,7 @@ def test_bytes_are_the_same_with_docs_and_without(
     monkeypatch.setattr(PlainReader, "can_read", lambda *_: False)
     assert part_of(tmp_path / "model", path, suffix) == without
     assert read_plainly == [len(texts) - 5]
-    assert b"score" in without.content and without.rejected == []
+    assert b"score" in without[0] and without[1] == b""
 
 
 @pytest.mark.parametrize("name", PIPES)
@@ -86,7 +88,8 @@ def test_a_plain_text_costs_no_doc_and_a_word_is_read_once(name, tmp_path, monke
     """With the default features."""
     factory, settings = PIPES[name]
     write_pipeline(tmp_path / "model", factory, **settings)
-    annotator = Annotator(Job(model=str(tmp_path / "model")), ".txt", Parts(tmp_path, ".jsonl"))
+    parts = Parts(tmp_path / "parts", ".jsonl")
+    annotator = Annotator(Job(model=str(tmp_path / "model")), ".txt", parts)
     (tmp_path / "texts.txt").write_text("\n".join(some_texts()))
     calls = Counter()
 
@@ -103,7 +106,7 @@ def test_a_plain_text_costs_no_doc_and_a_word_is_read_once(name, tmp_path, monke
     count(DistinctWords, "_begin")  # a second time for attributes that nobody has named
     count(DistinctWords, "_add")
     [chunk] = chunks_of([tmp_path / "texts.txt"], 5000)
-    assert annotator.part(chunk).content.count(b"\n") == chunk.size
+    assert annotator(chunk) == chunk.size
     assert calls == {"_add": 1}
 
 
@@ -115,8 +118,8 @@ def test_attributes_that_only_docs_have_are_read_from_docs(name, tmp_path, read_
     bias = {"@misc": "spacy-hocrf.Transition.v1", "order": 0}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"form": form, "bias": bias}}
     write_pipeline(tmp_path / "model", model={"order": 1, "features": features})
-    part = part_of(tmp_path / "model", write(tmp_path / "texts.jsonl", some_texts()))
-    assert part.content.count(b"\n") == len(some_texts()) and not read_plainly
+    content, _ = part_of(tmp_path / "model", write(tmp_path / "texts.jsonl", some_texts()))
+    assert content.count(b"\n") == len(some_texts()) and not read_plainly
 
 
 def test_a_template_that_reads_something_else_of_docs_gets_it(tmp_path, monkeypatch):
@@ -131,15 +134,16 @@ def test_a_template_that_reads_something_else_of_docs_gets_it(tmp_path, monkeypa
 
 def test_a_text_that_cannot_be_read_leaves_the_others(tmp_path, read_plainly):
     write_pipeline(tmp_path / "model")
-    part = part_of(tmp_path / "model", write(tmp_path / "texts.jsonl", ["a b", "\ud800", "c"]))
-    assert [each.number for each in part.rejected] == [2]
-    assert part.content.count(b"\n") == 2 and read_plainly == [2]
+    path = write(tmp_path / "texts.jsonl", ["a b", "\ud800", "c"])
+    content, rejected = part_of(tmp_path / "model", path)
+    assert json.loads(rejected)["number"] == 2
+    assert content.count(b"\n") == 2 and read_plainly == [2]
 
 
 def test_nothing_plain_is_no_text(tmp_path, read_plainly):
     write_pipeline(tmp_path / "model")
     path = write(tmp_path / "texts.jsonl", [" a", "b\n"])
-    assert part_of(tmp_path / "model", path).content.count(b"\n") == 2
+    assert part_of(tmp_path / "model", path)[0].count(b"\n") == 2
     assert read_plainly == [0]
 
 
@@ -175,7 +179,7 @@ def test_who_needs_docs_gets_them(number):
 def test_what_needs_docs_gets_them(options, tmp_path, read_plainly):
     write_pipeline(tmp_path / "model")
     path = write(tmp_path / "texts.jsonl", some_texts())
-    assert part_of(tmp_path / "model", path, **options).content
+    assert part_of(tmp_path / "model", path, **options)[0]
     assert not read_plainly
 
 
@@ -188,7 +192,7 @@ def test_entities_that_were_there_are_read_from_docs(tmp_path, read_plainly):
     ruler.add_patterns([{"label": "RULED", "pattern": word}])
     nlp.to_disk(tmp_path / "ruled")
     path = write(tmp_path / "texts.jsonl", some_texts())
-    assert b"RULED" in part_of(tmp_path / "ruled", path).content
+    assert b"RULED" in part_of(tmp_path / "ruled", path)[0]
     assert not read_plainly
 
 

@@ -69,8 +69,6 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
         corpus = folder / "train.spacy"
         config_of(path, "--train", corpus, "--dev", corpus, *options)
         config = load_config(path, overrides={"training.max_steps": 10})
-        if options:
-            config["components"]["hocrf"]["trainer"]["workers"]["number"] = 2
         nlp = init_nlp(config)
         train(nlp)
         found[name] = nlp.get_pipe("hocrf").model.get_param("W").tobytes()
@@ -78,11 +76,6 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
     assert found["here"] == found["streamed"]
     streaming = load_config(tmp_path / "streamed.cfg")
     assert streaming["corpora"]["train"]["@readers"] == "spacy-hocrf.ShardedCorpus.v1"
-    assert (
-        streaming["components"]["hocrf"]["trainer"]["workers"]["@misc"]
-        == "spacy-hocrf.Processes.v1"
-    )
-    assert streaming["components"]["hocrf"]["trainer"]["workers"]["number"] == 0
 
 
 @pytest.mark.parametrize(

@@ -250,16 +250,6 @@ def test_texts_that_spacy_keeps_are_measured_and_streamed_ones_are_none(tmp_path
     assert check(config).examples == 0
 
 
-def test_the_workers_of_the_config_keep_what_they_work_on(tmp_path):
-    plain = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0}
-    processes = {"@misc": "spacy-hocrf.Processes.v1", "number": 1, "folder": str(tmp_path)}
-    alone, helped = (
-        found(tmp_path, several(800), trainer={**plain, **there})
-        for there in ({}, {"workers": processes})
-    )
-    assert helped.cost.kept < 0.9 * alone.cost.kept
-
-
 def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
     config = starting_config("en", None)
     tagger = spacy.blank("en")

@@ -189,7 +189,7 @@ def test_after_a_rest_the_results_are_the_same(threads):
     gradient = gradient.copy()
     objective.rest()
     assert all(shard.rested for shard in shards)
-    assert objective._summing._placed is None and not objective._summing._spare
+    assert objective._sum._placed is None and not objective._sum._spare
     for _ in range(2):
         again, other = objective(weights)
         assert again == loss

@@ -12,7 +12,6 @@ from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.ratio import Ratio, expected_tokens
-from spacy_hocrf.engine.reduction import ThreadWorkers
 
 COUNTS = ("const", "start", "end", "token", "inner", "row", "length", "span")
 
@@ -67,10 +66,9 @@ def test_tokens_and_their_covariances_match_enumeration(problem):
 LABELLED = np.array([True, True, False])
 
 
-def objective_of(shards, *ratios, threads=1, workers=None):
+def objective_of(shards, *ratios, threads=1):
     known = np.full(F, 0.25), np.zeros(F)
-    more = {"ratios": ratios, "threads": threads, "workers": workers}
-    return Objective(shards, PLAIN, AUTOMATON, *known, **more)
+    return Objective(shards, PLAIN, AUTOMATON, *known, ratios=ratios, threads=threads)
 
 
 def share_expected(shards, weights):
@@ -132,7 +130,7 @@ def test_threads_change_no_bit_and_a_rest_neither():
     ratio = Ratio(LABELLED, 0.2, 50.0)
     loss, gradient = objective_of(shards, ratio)(weights)
     for threads in (2, 5):
-        objective = objective_of(shards, ratio, workers=ThreadWorkers(threads))
+        objective = objective_of(shards, ratio, threads=threads)
         for _ in range(2):
             again, other = objective(weights)
             assert again == loss

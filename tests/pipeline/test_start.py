@@ -19,7 +19,7 @@ model.compiled model.histories model.neural model.placement model.scheme model.s
 saving.archive saving.persistence saving.schema annotation.whitespace answers.predictor answers.reading
 learning.choice learning.choosing learning.corpus learning.cost learning.encoder learning.growing
 learning.heldout learning.learning learning.likelihood learning.prices learning.scores learning.shards
-learning.survey rules.compiled rules.violations workers
+learning.survey rules.compiled rules.violations
 """.split()
 """Modules, or whole folders, that must wait."""
 

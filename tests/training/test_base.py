@@ -121,7 +121,6 @@ def test_trainers_are_registered(name, batchwise):
             for threads in ("3", 2.5, True, None)
         ),
         ({"threads": -1}, ["H048", "threads is -1", "at least 0"]),
-        ({"workers": 2}, ["H048", "workers is 2", "Processes.v1"]),
         ({"adapt_sigma": 0.0}, ["H048", "adapt_sigma is 0.0", "above 0"]),
         ({"improvement_period": 0}, ["H048", "improvement_period is 0", "at least 1"]),
     ],

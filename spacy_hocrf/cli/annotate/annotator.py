@@ -8,7 +8,7 @@ texts would go into Docs that nobody looks at: `PlainReader` goes from words to 
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import spacy
@@ -46,27 +46,11 @@ from spacy_hocrf.features.words import PlainTexts, TextBatch, WordTokenizer
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
-__all__ = ["AnnotatedChunk", "Annotator", "Done", "PlainReader"]
+__all__ = ["Annotator", "PlainReader"]
 
 ACCEPTANCE = [(PROBABILITY, "the probability that all is right"), (ACCEPTED, "the acceptance")]
 SHOWN = 200
 """So many characters of what is rejected are written."""
-
-
-class AnnotatedChunk(NamedTuple):
-    """Annotation of a chunk, ready to be written."""
-
-    number: int
-    size: int  # texts
-    content: bytes
-    rejected: list[Rejected]  # of the texts
-
-
-class Done(NamedTuple):
-    """Statistics of a written chunk."""
-
-    number: int
-    size: int  # texts
 
 
 class Annotator:
@@ -96,18 +80,18 @@ class Annotator:
         plain = spans_only and PlainReader.can_read(self.nlp, self._pipe)
         self._plain = PlainReader(self.nlp, self._pipe) if plain else None
 
-    def __call__(self, chunk: Chunk) -> Done:
-        """Write a chunk's part."""
-        return self.write(self.part(chunk))
+    def __call__(self, chunk: Chunk) -> int:
+        """Write a chunk's part. Nothing of its texts is kept: new words are forgotten.
 
-    def part(self, chunk: Chunk) -> AnnotatedChunk:
-        """The part of a chunk. Nothing of its texts is kept: new words are forgotten."""
+        RETURNS (int): number of texts.
+        """
         with self.nlp.memory_zone():
             records, rejected = self.records(chunk)
             texts = self._annotated(records, rejected)
             content = self._format.part(texts, SOURCES[self.source].schema(chunk))
         shown = [each._replace(found=each.found[:SHOWN]) for each in sorted(rejected)]
-        return AnnotatedChunk(chunk.number, chunk.size, content, shown)
+        self.parts.write(chunk.number, content, shown)
+        return chunk.size
 
     def records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
         """The texts of a chunk that can be annotated and written, and the others."""
@@ -122,11 +106,6 @@ class Annotator:
             except ValueError as error:
                 rejected.append(Rejected(found.number, str(error), str(found.row)))
         return records, rejected
-
-    def write(self, part: AnnotatedChunk) -> Done:
-        """Write a part."""
-        self.parts.write(part.number, part.content, part.rejected)
-        return Done(part.number, part.size)
 
     def _held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
         """What is handed through of a text, as it is written. RAISES (ValueError): if it cannot be."""

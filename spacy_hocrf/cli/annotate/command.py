@@ -11,9 +11,7 @@ import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from pathlib import Path
-from re import fullmatch
 from typing import IO, Annotated
 
 import srsly
@@ -28,11 +26,10 @@ from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
 from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import ChunkWorkers, by_actors, here, in_processes
+from spacy_hocrf.cli.annotate.workers import annotated
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.warnings import Warnings
-from spacy_hocrf.workers.ray import check_ray
 
 __all__ = ["annotate_cli", "locked"]
 
@@ -63,9 +60,7 @@ def annotate_cli(
         float,
         Option("--at-least", min=0, max=1, help="Write all spans so probable to 'candidates'"),
     ] = 0.0,
-    workers: Annotated[
-        str, Option("--workers", "-w", help="Processes: 2, or processes:2; on Ray: ray, or ray:2")
-    ] = "1",
+    workers: Annotated[int, Option("--workers", "-w", min=1, help="Number of processes")] = 1,
     review: Annotated[
         Path | None,
         Option(
@@ -102,7 +97,6 @@ def annotate_cli(
         raise ValueError(
             CommandErrors.H074.format(option="--review", found=found, expected=expected)
         )
-    annotating = _workers_of(workers)
     files, parts = files_of(texts), _parts_of(output, format_)
     suffix = files[0].suffix
     if ".parquet" in (suffix, parts.suffix):
@@ -112,12 +106,12 @@ def annotate_cli(
         annotator = Annotator(job, suffix, parts)
         if review is not None and annotator.acceptance is None:
             raise ValueError(CommandErrors.H504.format(model=model, quoted=shlex.quote(model)))
-        _annotate(annotator, annotating, files, output)
+        _annotate(annotator, workers, files, output)
         if annotator.acceptance is not None and output.suffix == ".jsonl":
             _tell_accepted(output, review, annotator.acceptance)
 
 
-def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], output: Path) -> None:
+def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Path) -> None:
     """Annotate what is left, and gather it.
 
     RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
@@ -140,8 +134,8 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
         chunks = _left(chunks_of(files, job.size), parts, progress, numbers)
-        for done in workers(annotator, chunks):
-            progress.update(done.size)
+        for size in annotated(annotator, chunks, workers):
+            progress.update(size)
     parts.tidy()
     parts.check(plan_of(job, plan["digest"], files))
     parts.check_whole(len(numbers))
@@ -155,25 +149,6 @@ def _annotate(annotator: Annotator, workers: ChunkWorkers, files: list[Path], ou
         parts.gather(output, len(numbers))
         parts.drop()
     _tell(rejected, count, output)
-
-
-def _workers_of(name: str) -> ChunkWorkers:
-    """Workers that a setting such as "2", "processes:2", "ray" or "ray:2" names.
-
-    RAISES (ValueError): H074 for another name, H352 for Ray where it is not installed.
-    """
-    known = fullmatch("(?:(processes|ray):)?([1-9][0-9]*)|(ray)", name)
-    if known is None:
-        expected = (
-            "a number of processes, such as 2 or processes:2, or actors of Ray: ray, or ray:2"
-        )
-        text = CommandErrors.H074.format(option="--workers", found=name, expected=expected)
-        raise ValueError(text)
-    kind, number, ray = known.groups()
-    if ray or kind == "ray":
-        check_ray()
-        return partial(by_actors, None if ray else int(number))
-    return partial(in_processes, int(number)) if kind or int(number) > 1 else here
 
 
 def _parts_of(output: Path, format_: str) -> Parts:

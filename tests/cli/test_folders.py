@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from spacy_hocrf.workers.folders import WorkingFolder
+from spacy_hocrf.cli.folders import WorkingFolder
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals to groups are a thing of Unix")
 
@@ -20,22 +20,11 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 """
 PROGRAM = """
 import sys, time
-from spacy_hocrf.workers.folders import WorkingFolder
+from spacy_hocrf.cli.folders import WorkingFolder
 with WorkingFolder("hocrf-", sys.argv[1]) as folder:
     (folder / "file").touch()
     print("there", flush=True)
     time.sleep(60)
-"""
-TEAM = """
-import sys, time
-from small_corpus import documents, examples, untrained
-workers = {"@misc": "spacy-hocrf.Processes.v1", "number": 1, "folder": sys.argv[1]}
-nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 3.0, "workers": workers})
-data = examples(nlp, documents(40))
-nlp.initialize(lambda: data)
-nlp.update(data)
-print("there", flush=True)
-time.sleep(60)
 """
 
 
@@ -73,12 +62,11 @@ def test_a_name_is_no_command(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("program", [PROGRAM, TEAM], ids=["folder", "training"])
 @pytest.mark.parametrize("sent", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL, signal.SIGHUP])
-def test_a_signal_to_the_whole_group_leaves_nothing(tmp_path, program, sent):
+def test_a_signal_to_the_whole_group_leaves_nothing(tmp_path, sent):
     path = os.pathsep.join(filter(None, sys.path))
     with subprocess.Popen(
-        [sys.executable, "-c", HEARING + program, tmp_path],
+        [sys.executable, "-c", HEARING + PROGRAM, tmp_path],
         env={**os.environ, "PYTHONPATH": path},
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

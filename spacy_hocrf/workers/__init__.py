@@ -1,1 +1,0 @@
-"""Processes, and actors of Ray, that share the work of training and of `hocrf annotate`."""
