@@ -56,7 +56,6 @@ from spacy_hocrf.cli.randomization import (
 )
 from spacy_hocrf.annotation.readers import (
     AttributesCorpus as AttributesCorpus,
-    ShardedCorpus as ShardedCorpus,
     SpansCorpus as SpansCorpus,
 )
 from spacy_hocrf.sequences.templates import read_templates as read_templates

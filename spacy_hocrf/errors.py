@@ -399,10 +399,6 @@ class Errors(metaclass=Coded):
         "bins = {found}, but must be finite numbers that ascend: the lowest scores of each bin but the "
         "first. See [components.*.model.features]."
     )
-    H256 = (
-        "The checkpoint '{path}' cannot be read ({reason}). Delete it to begin anew, or name another file as "
-        "checkpoint in [components.*.trainer]."
-    )
     H401 = "{path} cannot be written: {reason}. Choose another place: see {setting}."
     H480 = (
         "{folder} has no kernels that are compiled for this Python, expected the package as pip installs "

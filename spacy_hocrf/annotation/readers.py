@@ -2,7 +2,8 @@
 where they must come from a model that has not seen the text; and a component that moves entities away.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -10,25 +11,27 @@ from typing import NamedTuple, cast
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
 from spacy.language import Language
-from spacy.tokens import Doc, Span, SpanGroup, Token
-from spacy.training import Corpus, Example
+from spacy.tokens import Doc, DocBin, Span, SpanGroup, Token
+from spacy.training import Example
 from spacy.training.corpus import walk_corpus
 from spacy.vocab import Vocab
 from thinc.types import Ints2d
 
-from spacy_hocrf.annotation.doc_files import read_docs
+from spacy_hocrf.annotation.errors import CorpusErrors
 from spacy_hocrf.annotation.spans import named, on_predicted, same_tokens
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.groups import scores_of
 from spacy_hocrf.features.tokens import beginning
 
 __all__ = [
+    "DAMAGED",
     "AttributesCorpus",
     "EntsToSpans",
     "GroupSpans",
-    "ShardedCorpus",
     "SpansCorpus",
+    "bin_in",
     "checked_path",
+    "docs_in",
     "given_of",
     "groups_of",
     "has_tokens_of",
@@ -40,6 +43,8 @@ __all__ = [
 
 ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 """Attributes of tokens that make entities."""
+DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
+"""What spaCy raises for a file that is damaged, or of another kind."""
 
 
 class GroupSpans(NamedTuple):
@@ -147,34 +152,6 @@ class AttributesCorpus:
             yield example
 
 
-class ShardedCorpus(Corpus):
-    """`spacy-hocrf.ShardedCorpus.v1`: the Examples of `spacy.Corpus.v1`, from files of any size, of which
-    only a block is in memory at a time; none is kept.
-
-    path (Path): a .spacy file or a folder of them.
-    gold_preproc, max_length, augmenter: as with `spacy.Corpus.v1`.
-    limit (int): read only the first Docs; 0 for all.
-    RAISES (ValueError): H112 without a path, H110 for a negative limit.
-    """
-
-    def __init__(
-        self,
-        path: Path | None,
-        gold_preproc: bool = False,
-        max_length: int = 0,
-        limit: int = 0,
-        augmenter: Callable[[Language, Example], Iterator[Example]] | None = None,
-    ) -> None:
-        path, limit = checked_path(path, limit)
-        super().__init__(
-            path, limit=limit, gold_preproc=gold_preproc, max_length=max_length, augmenter=augmenter
-        )
-
-    def read_docbin(self, vocab: Vocab, locs: Iterable[str | Path]) -> Iterator[Doc]:
-        """The Docs of files. RAISES (ValueError): H257 for one that cannot be read."""
-        return islice(read_docs(vocab, map(Path, locs)), self.limit or None)
-
-
 def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
     """Where a corpus is, and how many of its Docs are read.
 
@@ -187,9 +164,27 @@ def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
     return Path(path), limit
 
 
+def bin_in(path: Path) -> DocBin:
+    """What a file has, no Doc made yet. RAISES (ValueError): H257 for a file that is none."""
+    try:
+        return DocBin().from_disk(path)
+    except DAMAGED as error:
+        raise ValueError(CorpusErrors.H257.format(path=path, reason=error)) from error
+
+
+def docs_in(path: Path, vocab: Vocab) -> Iterator[Doc]:
+    """Docs of a file. RAISES (ValueError): H257 for a file that is none."""
+    found = bin_in(path)
+    try:
+        yield from found.get_docs(vocab)
+    except DAMAGED as error:
+        raise ValueError(CorpusErrors.H257.format(path=path, reason=error)) from error
+
+
 def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
     """Examples of the first Docs of the files, all for a limit of 0."""
-    docs = read_docs(nlp.vocab, walk_corpus(path, ".spacy"))
+    files = walk_corpus(path, ".spacy")
+    docs = (doc for file in files for doc in docs_in(Path(file), nlp.vocab) if len(doc))
     for reference in islice(docs, limit or None):
         yield Example(predicted_of(nlp, reference, gold_preproc), reference)
 

@@ -86,8 +86,8 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
 
 def _check(command: str, path: Path, name: str) -> None:
     """RAISES (ValueError): H401 if a place cannot be written."""
+    from spacy_hocrf.cli.places import check_beside, check_file, check_folder
     from spacy_hocrf.errors import Errors
-    from spacy_hocrf.training.places import check_beside, check_file, check_folder
 
     if path == Path("-"):
         reason = "it stands for the standard output, but this command writes files"

@@ -132,7 +132,7 @@ def compare(
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
     RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
-    RAISES (ValueError): H070 to H073, for files that do not fit together or labels that do not
+    RAISES (ValueError): H257 to H073, for files that do not fit together or labels that do not
         occur.
     """
     systems = [(str(each), [str(each)]) for each in (a, b)]
@@ -230,7 +230,7 @@ def compare_counts(
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
-    """Annotated documents. RAISES (ValueError): H070 for a file that is none, H073 without
+    """Annotated documents. RAISES (ValueError): H257 for a file that is none, H073 without
     annotation.
     """
     docs = read_docs(path)
@@ -246,7 +246,7 @@ def read_system(
     system (Union[str, Path]): a file with the predictions (.spacy), or the path or name of a
         pipeline.
     gold (Sequence[Doc]): the documents; gold_path (Union[str, Path]): where they are from.
-    RAISES (ValueError): H070 for a file that is none, H071 for other documents, H073 without
+    RAISES (ValueError): H257 for a file that is none, H071 for other documents, H073 without
         predictions.
     """
     docs = read_docs(system) if Path(system).is_file() else predict(str(system), gold)

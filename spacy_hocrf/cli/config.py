@@ -10,7 +10,7 @@ from thinc.api import Config
 from typer import Argument, Option
 from wasabi import msg
 
-from spacy_hocrf.annotation.readers import ShardedCorpus
+from spacy_hocrf.annotation.readers import read_examples
 from spacy_hocrf.cli.checking import CorpusFacts, facts_of
 from spacy_hocrf.cli.docbins import doc_files
 from spacy_hocrf.cli.errors import CommandErrors
@@ -183,7 +183,7 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     doc_files(train)
     nlp = load_model_from_config(config, auto_fill=True)
     gold = component_of(nlp, None)[1].gold
-    facts = facts_of(gold, ShardedCorpus(train)(nlp))
+    facts = facts_of(gold, read_examples(nlp, train, 0, gold_preproc=False))
     if not facts.texts:
         raise ValueError(CommandErrors.H158.format(path=train))
     if not facts.annotated and not facts.hints:
@@ -197,7 +197,6 @@ def stream_texts(config: Config) -> None:
     """Let training keep no Examples."""
     for name in config["nlp"]["pipeline"][-1:]:  # what is before it is not trained
         config["initialize"]["components"][name] = {"corpus": "${corpora.train}"}
-    config["corpora"]["train"]["@readers"] = "spacy-hocrf.ShardedCorpus.v1"
     config["training"]["max_epochs"] = -1
 
 

@@ -23,7 +23,7 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     """The training corpus, the same at every call; no other corpus is touched.
 
     part (str): "dev" for the development corpus.
-    RAISES (ValueError): H070 for a damaged file at its path, H381 if it is empty since its path has no file
+    RAISES (ValueError): H257 for a damaged file at its path, H381 if it is empty since its path has no file
         of spaCy's, but others.
     """
     config = nlp.config.interpolate()
@@ -50,7 +50,7 @@ def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
     """Documents of a file, or of all in a folder.
 
     least (int): so many there must be.
-    RAISES (ValueError): H070 or H381 for a file that is none, H158 for fewer documents.
+    RAISES (ValueError): H257 or H381 for a file that is none, H158 for fewer documents.
     """
     docs = [doc for file in doc_files(path) for doc in docs_of(file)]
     if len(docs) < least:

@@ -91,7 +91,7 @@ def cross_fit(
     folds, seed (int): the texts are divided at random into so many parts of nearly equal size, equal ones
         and those of a group into the same.
     RETURNS (CrossFit): the texts with their annotation and the spans.
-    RAISES (ValueError): H070 or H381 for what are no Docs, H074 for another source, H077 for too few texts,
+    RAISES (ValueError): H257 or H381 for what are no Docs, H074 for another source, H077 for too few texts,
         H184 to H186 for a pipeline that cannot be cross-fitted.
     """
     wanted = _key_of(source)

@@ -9,21 +9,19 @@ from pathlib import Path
 
 from spacy.attrs import IS_SPACE
 from spacy.language import Language
-from spacy.tokens import Doc, DocBin
+from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.corpus import walk_corpus
 from spacy.vocab import Vocab
 
+from spacy_hocrf.annotation.readers import DAMAGED, docs_in
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["bin_of", "doc_files", "docs_of", "examples_of", "has_docs"]
+__all__ = ["doc_files", "docs_of", "examples_of", "has_docs"]
 
 SUFFIX = ".spacy"
 BEGINNING = 4096
 """Bytes of a file that say whether it has Docs."""
-
-DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
-"""What spaCy raises for a file that is damaged, or of another kind."""
 
 
 def doc_files(path: str | Path) -> list[Path]:
@@ -63,21 +61,9 @@ def _name_convert(path: Path, output: Path, found: str) -> None:
     raise ValueError(CommandErrors.H381.format(path=path, found=found, arguments=arguments))
 
 
-def bin_of(path: Path) -> DocBin:
-    """What a file has, no document made yet. RAISES (ValueError): H070 for a file that is none."""
-    try:
-        return DocBin().from_disk(path)
-    except DAMAGED as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
-
-
 def docs_of(path: Path) -> Iterator[Doc]:
-    """Documents of a file. RAISES (ValueError): H070 for a file that is none."""
-    found = bin_of(path)
-    try:
-        yield from found.get_docs(Vocab(lex_attr_getters={IS_SPACE: str.isspace}))
-    except DAMAGED as error:
-        raise ValueError(CommandErrors.H070.format(path=path, reason=error)) from error
+    """Documents of a file. RAISES (ValueError): H257 for a file that is none."""
+    yield from docs_in(path, Vocab(lex_attr_getters={IS_SPACE: str.isspace}))
 
 
 def examples_of(
@@ -89,7 +75,7 @@ def examples_of(
 
     files (Callable[[], Iterable[Path]]): those that it is read from; asked for where reading goes wrong, so
         that the one that is damaged is named.
-    RAISES (ValueError): H070
+    RAISES (ValueError): H257
     """
     try:
         return list(reader(nlp))

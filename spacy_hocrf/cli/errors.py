@@ -8,10 +8,6 @@ __all__ = ["CommandErrors"]
 
 
 class CommandErrors(metaclass=Coded):
-    H070 = (
-        "{path} cannot be read as documents in spaCy's format (.spacy): {reason}. Write them with "
-        "DocBin.to_disk."
-    )
     H071 = (
         "{path} does not have the documents of {gold}: {difference}. Predict on the tokens of the "
         "annotated documents, or give the pipeline itself, which then gets these tokens."

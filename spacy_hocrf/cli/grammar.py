@@ -35,7 +35,7 @@ def read_grammar(path: str | Path, share: float, spans_key: str | None = None) -
     path (Union[str, Path]): a file (.spacy), or a folder of such files.
     share (float): of the texts, so many keep it at least.
     spans_key (Optional[str]): of the annotation in doc.spans; None for doc.ents.
-    RAISES (ValueError): H070 or H381 for a file that is none, H073 without annotation, H153 if no text is
+    RAISES (ValueError): H257 or H381 for a file that is none, H073 without annotation, H153 if no text is
         annotated completely with any span.
     """
     scorer = EntsScorer() if spans_key is None else SpansScorer(spans_key)

@@ -2,8 +2,6 @@
 
 import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -37,23 +35,6 @@ class Descent:
         self._improvement_tolerance = improvement_tolerance
         # f of the last accepted points
         self._values: deque[float] = deque(maxlen=improvement_period + 1)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that the next points follow from, once a point was accepted; its own arrays."""
-        return {
-            "best_x": self.best_x,
-            "best_g": self.best_g,
-            "numbers": np.array([self.best_f, self.iterations, self.evaluations]),
-            "values": np.array(self._values),
-        }
-
-    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where one with the same settings had come to."""
-        self.best_x[:], self.best_g[:] = state["best_x"], state["best_g"]
-        self.best_f, iterations, evaluations = state["numbers"].tolist()
-        self.iterations, self.evaluations = int(iterations), int(evaluations)
-        self._values.clear()
-        self._values.extend(state["values"].tolist())
 
     def _fail(self) -> None:
         """End at once: there is nothing to go down from."""

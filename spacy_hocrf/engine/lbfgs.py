@@ -36,7 +36,7 @@ products with it and with g, one for r and Y'r, one for the direction.
 """
 
 import math
-from collections.abc import Generator, Mapping
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -125,20 +125,6 @@ class LBFGS(Descent):
         else:
             self._retreat()
         return bool(found)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that the next points follow from, once a point was accepted; its own arrays."""
-        sums = [self._best_gg, self._best_xx, self._slope]
-        own = {"direction": self._direction, "sums": np.array(sums)}
-        return {**super().state(), **self._memory.state(), **own}
-
-    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where one with the same settings had come to."""
-        super().resume(state)
-        self._memory.resume(state)
-        self._direction[:] = state["direction"]
-        self._best_gg, self._best_xx, self._slope = state["sums"].tolist()
-        self._search_along()
 
     def _accept_start(self, f: float, g: Vector) -> bool:
         self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
@@ -241,23 +227,6 @@ class _Memory:
         self._e[1:] = self.first
         self._share = 1.0  # of the second diagonal
         self._renew_nothing()
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays to save the memory with; complete once a direction was asked for."""
-        return {
-            "s": self._s,
-            "y": self._y,
-            "e": self._e,
-            "products": self._products,
-            "share": np.array(self._share),
-            "rows": self._used,
-        }
-
-    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Become that of a state."""
-        self._s[:], self._y[:], self._e[:] = state["s"], state["y"], state["e"]
-        self._products[:], self._share = state["products"], float(state["share"])
-        self._rows = state["rows"].tolist()
 
     def add(
         self, step: float, direction: Vector, curvature: float, g: Vector, previous_g: Vector

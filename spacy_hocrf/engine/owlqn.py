@@ -22,8 +22,6 @@ one mostly is, too.
 
 import math
 from collections import deque
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -91,18 +89,6 @@ class OWLQN(Descent):
             return True
         self._back_off(value if finite else math.inf, promised)
         return False
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """All that the next points follow from, once a point was accepted; its own arrays."""
-        return {**super().state(), **self._pairs.state(), "longest": np.array([self._longest])}
-
-    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on where one with the same settings had come to."""
-        super().resume(state)
-        self._pairs.resume(state)
-        self._longest = float(state["longest"][0])
-        self._pseudo = pseudo_gradient(self.best_x, self.best_g, self._absolute)
-        self._start_search()
 
     def _accept_start(self, value: float, g: Vector, finite: bool) -> bool:
         if not finite:
@@ -189,21 +175,6 @@ class _Pairs:
     def clear(self) -> None:
         self._s: deque[NDArray[np.float32]] = deque(maxlen=self._capacity)
         self._y: deque[NDArray[np.float32]] = deque(maxlen=self._capacity)
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Arrays to save the pairs with."""
-        return {
-            "s": np.array(self._s, dtype=np.float32),
-            "y": np.array(self._y, dtype=np.float32),
-            "e": self._e,
-        }
-
-    def resume(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Become that of a state."""
-        self.clear()
-        self._s.extend(state["s"])
-        self._y.extend(state["y"])
-        self._e[:] = state["e"]
 
     def add(self, s: Vector, y: Vector) -> None:
         """Remember a pair, if the function curves upwards along s."""

@@ -355,7 +355,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.pipeline import saved_settings
         from spacy_hocrf.pipeline.score_weights import weigh_spans
 
-        saved_settings.check(nlp, self.name, self._learner.trainer)
+        saved_settings.check(nlp, self.name)
         learner = self._learner.untrained(self.labels)
         own = get_examples if corpus is None else partial(corpus, nlp)
         once = nlp is not None and not learner.trainer.batchwise

@@ -9,7 +9,6 @@ from spacy.language import Language
 
 from spacy_hocrf.features.dollars import TAKEN, without_dollars
 from spacy_hocrf.features.errors import FeatureErrors
-from spacy_hocrf.training.places import check_places
 
 __all__ = ["check", "check_key"]
 
@@ -17,15 +16,12 @@ LOST = re.compile(r"[#;\[\s]|.*[:=]|.*\s$|$", re.DOTALL)
 """Names that a file does not give back."""
 
 
-def check(nlp: Language | None, name: str, trainer: object = None) -> None:
+def check(nlp: Language | None, name: str) -> None:
     """Look through the settings of a component.
 
     nlp (Optional[Language]): the pipeline. name (str): of the component.
-    trainer (object): its trainer, if it has one.
-    RAISES (ValueError): H267 for a dollar sign, or a name that ends early, H268 for a string that is no JSON,
-        H401 for a file that cannot be written.
+    RAISES (ValueError): H267 for a dollar sign, or a name that ends early, H268 for a string that is no JSON.
     """
-    check_places(trainer)
     if nlp is None or name not in nlp.component_names:
         return
     if "$" in name:

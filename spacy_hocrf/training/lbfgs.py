@@ -9,7 +9,6 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,7 +23,6 @@ from spacy_hocrf.training.base import (
     checked_sigma,
     precision_of,
 )
-from spacy_hocrf.training.checkpoints import Checkpoint, fingerprint
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
@@ -62,9 +60,6 @@ class LBFGSTrainer(BaseTrainer):
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
     improvement_tolerance, improvement_period: converged when the objective fell by less than this
         share of itself in so many iterations.
-    checkpoint (Optional[str]): file for what training has come to, from which the same training goes on if
-        it was ended; it is removed at the end. null for none.
-    checkpoint_every (int): iterations after which it is written anew.
     ratio (Union[float, Dict[str, float]]): share of the tokens that are in spans, all in all or for each
         label, if the component says that the corpus has positives only.
     ratio_weight (float): what the square of how far the share that the model expects is from that costs, in
@@ -84,8 +79,6 @@ class LBFGSTrainer(BaseTrainer):
     gradient_tolerance: float = 1e-5
     improvement_tolerance: float = 1e-6
     improvement_period: int = 10
-    checkpoint: str | None = None
-    checkpoint_every: int = 10
     ratio: float | Mapping[str, float] = 0.15
     ratio_weight: float = 10.0
 
@@ -94,9 +87,7 @@ class LBFGSTrainer(BaseTrainer):
             object.__setattr__(self, "sigma", checked_sigma(self.sigma))
         if self.prior not in PRIORS:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
-        _check_least(
-            self, iterations=1, threads=0, memory=1, improvement_period=1, checkpoint_every=1
-        )
+        _check_least(self, iterations=1, threads=0, memory=1, improvement_period=1)
         checked_sigma(self.adapt_sigma, "adapt_sigma")
         if self.memory > MOST_PAIRS:
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
@@ -179,10 +170,9 @@ class LBFGSTrainer(BaseTrainer):
         return [Ratio(positives[label], share, weight) for label, share in self.ratio.items()]
 
     def quick(self) -> "LBFGSTrainer":
-        """Settings for a part of the corpus, without a checkpoint; a run ends when it has become slow."""
+        """Settings for a part of the corpus; a run ends when it has become slow."""
         return replace(
             self,
-            checkpoint=None,
             memory=max(self.memory, QUICK_MEMORY),
             improvement_tolerance=max(self.improvement_tolerance, QUICK),
             improvement_period=max(self.improvement_period, QUICK_PERIOD),
@@ -220,12 +210,6 @@ class LBFGSTrainer(BaseTrainer):
         return LBFGS(weights, **self.convergence, threads=self.n_threads, curvature=curvature)
 
     @property
-    def plain(self) -> "LBFGSTrainer":
-        """What of the settings decides about the weights."""
-        indifferent: dict[str, Any] = {"threads": 0, "iterations": 1, "checkpoint_every": 1}
-        return replace(self, checkpoint=None, **indifferent)
-
-    @property
     def convergence(self) -> dict[str, Any]:
         """What an optimiser remembers, and when it has converged."""
         return {
@@ -250,12 +234,6 @@ class LBFGSRun:
         self._objective = objective
         self._iterations = trainer.iterations
         self._optimiser = trainer.optimiser(weights, objective)
-        self._checkpoint: Checkpoint | None = None
-        if trainer.checkpoint is not None:
-            of = fingerprint(trainer.plain, objective.counts, weights)
-            path = Path(trainer.checkpoint)
-            self._checkpoint = Checkpoint(path, trainer.checkpoint_every, of)
-            self._checkpoint.read_into(self._optimiser, lambda x: self._value(x)[1])
 
     @property
     def loss(self) -> float:
@@ -319,9 +297,7 @@ class LBFGSRun:
         return self._objective(x)
 
     def _evaluate(self) -> None:
-        accepted = self._optimiser.tell(*self._value(self._optimiser.x))
-        if accepted and self._checkpoint is not None:
-            self._checkpoint.note(self._optimiser)
+        self._optimiser.tell(*self._value(self._optimiser.x))
 
 
 class TiedRun(LBFGSRun):

@@ -485,7 +485,7 @@ def one_text_with_all_labels():
         (annotated, ["--lang", "zz"], "H159", "'zz'"),
         (annotated, ["here"], "H157", "--force"),
         (list, [], "H158", "train.spacy"),
-        (None, [], "H070", "train.spacy"),
+        (None, [], "H257", "train.spacy"),
     ],
 )
 def test_wrong_use_is_explained_and_leaves_nothing(tmp_path, docs, options, code, words):

@@ -13,7 +13,8 @@ import msgspec
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-from spacy_hocrf.cli.docbins import bin_of, docs_of
+from spacy_hocrf.annotation.readers import bin_in
+from spacy_hocrf.cli.docbins import docs_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.features.tokens import is_unicode
 
@@ -160,7 +161,7 @@ class DocSource:
 
     def count(self, path: Path) -> int:
         """How many Docs there are."""
-        return len(bin_of(path))
+        return len(bin_in(path))
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         """Files of spaCy's with some of the Docs."""

@@ -122,7 +122,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
-    RAISES (ValueError): H070, H153, H154, H155, H156, H158 or H381 for a corpus that is none, or from which
+    RAISES (ValueError): H257, H153, H154, H155, H156, H158 or H381 for a corpus that is none, or from which
         nothing can be chosen; H101 for a group_by that is not registered.
     """
     check_group_by(setup.group_by, setup.factory)

@@ -44,7 +44,7 @@ def read_texts(
     nlp (Language): whose tokenizer is used where the file has no tokens.
     target (Target): where the annotation of Docs is.
     report (Report): gets what was not as it should be.
-    RAISES (ValueError): H561 if there are none, H070, H290, H291, H380 or H381 for files that cannot
+    RAISES (ValueError): H561 if there are none, H257, H290, H291, H380 or H381 for files that cannot
         be read.
     """
     scorer: Scorer = EntsScorer()

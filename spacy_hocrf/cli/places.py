@@ -6,7 +6,7 @@ from tempfile import TemporaryFile
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["check_beside", "check_file", "check_folder", "check_places"]
+__all__ = ["check_beside", "check_file", "check_folder"]
 
 
 def check_file(path: Path, setting: str) -> None:
@@ -43,13 +43,6 @@ def check_folder(path: Path, setting: str) -> None:
     RAISES (ValueError): H401 if they cannot.
     """
     check_beside(path / "file", setting)
-
-
-def check_places(trainer: object) -> None:
-    """See whether a trainer can write where its settings say. RAISES (ValueError): H401 if it cannot."""
-    checkpoint = getattr(trainer, "checkpoint", None)
-    if checkpoint is not None:
-        check_file(Path(checkpoint), "checkpoint in [components.*.trainer]")
 
 
 def _try_below(path: Path) -> None:
