@@ -3,8 +3,8 @@
     score(y; w) = Σ_events w[name] · value · [the vertices of the event have its states in y]
 
 An event of one vertex is a score of that vertex by itself; one of more is a pattern. Weights are learnt by
-the largest margin (`graph.frank_wolfe`) or by the averaged perceptron (`graph.perceptron`); both decode by
-dual decomposition. Qian and Liu, TACL 2 (2014) §2.1 and §4.
+the largest margin (`graph.frank_wolfe`), which decodes by dual decomposition. Qian and Liu, TACL 2 (2014)
+§2.1.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,15 +19,12 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
-from spacy_hocrf.graph.perceptron import GraphPerceptron
 from spacy_hocrf.graph.settings import DualSettings
 
 __all__ = ["Event", "FeatureGraph", "learn_graphs"]
 
 Event = tuple[Sequence[int], Sequence[int], str, float]
 """Vertices, their states, the name of a feature, and its value."""
-
-MAX_MARGIN, PERCEPTRON = "max_margin", "perceptron"
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,6 @@ def learn_graphs(
     graphs: Sequence[FeatureGraph],
     annotated: Sequence[Sequence[int]],
     *,
-    method: str = MAX_MARGIN,
     sigma: float = 1.0,
     epochs: int = 100,
     nonnegative: Iterable[str] = (),
@@ -108,19 +104,17 @@ def learn_graphs(
 
     graphs (Sequence[FeatureGraph]): to learn from.
     annotated (Sequence[Sequence[int]]): the right state of each vertex of each graph.
-    method (str): "max_margin", with a Gaussian prior, or "perceptron", averaged and without one.
-    sigma (float): standard deviation of the prior.
-    epochs (int): passes over the graphs, at most; the largest margin ends when it is proved to be within
-        one per cent.
+    sigma (float): standard deviation of the weights' Gaussian prior.
+    epochs (int): passes over the graphs, at most; learning ends when the margin is proved to be within one
+        per cent of the largest.
     nonnegative (Iterable[str]): names of features whose weights must not fall below 0.
     settings (Optional[DualSettings]): how graphs are decoded; None for the default.
     seed (int): of the order of the graphs.
     RETURNS (dict[str, float]): weights by name, for `FeatureGraph.instance`. `srsly.write_json` saves them.
-    RAISES (ValueError): H107 for an unknown method, sigma or epochs out of range, or annotation that does not
-        fit; H082 to H085 for events that do not fit their graph.
+    RAISES (ValueError): H107 for sigma or epochs out of range, or annotation that does not fit; H082 to H085
+        for events that do not fit their graph.
     """
     names = sorted({name for graph in graphs for name in graph.names})
-    _check("method", method, method in (MAX_MARGIN, PERCEPTRON), f"{MAX_MARGIN} or {PERCEPTRON}")
     _check("sigma", sigma, 0 < sigma < float("inf"), "above 0 and finite")
     _check("epochs", epochs, epochs >= 1, "at least 1")
     _check(
@@ -130,15 +124,9 @@ def learn_graphs(
     settings = settings or DualSettings()
     tasks = [_GraphTask(*pair, number, settings) for pair in zip(graphs, annotated)]
     kept = np.isin(names, list(nonnegative))
-    if method == MAX_MARGIN:
-        learner = FrankWolfe(tasks, np.full(len(names), sigma**2), nonnegative=kept, seed=seed)
-        learner.learn(epochs)
-        return dict(zip(names, learner.weights.tolist()))
-    perceptron = GraphPerceptron(tasks, np.zeros(len(names)), nonnegative=kept, seed=seed)
-    for _ in range(epochs):
-        if not perceptron.epoch():
-            break
-    return dict(zip(names, perceptron.average.tolist()))
+    learner = FrankWolfe(tasks, np.full(len(names), sigma**2), nonnegative=kept, seed=seed)
+    learner.learn(epochs)
+    return dict(zip(names, learner.weights.tolist()))
 
 
 class _GraphTask:

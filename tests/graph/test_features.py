@@ -1,4 +1,4 @@
-"""Weights of named features that graphs share: scores, and learning by both methods."""
+"""Weights of named features that graphs share: scores, and learning."""
 
 from itertools import product
 
@@ -52,10 +52,9 @@ def test_an_instance_scores_what_the_features_count():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["max_margin", "perceptron"])
-def test_weights_are_learnt_saved_and_used_again(method, tmp_path):
+def test_weights_are_learnt_saved_and_used_again(tmp_path):
     graphs, annotated = corpus(60)
-    weights = learn_graphs(graphs, annotated, method=method, sigma=10.0)
+    weights = learn_graphs(graphs, annotated, sigma=10.0)
     srsly.write_json(tmp_path / "weights.json", weights)
     weights = srsly.read_json(tmp_path / "weights.json")
     unseen, right = corpus(40, seed=7)
@@ -105,7 +104,6 @@ def test_a_feature_without_a_weight_scores_nothing():
 @pytest.mark.parametrize(
     ("code", "change"),
     [
-        ("H107.*method", {"method": "svm"}),
         ("H107.*sigma", {"sigma": 0.0}),
         ("H107.*epochs", {"epochs": 0}),
         ("H107.*annotation", {"annotated": []}),

@@ -38,7 +38,7 @@ SIZE = 8
 """Bytes that say how long a message is."""
 
 
-class Failed(NamedTuple):
+class _Failed(NamedTuple):
     """Answer of a process that has met an error."""
 
     error: Exception
@@ -77,7 +77,7 @@ class ProcessPool:
             if not any(taken):
                 return
             worker, said = self._wait()
-            if isinstance(said, Failed):
+            if isinstance(said, _Failed):
                 raise said.error from RuntimeError(said.traceback)
             if said is not None:
                 taken[worker].popleft()
@@ -168,7 +168,7 @@ def serve() -> None:
                         gc.freeze()  # it stays, and need not be looked through for garbage
                     said = answer(pickle.loads(task))
                 except Exception as error:
-                    said = Failed(error, format_exc())
+                    said = _Failed(error, format_exc())
                 pickle.dump(said, output)
                 output.flush()
         reader.join()  # which ends this process
