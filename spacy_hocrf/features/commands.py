@@ -9,22 +9,20 @@ With a capital X, T or M Wapiti takes it in lower case; with an offset @1 it cou
 @-1 from the last. Beyond a sequence there is a text of each distance. (Facts: https://taku910.github.io/crfpp/,
 https://wapiti.limsi.fr/manual.html.) Wapiti looks at bytes, this at characters: they agree on ASCII.
 
-A regular expression is features/regexps.py's.
+Wapiti's regular expressions are letters, dots for any, classes such as \\d, or \\ before another character;
+each alone, with * for as few as it can, or with ? for one if it can. ^ and $ are anchors at the ends alone.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from spacy_hocrf.features.errors import FeatureErrors
-from spacy_hocrf.features.regexps import Regexp
 
 __all__ = [
     "TOOLKITS",
     "Command",
     "Toolkit",
-    "joined",
     "parse_template",
     "wrong_template",
 ]
@@ -33,6 +31,18 @@ COMMAND = re.compile(
     r"%(?P<kind>[xXtTmM])\[\s*(?P<absolute>@?)(?P<offset>[-+]?\d+),\s*(?P<column>\d+)"
     r'(?:,"(?P<regexp>(?:[^"\\]|\\.)*)")?\]'
 )
+
+
+CLASSES = {
+    "a": "A-Za-z",
+    "d": "0-9",
+    "l": "a-z",
+    "p": re.escape("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"),
+    "s": r" \t-\r",
+    "u": "A-Z",
+    "w": "A-Za-z0-9",
+}
+TIMES = {"": "", "?": "?", "*": "*?"}
 
 
 class Toolkit(NamedTuple):
@@ -67,7 +77,7 @@ class Command:
 
     offset (int): of the item that it looks at, from the item itself; with `absolute` from 1 for the
         first of the sequence, from -1 for the last. column (int): its number.
-    kind (str): x, t or m. lower (bool): in lower case. regexp (Regexp): of t and m.
+    kind (str): x, t or m. lower (bool): in lower case. regexp (re.Pattern): of t and m.
     """
 
     offset: int
@@ -75,7 +85,7 @@ class Command:
     absolute: bool
     kind: str
     lower: bool
-    regexp: Regexp
+    regexp: re.Pattern[str]
 
     def place(self, at: int, length: int) -> int:
         """Where it looks from an item of a sequence; it may be beyond the sequence."""
@@ -94,7 +104,7 @@ class Command:
             found = self.regexp.search(text)
             if self.kind == "t":
                 return "false" if found is None else "true"
-            text = found or ""
+            text = "" if found is None else found[0]
         return text.lower() if self.lower else text
 
 
@@ -117,11 +127,6 @@ def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | 
     if any(isinstance(part, str) and "%" in part for part in parts):
         raise wrong_template(number, line, "%x[offset,column], or another command, after %")
     return tuple(part for part in parts if part != "")
-
-
-def joined(texts: Iterable[str]) -> str:
-    """Observation made of the texts of a template and of its commands."""
-    return "".join(texts).partition("\0")[0]
 
 
 def wrong_template(number: int, found: str, expected: str) -> ValueError:
@@ -150,8 +155,22 @@ def _command(found: re.Match[str], number: int, toolkit: Toolkit) -> Command:
     )
 
 
-def _regexp(source: str, number: int) -> Regexp:
-    found = Regexp.parse(source)
-    if found is None:
+def _regexp(source: str, number: int) -> re.Pattern[str]:
+    """Wapiti's regular expression as one of Python's. RAISES (ValueError): H288 for what is none."""
+    begins = source.startswith("^")
+    found = re.findall(r"(\\.|[^*?]|)([*?]?)", source[begins:], flags=re.DOTALL)[:-1]
+    if any(not text for text, _ in found):
         raise wrong_template(number, source, "a character before each * and ?")
-    return found
+    ends = found[-1:] == [("$", "")]
+    units = [_character(text) + TIMES[times] for text, times in found[: len(found) - ends]]
+    return re.compile("\\A" * begins + "".join(units) + "\\Z" * ends, re.DOTALL)
+
+
+def _character(unit: str) -> str:
+    """Regular expression of Python's for a character or a class."""
+    if unit == ".":
+        return unit
+    name = unit[-1]
+    if unit[0] == "\\" and name.lower() in CLASSES:
+        return f"[{'^' * name.isupper()}{CLASSES[name.lower()]}]"
+    return re.escape(name)

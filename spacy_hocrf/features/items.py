@@ -15,7 +15,6 @@ from spacy.strings import StringStore, get_string_id
 from spacy_hocrf.features.commands import (
     TOOLKITS,
     Command,
-    joined,
     parse_template,
     wrong_template,
 )
@@ -95,7 +94,7 @@ class ItemTemplate(Observing):
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         """The string that the toolkit observes."""
         said = iter(values)
-        return joined(
+        return "".join(
             piece if isinstance(piece, str) else spell(next(said), strings) for piece in self.pieces
         )
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from spacy_hocrf.features.commands import TOOLKITS, Command, joined, parse_template
+from spacy_hocrf.features.commands import TOOLKITS, Command, parse_template
 from spacy_hocrf.features.dollars import without_dollars
 from spacy_hocrf.sequences.errors import SequenceErrors
 
@@ -74,7 +74,7 @@ class ItemTemplates:
         RAISES (ValueError): H289 if an item lacks a column that a template reads.
         """
         return [
-            [joined([self._value(part, rows, at) for part in parts]) for parts in self.templates]
+            ["".join(self._value(part, rows, at) for part in parts) for parts in self.templates]
             for at in range(len(rows))
         ]
 
