@@ -363,6 +363,13 @@ def test_batches_learn_from_them():
         nlp.update([bad], sgd=False)
 
 
+def test_an_update_that_contradicts_itself_changes_nothing():
+    nlp, data = initialized()
+    with pytest.raises(ValueError, match=r"H243.*not PERSON on tokens 0 to 2"):
+        nlp.update([told(nlp, (0, 2, "PERSON", "not"), entities=GOLD)], sgd=False)
+    assert len(learner_of(nlp.get_pipe("hocrf")).corpus) == len(data)
+
+
 KNOWN = [(0, ("Zoe", "was", "in", "London", ".")), (2, ("In", "Paris", "Zoe", "slept", "."))]
 
 

@@ -9,7 +9,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 
 from spacy_hocrf.annotation.readers import predicted_of
-from spacy_hocrf.annotation.scoring import comparable, count_whole
+from spacy_hocrf.annotation.scoring import comparable, count_whole, is_complete
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
 from spacy_hocrf.cli.doubts import doubts_of
@@ -101,6 +101,15 @@ def test_tokens_that_are_not_annotated_stay_so():
     doc.set_ents([Span(doc, 0, 2, "PER")], default="missing")
     (found,) = comparable([Example(doc.copy(), doc)], target)
     assert [token.ent_iob for token in found.reference] == [3, 2, 0, 0]
+
+
+def test_a_text_without_tokens_is_none_that_is_annotated_completely():
+    nlp = spacy.blank("xx")
+    for text in ("", "Ada"):
+        doc = nlp.make_doc(text)
+        doc.ents, doc.spans["sc"] = [], []
+        for place, key in (("doc.ents", None), ("doc.spans", "sc")):
+            assert is_complete(doc, place, key) == bool(text)
 
 
 # Whole texts

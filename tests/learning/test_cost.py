@@ -3,6 +3,7 @@
 import logging
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -26,6 +27,15 @@ def pipeline(count=24, model=None, **decoder):
     data = examples(nlp, ambiguous(count))
     nlp.initialize(lambda: data)
     return nlp, data
+
+
+@pytest.mark.parametrize("learnt, held", [([1], [2]), ([1], [3]), ([3], [2])])
+def test_a_model_of_the_same_parts_alone_is_taken_again(learnt, held, monkeypatch):
+    monkeypatch.setattr(costs, "_trained", lambda *_: "another")
+    there = heldout.Trained("there", "trainer", [1], [2])
+    learner = SimpleNamespace(folds=[there], trainer="trainer")
+    expected = "there" if (learnt, held) == ([1], [2]) else "another"
+    assert [*costs.held_out_models(learner, [(learnt, held)])] == [(expected, held)]
 
 
 def random_evidence(seed, n_documents=30):

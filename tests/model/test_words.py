@@ -100,6 +100,12 @@ def test_tables_of_one_vocabulary_share_its_vectors(vocab):
     assert len({id(table.vectors) for table in tables}) == 2  # brought to length 1, or not
 
 
+def test_every_word_that_is_known_has_a_row():
+    known = words.KnownWords(np.array([2, 5], dtype=np.int32), 7)
+    rows, unknown = known.rows(np.array([5, 2, 3, 7, 2], dtype=np.int32))
+    assert rows.tolist() == [1, 0, 2, 2, 0] and unknown.tolist() == [2]
+
+
 def test_rows_are_gathered_and_scattered():
     rng = np.random.default_rng(3)
     table, codes = rng.normal(size=(4, 2)), np.array([3, 0, 3], dtype=np.int32)

@@ -697,6 +697,7 @@ def test_resuming_on_the_whole_corpus_starts_where_it_ended_and_reaches_the_same
     first = resumed.update(data, sgd=resumed.resume_training())["hocrf"]
     best = objective_at_optimum(nlp)
     assert first == pytest.approx(best, rel=1e-4)  # the weights were stored as float32
+    assert learner_of(resumed.get_pipe("hocrf")).loaded is None
     fit(resumed, data)
     assert objective_at_optimum(resumed) == pytest.approx(best, rel=1e-6)
 
