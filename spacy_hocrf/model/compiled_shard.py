@@ -15,7 +15,7 @@ __all__ = ["CompiledShard"]
 
 
 class CompiledShard:
-    """Some sequences as an objective asks for them: arrays, which another process may have.
+    """Some sequences as an objective asks for them: arrays.
 
     batch (CompiledBatch): which weights they ask for.
     observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`;
