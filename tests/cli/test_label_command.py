@@ -1,6 +1,7 @@
 """`hocrf label` as a command: what it reads, what it writes, and what it refuses."""
 
 import gc
+import gzip
 import json
 import signal
 import subprocess
@@ -74,6 +75,21 @@ def docs_in(path):
 
 def ents_of(docs):
     return [(ent.text, ent.label_) for doc in docs for ent in doc.ents]
+
+
+def test_texts_in_which_nothing_is_found_are_written_without_a_config(label, lines, tmp_path):
+    def accept(ask):
+        found = ask("open")
+        about = {"window": found["window"]}
+        for _ in range(4):
+            about |= {name: found["view"][name] for name in ("text", "revision")}
+            found = ask("decide", **about)
+
+    said = label(lines, "--labels", "PER,LOC", "-o", "mine", "--format", "doccano", act=accept)
+    assert "no config.cfg (none of the texts for training has a span), model, annotated" in said
+    assert {"train.spacy", "dev.spacy", "model", "annotated.jsonl"} < {
+        path.name for path in (tmp_path / "mine").iterdir()
+    }
 
 
 def test_from_lines_to_a_model(label, lines, tmp_path):
@@ -188,6 +204,14 @@ def test_what_nobody_could_tell_stays_unknown(label, lines, tmp_path):
     label(lines, "--labels", "PER,LOC", "-o", "mine", act=act)
     (doc,) = docs_in(tmp_path / "mine/train.spacy")
     assert [token.ent_iob_ for token in doc] == ["B", "O", "", "", "O"]
+
+
+@pytest.mark.parametrize("name", ["texts.TXT", "texts.txt.gz"])
+def test_lines_in_other_files_of_text(label, lines, name):
+    content = lines.read_bytes()
+    lines.with_name(name).write_bytes(gzip.compress(content) if "gz" in name else content)
+    label(lines.with_name(name), "--labels", "PER,LOC", "-o", "mine")
+    assert label.opened["progress"]["texts"] == len(TEXTS)
 
 
 @pytest.mark.parametrize("lang, told", [("en", True), ("zh", False)])

@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 import pytest
 import spacy
+from calls import calls_of_ours, instructions_of_ours
 from small_corpus import documents
 from spacy.tokens import Doc
 
@@ -119,6 +120,43 @@ def test_what_the_model_cannot_have_is_laid_over_its_reading(begin):
     found = loop.readings(21, fixed=[(0, 2, "NEW"), spans[-1]])
     assert found.readings[0][0][0] == (0, len(text.split()[0]), "NEW", 1.0)
     assert spans[-1] in spans_of(found.readings[0])
+
+
+@pytest.mark.parametrize("fixed", ["nothing", "spans", "all"])
+def test_a_reading_takes_work_in_proportion_to_the_text(begin, fixed):
+    """Without a span that is said, and with hundreds of them."""
+    text, spans = TEXTS[0]
+    rows = [(" ".join([text] * n), []) for n in (25, 50)]
+    loop = begin(rows=[*TEXTS[:1], *rows])
+    annotate(loop, [0], TEXTS)
+    loop.wait()
+
+    def work(i, n):
+        width = len(text) + 1
+        said = [(k * width + a, k * width + b, y) for k in range(n) for a, b, y in spans]
+        gaps = [(start + 1, start + 2) for _, start, _ in said]
+        return instructions_of_ours(
+            lambda: loop.readings(
+                i, said if fixed != "nothing" else (), gaps if fixed == "all" else ()
+            )
+        )
+
+    assert work(2, 50) < 2.2 * work(1, 25)
+
+
+def test_of_many_words_the_model_cannot_have_one(begin):
+    """The others are found with a reading for each halving, not with one for each of them."""
+    text, spans = TEXTS[0]
+    loop = begin(rows=[*TEXTS[:1], (" ".join([text] * 64), [])])
+    annotate(loop, [0], TEXTS)
+    loop.wait()
+    width = len(text) + 1
+    said = [(k * width + a, k * width + b, y) for k in range(64) for a, b, y in spans]
+    said[70] = (*said[70][:2], "NEW")
+    found, readings = [], ("pipeline/component.py", "reading")
+    entered = calls_of_ours(lambda: found.append(loop.readings(1, said)))
+    assert {*said} == {*spans_of(found[0].readings[0])}
+    assert entered[readings] < 24
 
 
 def test_stretches_that_are_unknown_teach_nothing(begin):

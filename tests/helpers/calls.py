@@ -27,6 +27,27 @@ def calls_of_ours(function):
     return entered
 
 
+def instructions_of_ours(function):
+    """How many instructions of bytecode a call runs in the package's Python."""
+    run = 0
+
+    def trace(frame, event, _):
+        nonlocal run
+        if not frame.f_code.co_filename.startswith(PACKAGE):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        run += event == "opcode"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        function()
+    finally:
+        sys.settrace(before)
+    return run
+
+
 def depth_of_ours(function):
     """The most frames of the package that are on the stack at once."""
     deepest = 0

@@ -57,8 +57,12 @@ class Export:
         train, dev = ([chosen[n] for n in part] for part in parts)
         self._write(texts, train, "train.spacy")
         self._write(texts, dev, "dev.spacy")
-        self._write_config(self.folder / "config.cfg")
-        told = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)}), config.cfg"
+        told = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)})"
+        if any(texts[i].spans for i in train):
+            self._write_config(self.folder / "config.cfg")
+            told += ", config.cfg"
+        else:
+            told += ", no config.cfg (none of the texts for training has a span)"
         told += self._write_model()
         if self.tool is not None:
             name = "annotated.json" if self.tool == "label-studio" else "annotated.jsonl"

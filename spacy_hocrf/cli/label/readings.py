@@ -1,11 +1,12 @@
 """Readings of a text in characters, which keep what a person has said of it."""
 
 from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from spacy.tokens import Doc
+from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.answers.reading import Reading
@@ -104,8 +105,11 @@ def read(
     for best in reading.best(n):
         found.setdefault(_laid_over(best.spans, over), best.probability)
     nothing, others = reading.tokens()[:, -1], []
+    labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # of stretches
+    for (start, end, label), p in chance.items():
+        labels[start, end].append((label, p))
     for start, end, label in next(iter(found)):
-        same = [(y, p) for (a, b, y), p in chance.items() if (a, b) == (start, end) and y != label]
+        same = [(y, p) for y, p in labels[start, end] if y != label]
         same.append(("", float(nothing[start:end].min())))
         likely = [pair for pair in same if pair[1] >= LEAST_PROBABLE]
         others.append((*text.chars(start, end), sorted(likely, key=lambda pair: -pair[1])))
@@ -117,23 +121,30 @@ def _constrained(
     pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]
 ) -> tuple[Reading, Collection[Chars]]:
     """What the model knows if some spans are there, without a label none; and those that it cannot have."""
+    reading, kept = _beside(pipe, doc, (), said)
+    return reading, {*said} - {*kept}
+
+
+def _beside(
+    pipe: SegmentationPipe, doc: Doc, kept: Sequence[Chars], more: Sequence[Chars]
+) -> tuple[Reading, Sequence[Chars]]:
+    """What the model knows if these are there, and of `more` those that it can have; which it then has."""
     try:
-        return pipe.reading(_with(pipe, doc, said)), ()
+        return pipe.reading(_with(pipe, doc, [*kept, *more])), [*kept, *more]
     except ValueError:
-        kept, over = list[Chars](), list[Chars]()
-        for span in said:
-            try:
-                pipe.reading(_with(pipe, doc, [*kept, span]))
-                kept.append(span)
-            except ValueError:
-                over.append(span)
-        return pipe.reading(_with(pipe, doc, kept)), over
+        if len(more) > 1:
+            half = len(more) // 2
+            _, kept = _beside(pipe, doc, kept, more[:half])
+            return _beside(pipe, doc, kept, more[half:])
+        return pipe.reading(_with(pipe, doc, kept)), kept
 
 
 def _with(pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]) -> Doc:
     copy = doc.copy()
-    for span in said:
-        pipe.constrain(copy, span, "span" if span[2] else "outside")
+    copy.spans[pipe.rules.constraints.spans_key] = [
+        Span(copy, start, end, label, span_id="span" if label else "outside")
+        for start, end, label in said
+    ]
     return copy
 
 

@@ -49,7 +49,7 @@ def read_texts(
     """
     scorer: Scorer = EntsScorer()
     usual, nlp.max_length = nlp.max_length, sys.maxsize  # longer texts are left out below
-    if path.suffix == ".txt" and path.is_file():
+    if path.name.lower().removesuffix(".gz").endswith(".txt") and path.is_file():
         docs = [*docs_of(_lines(path), nlp, report, into="ents", align="strict")]
     elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
         docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
