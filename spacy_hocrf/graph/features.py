@@ -117,6 +117,8 @@ def learn_graphs(
     names = sorted({name for graph in graphs for name in graph.names})
     _check("sigma", sigma, 0 < sigma < float("inf"), "above 0 and finite")
     _check("epochs", epochs, epochs >= 1, "at least 1")
+    named = not isinstance(nonnegative, str)  # whose letters are no names
+    _check("nonnegative", nonnegative, named, "a list of names")
     _check(
         "annotation", len(annotated), len(annotated) == len(graphs), f"that of {len(graphs)} graphs"
     )

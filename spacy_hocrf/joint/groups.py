@@ -201,8 +201,8 @@ def make_batch_by_group(
     RETURNS (Callable): from Examples, or Docs, to batches of them.
     RAISES (ValueError): H110 for a size below 1.
     """
-    if isinstance(size, int | np.integer) and size < 1:
-        raise ValueError(Errors.H110.format(name="size", found=size, expected="at least 1"))
+    if isinstance(size, str) or (isinstance(size, int | np.integer) and size < 1):
+        raise ValueError(Errors.H110.format(name="size", found=repr(size), expected="at least 1"))
 
     def batches(items: Iterable[Any]) -> Iterator[list[Any]]:
         sizes = repeat(size) if isinstance(size, int | np.integer) else iter(size)

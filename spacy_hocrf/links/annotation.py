@@ -34,16 +34,11 @@ def linked(thread: Thread, attribute: str) -> set[Link] | None:
         listed: list[Any] = list(links) if isinstance(links, list | tuple) else [links]
         for pair in listed:
             if not _is_link(pair, first, end, len(thread)):
-                raise ValueError(
-                    LinkErrors.H299.format(
-                        attribute=attribute,
-                        text=thread.text,
-                        found=repr(pair)[:60],
-                        last=end - first - 1,
-                        least=-first,
-                        most=len(thread) - first - 1,
-                    )
-                )
+                last, least, most = end - first - 1, -first, len(thread) - first - 1
+                reason = f": item from 0 to {last}, target from {least} to {most}"
+                reason = reason if first < end else ", but the text has no items"
+                told = {"attribute": attribute, "text": thread.text, "found": repr(pair)[:60]}
+                raise ValueError(LinkErrors.H299.format(**told, reason=reason))
             found.add((thread.ends[first + pair[0]], thread.ends[first + pair[1]]))
     return found
 

@@ -102,10 +102,10 @@ class LinkPipe(StoredPipe, Pipe):
                     setting=setting, name=name, found=found, expected=expected
                 )
                 raise ValueError(text)
-        if not 0 < sigma < math.inf:
+        if not isinstance(sigma, int | float) or not 0 < sigma < math.inf:
             block = f"[components.{name}]"
             text = LinkErrors.H298.format(
-                name="sigma", found=sigma, expected="above 0 and finite", block=block
+                name="sigma", found=repr(sigma), expected="above 0 and finite", block=block
             )
             raise ValueError(text)
         self.vocab = vocab

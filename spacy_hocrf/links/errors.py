@@ -23,8 +23,7 @@ class LinkErrors(metaclass=Coded):
     H298 = "{name} is {found}, but must be {expected}. See {block}."
     H299 = (
         "doc._.{attribute} of the text that begins '{text}' is {found}, expected a list of pairs "
-        "[item, target] of whole numbers: item from 0 to {last}, target from {least} to {most}. "
-        "Correct the annotation."
+        "[item, target] of whole numbers{reason}. Correct the annotation, or see items in the config."
     )
     H300 = (
         "'{found}' is no attribute of an item{hint}. Choose LABEL, LENGTH, a token attribute such "

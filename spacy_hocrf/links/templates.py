@@ -14,6 +14,7 @@ All values of a template together are one number, a hash of 64 bits, which is a 
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -73,7 +74,10 @@ class LinkFeatures:
             )
             for name, value in self.values.items()
         ]
-        checks.append(("min_count", f"{self.min_count}", self.min_count >= 1, "at least 1"))
+        count, listed = self.min_count, not isinstance(self.templates, str)
+        right = isinstance(count, Integral) and count >= 1
+        checks.append(("min_count", repr(count), right, "at least 1"))
+        checks.append(("templates", repr(self.templates), listed, "a list of templates"))
         for name, found, right, expected in checks:
             if not right:
                 raise ValueError(

@@ -249,8 +249,9 @@ class LinkDifference(_Reading):
         super().__post_init__()
         _check_number(self.attr, "LinkDifference")
         _check_bins(self.bins, "LinkDifference")
-        if self.modulus is not None and not 0 < self.modulus < math.inf:
-            raise _wrong("modulus of LinkDifference", self.modulus, "above 0, or null")
+        modulus = self.modulus
+        if modulus is not None and not (isinstance(modulus, Real) and 0 < modulus < math.inf):
+            raise _wrong("modulus of LinkDifference", repr(modulus), "above 0, or null")
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
         """Number of the bin."""
@@ -282,7 +283,8 @@ class Latest(_Reading):
 
 
 def _check_bins(bins: Sequence[float], name: str) -> None:
-    if not len(bins) or not all(x < y for x, y in pairwise(bins)):
+    are_numbers = len(bins) and all(isinstance(each, Real) for each in bins)
+    if not are_numbers or not all(x < y for x, y in pairwise(bins)):
         raise _wrong(f"bins of {name}", list(bins), "numbers, ascending, one at least")
 
 

@@ -92,10 +92,11 @@ class LBFGSTrainer(BaseTrainer):
         if self.memory > MOST_PAIRS:
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
             raise ValueError(Errors.H048.format(**found))
-        weight = self.ratio_weight
-        if type(weight) not in (int, float) or not 0 <= weight < math.inf:
-            found = {"name": "ratio_weight", "found": repr(weight)}
-            raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
+        for name in ("ratio_weight", "gradient_tolerance", "improvement_tolerance"):
+            value = getattr(self, name)
+            if type(value) not in (int, float) or not 0 <= value < math.inf:
+                found = {"name": name, "found": repr(value)}
+                raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
         _check_ratio(self.ratio)
 
     @property

@@ -106,6 +106,7 @@ def test_a_feature_without_a_weight_scores_nothing():
     [
         ("H107.*sigma", {"sigma": 0.0}),
         ("H107.*epochs", {"epochs": 0}),
+        ("H107.*nonnegative", {"nonnegative": "agree"}),
         ("H107.*annotation", {"annotated": []}),
         ("H107.*annotation", {"annotated": [[0, 3, 0, 0]]}),
         ("H107.*annotation", {"annotated": [[0, 0, 0]]}),

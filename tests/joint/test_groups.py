@@ -127,6 +127,7 @@ def test_words_in_more_docs_than_the_cap_count_for_nothing():
         (lambda: SingleLinkage("3"), ["H110", "min_overlap is '3'"]),
         (lambda: SingleLinkage(max_docs=0), ["H110", "max_docs is 0"]),
         (lambda: SingleLinkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, ORTH"]),
+        (lambda: make_batch_by_group("9"), ["H110", "size is '9'"]),
         (lambda: make_batch_by_group(0), ["H110", "size is 0", "[training.batcher]"]),
         (lambda: GroupedCorpus(None), ["H112", "[paths]"]),
         (lambda: GroupedCorpus("x.spacy", limit=-1), ["H110", "limit is -1"]),

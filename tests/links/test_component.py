@@ -428,6 +428,7 @@ def test_what_is_not_trained_says_so():
     "settings, code, told",
     [
         ({"sigma": 0.0}, "H298", "sigma is 0.0, but must be above 0"),
+        ({"sigma": "1"}, "H298", "sigma is '1', but must be above 0"),
         ({"group_by": "nobody"}, "H101", "_.nobody"),
         ({"items": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkPairs"),
         ({"features": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkFeatures"),
@@ -458,6 +459,12 @@ def test_damaged_annotation_is_named(links):
     for act in (lambda: nlp.update([bad]), lambda: nlp.initialize(lambda: [bad])):
         with pytest.raises(ValueError, match=r"\[H299\] doc\._\.hocrf_links of the text .* 0 to 4"):
             act()
+
+
+def test_links_of_a_text_without_items_say_so():
+    bad = Example(document([]), document([], [[1, 0]]))
+    with pytest.raises(ValueError, match=r"\[H299\].* but the text has no items\..*see items"):
+        untrained().initialize(lambda: [bad])
 
 
 def test_texts_that_teach_nothing():

@@ -73,6 +73,8 @@ def test_numbers_are_equal_where_all_values_are():
         ({"templates": ["itself(source)"]}, "H296", "has no places"),
         ({"templates": ["itself + colour"]}, "H297", "itself, distance, author, word"),
         ({"min_count": 0}, "H298", "min_count"),
+        ({"min_count": "2"}, "H298", "min_count is '2'"),
+        ({"templates": "distance"}, "H298", "templates is 'distance', but must be a list"),
         ({"values": {**VALUES, "x": "distance"}}, "H298", "values.x is str"),
     ],
 )

@@ -160,9 +160,12 @@ def test_attributes_of_a_doc_are_those_of_its_items_where_spans_have_none():
         (lambda: Shared("LABEL"), "H298", "attr of LinkShared"),
         (lambda: Shared("LOWER", [2, 1]), "H298", "[2, 1]"),
         (lambda: Distance([]), "H298", "bins of LinkDistance"),
+        (lambda: Distance(["1", "2"]), "H298", "['1', '2']"),
+        (lambda: Distance("12"), "H298", "['1', '2']"),
         (lambda: Number("LOWER[0]", [1]), "H298", "LOWER[0]"),
         (lambda: Number("LENGTH", [1, 1]), "H298", "ascending"),
         (lambda: LinkDifference("_.minute", [1], modulus=0), "H298", "modulus"),
+        (lambda: LinkDifference("_.minute", [1], modulus="60"), "H298", "'60'"),
         (lambda: LinkDifference("LABEL", [1]), "H298", "LABEL"),
     ],
 )

@@ -122,6 +122,8 @@ def test_trainers_are_registered(name, batchwise):
         ),
         ({"threads": -1}, ["H048", "threads is -1", "at least 0"]),
         ({"adapt_sigma": 0.0}, ["H048", "adapt_sigma is 0.0", "above 0"]),
+        ({"improvement_tolerance": "1e-4"}, ["H048", "improvement_tolerance is '1e-4'"]),
+        ({"gradient_tolerance": -1.0}, ["H048", "gradient_tolerance is -1.0", "at least 0"]),
         ({"improvement_period": 0}, ["H048", "improvement_period is 0", "at least 1"]),
     ],
 )
