@@ -54,8 +54,8 @@ def make_hocrf_encoder(
     for setting, value, right, expected in (
         ("folder", folder, folder != "", "the folder of an encoder"),
         ("pool", pool, pool in ("mean", "first"), "'mean' or 'first'"),
-        ("window", window, window >= 8, "a number of pieces, 8 or more"),
-        ("threads", threads, threads >= 1, "1 or more"),
+        ("window", window, type(window) is int and window >= 8, "a number of pieces, 8 or more"),
+        ("threads", threads, type(threads) is int and threads >= 1, "1 or more"),
     ):
         if not right:
             found = {"name": name, "setting": setting, "found": repr(value), "expected": expected}

@@ -191,6 +191,8 @@ def test_byte_level_words_begin_as_behind_a_blank(tmp_path):
         ({"pool": "last"}, "pool = 'last' .* 'mean' or 'first'"),
         ({"window": 7}, "window = 7 .* 8 or more"),
         ({"threads": 0}, "threads = 0 .* 1 or more"),
+        ({"window": "256"}, "window = .256. .* 8 or more"),
+        ({"threads": "1"}, "threads = .1. .* 1 or more"),
         ({"folder": ""}, "folder = '' .* the folder of an encoder"),
     ],
 )
