@@ -321,6 +321,10 @@ def _checked_orders(
     orders: Mapping[str, Sequence[int]] | None, most: int
 ) -> Mapping[str, Sequence[int]]:
     """RAISES (ValueError): H278 for orders that are none, or above `order`."""
+    named = isinstance(orders or {}, Mapping)
+    if not named or any(not isinstance(some, list | tuple) for some in (orders or {}).values()):
+        known = {"name": "attribute_orders", "found": orders, "expected": "a dict of lists"}
+        raise ValueError(SequenceErrors.H278.format(**known))
     for prefix, some in (orders or {}).items():
         for order in some:
             name = f"attribute_orders[{prefix!r}]"

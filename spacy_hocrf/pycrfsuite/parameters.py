@@ -162,7 +162,7 @@ def cast(algorithm: str, name: str, value: object) -> Value:
         expected = f"a value such as {known.default!r}"
         expected += f", at most {known.largest}" if known.largest < float("inf") else ""
         expected = ", ".join(known.among) or expected
-        text = SequenceErrors.H278.format(name=name, found=repr(value), expected=expected)
+        text = SequenceErrors.H278.format(name=name, found=value, expected=expected)
         raise ValueError(text) from error
 
 

@@ -23,7 +23,7 @@ class SequenceErrors(metaclass=Coded):
     H275 = "The tagger is not opened. Call open with the name of a model file first."
     H276 = "The position {found} is out of range: the sequence has {expected} items."
     H277 = "'{name}' is no parameter of the algorithm '{algorithm}', which has {known}."
-    H278 = "{name} = {found}, but must be {expected}."
+    H278 = "{name} = {found!r}, but must be {expected}."
     H280 = "The training algorithm '{found}' is unknown. Known: {known}."
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
     H283 = (

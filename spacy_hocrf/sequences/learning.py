@@ -219,7 +219,13 @@ def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
 
 
 def _values(items: Items) -> NDArray[np.float32] | None:
-    return None if items.value is None else items.value.astype(np.float32)
+    """What training multiplies weights by. RAISES (ValueError): H285 for what single precision has not."""
+    if items.value is None:
+        return None
+    most = max(items.value.max(initial=0.0), -items.value.min(initial=0.0))
+    if most > np.finfo(np.float32).max:
+        raise ValueError(SequenceErrors.H285.format(status=f"{most}, as single precision"))
+    return items.value.astype(np.float32)
 
 
 def _optimiser(

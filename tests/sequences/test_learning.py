@@ -122,6 +122,11 @@ def test_so_many_iterations_and_no_more():
     assert len(told) == 3 and status == "running"
 
 
+def test_values_that_single_precision_does_not_have_are_named():
+    with pytest.raises(ValueError, match=r"\[H285\] .* 1e\+300"):
+        learnt([[{"a": 1e300}, ["b"]]], [["X", "Y"]])
+
+
 def test_nothing_is_learnt_from_nothing():
     model, status = learnt([], [])
     assert model.labels == () and status.startswith("converged")
