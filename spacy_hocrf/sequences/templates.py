@@ -56,7 +56,7 @@ class ItemTemplates:
             commands = [part for part in parts if isinstance(part, Command)]
             for command in commands:
                 if command.column >= len(columns):
-                    raise _no_column(0, len(columns), command.column)
+                    raise _no_column("The list of --columns", len(columns), command.column)
             if all(command.is_plain and abs(command.offset) <= 1 for command in commands):
                 terms = [f"{columns[each.column]}[{each.offset}]" for each in commands]
                 found += [_block(terms, order) for order in self.attribute_orders[text[0]]]
@@ -87,7 +87,7 @@ class ItemTemplates:
             distance = place if place < 0 else place - len(rows) + 1
             return part.changed(TOOLKITS[self.toolkit].outside(distance))
         if part.column >= len(rows[place]):
-            raise _no_column(place, len(rows[place]), part.column)
+            raise _no_column(f"Item {place}", len(rows[place]), part.column)
         return part.changed(rows[place][part.column])
 
 
@@ -131,5 +131,5 @@ def _block(terms: list[str], order: int) -> dict[str, Any]:
     }
 
 
-def _no_column(place: int, found: int, column: int) -> ValueError:
-    return ValueError(SequenceErrors.H289.format(place=place, found=found, column=column))
+def _no_column(what: str, found: int, column: int) -> ValueError:
+    return ValueError(SequenceErrors.H289.format(what=what, found=found, column=column))

@@ -112,7 +112,7 @@ def test_what_a_conjunction_cannot_be_is_an_item():
     [
         ("U:%y[0,0]\n", (), "H288"),
         ("U:%x[0,0]\n", ("--toolkit", "crfsuite"), "H278"),
-        ("U:%x[0,2]\n", ("--columns", "ORTH,TAG"), "H289"),
+        ("U:%x[0,2]\n", ("--columns", "ORTH,TAG"), "H289.*--columns.*has 2"),
         ('\nu:%t[0,0,"*"]\n', ("--toolkit", "wapiti"), "H288.*Line 2"),
         (b"U:\xff\n", (), "H291.*Save it in UTF-8"),
         ("", (), "H288"),
