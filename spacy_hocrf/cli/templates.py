@@ -35,6 +35,7 @@ def templates_cli(
     except UnicodeDecodeError as error:
         raise ValueError(CommandErrors.H291.format(path=path, name="utf8", found=error)) from error
     features = features_of_templates(text, toolkit, columns.split(","))
+    print(f'# For spans with labels such as B-NP: encoding = "bio" in [components.{component}.model]')
     nested = Config({"components": {component: {"model": {"features": features}}}})
     print(nested.to_str().split("\n\n", 3)[-1])
 
