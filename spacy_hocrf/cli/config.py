@@ -24,6 +24,7 @@ from spacy_hocrf.cli.options import (
     Teachers,
     Vectors,
     check_path,
+    names_in,
     write_config,
 )
 from spacy_hocrf.cli.pipelines import LARGE, MEMORY, OVER_ENCODER, blank, component_of
@@ -110,7 +111,7 @@ def config_cli(
         doc_files(dev)
     config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
     if teachers is not None:
-        config["components"][config["nlp"]["pipeline"][-1]]["teachers"] = teachers.split(",")
+        config["components"][config["nlp"]["pipeline"][-1]]["teachers"] = names_in(teachers)
     if train is not None:
         facts = fit_to_texts(config, train)
         if facts.tokens * len(facts.labels) > LARGE:

@@ -41,6 +41,7 @@ __all__ = [
     "check_name",
     "check_path",
     "is_page",
+    "names_in",
     "overridden",
     "write_config",
     "written",
@@ -151,6 +152,11 @@ def write_config(config: Config, path: Path, header: str = "") -> None:
     """Write a config. header (str): comment before it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(header + config.to_str().replace("$$", r"\u0024"), encoding="utf8")
+
+
+def names_in(option: str) -> list[str]:
+    """The names that an option lists, separated by commas."""
+    return [name.strip() for name in option.split(",")]
 
 
 def check_path(path: Path | str | None) -> None:

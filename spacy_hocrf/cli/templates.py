@@ -7,6 +7,7 @@ from thinc.api import Config
 from typer import Argument, Option
 
 from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.options import names_in
 
 __all__ = ["features_of_templates", "templates_cli"]
 
@@ -34,8 +35,10 @@ def templates_cli(
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise ValueError(CommandErrors.H291.format(path=path, name="utf8", found=error)) from error
-    features = features_of_templates(text, toolkit, columns.split(","))
-    print(f'# For spans with labels such as B-NP: encoding = "bio" in [components.{component}.model]')
+    features = features_of_templates(text, toolkit, names_in(columns))
+    print(
+        f'# For spans with labels such as B-NP: encoding = "bio" in [components.{component}.model]'
+    )
     nested = Config({"components": {component: {"model": {"features": features}}}})
     print(nested.to_str().split("\n\n", 3)[-1])
 

@@ -37,7 +37,9 @@ class SequenceErrors(metaclass=Coded):
     )
     H286 = "There are {x} sequences in X and {y} in y, expected as many."
     H287 = "There is nothing to learn from: no sequence has an item with a label."
-    H289 = "{what} has {found} columns, but a template reads column {column}; the first is column 0."
+    H289 = (
+        "{what} has {found} columns, but a template reads column {column}; the first is column 0."
+    )
     H420 = (
         "A score of an item is not finite: values of its attributes are too large for the weights that they "
         "are multiplied by."

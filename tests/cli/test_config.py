@@ -233,7 +233,7 @@ def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):
     DocBin(docs=docs).to_disk(path)
     done = config_of(output, "--train", path, "--dev", path, code=1)
     assert "H153" in done and not output.exists()
-    done = config_of(output, "--train", path, "--dev", path, "--teachers", "llm,other")
+    done = config_of(output, "--train", path, "--dev", path, "--teachers", "llm, other")
     assert "12 texts are not annotated: teachers say what is in them" in done
     config = load_config(output)
     assert config["components"]["hocrf"]["teachers"] == ["llm", "other"]

@@ -77,10 +77,12 @@ def test_the_component_and_the_estimator_come_to_the_same_loss(nlp, toolkit, tex
 def test_blocks_are_printed(tmp_path):
     path = tmp_path / "template"
     path.write_text(CRFPP)
-    done = run(path, "--columns", "LOWER,TAG", "--component", "hocrf_tagger")
+    done = run(path, "--columns", "LOWER, TAG", "--component", "hocrf_tagger")
     assert done.exit_code == 0, done.output
     said, block = done.output.split("\n", 1)
-    assert said.startswith("# ") and said.endswith('encoding = "bio" in [components.hocrf_tagger.model]')
+    assert said.startswith("# ") and said.endswith(
+        'encoding = "bio" in [components.hocrf_tagger.model]'
+    )
     assert block.startswith("[components.hocrf_tagger.model.features]\n@misc = ")
     config = Config().from_str(
         f"[components]\n\n[components.hocrf_tagger]\n\n[components.hocrf_tagger.model]\n\n{done.output}"

@@ -39,6 +39,7 @@ from spacy_hocrf.cli.options import (
     Teachers,
     Vectors,
     check_path,
+    names_in,
     write_config,
     written,
 )
@@ -101,7 +102,7 @@ def auto_cli(
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The result is the same on every run.
     """
     import_code(code)
-    taught_by = () if teachers is None else tuple(teachers.split(","))
+    taught_by = () if teachers is None else tuple(names_in(teachers))
     results = auto(
         AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at, taught_by),
         output,

@@ -23,7 +23,7 @@ from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.session import Session, TextToLabel
 from spacy_hocrf.cli.label.store import LOCK, DecisionStore
 from spacy_hocrf.cli.label.texts import read_texts
-from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path
+from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path, names_in
 from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
 from spacy_hocrf.cli.tasks import FORMATS, check_format
 
@@ -165,7 +165,7 @@ def _labels(
     RAISES (ValueError): H549 if there are none, or one twice; H542 if the texts have others.
     """
     there = sorted({y for text in texts for *_, y in text.spans or ()})
-    names = there if option is None else [name.strip() for name in option.split(",")]
+    names = there if option is None else names_in(option)
     if option is not None and (not all(names) or len({*names}) < len(names)):
         raise ValueError(CommandErrors.H549.format(found=repr(option)))
     if {*there} - {*names}:
