@@ -59,8 +59,11 @@ def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[A
         among the blocks has decided that already.
     RETURNS (list[Template]): the templates, in the order of the blocks.
     RAISES (ValueError): H028 if there is none; H029 if a block has two of one name, H240 if two
-        blocks have different ones of one name.
+        blocks have different ones of one name, H575 for a block that is no list of templates.
     """
+    for block in templates:
+        if not isinstance(block, list | tuple) or not all(hasattr(each, "name") for each in block):
+            raise ValueError(FeatureErrors.H575.format(found=repr(block)))
     merged = _merged(templates)
     if not merged:
         raise ValueError(Errors.H028)

@@ -57,3 +57,8 @@ class FeatureErrors(metaclass=Coded):
         "{found} is no Doc. A component takes what nlp.make_doc(text) makes, or nlp(text) where components "
         "before it have something to say."
     )
+    H575 = (
+        "A block of features is {found}, expected a list of templates: what is registered for "
+        "[components.*.model.features.*.NAME] returns one, of objects with the members of "
+        "spacy_hocrf.api.Template."
+    )

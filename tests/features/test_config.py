@@ -11,6 +11,7 @@ from thinc.api import Config
 from spacy_hocrf.features.combined import Wider, make_features
 from spacy_hocrf.features.config import make_token, make_transition
 from spacy_hocrf.features.flags import FLAGS
+from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.tokens import ATTRIBUTES
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.types import CONST, END, INNER, LENGTH, SPAN, START, TOKEN
@@ -368,6 +369,13 @@ def test_a_bad_argument_is_named_with_the_choices(function, arguments, parts):
     for part in parts:
         assert part in str(caught.value)
     assert str(caught.value).startswith(f"[{parts[0]}] ")
+
+
+@pytest.mark.parametrize("block", [TransitionTemplate(0), [object()], None, "word"])
+def test_a_block_that_is_no_list_of_templates_is_named(block):
+    with pytest.raises(ValueError, match=r"\[H575\].* list of templates") as caught:
+        make_features(make_transition(1), block)
+    assert repr(block) in str(caught.value)
 
 
 def test_a_template_that_occurs_twice_in_a_block_is_named():
