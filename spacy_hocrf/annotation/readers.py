@@ -6,7 +6,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from spacy.attrs import ENT_ID, ENT_IOB, ENT_KB_ID, ENT_TYPE
@@ -144,11 +144,14 @@ class AttributesCorpus:
         YIELDS (Example): with the attributes on both sides.
         """
         for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
-            aligned = [indices[:1] for indices in example.alignment.x2y]
-            for token, indices in zip(example.predicted, aligned):
-                for name in self._attributes:
-                    for i in indices:
-                        token._.set(name, example.reference[int(i)]._.get(name))
+            reference = example.reference
+            values: dict[Any, Any] = reference.user_data
+            copied: dict[Any, Any] = example.predicted.user_data
+            for token, indices in zip(example.predicted, example.alignment.x2y):
+                for start in (reference[int(i)].idx for i in indices[:1]):
+                    for name in self._attributes:
+                        if (key := ("._.", name, start, None)) in values:
+                            copied["._.", name, token.idx, None] = values[key]
             yield example
 
 

@@ -6,7 +6,7 @@ Each span of the group is a constraint on its tokens; its id says of which kind,
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = [
     "content",
     "of_annotations",
     "of_reference",
+    "put",
     "read",
 ]
 
@@ -257,6 +258,13 @@ def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
         if not _takes_back(constraint, _constraint(span))
     ]
     doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
+
+
+def put(doc: Doc, key: str, constraints: Iterable[TextConstraint]) -> None:
+    """Give a Doc these constraints, in the place of those that it has."""
+    doc.spans[key] = [
+        Span(doc, start, end, label, span_id=kind) for start, end, label, kind in constraints
+    ]
 
 
 def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:

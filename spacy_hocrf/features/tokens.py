@@ -6,14 +6,14 @@ for the same one as often as they like.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, KeysView, Sequence
+from collections.abc import Callable, Iterable, KeysView, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.attrs import IDS
+from spacy.attrs import IDS, IDX
 from spacy.strings import StringStore
 from spacy.tokens import Doc, Span, Token
 from thinc.util import to_numpy
@@ -310,11 +310,11 @@ class TokenBatch:
             return self._flags()
         check_attribute(attribute)
         if attribute.startswith("_."):
-            name = attribute[2:]
-            return self._strings_of(lambda token: str(token._.get(name)))
+            return self._extension(attribute[2:])
         if attribute.startswith("MORPH."):
             field = attribute[6:]
-            return self._strings_of(lambda token: "|".join(token.morph.get(field, [])))
+            tokens = chain.from_iterable(self.docs)
+            return self._interned(["|".join(token.morph.get(field, [])) for token in tokens])
         self.prefetch([attribute])
         return self._columns[attribute]
 
@@ -324,8 +324,19 @@ class TokenBatch:
         flags = [self._columns[flag] for flag in SPACY_FLAGS]
         return flags_of(flags, self._columns["ORTH"], self.strings)
 
-    def _strings_of(self, read: Callable[[Token], str]) -> Values:
-        strings = [read(token) for doc in self.docs for token in doc]
+    def _extension(self, name: str) -> Values:
+        default, method, getter, _ = Token.get_extension(name)
+        if method is not None or getter is not None:
+            tokens = chain.from_iterable(self.docs)
+            return self._interned([str(token._.get(name)) for token in tokens])
+        strings = list[str]()
+        for doc in self.docs:  # values are stored in user_data, where token._ finds them slowly
+            stored: Mapping[Any, object] = doc.user_data
+            places = doc.to_array([IDX]).tolist()
+            strings += [str(stored.get(("._.", name, start, None), default)) for start in places]
+        return self._interned(strings)
+
+    def _interned(self, strings: list[str]) -> Values:
         hashes = {string: self.intern(string) for string in dict.fromkeys(strings)}
         self._said.update((value, string) for string, value in hashes.items())
         return np.array([hashes[string] for string in strings], dtype=np.uint64)

@@ -16,6 +16,7 @@ import pytest
 import spacy
 from small_corpus import fit, untrained
 from spacy.tokens import Doc, DocBin, Token
+from spacy.tokens.underscore import Underscore
 from spacy.util import registry
 
 from spacy_hocrf.annotation.readers import AttributesCorpus
@@ -359,6 +360,15 @@ def test_attributes_go_to_the_tokens_of_another_tokenizer(tmp_path):
         spacy.blank("en")
     )
     assert [t._.kind for t in example.predicted] == ["X", "Y"]
+
+
+def test_attributes_are_copied_and_not_asked_for_one_by_one(tmp_path, monkeypatch):
+    converted(tmp_path, "a.txt", "Emmy N PER\nslept V O\n", "-a", "kind=1")
+    reader = AttributesCorpus(tmp_path / "out.spacy", ["kind"])
+    with monkeypatch.context() as patch:
+        patch.setattr(Underscore, "__init__", None)  # what token._ calls
+        (example,) = reader(spacy.blank("en"))
+    assert [token._.kind for token in example.predicted] == ["N", "V"]
 
 
 @pytest.mark.parametrize("settings, code", [({"path": None}, "H112"), ({"limit": -1}, "H110")])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from spacy.tokens import Doc, Span, Token
+from spacy.tokens.underscore import Underscore
 
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
@@ -157,6 +158,17 @@ def test_an_extension_is_read_as_a_string(vocab, extension):
     doc[1]._.unit = "length"
     batch = TokenBatch([doc], learn=True)
     assert [vocab.strings[int(value)] for value in batch.column("_.unit")] == ["none", "length"]
+
+
+def test_an_extension_that_is_stored_is_read_at_once_and_not_token_by_token(
+    vocab, extension, monkeypatch
+):
+    docs = docs_of(vocab, "3 km", "", "4 nautical miles")
+    docs[0][1]._.unit, docs[2][2]._.unit = "length", None
+    monkeypatch.setattr(Underscore, "__init__", None)  # what token._ calls
+    column = TokenBatch(docs, learn=True).column("_.unit")
+    said = [vocab.strings[int(value)] for value in column]
+    assert said == ["none", "length", "none", "none", "None"]
 
 
 def test_a_morphological_field_is_read_with_all_its_values(vocab):

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
-from spacy.tokens import Doc, Span
+from spacy.tokens import Doc
 
+from spacy_hocrf.annotation.annotation import TextConstraint
 from spacy_hocrf.annotation.spans import words_of
+from spacy_hocrf.annotation.text_constraints import put
 from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -141,10 +143,8 @@ def _beside(
 
 def _with(pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]) -> Doc:
     copy = doc.copy()
-    copy.spans[pipe.rules.constraints.spans_key] = [
-        Span(copy, start, end, label, span_id="span" if label else "outside")
-        for start, end, label in said
-    ]
+    kinds = (TextConstraint(*span, "span" if span[2] else "outside") for span in said)
+    put(copy, pipe.rules.constraints.spans_key, kinds)
     return copy
 
 
