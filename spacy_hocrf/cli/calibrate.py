@@ -28,7 +28,6 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.acceptance import Acceptance
-from spacy_hocrf.annotation.readers import has_tokens_of
 from spacy_hocrf.annotation.targets import TagsTarget, Target
 from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.accept import WholeTexts, accept, binomial, warn_unlike, whole_texts
@@ -37,7 +36,13 @@ from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import Scorer
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model, Results, check_name
-from spacy_hocrf.cli.pipelines import component_of, group_numbers, ready_docs, scorer_of
+from spacy_hocrf.cli.pipelines import (
+    component_of,
+    group_numbers,
+    ready_docs,
+    scorer_of,
+    with_other_tokens,
+)
 from spacy_hocrf.cli.shown import ShownText
 from spacy_hocrf.cli.tables import as_table
 
@@ -53,8 +58,6 @@ __all__ = [
 
 LEAST = 0.05
 """Less probable spans are not looked at: there are many of them, and hardly any is right."""
-MOST_OTHER = 0.01
-"""Of the texts: if more have other tokens, that is said."""
 DIGITS = 4
 """Of a threshold."""
 EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
@@ -205,8 +208,7 @@ def calibrate_cli(
     _print(result, asked)
     if promised is not None:
         print(_spelt(*promised), f"The threshold is kept in {into or model}.", sep="\n")
-        other = sum(not has_tokens_of(nlp, doc) for doc in docs)
-        if other > MOST_OTHER * len(docs):
+        if other := with_other_tokens(nlp, docs):
             msg.warn(
                 f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. What "
                 "is promised is of texts with tokens like those of the annotation."

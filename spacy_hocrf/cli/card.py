@@ -28,7 +28,7 @@ from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import count_items, is_complete
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
-from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of
+from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of, with_other_tokens
 from spacy_hocrf.cli.show import CURVE_FILE, read_curve
 from spacy_hocrf.model.architectures import weights_of
 
@@ -95,6 +95,10 @@ def card(
     found = list(predictions(nlp, docs))
     counts = count_items(scorer, [found], docs)
     told = [f"Measured on {len(docs):,} texts that the model has not learnt from."]
+    if other := with_other_tokens(nlp, docs):
+        told[0] += (
+            f" {other:,} of them have other tokens than nlp(text) makes, which may find more or less."
+        )
     if not isinstance(pipe.target, TagsTarget):
         reliability = calibrate(nlp, docs, name).reliability()
         told.append(

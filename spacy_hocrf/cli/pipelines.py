@@ -20,7 +20,7 @@ from spacy.util import load_model
 from thinc.api import Config, Optimizer
 
 from spacy_hocrf.annotation.groups import get_group
-from spacy_hocrf.annotation.readers import given_of
+from spacy_hocrf.annotation.readers import given_of, has_tokens_of
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.counts import EntsScorer, Scorer, SpansScorer, TagsScorer
@@ -48,6 +48,7 @@ __all__ = [
     "sourced",
     "train_on",
     "trained",
+    "with_other_tokens",
 ]
 
 ENCODER = "hocrf_encoder"
@@ -66,6 +67,8 @@ LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
 """
+MOST_OTHER = 0.01
+"""Of the texts: if more have other tokens, that is said."""
 HIGHEST = 2
 """Of the orders that "auto" tries."""
 
@@ -95,6 +98,12 @@ def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
 def predictions(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
     """What a pipeline makes of the tokens of some documents."""
     return nlp.pipe(given_of(nlp, doc) for doc in docs)
+
+
+def with_other_tokens(nlp: Language, docs: Sequence[Doc]) -> int:
+    """How many documents have other tokens than the pipeline makes of their texts; 0 for next to none."""
+    other = sum(not has_tokens_of(nlp, doc) for doc in docs)
+    return other if other > MOST_OTHER * len(docs) else 0
 
 
 def scorer_of(target: Target) -> Scorer:

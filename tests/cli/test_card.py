@@ -73,6 +73,15 @@ def test_its_numbers_are_those_of_evaluate(model):
     assert f"cost = {choice.cost:.2g}" in text
 
 
+def test_texts_with_other_tokens_than_the_pipeline_makes_are_told(model):
+    nlp = spacy.load(model / "model")
+    gold = list(DocBin().from_disk(model / "gold.spacy").get_docs(nlp.vocab))
+    assert "other tokens" not in card(nlp, gold)
+    words = [[*(token.text for token in doc), "a-b!"] for doc in gold]
+    other = [Doc(nlp.vocab, each, ents=["O"] * len(each)) for each in words]
+    assert f"{len(gold)} of them have other tokens than nlp(text) makes" in card(nlp, other)
+
+
 def test_labels_with_signs_of_markdown_are_shown_as_they_are(model):
     nlp = spacy.load(model / "model")
     text = card_of_scores(nlp, "hocrf", [("A|B", NOTHING), ("<b>", NOTHING)], [], [], None)
