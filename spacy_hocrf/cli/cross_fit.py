@@ -108,7 +108,7 @@ def cross_fit(
             found.update(label for _, _, label in spans.spans)
             scored |= bool(spans.scores)
             groups.update(groups_of(predicted))
-    if wanted is not None and wanted not in groups:
+    if groups and not found if wanted is None else wanted not in groups:
         known = ", ".join(f"spans.{name}" for name in sorted(groups))
         raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))
     return CrossFit(tuple(docs), found, scored)

@@ -17,6 +17,7 @@ from thinc.api import Config
 
 import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli import cross_fit as module
+from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.cli.cross_fit import cross_fit
 
 FOLDS, SEED, COUNT = 3, 5, 13
@@ -124,6 +125,19 @@ def test_tokens_are_those_of_the_annotation(tmp_path):
 def test_what_the_pipeline_does_not_write_is_no_source(corpus):
     with pytest.raises(ValueError, match="H186"):
         cross_fit(config(corpus), corpus, source="spans.sc", folds=2)
+
+
+def test_a_pipeline_that_writes_groups_alone_has_no_entities(tmp_path):
+    docs = [example.reference for example in examples(spacy.blank("en"), documents(COUNT))]
+    for doc in docs:
+        doc.spans["sc"] = list(doc.ents)
+    path = tmp_path / "train.spacy"
+    DocBin(docs=docs).to_disk(path)
+    made = starting_config("en", None, "sc")
+    made["paths"].update(train=path.as_posix(), dev=path.as_posix())
+    with pytest.raises(ValueError, match=r"H186\] .* ents .*: spans\.sc"):
+        cross_fit(made, path, folds=2)
+    assert cross_fit(made, path, source="spans.sc", folds=2).found.total()
 
 
 def test_a_pipeline_that_learns_nothing_needs_no_folds(corpus):
