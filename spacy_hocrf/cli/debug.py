@@ -247,7 +247,7 @@ def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
         yield f"Labels in fewer than {FEW} training texts: {', '.join(rare)}."
     unseen = sorted(dev.labels.keys() - train.labels.keys())
     if unseen:
-        yield f"Labels of the development corpus that will never be found: {', '.join(unseen)}."
+        yield f"Labels of the development corpus that will never be found: {', '.join(map(repr, unseen))}."
     for label, facts in sorted(train.labels.items()):
         if not (lengths := sorted(facts.lengths.elements())):
             continue

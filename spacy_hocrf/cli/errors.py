@@ -72,8 +72,9 @@ class CommandErrors(metaclass=Coded):
         "--vectors."
     )
     H204 = (
-        "--component is {found}, but the components of this package in the pipeline are: {known}. Name "
-        "one of them, or give a pipeline that has one."
+        "--component is {found}. This command is about a component that finds spans or tags (hocrf, "
+        "hocrf_spans, hocrf_tagger), and the pipeline has: {known}. Name one of them, or give a pipeline "
+        "that has one."
     )
     H205 = "--label is {found}, but the model's segments have the labels {known}."
     H206 = (

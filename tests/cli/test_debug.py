@@ -206,12 +206,12 @@ def test_one_of_several_components(tmp_path):
 def test_rare_labels_labels_without_training_and_odd_lengths(tmp_path):
     odd = annotated("x " * 40, [(0, 79, "PLACE")])
     docs = [*several(150), odd, annotated("Bo", [(0, 2, "RARE")])]
-    result = found(tmp_path, docs, [annotated("Zoe", [(0, 3, "NEW")])])
+    result = found(tmp_path, docs, [annotated("Zoe", [(0, 3, " PLACE")])])
     assert [note.split(":")[0] for note in result.notes[:2]] == [
         "Labels in fewer than 5 training texts",
         "Labels of the development corpus that will never be found",
     ]
-    assert "RARE" in result.notes[0] and "NEW" in result.notes[1]
+    assert "RARE" in result.notes[0] and "' PLACE'" in result.notes[1]
     assert "The longest 'PLACE' has 40 tokens, 99 % have 1 at most" in result.notes[2]
 
 
