@@ -42,6 +42,21 @@ def test_docs_are_kept_for_somebodys_own_template():
     pipe.update(data, sgd=nlp.create_optimizer())
 
 
+def test_texts_without_annotation_are_counted_and_none_without_tokens_or_weight():
+    nlp = untrained()
+    data = examples(nlp)
+    nlp.initialize(lambda: data)
+    unknown, empty, light = (Example(doc, doc.copy()) for doc in map(nlp.make_doc, ("a", "", "b")))
+    light.reference._.hocrf_weight = 0.0
+    corpus = corpus_of(nlp)
+    for example in data:
+        corpus.note(example)
+    some = [*data, empty, light]
+    for found in (corpus.compare([*some, unknown]), corpus.recognized(some)):
+        assert found.usable == len(data) and found.empty == 2
+        assert found.read in (len(some), len(some) + 1)
+
+
 def test_examples_are_read_once_and_not_held():
     nlp, again = untrained(), untrained()
     data = examples(nlp)
