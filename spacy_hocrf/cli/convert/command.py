@@ -18,7 +18,7 @@ from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import check_name
+from spacy_hocrf.cli.options import Lang, check_name
 from spacy_hocrf.cli.pipelines import blank
 
 __all__ = ["convert", "convert_cli"]
@@ -40,7 +40,7 @@ def convert_cli(
     into: Annotated[
         str, Option("--into", "-i", help="Where labels go: ents, tags, or a key of doc.spans")
     ] = "ents",
-    lang: Annotated[str, Option("--lang", "-l", help="Language whose tokenizer is used")] = "xx",
+    lang: Lang = "en",
     align: Annotated[
         str,
         Option(
