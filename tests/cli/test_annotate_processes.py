@@ -1,27 +1,12 @@
 """Processes that die: each task is done once, and one of which three have died is an error."""
 
-import os
 from collections import Counter
 from functools import partial
-from pathlib import Path
 
 import pytest
+from mortal_process import mortal
 
 from spacy_hocrf.cli.annotate.processes import ProcessPool
-
-
-def mortal(folder):
-    """A process that a task kills as long as there is a file of its name."""
-    return partial(answer, folder)
-
-
-def answer(folder, task):
-    for death in folder.glob(f"{task}-*"):
-        death.unlink()
-        os._exit(1)
-    if task == "bad":
-        raise KeyError("it")
-    return task, os.getpid()
 
 
 def fatal(task):
@@ -29,8 +14,7 @@ def fatal(task):
 
 
 @pytest.fixture
-def pool(tmp_path, monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parent)
+def pool(tmp_path):
     pool = ProcessPool(2, partial(mortal, tmp_path))
     yield pool
     pool.end()

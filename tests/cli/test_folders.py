@@ -72,6 +72,7 @@ def test_a_signal_to_the_whole_group_leaves_nothing(tmp_path, sent):
         stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
+        cwd=tmp_path.parent,  # where no package lies
     ) as running:
         assert running.stdout.readline() == "there\n"
         assert list(tmp_path.iterdir())

@@ -35,6 +35,7 @@ Tools
     calls                work counted by Python calls, without a clock
     bfloat16             numbers as the pairs of L-BFGS are kept
     annotating           pipelines and a program for the tests of `hocrf annotate`
+    mortal_process       a process of a pool that some of its tasks kill
     commands             commands of `python -m spacy hocrf`, in this process
     doubt_command        `hocrf doubt` and configs for it
     documentation        pages, sections and blocks of code of the documentation
