@@ -93,10 +93,12 @@ class LBFGSTrainer(BaseTrainer):
             found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
             raise ValueError(Errors.H048.format(**found))
         for name in ("ratio_weight", "gradient_tolerance", "improvement_tolerance"):
-            value = getattr(self, name)
-            if type(value) not in (int, float) or not 0 <= value < math.inf:
+            value, negative = getattr(self, name), name == "improvement_tolerance"
+            number = type(value) in (int, float) and math.isfinite(value)
+            if not number or (value < 0 and not negative):
+                expected = "a finite number" if negative else "at least 0 and finite"
                 found = {"name": name, "found": repr(value)}
-                raise ValueError(Errors.H048.format(**found, expected="at least 0 and finite"))
+                raise ValueError(Errors.H048.format(**found, expected=expected))
         _check_ratio(self.ratio)
 
     @property

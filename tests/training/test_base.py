@@ -1,5 +1,6 @@
 """What the trainers have in common: priors, threads, and how bad settings are named."""
 
+import math
 import os
 
 import numpy as np
@@ -104,6 +105,10 @@ def test_trainers_are_registered(name, batchwise):
     assert registry.misc.get(name)().batchwise is batchwise
 
 
+def test_below_0_no_improvement_is_too_small():
+    assert LBFGSTrainer(improvement_tolerance=-1.0).convergence["improvement_tolerance"] == -1.0
+
+
 @pytest.mark.parametrize(
     "arguments, parts",
     [
@@ -123,6 +128,7 @@ def test_trainers_are_registered(name, batchwise):
         ({"threads": -1}, ["H048", "threads is -1", "at least 0"]),
         ({"adapt_sigma": 0.0}, ["H048", "adapt_sigma is 0.0", "above 0"]),
         ({"improvement_tolerance": "1e-4"}, ["H048", "improvement_tolerance is '1e-4'"]),
+        ({"improvement_tolerance": math.nan}, ["H048", "improvement_tolerance is nan", "finite"]),
         ({"gradient_tolerance": -1.0}, ["H048", "gradient_tolerance is -1.0", "at least 0"]),
         ({"improvement_period": 0}, ["H048", "improvement_period is 0", "at least 1"]),
     ],
