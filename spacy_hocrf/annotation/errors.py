@@ -100,7 +100,7 @@ class TemperatureErrors(metaclass=Coded):
 class CorpusErrors(metaclass=Coded):
     H257 = (
         "'{path}' cannot be read as a file of Docs ({reason}). A .spacy file is written by `spacy convert`, "
-        "`python -m spacy hocrf convert` or DocBin.to_disk; write it again, or set another path in [corpora]."
+        "`python -m spacy hocrf convert` or DocBin.to_disk: write it again, or name another file."
     )
 
 

@@ -132,7 +132,7 @@ def compare(
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
     RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
-    RAISES (ValueError): H257 to H073, for files that do not fit together or labels that do not
+    RAISES (ValueError): H257, H071 to H073, for files that do not fit together or labels that do not
         occur.
     """
     systems = [(str(each), [str(each)]) for each in (a, b)]

@@ -192,8 +192,11 @@ class CompiledIndex:
         words = ((rows, self.n_labels) for rows in self.word_rows)
         return [(self.places,), (self.n_patterns,), lengths, (self.n_dense,), *words]
 
-    def view(self, numbers: NDArray[np.float64]) -> Placed:
-        """Numbers that lie elsewhere, float64 [extent]."""
+    def zeros(self) -> Placed:
+        """Zeros, at a 64-byte boundary."""
+        numbers = np.zeros(self.extent + VECTOR)
+        shift = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
+        numbers = numbers[shift : shift + self.extent]
         arrays, at = [], 0
         for shape in self._shapes:
             size = math.prod(shape)
@@ -201,12 +204,6 @@ class CompiledIndex:
             at += size
         values, const, length, dense, *words = arrays
         return Placed(numbers, values, const, length, dense, tuple(words))
-
-    def zeros(self) -> Placed:
-        """Numbers of its own, at a 64-byte boundary."""
-        numbers = np.zeros(self.extent + VECTOR)
-        shift = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
-        return self.view(numbers[shift : shift + self.extent])
 
     def merge(self, counts: Placed, others: Placed) -> None:
         """Add other counts to counts, and make them zero."""

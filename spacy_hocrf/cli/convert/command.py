@@ -18,7 +18,7 @@ from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Lang, check_name
+from spacy_hocrf.cli.options import Lang, check_name, names_in
 from spacy_hocrf.cli.pipelines import blank
 
 __all__ = ["convert", "convert_cli"]
@@ -107,7 +107,7 @@ def convert_cli(
         scheme,
         word_prefix,
         encoding,
-        [name.strip() for name in names.split(",")] if names else [],
+        names_in(names) if names else [],
         record,
     )
     for name, value, known in (
