@@ -88,7 +88,7 @@ def _dense_batch(seed):
 
 @pytest.mark.parametrize("seed", range(oracle.so_many(50)))
 def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
-    """They are counted where segments begin and end, see direct.pxi; rows are at all parts."""
+    """Rows are at all parts."""
     potentials, automaton, expected = _plain_batch(seed)
     found = expectations(potentials, automaton)
     totals = np.concatenate([one.log_partition for one in expected])

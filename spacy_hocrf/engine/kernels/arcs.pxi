@@ -29,16 +29,13 @@ cdef void _take_arcs(
     outer = lift(ring, choose(within(ws, u), outer, splat(-INFINITY)))
     for o in range(fsa.opens):
         open_weighted[o] = times(ring, open_value[o], first[label[o]])
-    if in_pairs(ring, fsa, ws, u):
-        _take_pairs(ring, fsa, ws, u, outer)
+    if counting or ws.has_rows[u]:
+        sum_entries(ring, fsa, ws, u)
+    if ws.has_rows[u]:
+        _take_arcs_with_rows(ring, fsa, batch, ws, counts, u, open_value, outer, counting)
     else:
-        if counting or ws.has_rows[u]:
-            sum_entries(ring, fsa, ws, u)
-        if ws.has_rows[u]:
-            _take_arcs_with_rows(ring, fsa, batch, ws, counts, u, open_value, outer, counting)
-        else:
-            _take_plain_arcs(ring, fsa, ws, outer, counting)
-        _reverse_sums(ring, fsa, ws)
+        _take_plain_arcs(ring, fsa, ws, outer, counting)
+    _reverse_sums(ring, fsa, ws)
     grown = _write_betas(ring, fsa, ws, u, open_value, outer, counting)
     at1(ws.beta_scale, u)[0] += at1(ws.first_scale, u)[0] + grown
 
@@ -99,10 +96,6 @@ cdef void _take_arcs_with_rows(
         weigh_rows(ring, fsa, batch, ws, u)
     for c in range(fsa.arcs):
         arc_value[c] = splat(0.0)
-    if summing is Scaled:
-        if ws.direct and take_arcs_with_rows(fsa, ws, u, outer):
-            _count_rows(fsa, batch, ws, counts, u)
-            return
     for i in range(fsa.taken.shape[0]):
         c = fsa.taken[i]
         mass = x[fsa.taken_register[i]]

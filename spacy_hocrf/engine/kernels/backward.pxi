@@ -29,28 +29,20 @@ cdef void backward(
         _end(ring, fsa, batch, ws, u)
         if not fsa.one_token:
             _close(fsa, ws, u)
-            if ws.direct and u > 0:
-                count_ends(fsa, ws, u, log_z)
             if ws.any_tail:
                 _rest(ring, fsa, batch, ws, u, log_z)
-    if summing is Scaled and fsa.dense and counting:
-        _count_pairs(fsa, ws)
 
 
 cdef inline void _clear_group(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, bint counting
 ) noexcept nogil:
     """No counts of this group so far, and nothing behind its last token."""
-    cdef Py_ssize_t T = ws.tokens, k, t, i, s, p
+    cdef Py_ssize_t T = ws.tokens, k, t, i, s
     cdef int lane
     for i in range(fsa.taken.shape[0]):
         at1(ws.arc_now, i)[0] = splat(0.0)
     for i in range(fsa.registers):
         at1(ws.adjoint, i)[0] = zero(ring)
-    if fsa.dense:
-        for p in range(fsa.states):
-            for k in range(fsa.columns):
-                at2(ws.pair_now, p, k)[0] = splat(0.0)
     if not fsa.one_token:
         for k in range(fsa.bodies):
             for t in range(batch.lengths):

@@ -113,10 +113,6 @@ cdef void _collect(Automaton fsa, Batch batch, Workspace ws, Counts counts) noex
     fine = differ(kept, splat(0.0))
     for i in range(fsa.taken.shape[0]):
         at1(ws.arc_sum, i)[0] += choose(fine, at1(ws.arc_now, i)[0], splat(0.0))
-    if fsa.dense:
-        for i in range(fsa.states):
-            for m in range(fsa.columns):
-                at2(ws.pair_sum, i, m)[0] += choose(fine, at2(ws.pair_now, i, m)[0], splat(0.0))
     if fsa.one_token:
         return
     for k in range(fsa.bodies):
@@ -196,10 +192,6 @@ cdef void _clear_sums(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     for k in range(fsa.bodies):
         for m in range(batch.lengths):
             at2(ws.length_sum, k, m)[0] = splat(0.0)
-    if fsa.dense:
-        for i in range(fsa.states):
-            for m in range(fsa.columns):
-                at2(ws.pair_sum, i, m)[0] = splat(0.0)
 
 
 cdef void _add_sums_into(
@@ -214,9 +206,3 @@ cdef void _add_sums_into(
         for m in range(batch.lengths):
             for lane in range(LANES):
                 body_length[k, m] += ws.length_sum[k, m, lane]
-    if fsa.dense:
-        for i in range(fsa.states):
-            for m in range(fsa.labels):
-                k = fsa.pair_place[i, m]
-                for lane in range(LANES if k >= 0 else 0):
-                    arc[fsa.taken[k]] += ws.pair_sum[i, m, lane] * ws.pair_weight[i, m]

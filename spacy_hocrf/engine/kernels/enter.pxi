@@ -42,15 +42,9 @@ cdef inline void _sum_arcs(
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes mass
     cdef double* weight = &ws.open_weight[0]
-    if in_pairs(ring, fsa, ws, u):
-        _enter_in_pairs(ring, fsa, ws, u, entry)
-        return
     sum_entries(ring, fsa, ws, u)
     if ws.has_rows[u]:
         weigh_rows(ring, fsa, batch, ws, u)
-        if semiring is Scaled:
-            if ws.direct and enter_with_rows(fsa, ws, u, entry):
-                return
         _enter_with_rows(ring, fsa, ws, u, entry)
         return
     for o in range(fsa.opens):
@@ -117,8 +111,6 @@ cdef inline void _check_entries(
     if any_of(found):
         lose(ws, found)
     if any_of(~at_least(low, least) & active):
-        if fsa.dense and not ws.has_rows[u]:
-            sum_entries(SCALED, fsa, ws, u)
         lose(ws, _lost_entries(fsa, ws, u, entry, least) & active)
 
 

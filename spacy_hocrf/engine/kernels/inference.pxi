@@ -86,7 +86,6 @@ def count(
     with nogil:
         while group < chosen.shape[0]:
             load(fsa, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
-            ws.direct = not logs and is_direct(batch, ws)
             run(logs, fsa, batch, ws, True, counts, True)
             _collect(fsa, batch, ws, counts)
             for lane in range(ws.count):

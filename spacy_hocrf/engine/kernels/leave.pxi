@@ -5,25 +5,20 @@ cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
     """alpha_v of all states, from the segments and tails that end at v."""
     cdef int lane
     cdef lanes high = splat(0.0), grown = splat(0.0)
-    cdef bint added = False
     if v == 1:
         for lane in range(ws.count):
             ws.span_next[lane] = ws.span_low[lane]
     if ws.any_tail:
         _lengthen(ring, fsa, ws, v)
     if semiring is Scaled:
-        added = ws.direct
-        if ws.direct:
-            high = add_endings(fsa, batch, ws, v)
-        elif ws.multiplies:
+        if ws.multiplies:
             high = _weigh_endings(fsa, batch, ws, v)
         else:
             score_endings(fsa, batch, ws, v)
             high = _lift_segments(fsa, ws, v)
     else:
         score_endings(fsa, batch, ws, v)
-    if not added:
-        _sum_segments(ring, fsa, ws, v, high)
+    _sum_segments(ring, fsa, ws, v)
     _sum_tails(ring, fsa, ws, v, high)
     if semiring is Scaled:
         grown = check_alphas(fsa, batch, ws, v)
@@ -31,18 +26,20 @@ cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
 
 
 # leaving(o) = Σ_{1≤d≤W} entry_{v-d}(o) exp body(v-d, v, k)          o = (k, q)
-cdef inline void _sum_segments(
-    semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, lanes high
-) noexcept nogil:
+cdef inline void _sum_segments(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
     """The sum of the recurrence over the lengths within the window."""
-    cdef Py_ssize_t k, low, high_open, lengths
-    cdef lanes* leaving = at2(ws.leaving, leaving_row(ws, v), 0)
+    cdef Py_ssize_t k, o, d
+    cdef lanes* leaving = at1(ws.leaving, 0)
     cdef lanes* entry = at2(ws.entry, v - 1, 0)
     cdef lanes* weights
+    cdef lanes mass
     for k in range(fsa.bodies):
-        weights, lengths = at1(ws.weight, ws.window_offset[k]), min(ws.window[k], v)
-        low, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
-        sum_starts(ring, leaving, weights, entry, lengths, fsa.opens, low, high_open)
+        weights = at1(ws.weight, ws.window_offset[k])
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            mass = zero(ring)
+            for d in range(min(ws.window[k], v)):
+                mass = plus(ring, mass, times(ring, weights[d], entry[o - d * fsa.opens]))
+            leaving[o] = mass
 
 
 # leaving(o) += tail_v(o) exp (end + length)
@@ -55,7 +52,7 @@ cdef inline void _sum_tails(
     cdef const int* target = _first_of(fsa.open_target)
     cdef lanes weight
     cdef lanes* alpha = at2(ws.alpha, v, 0)
-    cdef lanes* leaving = at2(ws.leaving, leaving_row(ws, v), 0)
+    cdef lanes* leaving = at1(ws.leaving, 0)
     cdef lanes* tail
     for k in range(fsa.bodies if ws.any_tail else 0):
         if ws.has_tail[k]:
@@ -63,7 +60,6 @@ cdef inline void _sum_tails(
             weight = lift(ring, at1(ws.tail_score, k)[0] - high)
             for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
                 leaving[o] = plus(ring, leaving[o], times(ring, weight, tail[o]))
-    at1(ws.leaving_scale, leaving_row(ws, v))[0] = high
     for p in range(fsa.states):
         alpha[p] = zero(ring)
     for o in range(fsa.opens):

@@ -9,7 +9,7 @@ cdef double LEAST_WEIGHT = 1e-300  # of an allowed start whose weight is lost: n
 
 cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     """Lift the scores that are the same at every boundary, once in a call."""
-    cdef Py_ssize_t i, k, p, y
+    cdef Py_ssize_t i, k
     cdef lanes weight
     if ws.has_arcs:
         return
@@ -17,19 +17,11 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
     for k in range(fsa.bodies):
         for i in range(batch.lengths):
             ws.length_weight[k, i] = exp(batch.body_length[k, i])
-    ws.safe_weights = True
     for i in range(fsa.taken.shape[0]):
         weight = lift(ring, splat(batch.arc_const[fsa.taken[i]]))
         ws.arc_weight[i] = (<double*> &weight)[0]
-        ws.safe_weights &= ws.arc_weight[i] >= ROOT_OF_LOST
     for i in range(fsa.taken.shape[0]):
         ws.open_weight[i] = ws.arc_weight[fsa.open_taken[i]]
-    if fsa.dense:
-        weight = zero(ring)
-        for p in range(fsa.states):
-            for y in range(fsa.columns):
-                i = fsa.pair_place[p, y] if y < fsa.labels else -1
-                ws.pair_weight[p, y] = ws.arc_weight[i] if i >= 0 else (<double*> &weight)[0]
 
 
 # first_y(t) = exp (start_y(t) - shift(t)),   shift(t) = max_y start_y(t)
@@ -117,7 +109,6 @@ cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, P
     cdef lanes* own = at1(ws.own, 0)
     cdef lanes* summed = at1(ws.summed, 0)
     cdef lanes* factor = factor_row(ws, u)
-    cdef lanes most = splat(0.0)
     cdef Rows rows = rows_of(batch)
     cdef unsigned char* touched = &ws.touched[0]
     for c in range(fsa.arcs):
@@ -152,5 +143,3 @@ cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, P
         else:
             summed[c] = summed[fsa.arc_suffix[c]] + own[c]
             factor[c] = lift(ring, summed[c])
-        most = larger(factor[c], most)
-    ws.has_large_factor[u] = any_of(~less(most, splat(TOO_LARGE)))

@@ -32,7 +32,6 @@ cdef void load_scores(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     _load_tokens(fsa, batch, ws)
     _load_spans(fsa, batch, ws)
     _choose_windows(fsa, ws)
-    ws.direct = False
 
 
 cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:

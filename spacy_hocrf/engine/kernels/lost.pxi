@@ -130,7 +130,7 @@ cdef inline lanes check_betas(
     if any_of(found):
         lose(ws, found)
     if any_of(~at_least(low, least) & active):
-        if not ws.has_rows[u] and (fsa.dense or not counting):
+        if not ws.has_rows[u] and not counting:
             sum_entries(ring, fsa, ws, u)
         lose(ws, _lost_betas(fsa, ws, u, open_value, beta, least) & active)
     return rescale(beta, fsa.states, largest, active)

@@ -18,9 +18,7 @@ cdef void _open(
     for d in range(min(ws.widest, ws.tokens - u)):
         ws.beta_row[d] = (u + d + 1) % ws.beta_rows * fsa.states
     if summing is Scaled:
-        if ws.direct:
-            high = scale_starts(fsa, ws, u)
-        elif ws.multiplies:
+        if ws.multiplies:
             high = _weigh_starts(fsa, batch, ws, u)
         else:
             score_starts(fsa, batch, ws, u)
@@ -29,11 +27,8 @@ cdef void _open(
         score_starts(fsa, batch, ws, u)
     outer = choose(within(ws, u), at1(ws.entry_scale, u)[0] + high - log_z, splat(-INFINITY))
     outer = lift(ring, outer)
-    if ws.direct:
-        add_starts(fsa, batch, ws, u, high, outer)
-    else:
-        _sum_ends(ring, fsa, batch, ws, u, high, outer)
-        _count_spans(fsa, batch, ws, counts, u, counting)
+    _sum_ends(ring, fsa, batch, ws, u, high, outer)
+    _count_spans(fsa, batch, ws, counts, u, counting)
     if summing is Scaled:
         grown = check_opens(fsa, ws, u, outer)
     at1(ws.beta_scale, u)[0] = high + grown
@@ -48,7 +43,7 @@ cdef inline void _sum_ends(
     cdef Py_ssize_t k, d, o, low, high_open, lengths, last = batch.lengths - 1
     cdef const int* target = _first_of(fsa.open_target)
     cdef const long long* row = &ws.beta_row[0]
-    cdef lanes weight, dot, value, share, begun
+    cdef lanes weight, dot, value, beta, share, begun
     cdef lanes* open_value = at1(ws.open_value, 0)
     cdef lanes* entry = at2(ws.entry, u, 0)
     cdef lanes* betas = at2(ws.beta, 0, 0)
@@ -64,9 +59,15 @@ cdef inline void _sum_ends(
         begun = splat(0.0)
         low, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
         ended, length_now = at2(ws.ended, u, k), at2(ws.length_now, k, 0)
-        sum_and_meet(
-            ring, open_value, meeting, weights, entry, betas, row, target, lengths, low, high_open
-        )
+        for d in range(lengths):
+            meeting[d] = zero(ring)
+        for o in range(low, high_open):
+            value = zero(ring)
+            for d in range(lengths):
+                beta = betas[row[d] + target[o]]
+                value = plus(ring, value, times(ring, weights[d], beta))
+                meeting[d] = plus(ring, meeting[d], times(ring, entry[o], beta))
+            open_value[o] = value
         for d in range(lengths):
             share = probability(ring, times(ring, weights[d], meeting[d]), outer)
             shares[d] = share

@@ -24,15 +24,13 @@ cdef void _rest(
         if not ws.has_tail[k]:
             continue
         ending = _end_tails(fsa, batch, ws, v, k, closed)
-        if not ws.direct or batch.scored_lengths:
-            dot = zero(ring)
-            for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
-                dot = plus(ring, dot, times(ring, tail[o], closed[o]))
-            share = probability(ring, dot, lift(ring, at2(ws.tail_scale, v, k)[0] + ending - log_z))
-            found |= ~less(share, splat(INFINITY))
-            at2(ws.length_now, k, last)[0] += share
-            if not ws.direct:
-                at2(ws.ended, v - 1, k)[0] += share
+        dot = zero(ring)
+        for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
+            dot = plus(ring, dot, times(ring, tail[o], closed[o]))
+        share = probability(ring, dot, lift(ring, at2(ws.tail_scale, v, k)[0] + ending - log_z))
+        found |= ~less(share, splat(INFINITY))
+        at2(ws.length_now, k, last)[0] += share
+        at2(ws.ended, v - 1, k)[0] += share
         if ws.block[k] > 0:
             found |= _rest_up_to_limit(ring, fsa, batch, ws, v, k, closed, ending)
             continue

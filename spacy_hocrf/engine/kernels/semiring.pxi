@@ -60,7 +60,6 @@ ctypedef fused summing:
 
 cdef double LN2 = 0.6931471805599453
 cdef double LOST = 1e-280  # a value below this, from a live source, has lost digits
-cdef double ROOT_OF_LOST = 1e-140  # a product of two that are not below is not lost
 cdef double TOO_LARGE = 1e300
 # what the largest value may be without rescaling
 cdef double RESCALE_ABOVE = 2.0 ** 40, RESCALE_BELOW = 2.0 ** -40

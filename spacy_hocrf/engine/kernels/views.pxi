@@ -1,9 +1,5 @@
 # Views of what the kernels read: an automaton, the log potentials of a batch, and where counts go.
 
-# Pairs of labels that are multiplied in the time of one arc or addition: measured with 16 to 284
-# labels, at which both ways take equally long between 3 and 4.5.
-cdef double PAIRS_A_STEP = 2.7
-
 
 cdef inline lanes* at1(double[:, ::1] buffer, Py_ssize_t i) noexcept nogil:
     """Element i of a buffer [n, LANES], and where the elements from there on lie."""
@@ -33,14 +29,8 @@ cdef class Automaton:
     # many arcs do, so that a processor foresees where the arcs of one end
     cdef const int[::1] taken, taken_register, taken_open
     cdef const int[::1] entered, entered_offsets  # [m], [m + 1] these registers; where their arcs begin
-    # [O + 1], [n] their places in that order, by open state, their registers, and they themselves
-    cdef const int[::1] open_offsets, open_taken, open_register, open_arc
-    # a CRF of order 1 with so many label patterns that it is faster to multiply all pairs of labels
-    # than to share their sums; it depends on the patterns alone, so that a model has one program
-    cdef readonly bint dense
-    cdef Py_ssize_t columns  # Y, rounded up to a multiple of 4
-    # [P, Y] place in `taken` of the arc from each state to each label, -1 if it is forbidden
-    cdef const int[:, ::1] pair_place
+    # [O + 1], [n] their places in that order, by open state, and their registers
+    cdef const int[::1] open_offsets, open_taken, open_register
     cdef const int[::1] tree_offsets, tree  # [K + 1], the bodies that end in each body, itself included
 
     def __init__(self, automaton, least_tail):
@@ -90,33 +80,15 @@ cdef class Automaton:
         # by open state; of one, in order of the registers, whatever that of `taken`
         self.open_taken = np.lexsort((self.taken_register, self.taken_open)).astype(np.int32)
         self.open_register = automaton.arc_register[taken][self.open_taken]
-        self.open_arc = taken[self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))
         self.open_offsets = bounds.astype(np.int32)
         self.tree_offsets = automaton.tree_offsets
         self.tree = automaton.tree
-        steps = len(taken) + len(automaton.additions)
-        order_1 = self.one_token and self.states == self.labels + 1
-        self.dense = order_1 and self.states * self.labels <= PAIRS_A_STEP * steps
-        self.columns = (self.labels + 3) // 4 * 4
-        if self.dense:
-            self.pair_place = self._pairs(taken)
-
-    def _pairs(self, taken):
-        """int32 [P, Y]; the arc of a state is its own or else that of the empty history."""
-        places = np.full(self.arcs + 1, -1, dtype=np.int32)
-        places[taken] = np.arange(len(taken), dtype=np.int32)
-        arcs = np.full((self.states, self.labels), -1, dtype=np.int32)
-        for state in range(self.states):
-            for arc in self.state_arcs[self.state_offsets[state] : self.state_offsets[state + 1]]:
-                arcs[state, self.arc_label[arc]] = arc
-        return places[np.where(arcs < 0, arcs[0], arcs)]
 
 
 cdef class Batch:
     """Views of the log potentials of a batch; see problem.Problem."""
     cdef Py_ssize_t sequences, rows, spans, lengths
-    cdef bint scored_lengths  # has some label pattern scores of lengths?
     cdef bint has_start, has_end, has_inner, has_initial, has_final, has_end_rows, has_inner_rows
     cdef const long long[::1] offsets, first  # [D + 1], [D] first token of each, if they overlap
     cdef const long long[:, ::1] own  # [D, 2] tokens of each whose segments are asked for
@@ -144,7 +116,6 @@ cdef class Batch:
         self.rows = len(potentials.row_score)
         self.spans = len(potentials.span_score)
         self.lengths = potentials.length_score.shape[1]
-        self.scored_lengths = len(potentials.length_pattern) > 0
         self.has_start = potentials.start is not None
         self.has_end = potentials.end is not None
         self.has_inner = potentials.inner is not None

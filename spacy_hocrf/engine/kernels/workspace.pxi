@@ -1,7 +1,6 @@
 # The memory of one thread: buffers for the sequences that are worked on side by side.
 
 cdef Py_ssize_t FACTOR_BYTES = 2 ** 23
-cdef Py_ssize_t MOST_DIRECT = 128  # tokens of a sequence: see direct.pxi
 
 
 cdef class Workspace:
@@ -41,7 +40,6 @@ cdef class Workspace:
     cdef bint not_finite  # a score is not finite
     cdef bint any_tail
     cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
-    cdef bint direct  # segments are counted where they begin and where they end: see direct.pxi
     cdef Py_ssize_t widest  # largest window
     cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
     cdef double[:, ::1] first_scale  # [T]
@@ -79,25 +77,16 @@ cdef class Workspace:
     cdef double[:, ::1] own, summed, arc_value  # [C] row scores of the arcs at one token, their sums; scratch
     cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
     cdef bint keeps_factors
-    cdef unsigned char[::1] has_large_factor  # [T] one is hardly in the range of a double
     cdef bint has_arcs  # are the weights that are the same at every boundary those of this call?
-    cdef bint safe_weights  # no weight of an arc is so small that a product could lose digits
     cdef unsigned char[::1] touched  # [C]
     # [n] lifted const scores, in the order of `taken` and by open state
     cdef double[::1] arc_weight, open_weight
-    cdef double[:, ::1] pair_weight  # [P, columns] lifted const score of each pair of labels; no lanes
-    cdef double[:, :, ::1] pair_open  # [T, columns] opened, as a probability, if all pairs are multiplied
-    # [P, columns] products of both sides without the weight: group, all groups
-    cdef double[:, :, ::1] pair_now, pair_sum
     # [W] the segments that meet at a boundary: log scores, -inf for impossible ones; then weights beside
     # the largest (in log space the scores themselves); then probabilities. Each is made of the one
     # before, in its place: the three share their memory.
     cdef double[:, ::1] score, weight, share
     cdef double[:, ::1] tail_score, inside  # [K]
-    # [T + 1, O], [T + 1] mass of the segments that end at a boundary, and its log scale; one row where
-    # nobody asks for it later
-    cdef double[:, :, ::1] leaving
-    cdef double[:, ::1] leaving_scale
+    cdef double[:, ::1] leaving  # [O] mass of the segments that end at a boundary
     cdef double[:, ::1] open_value, open_weighted  # [O] open_u, and with the weight of the label's start
     cdef double[:, ::1] closed, closed_later  # [O] beta by open state, at this boundary and at one behind it
     cdef double[:, ::1] starts  # [Y]
@@ -133,20 +122,17 @@ cdef class Workspace:
         self.open_weight = np.zeros(arcs)
         self.tail_score = _vector(bodies)
         self.inside = _vector(bodies)
+        self.leaving = _vector(opens)
         self.open_value = _vector(opens)
         self.closed = _vector(opens)
         self.closed_later = _vector(opens)
-        self.open_weighted = _vector(max(opens, fsa.columns + 1))
+        self.open_weighted = _vector(opens)
         self.starts = _vector(fsa.labels)
         self.steps = np.zeros(bodies)
         self.here, self.behind, self.mass, self.later = (np.zeros(fsa.states) for _ in range(4))
         self.marginal = np.zeros(fsa.labels)
         self.arc_now = _vector(arcs)
         self.arc_sum = _vector(arcs)
-        if fsa.dense:
-            self.pair_weight = np.zeros((fsa.states, fsa.columns))
-            self.pair_now = _table(fsa.states, fsa.columns)
-            self.pair_sum = _table(fsa.states, fsa.columns)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
         """Room for sequences of so many tokens, in a call that begins.
@@ -179,13 +165,10 @@ cdef class Workspace:
             self.closing = _table(segments + 1, bodies)
             self.has_rows = np.zeros(tokens, dtype=np.uint8)
             self.has_lost_start = np.zeros(tokens, dtype=np.uint8)
-            self.has_large_factor = np.zeros(tokens, dtype=np.uint8)
             self.keeps_factors = tokens * fsa.arcs * LANES * 8 <= FACTOR_BYTES
             self.factor = _table(tokens if self.keeps_factors else 1, fsa.arcs)
             self.alpha = _table(tokens + 1, states)
             self.entry = _table(segments + 1, 0 if fsa.one_token else opens)
-            self.leaving = _table(min(segments, MOST_DIRECT) + 1, 0 if fsa.one_token else opens)
-            self.leaving_scale = _vector(min(segments, MOST_DIRECT) + 1)
             self.tail = _table(free + 1, opens)
             self.rest = _table(free + 1, opens)
             block = min(free, int(limits.max(initial=0)))
@@ -201,8 +184,6 @@ cdef class Workspace:
             self.cover = _table(segments + 1, bodies)
             windows = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum())
             self.score = self.weight = self.share = _vector(windows + bodies)
-            if fsa.dense:
-                self.pair_open = _table(tokens + 3, fsa.columns)
         if both:
             self.beta_rows = tokens + 1 if all_betas else min(tokens, longest + 1) + 1
             if self.beta_rows > self.capacity_beta:
@@ -241,10 +222,6 @@ def _buffer(*extents):
     raw = np.zeros(size + 8)
     skip = -(raw.ctypes.data // 8) % 8
     return raw[skip : skip + size].reshape(*extents, LANES)
-
-
-cdef inline Py_ssize_t leaving_row(Workspace ws, Py_ssize_t v) noexcept nogil:
-    return v if ws.direct else 0
 
 
 cdef inline lanes* beta_row(Workspace ws, Py_ssize_t v) noexcept nogil:
