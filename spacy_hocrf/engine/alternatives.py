@@ -169,8 +169,7 @@ def _lattice(
     sums: bool,
 ) -> tuple[Lattice, Scores]:
     buffers = buffers or Buffers(automaton)
-    shape, constants = buffers.shape(potentials), buffers.constants
-    problem = Problem(potentials, automaton, shape=shape, constants=constants)
+    problem = Problem(potentials, automaton, constants=buffers.constants)
     problem.check_tokens()
     return Lattice(buffers.graph, sums), Scores(problem, buffers.graph)
 

@@ -8,8 +8,7 @@ has lost a live value go one at a time; the last in log space.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar, cast
-from weakref import finalize
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.kernels.lattice import Graph
 from spacy_hocrf.engine.kernels.protocol import EngineKernels, Lost, Memory, kernels
 from spacy_hocrf.engine.kernels.trees import add_to_suffixes
-from spacy_hocrf.engine.problem import BatchShape, Constants, Problem, constants_of
+from spacy_hocrf.engine.problem import Constants, Problem, constants_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import Expectations, Potentials, Scratch
 
@@ -57,8 +56,6 @@ class Buffers(Scratch):
         super().__init__()
         self.automaton = automaton
         self._workspaces: dict[str, Memory] = {}
-        self._shapes: dict[int, BatchShape] = {}
-        self._given: tuple[object, object] = (None, None)
         self._constants: tuple[object, object, object, Constants] | None = None
 
     def workspace(self, path: str) -> Memory:
@@ -74,12 +71,6 @@ class Buffers(Scratch):
         """States and arcs as a lattice reads them."""
         return Graph(self.automaton)
 
-    def once(self, given: T, check: Callable[[T, Automaton], T]) -> T:
-        """The result of `check`, kept from the last call if the argument is the same."""
-        if self._given[0] is not given:
-            self._given = given, check(given, self.automaton)
-        return cast(T, self._given[1])
-
     def constants(self, potentials: Potentials) -> Constants:
         """Constants of some scores; those of the last call if the read-only scores are the same."""
         const, length, pattern = (
@@ -94,18 +85,6 @@ class Buffers(Scratch):
         if not const.flags.writeable and not length.flags.writeable:
             self._constants = const, length, pattern, found
         return found
-
-    def shape(self, potentials: Potentials) -> BatchShape:
-        """Shape of a batch, computed once and forgotten with the batch."""
-        batch = potentials.offsets
-        known = self._shapes.get(id(batch))
-        if known is not None and known.fits(potentials):
-            return known
-        shape = BatchShape(potentials, self.automaton).keep(potentials)
-        self._shapes[id(batch)] = shape
-        if known is None:  # the number may be another array's when this one is gone
-            finalize(batch, self._shapes.pop, id(batch), None).atexit = False
-        return shape
 
 
 def log_partition(
@@ -134,8 +113,7 @@ def log_partition(
     RAISES (ValueError): H004, H005, H006, H009, H010 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    shape, constants = buffers.shape(potentials), buffers.constants
-    problem = Problem(potentials, automaton, initial, final, shape, constants)
+    problem = Problem(potentials, automaton, initial, final, buffers.constants)
     result = np.zeros(len(problem.lengths))
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
@@ -172,7 +150,7 @@ def expectations(
     RAISES (ValueError): as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(potentials, automaton, shape=buffers.shape(potentials))
+    problem = Problem(potentials, automaton)
     arc, body_length = np.zeros(len(automaton.arcs)), np.zeros(problem.body_length.shape)
     extents = potentials.token.shape
     expected = Expectations(

@@ -65,8 +65,7 @@ def segment_marginals(
         H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    shape, constants = buffers.shape(potentials), buffers.constants
-    problem = Problem(potentials, automaton, shape=shape, constants=constants)
+    problem = Problem(potentials, automaton, constants=buffers.constants)
     _check_segments(potentials, automaton, segments)
     if (automaton.limits != 1).any():
         found, log_z = probabilities(problem, segments, starts, buffers)

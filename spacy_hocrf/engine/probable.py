@@ -75,7 +75,7 @@ def probable_spans(
         extents; H004, H005, H006, H009 or H010 as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
-    rules = buffers.once(rules, _checked)
+    rules = _checked(rules, automaton)
     if starts is not None:
         _check_starts(starts, potentials)
     problem = Problem(potentials, automaton, constants=buffers.constants)

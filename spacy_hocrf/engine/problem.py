@@ -4,8 +4,7 @@ them once per batch.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
-from weakref import ref
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,61 +21,87 @@ from spacy_hocrf.engine.kernels.trees import add_suffixes, arc_constants
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 
-__all__ = ["BatchShape", "Constants", "Problem", "constants_of"]
+__all__ = ["Constants", "Problem", "constants_of"]
 
 PART_NAMES = {END: "end", TOKEN: "tokens", INNER: "inner tokens"}
 SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
-FIXED = {  # types and dimensions of the arrays that stay the same from one evaluation to the next
-    "offsets": ("int64", 1),
-    "row_offsets": ("int64", 1),
-    "row_part": ("uint8", 1),
-    "row_pattern": ("int32", 1),
-    "length_pattern": ("int32", 1),
-    "span_start": ("int64", 1),
-    "span_end": ("int64", 1),
-    "span_pattern": ("int32", 1),
+ARRAYS = {  # types and dimensions
+    name: (np.dtype(kind), n)
+    for kind, n, names in (
+        ("int64", 1, ("offsets", "row_offsets", "span_start", "span_end")),
+        ("int32", 1, ("row_pattern", "length_pattern", "span_pattern")),
+        ("uint8", 1, ("row_part",)),
+        ("uint8", 2, ("allowed",)),
+        ("float64", 1, ("const", "row_score", "span_score")),
+        ("float64", 2, ("start", "end", "token", "inner", "length_score")),
+    )
+    for name in names
 }
-SCORES = {
-    "const": ("float64", 1),
-    "start": ("float64", 2),
-    "end": ("float64", 2),
-    "token": ("float64", 2),
-    "inner": ("float64", 2),
-    "row_score": ("float64", 1),
-    "length_score": ("float64", 2),
-    "span_score": ("float64", 1),
-    "allowed": ("uint8", 2),
-}
-ARRAYS = {name: (np.dtype(kind), n) for name, (kind, n) in (FIXED | SCORES).items()}
 OPTIONAL = ("start", "end", "inner")
 
 
 NO_PLACES, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
-Extents = tuple[tuple[int, ...], Any, bool] | None
-"""Of an array: extents, type, and whether it is contiguous."""
+
+class Constants(NamedTuple):
+    """Values that the kernels derive from the scores that all tokens share."""
+
+    arc: NDArray[np.float64]  # [C] Σ const over the patterns that end the arc
+    body_length: NDArray[np.float64]  # [K, M] length score of a body, its suffixes included
+    scalable: bool  # can all of `arc` be lifted into scaled space?
 
 
-class BatchShape:
-    """The part of some potentials that does not depend on their scores: checked once, and kept for
-    the next scores of the same batch.
+def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
+    """Constants of potentials that fit the automaton. RAISES (ValueError): H006 for a score that
+    is not finite.
+    """
+    for name in ("const", "length_score"):
+        _check_finite(potentials, name)
+    arc = _arc_const(potentials, automaton)
+    scalable = bool(np.abs(arc).max(initial=0.0) < SCALABLE)
+    return Constants(arc, _body_length(potentials, automaton), scalable)
+
+
+@dataclass
+class Problem:
+    """The input of a kernel, checked.
 
     potentials (Potentials): log potentials of D sequences.
-    automaton (Automaton): the arcs of the same Z patterns.
-    RAISES (ValueError): H004, H005, H009 or H138 for potentials that do not fit.
+    automaton (Automaton): the arcs of the same Z patterns, P states.
+    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
+        history.
+    final (float64 [D, P]): log beta after the last token; None for what the automaton has, or 0.
+    constants (Optional[Callable]): what may know the constants of these potentials; asked once they are
+        checked.
+    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
 
-    def __init__(self, potentials: Potentials, automaton: Automaton) -> None:
-        self.automaton = automaton
+    potentials: Potentials
+    automaton: Automaton
+    initial: NDArray[np.float64] | None = None
+    final: NDArray[np.float64] | None = None
+    constants: Callable[[Potentials], Constants] | None = None
+
+    def __post_init__(self) -> None:
+        potentials, automaton = self.potentials, self.automaton
         if not all_of_kinds(potentials, ARRAYS, OPTIONAL):
             _refuse_types(potentials)
         self._check_extents(potentials)
         self._check_carried(potentials)
-        self._fixed: list[ref[NDArray[Any]]] = []
-        self._extents: list[Extents] = []
+        self.offsets, self.first = potentials.offsets, potentials.offsets[:-1]
         # [D] tokens of each sequence
         self.lengths: NDArray[np.int64] = potentials.offsets[1:] - potentials.offsets[:-1]
-        # [D + 1] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
+        extents = (len(self.lengths), len(automaton.states))
+        if self.final is None and automaton.final is not None:
+            self.final = np.tile(automaton.final, (extents[0], 1))
+        for name, scores in (("initial", self.initial), ("final", self.final)):
+            if scores is not None and scores.shape != extents:
+                text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
+                raise ValueError(text)
+        # [D, 2] of each sequence, the tokens whose segments are asked for
+        self.own = np.zeros((len(self.lengths), 2), dtype=np.int64)
+        self.own[:, 1] = self.lengths
+        # [D] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
         # row of the token belongs to an arc; [N] the first row that belongs to a body. Most models
         # have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
@@ -89,6 +114,12 @@ class BatchShape:
             self._aim_rows(potentials)
         # forward_backward.plan, by the active build
         self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
+        if self.constants is None:
+            found = constants_of(potentials, automaton)
+        else:
+            found = self.constants(potentials)
+        self.arc_const, self.body_length, self.scalable = found
+        self._check_scores()
 
     def _sort_spans(self, potentials: Potentials) -> None:
         found = np.searchsorted(potentials.span_start, potentials.offsets)
@@ -107,17 +138,6 @@ class BatchShape:
         self.has_end_rows, self.has_inner_rows = (
             bool((potentials.row_part == part).any()) for part in (END, INNER)
         )
-
-    def keep(self, potentials: Potentials) -> "BatchShape":
-        """Know these arrays again, in `fits`; weakly, so that they live no longer for it."""
-        self._fixed = [ref(getattr(potentials, name)) for name in FIXED]
-        self._extents = _extents(potentials)
-        return self
-
-    def fits(self, potentials: Potentials) -> bool:
-        """Are these the very same arrays, but for scores of the same extents?"""
-        same = all(mine() is getattr(potentials, name) for name, mine in zip(FIXED, self._fixed))
-        return same and self._extents == _extents(potentials)
 
     def _check_extents(self, potentials: Potentials) -> None:
         _check_offsets("offsets", potentials.offsets)
@@ -162,73 +182,6 @@ class BatchShape:
         if missing >= 0:
             pattern, part = self.automaton.patterns[patterns[missing]], PART_NAMES[parts[missing]]
             raise ValueError(Errors.H005.format(pattern=pattern, part=part))
-
-
-class Constants(NamedTuple):
-    """Values that the kernels derive from the scores that all tokens share."""
-
-    arc: NDArray[np.float64]  # [C] Σ const over the patterns that end the arc
-    body_length: NDArray[np.float64]  # [K, M] length score of a body, its suffixes included
-    scalable: bool  # can all of `arc` be lifted into scaled space?
-
-
-def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
-    """Constants of potentials that fit the automaton. RAISES (ValueError): H006 for a score that
-    is not finite.
-    """
-    for name in ("const", "length_score"):
-        _check_finite(potentials, name)
-    arc = _arc_const(potentials, automaton)
-    scalable = bool(np.abs(arc).max(initial=0.0) < SCALABLE)
-    return Constants(arc, _body_length(potentials, automaton), scalable)
-
-
-@dataclass
-class Problem:
-    """The input of a kernel, checked.
-
-    potentials (Potentials): log potentials of D sequences.
-    automaton (Automaton): the arcs of the same Z patterns, P states.
-    initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
-        history.
-    final (float64 [D, P]): log beta after the last token; None for what the automaton has, or 0.
-    shape (Optional[BatchShape]): of these potentials, if it is known already.
-    constants (Optional[Callable]): what may know the constants of these potentials; asked once they are
-        checked.
-    RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
-    """
-
-    potentials: Potentials
-    automaton: Automaton
-    initial: NDArray[np.float64] | None = None
-    final: NDArray[np.float64] | None = None
-    shape: BatchShape | None = None
-    constants: Callable[[Potentials], Constants] | None = None
-
-    def __post_init__(self) -> None:
-        if self.shape is None:
-            self.shape = BatchShape(self.potentials, self.automaton)
-        extents = (len(self.shape.lengths), len(self.automaton.states))
-        if self.final is None and self.automaton.final is not None:
-            self.final = np.tile(self.automaton.final, (extents[0], 1))
-        for name, scores in (("initial", self.initial), ("final", self.final)):
-            if scores is not None and scores.shape != extents:
-                text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
-                raise ValueError(text)
-        self.offsets, self.first = self.potentials.offsets, self.potentials.offsets[:-1]
-        self.lengths = self.shape.lengths
-        # [D, 2] of each sequence, the tokens whose segments are asked for
-        self.own = np.zeros((len(self.lengths), 2), dtype=np.int64)
-        self.own[:, 1] = self.lengths
-        self.plans = self.shape.plans
-        self.span_offsets, self.span_by_end = self.shape.span_offsets, self.shape.span_by_end
-        self.row_target, self.has_arc_rows = self.shape.row_target, self.shape.has_arc_rows
-        if self.constants is None:
-            found = constants_of(self.potentials, self.automaton)
-        else:
-            found = self.constants(self.potentials)
-        self.arc_const, self.body_length, self.scalable = found
-        self._check_scores()
 
     def _check_scores(self) -> None:
         """RAISES (ValueError): H006 for a score that is not finite, but for the -inf of a segment that
@@ -307,13 +260,6 @@ def _check_bounds(name: str, values: NDArray[np.int32], least: int, most: int) -
     if not all_between(values, least, most):
         found = f"numbers from {values.min()} to {values.max()}"
         raise ValueError(Errors.H138.format(name=name, found=found, expected=f"{least} to {most}"))
-
-
-def _extents(potentials: Potentials) -> list[Extents]:
-    return [
-        None if scores is None else (scores.shape, scores.dtype, scores.flags.c_contiguous)
-        for scores in (getattr(potentials, name) for name in SCORES)
-    ]
 
 
 def _refuse_types(potentials: Potentials) -> None:

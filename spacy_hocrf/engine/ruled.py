@@ -153,7 +153,7 @@ def broken_sets(
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(ruled.automaton)
-    problem = Problem(ruled.potentials, ruled.automaton, shape=buffers.shape(ruled.potentials))
+    problem = Problem(ruled.potentials, ruled.automaton)
     problem.check_tokens()
     ruling = _ruling(ruled, np.zeros((0, 5), dtype=np.int32), buffers)
     labels, chances, _ = ruled.starts
@@ -182,7 +182,7 @@ def _find(
     cost: float | None = None,
 ) -> RuledSpans:
     buffers = buffers or Buffers(ruled.automaton)
-    problem = Problem(ruled.potentials, ruled.automaton, shape=buffers.shape(ruled.potentials))
+    problem = Problem(ruled.potentials, ruled.automaton)
     problem.check_tokens()
     total = ruled.log_partition[sequences]
     labels, chances, _ = ruled.starts

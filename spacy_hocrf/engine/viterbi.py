@@ -44,12 +44,7 @@ def viterbi(
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
-    problem = Problem(
-        potentials,
-        automaton,
-        shape=buffers.shape(potentials),
-        constants=buffers.constants,
-    )
+    problem = Problem(potentials, automaton, constants=buffers.constants)
     stretches = _stretches(problem)
     if stretches is None:
         return _best(problem, buffers)

@@ -78,11 +78,10 @@ def test_a_law_that_a_text_keeps_takes_no_pass_besides(texts):
 
 
 @pytest.mark.slow
-def test_a_second_look_checks_a_batch_once_since_two_kernels_read_it(texts):
+def test_a_second_look_takes_one_more_problem_and_no_constants(texts):
     nlp = trained(decoder={"@misc": "spacy-hocrf.Reranked.v1"}, rows=documents(40))
     nlp(texts[0])
     calls = calls_of_ours(lambda: nlp(texts[1]))
-    assert calls["engine/problem.py", "_check_extents"] == 1
     assert calls["engine/problem.py", "constants_of"] == 0
     assert calls["engine/problem.py", "__post_init__"] == 2 and calls.total() <= 250
 

@@ -126,10 +126,10 @@ cdef class Batch:
         self.allowed = potentials.allowed
         self.row_offsets = potentials.row_offsets
         self.has_arc_rows = problem.has_arc_rows
-        self.has_end_rows, self.has_inner_rows = problem.shape.has_end_rows, problem.shape.has_inner_rows
+        self.has_end_rows, self.has_inner_rows = problem.has_end_rows, problem.has_inner_rows
         self.span_offsets = problem.span_offsets
         if self.rows:  # of most models there are neither, and each view has its price
-            self.row_target, self.body_rows = problem.row_target, problem.shape.body_rows
+            self.row_target, self.body_rows = problem.row_target, problem.body_rows
             self.row_score = potentials.row_score
         if self.spans:
             self.span_start, self.span_end = potentials.span_start, potentials.span_end
