@@ -219,6 +219,8 @@ def check_log_partition(found, parts, model):
 
 
 def check_expectations(found, parts, model):
+    if not parts:  # nothing to concatenate
+        return len(found.log_partition) == len(found.token) == 0 and not found.const.any()
     expected = [oracle.expectations(part, *model) for part in parts]
     return (
         np.allclose(found.log_partition, [e.log_partition[0] for e in expected], **CLOSE)
