@@ -393,6 +393,18 @@ def test_a_rejected_text_with_a_line_separator_is_told(model, texts, tmp_path):
     assert rejected["found"] == "no\u2028JSON\u0085\n"
 
 
+@pytest.mark.parametrize("name", ["texts.txt", "texts.jsonl"])
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
+def test_a_file_in_utf16_is_no_text_of_letters_and_zeros(model, texts, name, encoding, tmp_path):
+    """As PowerShell writes it: what has only letters of ASCII would be UTF-8, too."""
+    rows = [json.dumps({"text": each}) if name.endswith("l") else each for each in texts]
+    (tmp_path / name).write_text("".join(f"{row}\n" for row in rows), encoding=encoding)
+    done = run(model, tmp_path / name, tmp_path / "out.jsonl")
+    assert done.exit_code == 1 and "H403" in done.output
+    for rejected in lines(tmp_path / "out.jsonl.rejects.jsonl"):
+        assert "UTF-16" in rejected["reason"], rejected
+
+
 def test_numbers_are_handed_through_as_they_are(model, texts, tmp_path):
     rng = random.Random(0)
     numbers = [rng.random() * 10 ** rng.randint(-20, 20) for _ in range(200)] + [10**30, -(2**63)]

@@ -104,6 +104,8 @@ class Lines:
         """The lines without their ends; those that are not UTF-8 are rejected."""
         for number, line in enumerate(chunk.content, start=chunk.first):
             try:
+                if b"\0" in line:
+                    raise ValueError("found a zero byte, as in UTF-16: save the file in UTF-8")
                 yield self.record(number, line.rstrip(b"\n").decode("utf8"), text)
             except ValueError as error:
                 yield Rejected(number, str(error), line.decode("utf8", "replace"))
