@@ -175,6 +175,14 @@ def test_a_file_that_is_annotated_can_be_annotated_anew(label, tmp_path):
     assert label.opened["view"] is None
 
 
+def test_a_label_whose_spans_all_fit_no_tokens_can_be_given(label, tmp_path):
+    """As that of Hebrew names behind a prefix."""
+    rows = [{"text": text, "spans": [{"start": 1, "end": 3, "label": "PER"}]} for text in TEXTS]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
+    label("rows.jsonl", "-o", "mine", "--anew")
+    assert label.opened["labels"] == ["PER"]
+
+
 def test_docs_and_a_model_to_begin_with(label, tmp_path):
     nlp = trained()
     nlp.to_disk(tmp_path / "model")

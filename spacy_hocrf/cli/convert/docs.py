@@ -44,7 +44,8 @@ def docs_of(
         if into == "tags":
             _set_tags(doc, record, report)
         else:
-            places.setdefault(into, record.spans)
+            named = places.setdefault(into, record.spans) or ()
+            report.labels.update(dict.fromkeys((label for *_, label in named), 0))
         for key, spans in places.items():
             _set_spans(doc, record._replace(spans=spans), report, key, align)
         for name, values in record.attributes.items():

@@ -134,7 +134,7 @@ class Report:
     texts: int = 0
     tokens: int = 0
     labels: Counter[str] = field(default_factory=Counter)
-    """Spans, or tags, that were written, by label."""
+    """Spans, or tags, that were written, by label; 0 for one of whose spans all were lost."""
     bare: int = 0
     losses: list[ConversionLoss] = field(default_factory=list)
     inside: str = ""

@@ -93,7 +93,8 @@ def label_cli(
     docs, rows = read_texts(texts, nlp, target, report)
     for what, times in report.lost.items():
         msg.warn(f"{times:,} {what}")
-    names = _labels(labels, rows, component_of(nlp, own)[1].labels, texts)
+    there = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}
+    names = _labels(labels, sorted(there), component_of(nlp, own)[1].labels, texts)
     if anew:
         rows = [TextToLabel(row.words, row.id) for row in rows]
     key = target.spans_key if isinstance(target, SpansTarget) else None
@@ -158,14 +159,13 @@ def _pipeline(
 
 
 def _labels(
-    option: str | None, texts: Sequence[TextToLabel], learnt: Sequence[str], path: Path
+    option: str | None, there: Sequence[str], learnt: Sequence[str], path: Path
 ) -> list[str]:
-    """The labels, in their order: those that were named, or that there are; then those of the model.
+    """The labels, in their order: those that were named, or of the texts; then those of the model.
 
     RAISES (ValueError): H549 if there are none, or one twice; H542 if the texts have others.
     """
-    there = sorted({y for text in texts for *_, y in text.spans or ()})
-    names = there if option is None else names_in(option)
+    names = [*there] if option is None else names_in(option)
     if option is not None and (not all(names) or len({*names}) < len(names)):
         raise ValueError(CommandErrors.H549.format(found=repr(option)))
     if {*there} - {*names}:
