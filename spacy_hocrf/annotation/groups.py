@@ -8,6 +8,7 @@ from collections.abc import Hashable
 from spacy.tokens import Doc
 from spacy.training import Example
 
+from spacy_hocrf.annotation.identity import meta_of
 from spacy_hocrf.errors import Errors
 
 __all__ = ["GROUP", "check_group_by", "get_group", "group_in", "register", "set_group"]
@@ -36,10 +37,12 @@ def check_group_by(attribute: str | None, block: str) -> None:
 
 
 def get_group(doc: Doc, attribute: str | None) -> Hashable:
-    """The value of a registered extension attribute that says which Docs are a group, or what stands for a
-    list or a table; None without one.
+    """The value of a registered extension attribute that says which Docs are a group, or else of the field of
+    that name in `doc._.hocrf_meta`; or what stands for a list or a table; None without one.
     """
     group: Hashable = None if attribute is None else doc._.get(attribute)
+    if group is None and attribute is not None:
+        group = meta_of(doc).get(attribute)
     try:
         hash(group)
     except TypeError:

@@ -105,13 +105,16 @@ def whole_texts(
     by (Optional[str]): extension attribute with the group of each.
     behind (bool): also find how far the right reading is behind the best one, which `accept` keeps for sets
         of readings: texts are read once more for that.
-    RAISES (ValueError): H204 for a component that there is not, H500 for one whose spans overlap.
+    RAISES (ValueError): H204 for a component that there is not, H252 if no document has such a group, H500
+        for a component whose spans overlap.
     """
     name, pipe = component_of(nlp, component)
     if pipe.target.overlapping:
         raise ValueError(CommandErrors.H500.format(name=name))
     if by is not None:
         register(by)
+        if all(get_group(doc, by) is None for doc in docs):
+            raise ValueError(CommandErrors.H252.format(name=by, found=len(docs)))
     scorer = scorer_of(pipe.target)
     complete = [doc for doc in docs if is_complete(scorer, doc)]
     before, pipe.acceptance = pipe.acceptance, NOTHING

@@ -103,6 +103,10 @@ class CommandErrors(metaclass=Coded):
         "The field {found!r} would have both {one} and {other}. Name another, by --into for the spans, or "
         "by --text if the texts have it under another name."
     )
+    H252 = (
+        "None of the {found} texts has doc._.{name}, nor a field {name} in doc._.hocrf_meta. Name one that "
+        "says what kind of text each is, or leave out --by."
+    )
     H260 = "--pipeline is {found}, expected one of {known}."
     H261 = (
         "--spans-key is {key}, but --pipeline is {found}, which does not write doc.spans. Take "

@@ -13,6 +13,7 @@ from pytest import approx
 from small_corpus import ambiguous, examples, fit, untrained
 from spacy.tokens import Doc, DocBin, Span
 
+from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.cli.accept import (
     WholeTexts,
     accept,
@@ -248,6 +249,22 @@ def test_the_command_keeps_the_threshold_with_the_model(work, tmp_path):
     kept = spacy.load(tmp_path / "new").get_pipe("hocrf").acceptance
     assert kept.by == "source" and {*kept.groups} <= {"a", "b"} and kept.groups
     assert spacy.load(tmp_path / "model").get_pipe("hocrf").acceptance.by is None
+
+
+def test_groups_may_be_fields_that_convert_has_kept(work):
+    nlp, gold, _ = work
+    docs = [nlp.make_doc(doc.text) for doc in gold]
+    for doc, annotated in zip(docs, gold):
+        doc.set_ents([Span(doc, e.start, e.end, e.label) for e in annotated.ents])
+        set_identity(doc, "", {"where": annotated._.source, "list": [1]})
+    assert [*whole_texts(nlp, docs, by="where").group] == [doc._.source for doc in gold]
+    assert [*whole_texts(nlp, docs, by="list").group] == ["[1]"] * len(docs)
+
+
+def test_a_group_that_no_text_has_is_an_error(work):
+    _, _, folder = work
+    done = calibrate(folder / "model", folder / "gold.spacy", "--by", "sourec", code=1)
+    assert "H252" in done and "sourec" in done
 
 
 @pytest.mark.parametrize(
