@@ -221,9 +221,9 @@ def warn_unlike(acceptance: Acceptance, probabilities: Sequence[float]) -> None:
     chance = acceptance.likeness(probabilities)
     if chance < ALARM:
         msg.warn(
-            "The model is not as sure of these texts as of those that the threshold was found on: that comes "
-            f"by chance with a probability of {chance:.1g}. What was promised need not hold for them. "
-            "Annotate some of them, and run calibrate --accept again."
+            "The model is surer of these texts, or less sure, than of those that the threshold was found on: "
+            f"that comes by chance with a probability of {chance:.1g}. What was promised need not hold for "
+            "them. Annotate some of them, and run calibrate --accept again."
         )
 
 
