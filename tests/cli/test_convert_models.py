@@ -12,6 +12,7 @@ from spacy_hocrf.cli.convert.records import Report
 
 MORE = "words of spans that the text has more often: unknown there"
 ABSENT = "spans whose words are not in the text: it is unknown but for others"
+AGAIN = "words of spans that the text has less often: at the same places again"
 
 
 def read(tmp_path, entities, text="Ada met Adam and Ada in New York", into="llm"):
@@ -45,6 +46,36 @@ def test_where_words_stand_more_often_than_they_are_mentioned_it_is_unknown(tmp_
     doc, lost = read(tmp_path, [word("Ada", "PERSON", score=0.75)])
     assert named(doc.spans["llm"]) == [(0, 1, "PERSON")]
     assert doc.spans["llm"].attrs == {"scores": [0.75], "unknown": [[4, 5]]} and lost == {MORE: 1}
+
+
+def test_words_stand_inside_those_of_a_longer_span_only_if_nowhere_else(tmp_path):
+    """Ada Lovelace, and later Ada: as a model of language names both."""
+    text = "Ada Lovelace met Max . Ada left . Ada Lovelace stayed"
+    names = [word("Ada", "PER"), word("Ada Lovelace", "PER"), word("Max", "PER")]
+    doc, lost = read(tmp_path, names, text)
+    assert named(doc.spans["llm"]) == [(5, 6, "PER"), (0, 2, "PER"), (3, 4, "PER")]
+    assert doc.spans["llm"].attrs == {"unknown": [[8, 10]]} and lost == {MORE: 1}
+    shares = [word("Ada Lovelace", "PER", score=0.75), word("Lovelace", "PER", score=0.25)]
+    doc, lost = read(tmp_path, shares, "Ada Lovelace left")
+    assert named(doc.spans["llm"]) == [(0, 2, "PER"), (1, 2, "PER")] and not lost
+
+
+def test_what_is_mentioned_more_often_than_it_is_there_is_there_again(tmp_path):
+    """One answer that repeats itself; shares of several, of two labels."""
+    doc, lost = read(tmp_path, [word("New York", "GPE")] * 3)
+    assert named(doc.spans["llm"]) == [(6, 8, "GPE")]
+    assert not doc.spans["llm"].attrs and lost == {AGAIN: 2}
+    shares = [word("New York", "GPE", score=0.75), word("New York", "ORG", score=0.25)]
+    doc, lost = read(tmp_path, shares)
+    assert named(doc.spans["llm"]) == [(6, 8, "GPE"), (6, 8, "ORG")] and lost == {AGAIN: 1}
+    assert doc.spans["llm"].attrs == {"scores": [0.75, 0.25]}
+
+
+@pytest.mark.parametrize("key", ["score", "confidence", "probability"])
+def test_a_score_has_one_of_several_names_and_the_highest_counts(tmp_path, key):
+    found = [word("New York", "GPE", **{key: share}) for share in (0.25, 0.75, None, 0.5)]
+    doc, _ = read(tmp_path, found)
+    assert doc.spans["llm"].attrs == {"scores": [0.75]}
 
 
 @pytest.mark.parametrize("text", ["Emmy", "ada", "dam"])

@@ -8,7 +8,8 @@ spans, a text of doccano that is not approved. An empty list says that there are
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
@@ -38,6 +39,7 @@ TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
 LABEL_KEYS = ("label", "labels", "entity_group")
 """Keys of a span's label."""
+SCORE_KEYS = ("score", "confidence", "probability")
 KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 AMID = re.compile(f"[{UNSPACED}{KOREAN}]")
 """Letters beside which a word may begin or end without a blank: in Korean, particles follow a name."""
@@ -83,7 +85,7 @@ def read_texts(
         if "annotations" in entry and not isinstance(entry["annotations"], (list, type(None))):
             refuse(path, place, "annotations that are no list", "a list of annotations")
         spans, unknown = None, list[tuple[int, int]]()
-        scores = dict[CharSpan, float | None]()
+        scores = dict[CharSpan, float]()
         if "annotations" in entry:
             spans, unknown = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
@@ -103,7 +105,8 @@ def read_texts(
                 placed, unplaced = _placed(entry[name], text, place, report)
                 rows = [(_accepts(each), list(_span(path, place, each))) for each in placed]
                 for each, (_, found) in zip(placed, rows):
-                    scores |= dict.fromkeys(found, _score(path, place, each))
+                    if (score := _score(path, place, each)) is not None:
+                        scores |= {span: max(score, scores.get(span, 0.0)) for span in found}
                 spans = [span for accepted, found in rows if accepted for span in found]
                 unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
                 report.lose("spans that were not accepted: unknown", place, len(unknown))
@@ -116,7 +119,7 @@ def read_texts(
         unknown += [(0, len(text))] * is_binary
         yield ConvertedText(
             place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta,
-            scores={span: score for span, score in scores.items() if score is not None},
+            scores=scores,
         )  # fmt: skip
 
 
@@ -190,7 +193,8 @@ def _of_label_studio(
 
 def _score(path: Path, place: str, entry: Any) -> float | None:
     """Score of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
-    score = entry.get("score") if isinstance(entry, Mapping) else None
+    known = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
+    score = next((score for score in known if score is not None), None)
     if score is None or (isinstance(score, int | float) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)
     refuse(path, place, f"the score {score!r}"[:100], "a probability from 0 to 1")
@@ -200,32 +204,51 @@ def _placed(
     rows: Sequence[Any], text: str, place: str, report: Report
 ) -> tuple[list[Any], list[tuple[int, int]]]:
     """Spans, with the places of those that are given by their words alone: the first mention has the first
-    place where the text has these words, and so on. Where a text has them more often, the others are
-    unknown; if it does not have them, or less often, all of it is but for the spans.
+    place where the text has these words, and so on, and begins anew where there is none left. Places inside
+    those of other words count only if there are no others. Where a text has words more often, the other
+    places are unknown; if it does not have them, all of it is but for the spans.
 
     RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
-    places = dict[str, list[tuple[int, int]]]()
+    places = {words: [*_places_of(words, text)] for words in map(_words_alone, rows) if words}
+    inside, mentions = _inside(at for each in places.values() for at in each), Counter[str]()
+    places = {
+        words: [at for at in each if at not in inside] or each for words, each in places.items()
+    }
     for row in rows:
         words = _words_alone(row)
         if not words:
             is_object = isinstance(row, Mapping)
             placed.append(by_characters(row, text, place, report) if is_object else row)
-            continue
-        if words not in places:
-            places[words] = list(_places_of(words, text))
-        if not places[words]:
+        elif not places[words]:
             report.lose(
                 "spans whose words are not in the text: it is unknown but for others", place
             )
             unknown.append((0, len(text)))
-            continue
-        start, end = places[words].pop(0)
-        placed.append({**row, "start": start, "end": end})
-    again = [each for rest in places.values() for each in rest]
+        else:
+            rounds, which = divmod(mentions[words], len(places[words]))
+            report.lose(
+                "words of spans that the text has less often: at the same places again",
+                place,
+                rounds > 0,
+            )
+            start, end = places[words][which]
+            placed.append({**row, "start": start, "end": end})
+            mentions[words] += 1
+    again = [at for words, each in places.items() for at in each[mentions[words] :]]
     report.lose("words of spans that the text has more often: unknown there", place, len(again))
     return placed, unknown + again
+
+
+def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
+    """Those places that are a part of another one."""
+    found, last = set[tuple[int, int]](), 0
+    for start, end in sorted({*places}, key=lambda at: (at[0], -at[1])):
+        if end <= last:
+            found.add((start, end))
+        last = max(last, end)
+    return found
 
 
 def _places_of(words: str, text: str) -> Iterator[tuple[int, int]]:
