@@ -111,7 +111,10 @@ def config_cli(
         doc_files(dev)
     config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
     if teachers is not None:
-        config["components"][config["nlp"]["pipeline"][-1]]["teachers"] = names_in(teachers)
+        component = config["components"][config["nlp"]["pipeline"][-1]]
+        if "teachers" not in component:
+            raise ValueError(CommandErrors.H253.format(found=component["factory"]))
+        component["teachers"] = names_in(teachers)
     if train is not None:
         facts = fit_to_texts(config, train)
         if facts.tokens * len(facts.labels) > LARGE:
@@ -188,7 +191,7 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     if not facts.texts:
         raise ValueError(CommandErrors.H158.format(path=train))
     if not facts.annotated and not facts.hints:
-        raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.target.place))
+        raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.places))
     for corpus in config["corpora"].values():
         corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
     return facts

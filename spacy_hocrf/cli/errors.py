@@ -107,6 +107,10 @@ class CommandErrors(metaclass=Coded):
         "None of the {found} texts has doc._.{name}, nor a field {name} in doc._.hocrf_meta. Name one that "
         "says what kind of text each is, or leave out --by."
     )
+    H253 = (
+        "--teachers names groups of spans, but --pipeline is {found}, which learns tags. Take hocrf or "
+        "hocrf_spans, or leave --teachers out."
+    )
     H260 = "--pipeline is {found}, expected one of {known}."
     H261 = (
         "--spans-key is {key}, but --pipeline is {found}, which does not write doc.spans. Take "

@@ -84,6 +84,7 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
         (["--lang", "qq"], "H159"),
         (["--pipeline", "ner"], "H260"),
         (["--pipeline", "hocrf", "--spans-key", "sc"], "H261"),
+        (["--pipeline", "hocrf_tagger", "--teachers", "llm"], "H253"),
         (["--spans-key", "$"], "H267"),
         (["--spans-key", "other", "--train", "train.spacy"], "H153"),
         (["--train", "vectors"], "H381"),
@@ -233,6 +234,8 @@ def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):
     DocBin(docs=docs).to_disk(path)
     done = config_of(output, "--train", path, "--dev", path, code=1)
     assert "H153" in done and not output.exists()
+    done = config_of(output, "--train", path, "--teachers", "lm", code=1)
+    assert "H153" in done and "doc.ents or doc.spans['lm']" in " ".join(done.split())
     done = config_of(output, "--train", path, "--dev", path, "--teachers", "llm, other")
     assert "12 texts are not annotated: teachers say what is in them" in done
     config = load_config(output)
