@@ -6,13 +6,15 @@ imported when it is asked for, so that `spacy train` does not pay for it.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, wraps
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import srsly
 from spacy.cli._util import app, show_validation_error
 from typer import Typer
 from typer.core import TyperGroup
@@ -74,7 +76,7 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
                 if isinstance(settings.get(name), Path):
                     _check(command, settings[name], name)
                     _check_apart(command, name, settings)
-            with show_validation_error(settings.get("config_path")):
+            with show_validation_error(settings.get("config_path")), _encoders_kept():
                 function(*arguments, **settings)
         except (OSError, ValueError) as error:
             if not str(error).startswith("["):
@@ -82,6 +84,21 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
             msg.fail(str(error), exits=1)
 
     return run
+
+
+@contextmanager
+def _encoders_kept() -> Iterator[None]:
+    """Let srsly look for its encoders of MessagePack once: it does for every Doc that a DocBin gets or gives,
+    up to three times, and each time in the entry points of all packages, for a millisecond.
+    """
+    registries = [srsly.msgpack_encoders, srsly.msgpack_decoders]
+    for registry in registries:
+        vars(registry)["get_all"] = cache(registry.get_all)
+    try:
+        yield
+    finally:
+        for registry in registries:
+            vars(registry).pop("get_all", None)  # gone already where a command ran in another
 
 
 def _check(command: str, path: Path, name: str) -> None:

@@ -6,6 +6,8 @@ import subprocess
 import sys
 
 import pytest
+import srsly
+from catalogue import Registry
 from spacy.cli._util import app
 from typer.testing import CliRunner
 
@@ -41,6 +43,27 @@ def test_a_mistyped_option_is_named_beside_those_that_there_are(name, tmp_path):
     said = " ".join(done.output.split())
     assert done.exit_code == 1, said
     assert f"[H574] There is no option --sed. Options of {name}: --" in said
+
+
+def test_entry_points_are_looked_through_once_not_for_every_doc(tmp_path, monkeypatch):
+    asked, own = [], Registry.get_entry_points
+
+    def counted(registry):
+        asked.append(registry.namespace)
+        return own(registry)
+
+    monkeypatch.setattr(Registry, "get_entry_points", counted)
+    row = json.dumps({"text": "Ada ran", "label": [[0, 3, "PER"]]})
+    (tmp_path / "a.jsonl").write_text(f"{row}\n" * 20)
+    for command, *paths in (["convert", "a.jsonl", "a.spacy"], ["config", "a.cfg"]):
+        given = [str(tmp_path / path) for path in paths]
+        more = ["--train", str(tmp_path / "a.spacy")] if command == "config" else ["--into", "sc"]
+        done = CliRunner().invoke(hocrf_cli, [command, *given, *more])
+        assert done.exit_code == (command == "config"), done.output  # which finds doc.ents empty
+    assert 0 < sum(namespace[0] == "srsly" for namespace in asked) <= 4
+    asked.clear()
+    srsly.msgpack_dumps({})
+    assert asked  # nothing stays behind
 
 
 def test_other_commands_refuse_them(tmp_path):

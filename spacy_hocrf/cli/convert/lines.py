@@ -242,7 +242,7 @@ def _placed(
 
 
 def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Those places that are a part of another one."""
+    """Places that are a part of another one."""
     found, last = set[tuple[int, int]](), 0
     for start, end in sorted({*places}, key=lambda at: (at[0], -at[1])):
         if end <= last:
