@@ -350,4 +350,4 @@ def _check_ratio(ratio: float | Mapping[str, float]) -> None:
     shares = list(ratio.values()) if isinstance(ratio, Mapping) else [ratio]
     numbers = all(type(share) in (int, float) and 0 < share < 1 for share in shares)
     if not shares or not numbers or sum(shares) >= 1:
-        raise ValueError(Errors.H530.format(found=ratio))
+        raise ValueError(Errors.H530.format(found=repr(ratio)))
