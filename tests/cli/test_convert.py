@@ -225,7 +225,7 @@ def test_a_text_of_more_than_a_million_characters(tmp_path, lang):
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 @pytest.mark.parametrize("into", ["ents", "sc"])
 def test_a_span_that_is_said_twice_is_one(tmp_path, name, into):
-    spans = [[0, 4, "A"], [0, 4, "A"], [5, 10, "B"]]
+    spans = [[0, 4, "A"], [0, 4, " A"], [5, 10, "B "]]  # blanks are no part of a label
     text = {
         "a.csv": "text,start,end,label\n"
         + "".join(f"Emmy slept,{start},{end},{label}\n" for start, end, label in spans),

@@ -73,6 +73,7 @@ STUDIO = {"data": {"text": "Ada ran"}, "annotations": [{"result": []}]}
         ({"data": {"a": "x", "b": "y"}}, ["the keys data"]),
         ({"text": "Ada", "label": [None]}, ["the span None"]),
         ({"text": "Ada", "label": [[0, 3, ""]]}, ["the span [0, 3, '']"]),
+        ({"text": "Ada", "label": [[0, 3, " "]]}, ["the span [0, 3, ' ']"]),
         ({"text": "Ada", "label": [[0, 3, []]]}, ["the span [0, 3, []]"]),
         ({"text": "Ada", "label": [[0, True, "P"]]}, ["the span [0, True, 'P']"]),
         ({"text": "Ada", "label": [[0, 2.5, "P"]]}, ["the span [0, 2.5, 'P']"]),

@@ -82,8 +82,8 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
         span = [span.get("start"), span.get("end"), span.get("label")]
     if isinstance(span, list | tuple) and len(span) > 2:
         start, end, label = *map(whole_number, span[:2]), span[2]
-        if isinstance(label, str) and label and type(start) is type(end) is int:
-            return start, end, label
+        if isinstance(label, str) and label.strip() and type(start) is type(end) is int:
+            return start, end, label.strip()
         refuse_span(path, place, span, label)
     refuse_span(path, place, span, None)
 

@@ -295,11 +295,11 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
         start = end = labels = None
     start, end = whole_number(start), whole_number(end)
     names = labels if isinstance(labels, list) else [labels]
-    are_names = names and all(isinstance(name, str) and name for name in names)
+    are_names = names and all(isinstance(name, str) and name.strip() for name in names)
     if type(start) is not int or type(end) is not int or not are_names:
         refuse_span(path, place, entry, labels)
     for name in names:
-        yield start, end, name
+        yield start, end, name.strip()
 
 
 def _words(
