@@ -142,7 +142,7 @@ def sum_between(
     read, states = automaton, len(automaton.states)
     for number in np.flatnonzero(np.diff(stretches.offsets))[::-1].tolist():
         if number == 1:
-            read = product_of(read, rule, np.array([np.inf]))
+            read = product_of(read, rule, np.array([np.inf]), range(states))
         graph = Graph(read)
         lattice = Lattice(graph, True)
         lattice.load(Scores(Problem(stretches.only(number), read), graph), 0)

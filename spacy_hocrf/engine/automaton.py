@@ -71,6 +71,7 @@ class Automaton:
     tree: IntArray  # [m] the bodies that end in each body, itself included
     # copies of all states and arcs, one after the other, each for something remembered: see rules.py
     copies: int = 1
+    state_copy: NDArray[np.int64] | None = None  # [P] that each state is of, if there are several
     # [P] 0 in the states in which a sequence may end, -inf in others; None if it may in all
     final: NDArray[np.float64] | None = None
 
@@ -78,6 +79,19 @@ class Automaton:
     def longest(self) -> int:
         """Longest segment of all labels, 0 if some label has no limit."""
         return int(self.limits.max(initial=1)) if self.limits.min(initial=1) else 0
+
+    @cached_property
+    def exits(self) -> NDArray[np.int64]:
+        """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the next
+        shorter one.
+        """
+        arcs = np.zeros((len(self.states), len(self.limits)), dtype=np.int64)
+        for p, suffix in enumerate(self.state_suffix.tolist()):
+            if suffix >= 0:
+                arcs[p] = arcs[suffix]
+            own = self.state_arcs[self.state_offsets[p] : self.state_offsets[p + 1]]
+            arcs[p, self.arc_label[own]] = own
+        return arcs
 
 
 def compile_automaton(

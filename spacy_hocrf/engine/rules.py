@@ -17,13 +17,14 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 
 __all__ = ["MOST_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
 
 MOST_STATES = 65_535
 """Of a rule: a state is two bytes in the kernels."""
-DEAD = -1
+DEAD = NOWHERE = -1
 
 
 @dataclass(frozen=True)
@@ -130,83 +131,125 @@ def side_by_side(
     return after, kept
 
 
-def product_of(automaton: Automaton, rules: JoinedRules, prices: NDArray[np.float64]) -> Automaton:
-    """The product of an automaton and rules: M copies of all states and arcs.
+def product_of(
+    automaton: Automaton,
+    rules: JoinedRules,
+    prices: NDArray[np.float64],
+    begins: Sequence[int] = (0,),
+) -> Automaton:
+    """The product of an automaton and rules, as far as a sequence can come: M copies of all arcs, and of
+    the states that it may be in.
 
     automaton (Automaton): P states, C arcs. rules (JoinedRules): k, over labels of the same Y.
     prices (float64 [k]): what breaking each rule costs, nats; inf if no segmentation may.
-    RETURNS (Automaton): for the same potentials. Copy m of state p is state m P + p, that of arc c
-        is m C + c; a pattern's arc is the one in copy 0.
+    begins (Sequence[int]): states that a sequence may begin in.
+    RETURNS (Automaton): for the same potentials. States are ordered by copy, then as they are; copy m of
+        arc c is m C + c, and a pattern's arc is the one in copy 0.
     """
-    copies, labels = len(rules), automaton.arc_label
-    n_states, n_arcs = len(automaton.states), len(automaton.arcs)
-    after = rules.after[:, labels]  # [M, C]
-    alive = (after != DEAD) & (automaton.arc_register >= 0)
-    target = np.maximum(after, 0) * n_states + automaton.arc_target
+    n_states, n_arcs, copies = len(automaton.states), len(automaton.arcs), len(rules)
+    reached, alive = _reached(automaton, rules.after, begins)
+    kept = reached.copy()
+    for p in range(n_states - 1, 0, -1):  # a state that ends one is asked for its arcs
+        kept[:, automaton.state_suffix[p]] |= kept[:, p]
+    copy, state = np.nonzero(kept)
+    number = np.full(kept.shape, NOWHERE, dtype=np.int64)
+    number[kept] = np.arange(len(state))
+    into = np.maximum(rules.after[:, automaton.arc_label], 0)  # [M, C]
+    target = np.where(alive, number[into, automaton.arc_target], 0)
     body = np.searchsorted(automaton.body_offsets, automaton.arc_open, side="right") - 1
-    pair = body * (copies * n_states) + target
-    pairs, number = np.unique(pair[alive], return_inverse=True)
-    opens = np.full((copies, n_arcs), DEAD, dtype=np.int32)
-    opens[alive] = number.reshape(-1)
-    arcs = np.flatnonzero(alive.reshape(-1))
-    by_open = arcs[np.argsort(opens.reshape(-1)[arcs], kind="stable")]
-    sums = _Sums(automaton, copies)
-    bodies, states = pairs // (copies * n_states), pairs % (copies * n_states)
-    final = np.repeat(-np.where(rules.broken, prices, 0.0).sum(axis=1), n_states)
+    pairs, opened = np.unique((body * len(state) + target)[alive], return_inverse=True)
+    bodies = pairs // len(state)
+    opens = np.full(alive.shape, NOWHERE, dtype=np.int32)
+    opens[alive] = opened.reshape(-1)
+    arcs = np.flatnonzero(alive)
+    by_open = arcs[np.argsort(opened.reshape(-1), kind="stable")]
+    offsets = automaton.state_offsets.astype(np.int64)
+    own = np.diff(offsets)[state]
+    own_arcs = automaton.state_arcs[ranges(offsets[state], own)]
+    suffix = automaton.state_suffix[state]
+    register, additions = _sums(automaton, np.where(reached, number, NOWHERE), alive, len(state))
+    final = -np.where(rules.broken, prices, 0.0).sum(axis=1)[copy]
     if automaton.final is not None:
-        final += np.tile(automaton.final, copies)
+        final += automaton.final[state]
     return replace(
         automaton,
-        states=automaton.states * copies,
+        states=tuple(automaton.states[p] for p in state.tolist()),
         arcs=automaton.arcs * copies,
-        state_suffix=_tiled(automaton.state_suffix, copies, n_states),
-        state_offsets=np.append(
-            _tiled(automaton.state_offsets[:-1], copies, n_arcs), copies * n_arcs
-        ).astype(np.int32),
-        state_arcs=_tiled(automaton.state_arcs, copies, n_arcs),
-        arc_label=np.tile(labels, copies),
+        state_suffix=np.where(suffix < 0, NOWHERE, number[copy, suffix]).astype(np.int32),
+        state_offsets=offsets_of(own).astype(np.int32),
+        state_arcs=(own_arcs + np.repeat(copy * n_arcs, own)).astype(np.int32),
+        arc_label=np.tile(automaton.arc_label, copies),
         arc_suffix=_tiled(automaton.arc_suffix, copies, n_arcs),
         arc_target=target.reshape(-1).astype(np.int32),
         arc_pattern=np.tile(automaton.arc_pattern, copies),
         arc_open=opens.reshape(-1),
-        arc_register=np.where(alive, sums.registers(automaton.arc_register), DEAD)
-        .reshape(-1)
-        .astype(np.int32),
-        additions=sums.additions(),
-        registers=copies * automaton.registers,
+        arc_register=register.reshape(-1).astype(np.int32),
+        additions=additions,
+        registers=len(state) + len(additions),
         body_offsets=np.searchsorted(bodies, np.arange(len(automaton.body_offsets))).astype(
             np.int32
         ),
-        open_target=states.astype(np.int32),
+        open_target=(pairs % len(state)).astype(np.int32),
         open_label=automaton.body_label[bodies],
-        open_offsets=np.searchsorted(opens.reshape(-1)[by_open], np.arange(len(pairs) + 1)).astype(
-            np.int32
-        ),
+        open_offsets=np.searchsorted(np.sort(opened), np.arange(len(pairs) + 1)).astype(np.int32),
         open_arcs=by_open.astype(np.int32),
         copies=copies * automaton.copies,
+        state_copy=copy,
         final=final if final.any() else None,
     )
 
 
-class _Sums:
-    """The sum program of every copy, each on the states of its own."""
+def _reached(
+    automaton: Automaton, after: NDArray[np.int32], begins: Sequence[int]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """The states that a sequence may come to, bool [M, P], and the arcs that it may take, bool [M, C].
 
-    def __init__(self, automaton: Automaton, copies: int) -> None:
-        self._automaton, self._states = automaton, len(automaton.states)
-        self._copy = np.arange(copies)[:, None]
+    after (int32 [M, Y]): as `JoinedRules` has it.
+    """
+    n_states, exits = len(automaton.states), automaton.exits
+    reached = np.zeros((len(after), n_states), dtype=bool)
+    alive = np.zeros((len(after), len(automaton.arcs)), dtype=bool)
+    new = np.array(begins, dtype=np.int64)
+    while len(new):
+        reached.reshape(-1)[new] = True
+        copy, state = np.divmod(new, n_states)
+        arc, behind = exits[state], after[copy]  # [n, Y]
+        taken = (behind >= 0) & (automaton.arc_register[arc] >= 0)
+        alive[np.repeat(copy, taken.sum(axis=1)), arc[taken]] = True
+        found = np.unique(behind[taken] * n_states + automaton.arc_target[arc[taken]])
+        new = found[~reached.reshape(-1)[found]]
+    return reached, alive
 
-    def registers(self, own: NDArray[np.int32]) -> NDArray[np.int64]:
-        """Registers of an automaton in each copy, int64 [M, n]: all states come first."""
-        states, sums = self._states, len(self._automaton.additions)
-        copies = len(self._copy)
-        of_sum = copies * states + self._copy * sums + own - states
-        return np.asarray(np.where(own < states, self._copy * states + own, of_sum))
 
-    def additions(self) -> NDArray[np.int32]:
-        """int32 [M A, 3]"""
-        program = self._automaton.additions
-        moved = self.registers(program.reshape(-1))
-        return moved.reshape(-1, 3).astype(np.int32)
+def _sums(
+    automaton: Automaton, states: NDArray[np.int64], alive: NDArray[np.bool_], n_states: int
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """The register of each arc in each copy, int64 [M, C], and the additions of all copies, int32 [n, 3]: the
+    sum program without what is always zero, and what no arc has use for.
+
+    states (int64 [M, P]): their numbers among `n_states`, -1 where there is no mass.
+    alive (bool [M, C]): arcs that may be taken.
+    """
+    program, (copies, plain) = automaton.additions, states.shape
+    extents = copies, plain + len(program)
+    register, wanted = np.full(extents, NOWHERE), np.zeros(extents, dtype=bool)
+    register[:, :plain] = states
+    copy, arc = np.nonzero(alive)
+    wanted[copy, automaton.arc_register[arc]] = True
+    for d, a, b in program[::-1].tolist():
+        wanted[:, a] |= wanted[:, d]
+        wanted[:, b] |= wanted[:, d]
+    first = n_states + np.arange(copies) * len(program)
+    for i, (d, a, b) in enumerate(program.tolist()):
+        one, other = register[:, a], register[:, b]
+        both = (one >= 0) & (other >= 0) & wanted[:, d]
+        register[:, d] = np.where(both, first + i, np.maximum(one, other))
+    rows = register[:, program]  # [M, A, 3]
+    made = np.flatnonzero(rows[..., 0] == first[:, None] + np.arange(len(program)))
+    number = np.arange(n_states + copies * len(program))
+    number[n_states + made] = n_states + np.arange(len(made))
+    found = np.where(alive, number[register[:, automaton.arc_register]], NOWHERE)
+    return found, number[rows.reshape(-1, 3)[made]].astype(np.int32)
 
 
 def _tiled(places: NDArray[np.int32], copies: int, step: int) -> NDArray[np.int32]:

@@ -252,7 +252,7 @@ class _Builder:
     def __init__(self, scores: _Scores, automaton: Automaton) -> None:
         self._scores = scores
         self._automaton = automaton
-        self._arcs = _arcs_of_states(automaton)  # [P, Y]
+        self._arcs = automaton.exits  # [P, Y]
         # [O] of each open state
         self._body = np.repeat(
             np.arange(len(automaton.body_label)), np.diff(automaton.body_offsets)
@@ -354,16 +354,3 @@ class _Builder:
             start, end = np.full(len(some), u), np.full(len(some), u + 1 + d)
             found.append(_Edges(tail, target[some], scores[some, d], start, end, label[some]))
         return found
-
-
-def _arcs_of_states(automaton: Automaton) -> NDArray[np.int64]:
-    """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the
-    next shorter one.
-    """
-    arcs = np.zeros((len(automaton.states), len(automaton.limits)), dtype=np.int64)
-    for p, suffix in enumerate(automaton.state_suffix.tolist()):
-        if suffix >= 0:
-            arcs[p] = arcs[suffix]
-        own = automaton.state_arcs[automaton.state_offsets[p] : automaton.state_offsets[p + 1]]
-        arcs[p, automaton.arc_label[own]] = own
-    return arcs

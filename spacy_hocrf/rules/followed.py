@@ -86,9 +86,7 @@ class FollowedRules:
         numbers = self.rules.together(self.numbers, {rule})
         memory, product = self.rules.remembering(self.plain, numbers)
         assert memory is not None
-        final = np.zeros((len(memory), len(self.plain.states)))
-        if product.final is not None:
-            final += product.final.reshape(final.shape)
-        final[memory.broken[:, numbers.index(rule)]] = -np.inf
-        kept = log_partition(potentials, product, final=final.reshape(1, -1))[0]
+        broken = memory.broken[product.state_copy, numbers.index(rule)]
+        final = np.where(broken, -np.inf, 0.0 if product.final is None else product.final)
+        kept = log_partition(potentials, product, final=final[None])[0]
         return float(-np.expm1(min(0.0, kept - log_partition(potentials, product)[0])))

@@ -249,6 +249,30 @@ def test_each_of_some_labels_at_most_once(once):
         near(viterbi(potentials, automaton).scores[0], max(score for *_, score in kept), "best")
 
 
+def test_a_product_has_the_states_that_a_sequence_comes_to_and_what_ends_them():
+    patterns = [(0,), (1,), (2,)]
+    once = joined([at_most_once(0, 3)], 3, 2)
+    automaton = product_of(compile_automaton(patterns, [1] * 3), once, np.array([np.inf]))
+    assert automaton.states == ((), (1,), (2,), (), (0,), (1,), (2,))
+    assert automaton.state_copy.tolist() == [0] * 3 + [1] * 4
+
+
+def test_a_product_with_one_state_more_than_labels_still_remembers_two_of_them():
+    """Label 1 never comes, and (3, 3) is remembered: that is no CRF of order 1."""
+    patterns = [(0,), (1,), (2,), (3,), (3, 3, 0)]
+    never = Rule(np.array([[0, 1, 0, 0], [1, 1, 1, 1]], dtype=np.int32), np.array([True, False]))
+    plain = compile_automaton(patterns, [1] * 4)
+    automaton = product_of(plain, joined([never], 4, 1), np.array([np.inf]))
+    assert automaton.states == ((), (0,), (2,), (3,), (3, 3))
+    allowed = np.full((5, 4), oracle.ANYTHING, dtype=np.uint8)
+    potentials = Potentials.zero(np.array([0, 5]), allowed, 5)
+    potentials.const[4] = 2.0
+    found = [log_partition(potentials, automaton, space=space)[0] for space in ("scaled", "log")]
+    ways = product([0, 2, 3], repeat=5)
+    total = sum(np.exp(2.0 * sum(way[i : i + 3] == (3, 3, 0) for i in range(3))) for way in ways)
+    assert_allclose(found, np.log(total), rtol=1e-12)
+
+
 def test_rules_together_break_what_each_of_them_breaks():
     random = np.random.default_rng(0)
     for _ in range(40):
