@@ -29,6 +29,7 @@ KERNELS = [
     "engine.kernels.lattice",
     "engine.kernels.schedule",
     "engine.kernels.trees",
+    "engine.kernels.violations",
     "features.columns",
     "features.ngrams",
     "features.plan",

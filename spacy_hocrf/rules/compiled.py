@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.engine.kernels.violations import last_states
 from spacy_hocrf.engine.ruled import RuleTables
 from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of, side_by_side
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
@@ -304,9 +305,12 @@ class CompiledRules:
         violations (float64 [D, n]): of each text and rule.
         """
         order = np.argsort(violations, axis=1, kind="stable")
-        sums = np.cumsum(np.take_along_axis(violations, order, axis=1), axis=1)
+        texts = np.arange(len(violations))[:, None]
         found = np.zeros(violations.shape, dtype=bool)
-        np.put_along_axis(found, order, sums > self.constraints.tolerance, axis=1)
+        sums = np.cumsum(violations[texts, order], axis=1)
+        found[texts, order] = sums > self.constraints.tolerance
+        if self.fits(np.flatnonzero(found.any(axis=0)).tolist(), most):
+            return found
         for i in np.flatnonzero(found.any(axis=1)).tolist():
             rules = [rule for rule in order[i].tolist() if found[i, rule]]
             found[i, rules[: len(rules) - self._fitting(rules[::-1], most)]] = False
@@ -408,26 +412,13 @@ class _SideBySide(NamedTuple):
 
     after: NDArray[np.int32]  # [n, S, Y]
     kept: NDArray[np.bool_]  # [n, S]
-    told: NDArray[np.bool_]  # [Y] labels that lead from some state of a rule to another one
 
     @classmethod
     def of(cls, rules: Sequence[Rule], n_labels: int) -> "_SideBySide":
         """Tables of some rules over the Y labels."""
-        after, kept = side_by_side(rules, n_labels)
-        stays = np.arange(after.shape[1], dtype=np.int32)[:, None]
-        return cls(after, kept, (after != stays).any(axis=(0, 1)))
+        return cls(*side_by_side(rules, n_labels))
 
     def broken(self, spans: Segments) -> NDArray[np.bool_]:
         """Which rules do the labels of D texts break? bool [D, n]"""
-        n, texts = len(self.after), len(spans.offsets) - 1
-        if not n:
-            return np.zeros((texts, 0), dtype=bool)
-        chosen = self.told[spans.label]
-        text = np.repeat(np.arange(texts), np.diff(spans.offsets))[chosen]
-        label, counts = spans.label[chosen], np.bincount(text, minlength=texts)
-        first, rules = np.cumsum(counts) - counts, np.arange(n)
-        state = np.zeros((texts, n), dtype=np.int32)
-        for i in range(int(counts.max(initial=0))):
-            here = np.flatnonzero(counts > i)
-            state[here] = self.after[rules, state[here], label[first[here] + i][:, None]]
-        return ~self.kept[rules, state]
+        state = last_states(spans.offsets, spans.label, self.after)
+        return ~self.kept[np.arange(len(self.kept)), state]

@@ -13,6 +13,7 @@ from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.grammar import Grammar
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
 from spacy_hocrf.rules.violations import RuleSurvey, Texts, alike, starts_for, violation_bounds
 from spacy_hocrf.types import Potentials
@@ -23,6 +24,10 @@ def rules_for(scheme):
     known = [AtMost(most=n, price="inf") for n in range(3)]
     known += [AtLeast(least=n, price=0.4) for n in (1, 2)]
     known += [Precedes(price=0.7), Together(price="inf"), Apart(price=0.2)]
+    first, last = scheme.labels[0], scheme.labels[-1]  # states come again in the second one
+    known += [
+        Grammar(expression=e, price="inf") for e in (f"{first}? {last}", f"({first} {last})*")
+    ]
     constraints = Constraints(rules={str(i): each for i, each in enumerate(known)})
     automaton = compile_automaton([(y,) for y in range(scheme.n_labels)], scheme.limits)
     return CompiledRules(constraints, scheme, automaton, frozenset()).rules
