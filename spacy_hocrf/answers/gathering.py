@@ -20,40 +20,35 @@ def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found
 
     others (tuple[int64 [n], Found]): numbers of sequences, ascending, and what is found for them.
     """
-    kept = np.ones(len(found.possible), dtype=bool)
-    for sequences, _ in others:
-        kept[sequences] = False
-    rest = np.flatnonzero(kept)
-    numbers = [rest, *(sequences for sequences, _ in others)]
-    parts = [of_sequences(found, rest)]
-    parts += [other for _, other in others]
+    numbers, parts = [np.arange(len(found.possible))], [found]
+    for own, each in others:
+        numbers.append(own)
+        parts.append(each)
     return joined(numbers, parts)
 
 
 def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
     """What was found for parts of a batch, together for all of it.
 
-    sequences (Sequence[int64 [n]]): numbers of the sequences of each part, ascending.
+    sequences (Sequence[int64 [n]]): numbers of the sequences of each part, ascending; of a sequence of
+        several parts the last one counts.
     """
     if len(found) == 1:
         return found[0]
     numbers = np.concatenate(sequences)
-    sizes, possible = np.zeros(len(numbers), dtype=np.int64), np.zeros(len(numbers), dtype=bool)
-    owners = list[NDArray[np.int64]]()
-    for own, each in zip(sequences, found):
-        counts = np.diff(each.spans.offsets)
-        sizes[own], possible[own] = counts, each.possible
-        owners.append(np.repeat(own, counts))
-    order = np.argsort(np.concatenate(owners), kind="stable")
-    columns = [np.concatenate(some)[order] for some in zip(*(each.spans[1:] for each in found))]
+    place = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
+    place[numbers] = np.arange(len(numbers))
+    sizes = np.concatenate([np.diff(each.spans.offsets) for each in found])
+    chosen = ranges((np.cumsum(sizes) - sizes)[place], sizes[place])
+    columns = [np.concatenate(some)[chosen] for some in zip(*(each.spans[1:] for each in found))]
     known: dict[str, Any] = {
-        "scores": _in_order([each.scores for each in found], order),
-        "log_partition": _in_order([each.log_partition for each in found], np.argsort(numbers)),
+        "scores": _in_order([each.scores for each in found], chosen),
+        "log_partition": _in_order([each.log_partition for each in found], place),
     }
     if isinstance(found[0], Answer):
-        known["whole"] = _in_order([_whole(each) for each in found], np.argsort(numbers))
-    spans = Segments(offsets_of(sizes), *columns)
-    return found[0]._replace(spans=spans, possible=possible, **known)
+        known["whole"] = _in_order([_whole(each) for each in found], place)
+    spans, possible = Segments(offsets_of(sizes[place]), *columns), [e.possible for e in found]
+    return found[0]._replace(spans=spans, possible=np.concatenate(possible)[place], **known)
 
 
 def _in_order(

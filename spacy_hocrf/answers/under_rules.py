@@ -71,11 +71,16 @@ class UnderRules:
         """Labels and segments of the model."""
         return self.rules.scheme
 
-    def best(self, part: Part) -> Best | BoundedBest:
-        """The best segmentations under all rules."""
+    def best(self, part: Part, needed: NDArray[np.bool_] | None = None) -> Best | BoundedBest:
+        """The best segmentations under all rules.
+
+        needed (Optional[bool [D, n]]): rules that the best ones without rules are known to break.
+        """
         if not self.rules.prices.any():
             return self.exact.best(part.potentials, part.automaton)
-        search = RuledSearch(self.rules, len(part.docs), self.exact.pool)
+        if needed is None:
+            needed = np.zeros((len(part.docs), len(self.rules.rules)), dtype=bool)
+        search = RuledSearch(self.rules, needed, self.exact.pool)
         with self.exact.pool.lend(part.automaton) as buffers:
             return search.best(part.potentials, part.automaton, buffers)
 
@@ -99,7 +104,7 @@ class UnderRules:
             return joined([each.docs for each in parts], answers)
         if self._all_rules:
             return self._by_all_rules(part, survey, found, decoder)
-        parts = [each for each in self._apart(part, survey) if each.under.numbers]
+        parts = self._apart(part, survey, followed=True)
         if parts:
             found = with_others(found, *((each.docs, self._candidates(each)) for each in parts))
         return self._kept_apart([*parts, part], decoder.chosen(found))
@@ -128,7 +133,8 @@ class UnderRules:
     def scored(
         self, part: Part, spans: Segments, *, exactly: bool
     ) -> tuple[list[Part], NDArray[np.float64]]:
-        """`apart`, and the score of each span of its Docs that is shown, float64 [n].
+        """`apart`, or, unless `exactly`, nothing of Docs that are read without rules; and the score of each
+        span of all Docs that is shown, float64 [n].
 
         spans (Segments): of all Docs of the part, n in all.
         """
@@ -136,7 +142,7 @@ class UnderRules:
             return [part], part.scores(self.decoder, spans)
         if type(self.decoder) is Viterbi and not self.scheme.one_token.all():
             survey, scores = self._scored_survey(part, spans)
-            parts = self._apart(part, survey, exactly=exactly)
+            parts = self._apart(part, survey, exactly=exactly, followed=not exactly)
             again = [each for each in parts if each.under.numbers]
         else:
             again = parts = self.apart(part, exactly=exactly)
@@ -150,10 +156,18 @@ class UnderRules:
         return parts, scores
 
     def _apart(
-        self, part: Part, survey: RuleSurvey, *, exactly: bool = False, most: int | None = None
+        self,
+        part: Part,
+        survey: RuleSurvey,
+        *,
+        exactly: bool = False,
+        followed: bool = False,
+        most: int | None = None,
     ) -> list[Part]:
+        """`apart`. followed (bool): leave out Docs that are read without rules."""
         sets = self.rules.to_remember(self._texts(part, survey), exactly=exactly, most=most)
-        return [part.only(docs).following(numbers) for numbers, docs in sets]
+        some = [each for each in sets if each[0] or not followed]
+        return [part.only(docs).following(numbers) for numbers, docs in some]
 
     def _survey(self, part: Part) -> tuple[RuleSurvey, Candidates | None]:
         """How probably a segment of each label begins where, if all Docs are read without rules; and the
@@ -193,7 +207,8 @@ class UnderRules:
         some = np.flatnonzero(broken.any(axis=1))
         if not len(some):
             return answer
-        return with_others(answer, (some, self._answer_of(self.best(part.only(some)))))
+        others = self._answer_of(self.best(part.only(some), broken[some]))
+        return with_others(answer, (some, others))
 
     def _answer_of(self, best: Best | BoundedBest) -> Answer:
         return Answer(self.scheme.spans(best.segments), None, ~np.isneginf(best.scores))

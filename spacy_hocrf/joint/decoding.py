@@ -152,7 +152,8 @@ class JointDecoder:
         return np.where(endless, np.copysign(large, weights), weights)
 
     def _search(self, n: int) -> RuledSearch | None:
-        return RuledSearch(self.rules, n, self.pool) if self.rules.prices.any() else None
+        needed = np.zeros((n, len(self.rules.rules)), dtype=bool)
+        return RuledSearch(self.rules, needed, self.pool) if self.rules.prices.any() else None
 
 
 def _replaced(

@@ -71,13 +71,14 @@ class _Found(NamedTuple):
 class RuledSearch:
     """Rules with their prices, and which of them each of D sequences has needed so far.
 
-    rules (CompiledRules): n rules. n_sequences (int): D. pool (BufferPool): memory to work in.
+    rules (CompiledRules): n rules. needed (bool [D, n]): those that are known to be needed.
+    pool (BufferPool): memory to work in.
     """
 
-    def __init__(self, rules: CompiledRules, n_sequences: int, pool: BufferPool) -> None:
+    def __init__(self, rules: CompiledRules, needed: NDArray[np.bool_], pool: BufferPool) -> None:
         self.rules, self._pool = rules, pool
-        self._remembered: list[Numbers] = [()] * n_sequences
         self._rank = np.argsort(np.argsort(-rules.prices, kind="stable")).tolist()
+        self._remembered = [self._fitting({*np.flatnonzero(own).tolist()}) for own in needed]
 
     def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> BoundedBest:
         """The best segmentations that are found, with their scores, -inf where every one breaks a rule

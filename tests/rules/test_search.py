@@ -36,7 +36,7 @@ def test_the_bound_is_reached_by_a_large_product_or_by_many_readings(monkeypatch
         optimum, score = joint_oracle.best(pipe, [doc], [], known)
         potentials = structure.compile(structure.observe([doc]), structure.allowed([doc]))
         potentials = potentials.potentials(learner_of(pipe).snapshot().placed)
-        search = RuledSearch(rules, 1, BufferPool())
+        search = RuledSearch(rules, np.zeros((1, len(rules.rules)), dtype=bool), BufferPool())
         for _ in range(2):  # the second search knows what the first one needed
             best = search.best(potentials, automaton, Buffers(automaton))
             [segments] = oracle.listed(best.segments)
