@@ -69,9 +69,11 @@ class Automaton:
     open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
     tree_offsets: IntArray  # [K + 1] into tree
     tree: IntArray  # [m] the bodies that end in each body, itself included
-    # copies of all states and arcs, one after the other, each for something remembered: see rules.py
+    # copies of all arcs, one after the other, each for something remembered: see rules.py
     copies: int = 1
-    state_copy: NDArray[np.int64] | None = None  # [P] that each state is of, if there are several
+    state_copy: NDArray[np.int64] | None = (
+        None  # [P] the copy that each state is in; None if all are in one
+    )
     # [P] 0 in the states in which a sequence may end, -inf in others; None if it may in all
     final: NDArray[np.float64] | None = None
 

@@ -3,11 +3,11 @@
 A rule is a deterministic automaton that reads the labels of the segments, says in each state whether a
 sequence that ends there has kept it, and what it costs not to: a number, or infinity. Several rules
 together are one such automaton, whose states are theirs. Its product with the automaton of the label
-patterns has a copy of every state and arc for each state m: arc (c, m) leaves copy m, has the weights of
-c, and enters copy m' = after(m, y) of c's target; what breaking rules costs is taken off in the last
-state. So forward and backward sum over, and Viterbi chooses among, all segmentations with
-exp(score - what they break), and a rule of infinite price leaves out those that break it (the intersection
-of weighted automata: Mohri, Computational Linguistics 23, 1997, section 3).
+patterns has a copy of every arc for each state m, and of the states that a sequence may come to: arc (c, m)
+leaves copy m, has the weights of c, and enters copy m' = after(m, y) of c's target; what breaking rules
+costs is taken off in the last state. So forward and backward sum over, and Viterbi chooses among, all
+segmentations with exp(score - what they break), and a rule of infinite price leaves out those that break it
+(the intersection of weighted automata: Mohri, Computational Linguistics 23, 1997, section 3).
 """
 
 from collections.abc import Iterable, Sequence
