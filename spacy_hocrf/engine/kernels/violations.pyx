@@ -32,9 +32,9 @@ def bound_violations(
     offsets (int64 [D + 1]): of the N tokens.
     chance, cover (float64 [N, L]): P(a segment of each of L labels begins at a token), P(one has it).
     kinds (int64 [m, L]): the way of each label, below K.
-    by_state, by_kind (int32 [n, 4]): the moves from a state to another one: source, target and kind, ascending,
-        and is it the last one with the first two? The same by kind, target and source. A sequence begins in
-        state 0.
+    by_state, by_kind (int32 [n, 4]): the moves from a state to another one: source, target and kind,
+        ascending, and is it the last one with the first two? The same by kind, target and source. A sequence
+        begins in state 0.
     apart (uint8 [K, S]): can the state not be reached behind a label of the kind?
     broken (uint8 [S]): does a sequence that ends in the state break the rule?
     RETURNS (float64 [D, m])
@@ -73,7 +73,10 @@ cdef enum:  # rows of what is known of the states
 
 
 cdef inline void _move(
-    const int[:, ::1] by_state, const int[:, ::1] by_kind, const double[:, ::1] of_kind, double[:, ::1] of_state
+    const int[:, ::1] by_state,
+    const int[:, ::1] by_kind,
+    const double[:, ::1] of_kind,
+    double[:, ::1] of_state,
 ) noexcept nogil:
     """The moves at a token."""
     cdef Py_ssize_t i, s, n = by_kind.shape[0]
@@ -122,7 +125,9 @@ cdef inline void _show(
             of_state[SHOWN, s] = max(of_state[SHOWN, s], here)
 
 
-def last_states(const long long[::1] offsets not None, const int[:] labels not None, const int[:, :, ::1] after):
+def last_states(
+    const long long[::1] offsets not None, const int[:] labels not None, const int[:, :, ::1] after not None
+):
     """The state that the labels of each of D sequences lead to, int32 [D, n].
 
     offsets (int64 [D + 1]), labels (int32 [segments]): of the sequences.
