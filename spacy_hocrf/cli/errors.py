@@ -120,7 +120,7 @@ class CommandErrors(metaclass=Coded):
     H290 = "{path} at {place}: found {found}, expected {expected}."
     H291 = "{path} is not in the encoding {name}: {found}. Save it in UTF-8, or see hocrf convert --encoding."
     H292 = "--{name} is {found!r}, expected one of {known}."
-    H293 = "{path} has no text with a token. See --format, --comment and --delimiter."
+    H293 = "{path} has no text with a token. See hocrf convert --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
     H345 = "{path}: found {found}, expected one of {known}, the same for all files of a folder."
     H346 = "Tables of Parquet are read and written by pyarrow, which is not installed: pip install pyarrow."
@@ -145,7 +145,8 @@ class CommandErrors(metaclass=Coded):
     )
     H380 = (
         "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "
-        "is one of these all the same, name it with --format; docs/data.md shows a line of each."
+        "is one of these all the same, name it with hocrf convert --format; docs/data.md shows a line of "
+        "each."
     )
     H381 = (
         "{path} is {found}, but this command reads files of spaCy's (.spacy). Make one first: python -m "

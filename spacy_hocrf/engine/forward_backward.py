@@ -8,7 +8,6 @@ has lost a live value go one at a time; the last in log space.
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +38,6 @@ SINGLE_BYTES = 2**26
 """Sequences whose forward states would take more memory than this side by side are worked on one at
 a time.
 """
-
-T = TypeVar("T")
 
 Sequences = NDArray[np.int64]  # [n] their numbers
 Run = Callable[[Memory, EngineKernels, Sequences, str], Lost]

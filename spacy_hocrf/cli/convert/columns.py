@@ -37,7 +37,9 @@ def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterat
     names = _names(path, place, columns, width)
     label = columns.label % width
     if label == columns.word % width:
-        expected = "a column of its own for the label; see --delimiter, --word and --label"
+        expected = (
+            "a column of its own for the label; see hocrf convert --delimiter, --word and --label"
+        )
         refuse(path, place, "one column for both token and label", expected)
     rows = (
         [
@@ -78,7 +80,7 @@ def _texts(
             rows = []
             continue
         if len(row) != width:
-            expected = f"{width} columns, as in the lines before; see --delimiter and --comment"
+            expected = f"{width} columns, as in the lines before; see hocrf convert --delimiter and --comment"
             refuse(path, f"line {number}", f"{len(row)} columns", expected)
         if row[columns.word % width].strip(" \t"):
             rows.append((number, row))
@@ -146,7 +148,12 @@ def _items(path: Path, settings: ConvertSettings, report: Report) -> Iterator[li
             attributes[named_attribute(name)] = value if equals else "1"
         if not token:
             found = "no attribute that begins so" if token is None else "an empty token"
-            refuse(path, f"line {number}", found, f"a token behind {word!r}; see --word-prefix")
+            refuse(
+                path,
+                f"line {number}",
+                found,
+                f"a token behind {word!r}; see hocrf convert --word-prefix",
+            )
         rows.append(TokenRow(f"line {number}", label, token, attributes))
 
 

@@ -40,7 +40,7 @@ DECLARED = re.compile(
 """The encoding that a file says it has."""
 EXPECTED = (
     "inline XML, in which words stand beside elements that are spans, or the data of parserator or AnyStyle; "
-    "name the element that is a text with --record"
+    "name the element that is a text with hocrf convert --record"
 )
 
 
@@ -68,7 +68,10 @@ def read_markup(path: Path, settings: ConvertSettings, report: Report) -> Iterat
     texts = _outermost(root, names)
     if not texts:
         refuse(
-            path, "it", f"the root {name} without an element {settings.record}", "one; see --record"
+            path,
+            "it",
+            f"the root {name} without an element {settings.record}",
+            "one; see hocrf convert --record",
         )
     outside = sum(bool(text.strip()) for text in root.itertext()) - sum(
         bool(text.strip()) for each in texts for text in each.itertext()

@@ -51,10 +51,12 @@ def kind_of(content: bytes, text: str) -> str:
     begin = text[:LINES]
     damaged = sum(sign == "\ufffd" or (sign < " " and not sign.isspace()) for sign in begin)
     if "\0" in text or damaged > DAMAGED * len(begin):
-        return "no text, or one in UTF-16: see --encoding"
+        return "no text, or one in UTF-16: see hocrf convert --encoding"
     if HTML.match(text):
         return "HTML"
-    return "columns of which the first counts: see --word and --label" * _is_numbered(text)
+    return "columns of which the first counts: see hocrf convert --word and --label" * _is_numbered(
+        text
+    )
 
 
 def looks_of(text: str) -> str:
@@ -63,7 +65,7 @@ def looks_of(text: str) -> str:
     least, most = min(widths, default=0), max(widths, default=0)
     if most == 1:
         delimiter = next((each for each in ";,|" if 2 * text.count(each) >= len(widths)), "")
-        hint = f", perhaps with {delimiter!r} between columns: see --delimiter"
+        hint = f", perhaps with {delimiter!r} between columns: see hocrf convert --delimiter"
         return "lines of one column" + hint * bool(delimiter)
     return f"lines of {least} to {most} words, whose last ones look like no labels"
 

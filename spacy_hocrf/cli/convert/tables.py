@@ -48,7 +48,7 @@ NAMES = {
 EXPECTED = (
     "a first line that names the columns: text, start, end, label (a row for each span); token, tag and "
     "perhaps sentence_id (a row for each token); or text, entities (spans in a cell); without such a line, "
-    "see --format columns and --delimiter"
+    "see hocrf convert --format columns and --delimiter"
 )
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24

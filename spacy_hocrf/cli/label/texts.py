@@ -34,10 +34,6 @@ TOGETHER = (
     "texts whose tokens are many words each, since these have no blanks between them: see --lang"
 )
 
-FIRST = (
-    "`hocrf label` has no such option: begin with python -m spacy hocrf convert {path} texts.spacy"
-)
-
 
 def read_texts(
     path: Path, nlp: Language, target: Target, report: Report
@@ -58,12 +54,7 @@ def read_texts(
     elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
         docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
     else:
-        try:
-            docs = [*convert(path, nlp, report)]
-        except ValueError as error:
-            if "--" not in str(error):
-                raise
-            raise ValueError(f"{error} {FIRST.format(path=path)}") from None
+        docs = [*convert(path, nlp, report)]
     nlp.max_length, kept = usual, list[Doc]()
     for number, doc in enumerate(docs, start=1):
         if sum(map(len, words_of(doc))) <= MOST:
