@@ -222,25 +222,21 @@ cdef inline double end_of_tail(Lattice lattice, Py_ssize_t v, Py_ssize_t k) noex
 # beta_u(p) = ⊕_{c taken from p} ψ_u(c) + opened_u(open state of c)
 cdef void _take_arcs(semiring* ring, Lattice lattice, Py_ssize_t u) noexcept nogil:
     """By the sum program backwards; arcs of one register follow one another."""
-    cdef Py_ssize_t i = 0, r, n = lattice.graph.taken.shape[0]
+    cdef Py_ssize_t i, r, n = lattice.graph.taken.shape[0]
     cdef const int* entered = &lattice.graph.taken_open[0] if n else NULL
     cdef const int* register = &lattice.graph.taken_register[0] if n else NULL
     cdef const double* weight = &lattice.scores.weight[0] if n else NULL
     cdef const double* opened = lattice.opened + u * lattice.graph.opens
-    cdef double total, value
+    cdef double value
+    cdef double* beta = lattice.beta
     cdef bint rows = _sum_rows(lattice, u)
     for r in range(lattice.graph.registers):
-        lattice.beta[r] = -INFINITY
-    while i < n:
-        r = register[i]
-        total = -INFINITY
-        while i < n and register[i] == r:
-            value = weight[i] + opened[entered[i]]
-            if rows:
-                value += lattice.summed[lattice.graph.taken[i]]
-            total = plus(ring, total, value)
-            i += 1
-        lattice.beta[r] = total
+        beta[r] = -INFINITY
+    for i in range(n):
+        value = weight[i] + opened[entered[i]]
+        if rows:
+            value += lattice.summed[lattice.graph.taken[i]]
+        beta[register[i]] = plus(ring, beta[register[i]], value)
     _reverse_sums(ring, lattice)
 
 
