@@ -33,11 +33,11 @@ def rules_for(scheme):
     return CompiledRules(constraints, scheme, automaton, frozenset()).rules
 
 
-@pytest.mark.slow
+@pytest.mark.parametrize("seeds", [range(6), pytest.param(range(6, 60), marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_rule_is_broken_more_probably_than_is_said(kind):
+def test_no_rule_is_broken_more_probably_than_is_said(kind, seeds):
     told = 0
-    for seed in range(60):
+    for seed in seeds:
         problem = Constrained(kind, seed, "successions")  # all readings are there
         scheme, potentials = problem.scheme, problem.structure.potentials
         automaton, rules = problem.rules.of, rules_for(scheme)
@@ -55,7 +55,7 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind):
             weight = -np.expm1(-rule.price)
             assert p[broken].sum() * weight <= violations[i] + 1e-8
             told += violations[i] < 0.99 * weight
-    assert told > 100 or runs
+    assert told > 1.5 * len(seeds) or runs
 
 
 def test_spans_that_overlap_are_not_two():
