@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.templates import Events, Found, Template
+from spacy_hocrf.features.templates import Events, Template
 from spacy_hocrf.features.tokens import TokenBatch, is_unicode
 from spacy_hocrf.types import CONST, SPAN, START
 
-__all__ = ["checked_events", "checked_found", "checked_template"]
+__all__ = ["checked_events", "checked_template"]
 
 WIDEST = 2**12
 """Attribute values in an observation: the table of observations has a column for each."""
@@ -74,31 +74,6 @@ def checked_events(template: Template, batch: TokenBatch) -> Events:
         segment = f"the segment [{token[at]}, {last[at] + 1})"
         _refuse(template, "end", segment, "segments of one token or more inside one Doc")
     return Events(token, values, weight, last + 1)
-
-
-def checked_found(template: Template, found: Found, n_tokens: int, n_observations: int) -> Found:
-    """The result of a template's own `find`, in the types of `Found`, contiguous.
-
-    n_tokens (int): N tokens of the batch.
-    n_observations (int): M observations of the table; ids are -1..M-1.
-    RAISES (ValueError): H130 for anything else, with the template's name.
-    """
-    if not isinstance(found, tuple) or len(found) != len(Found._fields):
-        _refuse(template, "find", type(found).__name__, "Found")
-    ids, token, weight = found
-    numbers = _whole(template, "ids", ids)
-    if len(numbers) and not -1 <= numbers.min() <= numbers.max() < n_observations:
-        bounds = f"numbers from {numbers.min()} to {numbers.max()}"
-        _refuse(template, "ids", bounds, f"-1 to {n_observations - 1}")
-    places = None if token is None else _places(template, "token", token, n_tokens)
-    expected = n_tokens if places is None else len(places)
-    if len(numbers) != expected:
-        _refuse(template, "ids", f"an array of {len(numbers)} numbers", f"{expected}")
-    return Found(
-        _cast(numbers, np.int32),
-        places,
-        None if weight is None else _weights(template, weight, expected),
-    )
 
 
 def _whole(template: Template, name: str, given: Any) -> NDArray[np.integer]:

@@ -13,7 +13,6 @@ __all__ = [
     "entity_columns",
     "packed_flags",
     "set_labels",
-    "spread",
     "spread_lists",
 ]
 
@@ -42,13 +41,6 @@ def set_labels(
 def packed_flags(
     columns: Sequence[NDArray[np.uint64]], codes: NDArray[np.int32], others: NDArray[np.int32]
 ) -> NDArray[np.uint64]: ...
-def spread(
-    numbers: NDArray[np.int32],
-    at_edge: int,
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-    shift: int,
-) -> NDArray[np.int32]: ...
 def spread_lists(
     firsts: NDArray[np.int64], codes: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...

@@ -16,7 +16,6 @@ __all__ = [
     "entity_columns",
     "packed_flags",
     "set_labels",
-    "spread",
     "spread_lists",
 ]
 
@@ -234,36 +233,6 @@ def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] other
         for t in range(codes.shape[0]):
             out[t] |= <uint64> (column[t] != 0) << bit
     return packed
-
-
-def spread(
-    const int[::1] numbers not None,
-    int at_edge,
-    const int[::1] codes not None,
-    const long long[::1] offsets not None,
-    Py_ssize_t shift,
-):
-    """The number that belongs to the value `shift` tokens to the right (left if negative) of each
-    token, in its own sequence.
-
-    numbers (int32 [V]): number of each distinct value.
-    at_edge (int): number just before the first and just after the last token of a sequence.
-    codes (int32 [N]): distinct value of each token.
-    offsets (int64 [D + 1]): first token of each sequence.
-    RETURNS (int32 [N]): -1 for what lies beyond the edges.
-    """
-    found = np.empty(codes.shape[0], dtype=np.int32)
-    cdef int[::1] out = found
-    cdef Py_ssize_t d, t, there
-    with nogil:
-        for d in range(offsets.shape[0] - 1):
-            for t in range(offsets[d], offsets[d + 1]):
-                there = t + shift
-                if offsets[d] <= there < offsets[d + 1]:
-                    out[t] = numbers[codes[there]]
-                else:
-                    out[t] = at_edge if there == offsets[d] - 1 or there == offsets[d + 1] else -1
-    return found
 
 
 def spread_lists(const long long[::1] firsts not None, const int[::1] codes not None):

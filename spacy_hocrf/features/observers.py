@@ -6,11 +6,11 @@ The default features look at a word as the first token of a segment, as its last
 weights of the three lie side by side.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeGuard, cast, get_args
+from typing import TypeGuard, get_args
 
-from spacy_hocrf.features.checks import checked_events, checked_found
+from spacy_hocrf.features.checks import checked_events
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
@@ -18,7 +18,6 @@ from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
     Events,
-    Finder,
     FlagTemplate,
     Found,
     NgramTemplate,
@@ -30,8 +29,6 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, LENGTH, TOKEN
 
 __all__ = ["Observer", "observers_of", "planned"]
-
-Finding = Callable[[TokenBatch, ObservationTable, int], Found]
 
 Ours = (
     AttributeTemplate
@@ -68,16 +65,8 @@ class Observer:
 
         RAISES (ValueError): H130 for what does not fit the batch.
         """
-        find = _find_of(self.template)
-        if find is None:
-            events = checked_events(self.template, batch)
-            return Found(table.lookup(self.number, events.values), events.token, events.weight)
-        found = find(batch, table, self.number)
-        return (
-            found
-            if _is_ours(self.template)
-            else checked_found(self.template, found, len(batch), len(table))
-        )
+        events = self.events(batch)
+        return Found(table.lookup(self.number, events.values), events.token, events.weight)
 
 
 def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
@@ -136,15 +125,3 @@ def _observed(template: Template) -> str:
     if _is_ours(template):
         return repr(replace(template, part=TOKEN, order=0))
     return f"'{template.name}'"
-
-
-def _find_of(template: Template) -> Finding | None:
-    """Its `find`, if that knows its `events`: a class that replaces only the latter must not
-    inherit the former.
-    """
-    for cls in type(template).__mro__:
-        if "find" in vars(cls):
-            return cast(Finder, template).find
-        if "events" in vars(cls):
-            return None
-    return None

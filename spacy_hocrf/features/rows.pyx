@@ -17,8 +17,7 @@ __all__ = ["add_signatures_into", "rows_by_token"]
 def rows_by_token(found, Py_ssize_t n_tokens):
     """Rows of a batch; within a token they are in the order in which they come here.
 
-    found (Sequence[Found]): what each template has found, `token` None for one number a token.
-        Numbers of -1 are left out.
+    found (Sequence[Found]): what each template has found. Numbers of -1 are left out.
     n_tokens (int): N tokens of the batch.
     RETURNS (Rows): the observations; their values are None if no template has weights.
     """
@@ -44,10 +43,9 @@ cdef int _count_into(
 ) except -1:
     """counts[t + 1] += the known observations of token t."""
     cdef Py_ssize_t i
-    cdef bint everywhere = token is None
     with nogil:
         for i in range(ids.shape[0]):
-            counts[(i if everywhere else token[i]) + 1] += ids[i] >= 0
+            counts[token[i] + 1] += ids[i] >= 0
     return 0
 
 
@@ -61,11 +59,11 @@ cdef int _place_into(
 ) except -1:
     """Write known observations where the cursor of their token is, and move that on."""
     cdef Py_ssize_t i, t
-    cdef bint everywhere = token is None, real = values is not None, plain = weight is None
+    cdef bint real = values is not None, plain = weight is None
     with nogil:
         for i in range(ids.shape[0]):
             if ids[i] >= 0:
-                t = i if everywhere else token[i]
+                t = token[i]
                 numbers[cursor[t]] = ids[i]
                 if real:
                     values[cursor[t]] = 1.0 if plain else weight[i]

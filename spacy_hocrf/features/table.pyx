@@ -93,49 +93,6 @@ cdef class ObservationTable:
                 out[i] = self._slots[self._find(observer, first + i * n, n)]
         return numbers
 
-    def lookup_shifted(
-        self,
-        uint64 observer,
-        const uint64[:, ::1] columns not None,
-        const long long[::1] shifts not None,
-        uint64 edge,
-        const long long[::1] offsets not None,
-    ):
-        """Number the attribute values that stand around each token of a batch; changes nothing.
-
-        observer (int): number of the observer.
-        columns (uint64 [A, N]): the attributes, token by token.
-        shifts (int64 [A]): how far to the right of the token each is read, in the token's own
-            sequence.
-        edge (int): value just before the first and just after the last token of a sequence.
-        offsets (int64 [D + 1]): first token of each sequence.
-        RETURNS (int32 [N]): observation numbers, -1 where there is none or a value lies beyond the
-            edges.
-        RAISES (ValueError): H022 for more values than `width`.
-        """
-        self._check_width(columns.shape[0])
-        numbers = np.empty(columns.shape[1], dtype=np.int32)
-        cdef int[::1] out = numbers
-        cdef uint64[::1] values = np.zeros(max(1, columns.shape[0]), dtype=np.uint64)
-        cdef Py_ssize_t d, t, j, there
-        cdef bint seen
-        with nogil:
-            for d in range(offsets.shape[0] - 1):
-                for t in range(offsets[d], offsets[d + 1]):
-                    seen = True
-                    for j in range(columns.shape[0]):
-                        there = t + shifts[j]
-                        if offsets[d] <= there < offsets[d + 1]:
-                            values[j] = columns[j, there]
-                        else:
-                            values[j] = edge
-                            seen = seen and offsets[d] - 1 <= there <= offsets[d + 1]
-                    if seen:
-                        out[t] = self._slots[self._find(observer, &values[0], columns.shape[0])]
-                    else:
-                        out[t] = -1
-        return numbers
-
     def _check_width(self, Py_ssize_t found):
         if found > self.width:
             raise ValueError(Errors.H022.format(found=found, expected=self.width))

@@ -20,17 +20,15 @@ from numpy.typing import NDArray
 from spacy.strings import StringStore
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import spread, spread_lists
+from spacy_hocrf.features.columns import spread_lists
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.ngrams import affixes, infixes
-from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.tokens import EDGE, NUMBERS, TokenBatch, check_attribute
 from spacy_hocrf.types import END, INNER, START, TOKEN
 
 __all__ = [
     "AttributeTemplate",
     "Events",
-    "Finder",
     "FlagTemplate",
     "Found",
     "NgramTemplate",
@@ -62,15 +60,14 @@ class Found(NamedTuple):
     """Observations that are known, by their numbers in a table."""
 
     ids: NDArray[np.int32]  # [n] observation, -1 for none
-    # [n] token of the batch, None if there is one id for each of its N tokens
-    token: NDArray[np.int64] | None
+    token: NDArray[np.int64]  # [n] of the batch
     weight: NDArray[np.float32] | None  # [n] None for 1
 
 
 @runtime_checkable
 class Template(Protocol):
     """Members that every template has. It may also have those of `Observing`, `attributes` and
-    `describe`, which default to what is there, and `find`, see `Finder`.
+    `describe`, which default to what is there.
     """
 
     @property
@@ -95,19 +92,6 @@ class Template(Protocol):
 
     def events(self, batch: TokenBatch) -> Events:
         """Occurrences in a batch; never asked of LENGTH and CONST templates."""
-        ...
-
-
-class Finder(Template, Protocol):
-    """A template, not on whole segments, that can tell the known observations without the detour
-    over rows of values.
-    """
-
-    def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        """Result of `events` and the table together.
-
-        table (ObservationTable): holds the observations of this template under `number`.
-        """
         ...
 
 
@@ -156,18 +140,6 @@ class AttributeTemplate(Observing):
             present &= there
         return Events(np.flatnonzero(present), np.stack(columns, axis=1)[present])
 
-    def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        if self.width > 1:
-            columns = np.stack([batch.column(attribute) for attribute, _ in self.terms])
-            shifts = np.array([shift for _, shift in self.terms], dtype=np.int64)
-            return Found(
-                table.lookup_shifted(number, columns, shifts, int(EDGE), batch.offsets), None, None
-            )
-        attribute, shift = self.terms[0]
-        values, codes = batch.distinct(attribute)
-        ids = table.lookup(number, np.append(values, EDGE).reshape(-1, 1))
-        return Found(spread(ids, ids[-1], codes, batch.offsets, shift), None, None)
-
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         return "|".join(
             _spell_of(attribute, value, strings)
@@ -195,38 +167,27 @@ class NgramTemplate(Observing):
         return (self.attribute,)
 
     def events(self, batch: TokenBatch) -> Events:
+        words, codes = batch.distinct(self.attribute)
+        text, offsets = batch.texts(self.attribute)
         if self.kind == "inside":
-            tokens, values = batch.map_strings(self.attribute, self._ngrams)
-            return Events(tokens, values.reshape(-1, 1))
-        grams, (words, codes) = self._affixes(batch), batch.distinct(self.attribute)
+            firsts, values = infixes(text, offsets, self.size)
+            word = np.repeat(np.arange(len(words)), np.diff(firsts))
+            order = np.lexsort((values, word))
+            word, values = word[order], values[order]
+            once = np.ones(len(word), dtype=bool)  # however often the word has it
+            once[1:] = (np.diff(word) != 0) | (values[1:] != values[:-1])
+            word, values = word[once], values[once]
+        else:
+            values = affixes(text, offsets, self.size, self.kind == "suffix")
+            word = np.flatnonzero(values)  # 0 for a string that is too short
+            values = values[word]
         if batch.learn:
-            known = batch.strings
-            for word, gram in zip(words.tolist(), grams.tolist()):
-                if gram and gram not in known:
-                    batch.intern(*self._ngrams(known[word]))
-        values = grams[codes]
-        tokens = np.flatnonzero(values)  # 0 for a string that is too short
-        return Events(tokens, values[tokens].reshape(-1, 1))
-
-    def find(self, batch: TokenBatch, table: ObservationTable, number: int) -> Found:
-        if self.kind != "inside":
-            ids = table.lookup(number, self._affixes(batch).reshape(-1, 1))
-            return Found(ids[batch.distinct(self.attribute)[1]], None, None)
-        text, offsets = batch.texts(self.attribute)
-        _, codes = batch.distinct(self.attribute)
-        firsts, values = infixes(text, offsets, self.size)
-        ids = table.lookup(number, values.reshape(-1, 1))
-        word = np.repeat(np.arange(len(offsets) - 1), np.diff(firsts))
-        # an n-gram counts once, however often the word has it
-        once = np.unique((word * len(table) + ids)[ids >= 0])
-        word, ids = once // max(1, len(table)), (once % max(1, len(table))).astype(np.int32)
-        token, entry = spread_lists(np.searchsorted(word, np.arange(len(offsets))), codes)
-        return Found(ids[entry], token, None)
-
-    def _affixes(self, batch: TokenBatch) -> NDArray[np.uint64]:
-        """Value of the first or last letters of each distinct string, 0 if it is too short."""
-        text, offsets = batch.texts(self.attribute)
-        return affixes(text, offsets, self.size, self.kind == "suffix")
+            known, said = batch.strings, words.tolist()
+            for i in word[[value not in known for value in values.tolist()]].tolist():
+                for ngram in self._ngrams(known[said[i]]):
+                    batch.intern(ngram)
+        token, entry = spread_lists(np.searchsorted(word, np.arange(len(words) + 1)), codes)
+        return Events(token, values[entry].reshape(-1, 1))
 
     def _ngrams(self, string: str) -> Sequence[str]:
         n = self.size

@@ -5,12 +5,11 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
-from numpy.testing import assert_array_equal
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.templates import Events, Found
+from spacy_hocrf.features.templates import Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, INNER, SPAN, START, TOKEN
 
@@ -30,11 +29,6 @@ class OwnTemplate:
 
     def events(self, batch):
         return self.returned
-
-
-class OwnFinder(OwnTemplate):
-    def find(self, batch, table, number):
-        return self.found
 
 
 def batch_of_two():
@@ -106,37 +100,6 @@ def test_impossible_events_are_an_error_that_names_the_template(part, events, ph
             index.learn(iter([(batch_of_two(), GOLD)]))
         else:
             index.observe(batch_of_two())
-
-
-@pytest.mark.parametrize(
-    "ids, token, weight",
-    [
-        ([0] * 4, None, None),
-        ([1] * 5, None, None),
-        ([-2] * 5, None, None),
-        ([0.5] * 5, None, None),
-        ([0], [5], None),
-        ([0], [-1], None),
-        ([0, 0], [1], None),
-        ([0], [1], [np.inf]),
-        ([0], [1], [1.0, 2.0]),
-    ],
-)
-def test_impossible_findings_are_an_error_that_names_the_template(ids, token, weight):
-    template = OwnFinder()
-    index = learnt(template)
-    template.found = Found(*(None if x is None else np.array(x) for x in (ids, token, weight)))
-    with pytest.raises(ValueError, match=r"^\[H130\].*'OWN'"):
-        index.observe(batch_of_two())
-
-
-def test_findings_of_other_types_are_taken():
-    template = OwnFinder()
-    index = learnt(template)
-    template.found = Found([0, -1, 0], np.array([4, 1, 0], dtype=np.uint8), [1, 2, 3])
-    rows = index.observe(batch_of_two()).tokens
-    assert_array_equal(rows.offsets, [0, 1, 1, 1, 1, 2])
-    assert rows.values.tolist() == [3.0, 1.0]
 
 
 @pytest.mark.parametrize("events", [Events([], np.zeros((0, 0))), Events([], np.zeros((0, 1)), [])])

@@ -14,7 +14,6 @@ from spacy_hocrf.features.columns import (
     entity_columns,
     packed_flags,
     set_labels,
-    spread,
     spread_lists,
 )
 from spacy_hocrf.types import Segments
@@ -51,22 +50,6 @@ def test_values_that_share_their_low_bits_are_told_apart():
     assert len(values) == 102
 
 
-@pytest.mark.parametrize("shift", range(-4, 5))
-def test_numbers_are_spread_inside_sequences_with_one_edge_on_either_side(shift):
-    offsets = np.array([0, 3, 3, 4, 9])
-    codes = np.array([0, 1, 2, 1, 0, 0, 3, 1, 2], dtype=np.int32)
-    numbers = np.array([10, 11, -1, 13], dtype=np.int32)
-    expected = []
-    for first, last in pairwise(offsets):
-        for t in range(first, last):
-            there = t + shift
-            if first <= there < last:
-                expected.append(numbers[codes[there]])
-            else:
-                expected.append(7 if there in (first - 1, last) else -1)
-    assert spread(numbers, 7, codes, offsets, shift).tolist() == expected
-
-
 def test_lists_are_spread_entry_by_entry():
     firsts, codes = np.array([0, 2, 2, 5]), np.array([2, 1, 0, 2], dtype=np.int32)
     token, entry = spread_lists(firsts, codes)
@@ -76,7 +59,6 @@ def test_lists_are_spread_entry_by_entry():
 
 def test_nothing_is_spread_over_no_tokens():
     none = np.zeros(0, dtype=np.int32)
-    assert spread(none, -1, none, np.zeros(1, dtype=np.int64), 0).tolist() == []
     assert [part.tolist() for part in spread_lists(np.zeros(1, dtype=np.int64), none)] == [[], []]
 
 

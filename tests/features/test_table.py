@@ -1,7 +1,6 @@
 """The observation table against a dict."""
 
 import pickle
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -62,27 +61,6 @@ def test_growth_to_100_000_rows_agrees_with_a_dict():
     assert (table.lookup(20, np.ascontiguousarray(rows[:1000, 1:])) == -1).all()
 
 
-@pytest.mark.parametrize("shifts", [[0], [-1], [0, 1], [-2, 0, 2], []], ids=str)
-def test_shifted_lookup_is_the_lookup_of_shifted_columns(shifts):
-    rng = np.random.default_rng(0)
-    offsets, edge = np.array([0, 4, 4, 5, 12]), 99
-    columns = rng.integers(0, 3, (len(shifts), 12), dtype=np.uint64)
-    table = ObservationTable(4)
-    table.add(1, rng.choice(np.array([0, 1, 2, edge], dtype=np.uint64), (60, len(shifts))))
-    expected = []
-    for first, last in pairwise(offsets):
-        for t in range(first, last):
-            there = [t + shift for shift in shifts]
-            row = [columns[j, i] if first <= i < last else edge for j, i in enumerate(there)]
-            seen = all(first - 1 <= i <= last for i in there)
-            expected.append(int(table.lookup(1, rows_of([row]))[0]) if seen else -1)
-    found = table.lookup_shifted(1, columns, np.array(shifts, dtype=np.int64), edge, offsets)
-    assert found.tolist() == expected
-    assert (
-        table.lookup_shifted(2, columns, np.array(shifts, dtype=np.int64), edge, offsets) == -1
-    ).all()
-
-
 def test_lookup_changes_nothing():
     table = ObservationTable(1)
     table.add(0, rows_of([[1]]))
@@ -130,13 +108,6 @@ def test_a_row_that_occurs_twice_is_refused():
 def test_more_values_than_the_width_are_refused(name):
     with pytest.raises(ValueError, match=r"H022.*3.*2"):
         getattr(ObservationTable(2), name)(0, rows_of([[1, 2, 3]]))
-
-
-def test_more_columns_than_the_width_are_refused():
-    with pytest.raises(ValueError, match=r"H022.*3.*2"):
-        ObservationTable(2).lookup_shifted(
-            0, rows_of([[1], [2], [3]]), np.zeros(3, dtype=np.int64), 9, np.array([0, 1])
-        )
 
 
 @pytest.mark.parametrize("number", [-1, 2, 2**40])

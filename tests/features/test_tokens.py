@@ -12,7 +12,6 @@ from spacy.tokens.underscore import Underscore
 
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
-from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import NgramTemplate
 from spacy_hocrf.features.tokens import ATTRIBUTES, EDGE, NUMBERS, TokenBatch
 
@@ -318,9 +317,4 @@ def test_an_attribute_may_say_in_a_new_text_what_no_text_has_said(template):
     found = template.events(TokenBatch(docs))
     assert "never|new" not in docs[0].vocab.strings
     assert len(found.token) and found.values.tolist() == expected.values.tolist()
-    table = ObservationTable(1)
-    numbers = table.add(0, expected.values)
-    if isinstance(template, NgramTemplate):
-        ids = template.find(TokenBatch(docs), table, 0).ids
-        assert {*ids[ids >= 0].tolist()} == {*numbers.tolist()}
     Token.remove_extension("tokens_said")

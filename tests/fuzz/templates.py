@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.templates import Events, Found
+from spacy_hocrf.features.templates import Events
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.types import CONST, SPAN, START
 
@@ -41,20 +41,6 @@ class Strange:
 
     def events(self, batch):
         return self.answer
-
-
-class Finding(Strange):
-    """One that also finds its observations by itself."""
-
-    def __init__(self, rng, n_tokens):
-        super().__init__(rng, n_tokens)
-        n = n_tokens if rng.integers(2) else int(rng.integers(4))
-        ids = rng.integers(-1, 2, n)
-        token = None if n == n_tokens else rng.integers(0, n_tokens, n)
-        self.found = _damaged(rng, Found(ids, token, rng.normal(size=n).astype(np.float32)))
-
-    def find(self, batch, table, number):
-        return self.found
 
 
 def _member(rng, sound):
@@ -110,7 +96,7 @@ def outcome(seed, k):
     """What comes of case k: a code, "accepted", or what is wrong."""
     rng = np.random.default_rng([seed, k])
     tokens = batch()
-    template = (Finding if rng.integers(3) == 0 else Strange)(rng, len(tokens))
+    template = Strange(rng, len(tokens))
     try:
         index = FeatureIndex(PATTERNS, [template])
         index.learn(iter([(tokens, gold())]))
