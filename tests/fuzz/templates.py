@@ -61,7 +61,7 @@ def _damaged(rng, answer):
         field = answer._fields[int(rng.integers(len(answer)))]
         value = getattr(answer, field)
         kind = int(rng.integers(6))
-        if kind == 0 or not isinstance(value, np.ndarray):
+        if kind == 0 or not isinstance(value, np.ndarray) or value.dtype.kind == "U":
             value = ANYTHING[int(rng.integers(len(ANYTHING)))]
         elif kind == 1:
             value = value.astype(str(rng.choice(TYPES)))
