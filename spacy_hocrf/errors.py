@@ -203,8 +203,8 @@ class Errors(metaclass=Coded):
         "the same states."
     )
     H090 = (
-        "Integer linear programs need SciPy, which is not installed: pip install "
-        "spacy-hocrf[ilp], or choose another kind and no fallback in [components.*.joint.decoder]."
+        "Integer linear programs need SciPy, which is not installed: pip install spacy-hocrf[ilp], or "
+        "leave out ilp_seconds."
     )
     H092 = (
         "Segment vertex {vertex} of a graph is [{start}, {end}), but no label allows more than "
@@ -214,10 +214,6 @@ class Errors(metaclass=Coded):
     H093 = (
         "No allowed segmentation covers sequence {sequence} of {tokens} tokens: length limits and "
         "`allowed` exclude all of them."
-    )
-    H094 = (
-        "A first subproblem of the class {found} cannot be part of an integer linear program: it has "
-        "no polytope. See graph/subproblems.py."
     )
     H096 = (
         "There are no joint features. Add a block [components.*.joint.features.name], or write "

@@ -11,7 +11,6 @@ are the primal ones.
 Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another.
 """
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +26,7 @@ from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.multipliers import Multipliers, Steps
 from spacy_hocrf.graph.result import Decoding
 from spacy_hocrf.graph.search import LocalSearch
-from spacy_hocrf.graph.settings import HYBRID, ILP, DualSettings
+from spacy_hocrf.graph.settings import HYBRID, DualSettings
 from spacy_hocrf.graph.subproblems import Decomposition, FirstSubproblem, ForestSubproblem
 
 __all__ = ["dual_decompose"]
@@ -50,6 +49,7 @@ def dual_decompose(
     first: FirstSubproblem | None = None,
     edges: NDArray[np.int64] | None = None,
     most_entries: int = 2**18,
+    ilp_seconds: float = 0.0,
 ) -> Decoding:
     """The best assignment that can be found, and an upper bound of all.
 
@@ -62,6 +62,8 @@ def dual_decompose(
     most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where
         vertices can be eliminated one by one with tables of so many entries in all. 0 for never;
         nor if `first` or `edges` are given.
+    ilp_seconds (float): of an integer linear program, which solves exactly what has no certificate,
+        unless `first` is given (extra `ilp`). 0 for none.
     RETURNS (Decoding): the first subproblem, if given, has kept what belongs to the assignment.
     RAISES (ValueError): H086 for edges that are no forest, H089 for a first subproblem of another
         graph, H090 for an integer linear program without SciPy.
@@ -70,8 +72,6 @@ def dual_decompose(
         raise ValueError(
             Errors.H089.format(found=int(first.offsets[-1]), expected=int(instance.offsets[-1]))
         )
-    if settings.kind == ILP:
-        return _solve_ilp(instance, settings, first)
     if settings.kind == HYBRID and first is None and edges is None:
         solved = best_by_elimination(instance, most_entries)
         if solved is not None:
@@ -80,10 +80,12 @@ def dual_decompose(
     master = _Master(instance, settings, parts, is_forest=first is None)
     master.descend()
     found = master.decoding()
-    if settings.fallback == ILP and not found.certificate:
-        exact = _solve_ilp(instance, settings, first, master)
-        found = _better(found, exact, settings.tolerance)
-    return found
+    if first is not None or found.certificate or ilp_seconds <= 0:
+        return found
+    from spacy_hocrf.graph.ilp import solve_ilp
+
+    assert isinstance(master.first, ForestSubproblem)
+    return solve_ilp(instance, found, master.first.losses(master.best_rewards), ilp_seconds)
 
 
 class _Outside(NamedTuple):
@@ -236,36 +238,3 @@ def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32])
     assert abs(value - primal) <= ROUNDING * (1.0 + abs(primal)), (value, primal)
     bound = max(value, primal)
     return Decoding(assignment, primal, bound, True, np.array([bound]), np.array([primal]))
-
-
-def _solve_ilp(
-    instance: GraphInstance,
-    settings: DualSettings,
-    first: FirstSubproblem | None,
-    master: _Master | None = None,
-) -> Decoding:
-    """Exactly; what the multipliers at the lowest bound rule out is left out."""
-    from spacy_hocrf.graph.ilp import Known, solve_ilp
-
-    known = Known()
-    if master is not None:
-        rewards = master.best_rewards
-        losses = (
-            master.first.losses(rewards) if isinstance(master.first, ForestSubproblem) else None
-        )
-        known = Known(master.primal, master.bound, rewards, losses)
-    return solve_ilp(instance, first=first, time_limit=settings.time_limit, known=known)
-
-
-def _better(found: Decoding, exact: Decoding, tolerance: float) -> Decoding:
-    """The better assignment and the lower bound of both."""
-    best = max(found, exact, key=lambda each: each.primal)
-    bound = min(found.bound, exact.bound)
-    certificate = exact.certificate or bound - best.primal <= tolerance
-    return replace(
-        found,
-        assignment=best.assignment,
-        primal=best.primal,
-        bound=max(bound, best.primal),
-        certificate=certificate,
-    )

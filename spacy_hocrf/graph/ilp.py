@@ -8,7 +8,6 @@ Variables, of which only the cells must be 0 or 1:
     patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a
                 factor with a cell is at most that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a
                 pattern of K cells
-    structure   the polytope of a first subproblem; cells are sums of its variables
 
 Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than
 patterns one by one.
@@ -16,6 +15,7 @@ patterns one by one.
 Letters: V vertices, E cells, M vertex patterns, B factors, K vertices of a factor.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,13 +25,9 @@ from spacy_hocrf.arrays import ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.instance import GraphInstance
 from spacy_hocrf.graph.result import Decoding
-from spacy_hocrf.graph.subproblems import (
-    FirstSubproblem,
-    HasPolytope,
-    pattern_rows,
-)
+from spacy_hocrf.graph.subproblems import pattern_rows
 
-__all__ = ["Known", "solve_ilp"]
+__all__ = ["solve_ilp"]
 
 LARGEST_TABLE = 400
 """More choices than this need patterns one by one."""
@@ -44,96 +40,34 @@ TOLERANCE = 1e-6
 ROUNDING = 1e-6  # what a slack may be wrong by, as a part of the score
 
 
-class Known(NamedTuple):
-    """Results of dual decomposition: cells that are in no better assignment are left out of the
-    program.
-    """
-
-    # the score of some assignment; the first subproblem has kept what belongs to it
-    primal: float = -np.inf
-    bound: float = np.inf  # no assignment has a higher score
-    # [E] with which a first subproblem's maximum and the others' add up to the bound
-    rewards: NDArray[np.float64] | None = None
-    # [E] the bound of all assignments with a cell is lower by this
-    losses: NDArray[np.float64] | None = None
-
-    @property
-    def slack(self) -> float:
-        """Loss in nats above which a cell is in no better assignment."""
-        return self.bound - self.primal + ROUNDING * (1.0 + abs(self.primal))
-
-
 def solve_ilp(
-    instance: GraphInstance,
-    *,
-    first: FirstSubproblem | None = None,
-    time_limit: float = 10.0,
-    known: Known | None = None,
+    instance: GraphInstance, known: Decoding, losses: NDArray[np.float64], seconds: float
 ) -> Decoding:
     """The best assignment, if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    first (Optional[FirstSubproblem]): the structure, whose own scores are added; one that has a
-        polytope.
-    time_limit (float): of the solver, seconds.
-    known (Optional[Known]): of earlier attempts.
-    RETURNS (Decoding): without traces. Where the solver has found nothing, or the polytope is too
-        large for it, the assignment is the best one without patterns. It may be worse than what is
-        known; then the first subproblem has not kept it.
-    RAISES (ValueError): H090 without SciPy, H094 for a first subproblem without a polytope.
+    known (Decoding): what dual decomposition has found.
+    losses (float64 [E]): the bound of all assignments with a cell is lower by this, nats: cells that
+        are in no better assignment are left out of the program.
+    seconds (float): of the solver.
+    RAISES (ValueError): H090 without SciPy.
     """
-    known = known or Known()
-    alone, assignment = _without_patterns(instance, first)
-    primal = alone + float(instance.weights[instance.fires(assignment)].sum())
-    primal -= 0.0 if first is None else first.slack
-    bound = min(known.bound, alone + float(np.maximum(instance.weights, 0.0).sum()))
-    if first is not None and primal > known.primal:
-        first.keep()
-    program = _Program(instance)
-    structure = program.add_structure(first, known) if len(instance.weights) else None
-    if structure is not None:
-        tables = _suits_table(instance)
-        program.add_tables(np.flatnonzero(tables))
-        program.add_patterns(np.flatnonzero(~tables))
-        if known.losses is not None:
-            program.exclude(np.flatnonzero(known.losses > known.slack))
-        found = program.solve(time_limit)
-        bound = min(bound, found.bound)
-        if found.variables is not None:
-            score, other = _assignment(instance, first, found.variables[structure])
-            if score > primal:
-                primal, assignment = score, other
-                if first is not None and primal > known.primal:
-                    first.keep()
-    bound = max(bound, primal, known.primal)
-    none = np.zeros(0)
-    return Decoding(assignment, primal, bound, bound - primal <= TOLERANCE, none, none)
-
-
-def _without_patterns(
-    instance: GraphInstance, first: FirstSubproblem | None
-) -> tuple[float, NDArray[np.int32]]:
-    """The best assignment by all but the patterns, and its score."""
-    if first is not None:
-        return first.maximise(instance.unary)
-    rows = np.split(instance.unary, instance.offsets[1:-1]) if instance.n_vertices else []
-    assignment = np.array([row.argmax() for row in rows], dtype=np.int32)
-    return float(instance.unary[instance.offsets[:-1] + assignment].sum()), assignment
-
-
-def _assignment(
-    instance: GraphInstance, first: FirstSubproblem | None, variables: NDArray[np.float64]
-) -> tuple[float, NDArray[np.int32]]:
-    """Score and assignment of a solution, whose variables are those of a first subproblem or the
-    cells.
-    """
-    own = 0.0
-    if isinstance(first, HasPolytope):
-        own, assignment = first.take(variables)
-    else:
-        chosen = np.split(variables, instance.offsets[1:-1])
-        assignment = np.array([row.argmax() for row in chosen], dtype=np.int32)
-    return own + instance.score(assignment), assignment
+    program, tables = _Program(instance), _suits_table(instance)
+    program.add_tables(np.flatnonzero(tables))
+    program.add_patterns(np.flatnonzero(~tables))
+    slack = known.gap + ROUNDING * (1.0 + abs(known.primal))
+    found = program.solve(np.flatnonzero(losses > slack), seconds)
+    primal, assignment = known.primal, known.assignment
+    if found.variables is not None:
+        chosen = np.split(found.variables[: len(instance.unary)], instance.offsets[1:-1])
+        other = np.array([row.argmax() for row in chosen], dtype=np.int32)
+        if instance.score(other) > primal:
+            primal, assignment = instance.score(other), other
+    bound = max(min(known.bound, found.bound), primal)
+    certificate = bound - primal <= TOLERANCE
+    return replace(
+        known, assignment=assignment, primal=primal, bound=bound, certificate=certificate
+    )
 
 
 def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
@@ -161,7 +95,6 @@ class _Program:
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
         self._n_columns = self._n_rows = 0
-        self._excluded = np.zeros(0, dtype=np.int64)
         self._scores: list[NDArray[np.float64]] = []
         self._rows: list[NDArray[np.int64]] = []
         self._columns: list[NDArray[np.int64]] = []
@@ -172,38 +105,6 @@ class _Program:
         one = np.ones(instance.n_vertices)
         vertex = np.repeat(np.arange(instance.n_vertices), instance.n_states)
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
-
-    def add_structure(self, first: FirstSubproblem | None, known: Known) -> slice | None:
-        """The polytope of a first subproblem, but for what is known not to be in a better
-        assignment: with the rewards, it would be worse than the bound by more than the assignment
-        that there is.
-
-        RETURNS (Optional[slice]): the polytope's variables, or the cells where there is no first
-            subproblem; None if it is too large.
-        """
-        if first is None:
-            return slice(0, len(self._instance.unary))
-        if not isinstance(first, HasPolytope):
-            raise ValueError(Errors.H094.format(found=type(first).__name__))
-        polytope = first.polytope(known.rewards, known.slack)
-        if polytope is None:
-            return None
-        before = self._n_columns
-        self._add_variables(polytope.scores)
-        self._add_rows(
-            (polytope.rows, before + polytope.columns, polytope.signs),
-            low=polytope.right,
-            high=polytope.right,
-        )
-        zero = np.zeros(len(polytope.cells))
-        links = np.arange(len(polytope.cells))
-        self._add_rows(
-            (polytope.links, before + polytope.linked, 1.0),
-            (links, polytope.cells, -1.0),
-            low=zero,
-            high=zero,
-        )
-        return slice(before, self._n_columns)
 
     def add_tables(self, factors: NDArray[np.int64]) -> None:
         """A variable for each choice of states of these factors' vertices, int64 [n]."""
@@ -283,13 +184,15 @@ class _Program:
             high=sizes[disliked] - 1.0,
         )
 
-    def exclude(self, cells: NDArray[np.int64]) -> None:
-        """These cells are 0."""
-        self._excluded = cells
-
-    def solve(self, time_limit: float) -> _Solution:
-        """The highest score, or a bound of it, and the best solution that was found in so many seconds."""
-        milp, bounds, constraint, matrix = _scipy()
+    def solve(self, excluded: NDArray[np.int64], seconds: float) -> _Solution:
+        """The highest score without some cells, or a bound of it, and the best solution that was found
+        in so many seconds.
+        """
+        try:
+            from scipy.optimize import Bounds, LinearConstraint, milp
+            from scipy.sparse import csc_array
+        except ImportError as error:
+            raise ValueError(Errors.H090) from error
         extents = (self._n_rows, self._n_columns)
         entries = (
             np.concatenate(self._values),
@@ -298,17 +201,17 @@ class _Program:
         is_integer = np.zeros(self._n_columns)
         is_integer[: len(self._instance.unary)] = 1.0
         most = np.ones(self._n_columns)
-        most[self._excluded] = 0.0
+        most[excluded] = 0.0
         result = milp(
             -np.concatenate(self._scores),
             integrality=is_integer,
-            bounds=bounds(0.0, most),
-            constraints=constraint(
-                matrix(entries, shape=extents),
+            bounds=Bounds(0.0, most),
+            constraints=LinearConstraint(
+                csc_array(entries, shape=extents),
                 np.concatenate(self._low),
                 np.concatenate(self._high),
             ),
-            options={"mip_rel_gap": 0.0, "time_limit": time_limit},
+            options={"mip_rel_gap": 0.0, "time_limit": seconds},
         )
         # there always is a solution, and none is unbounded
         assert result.status in (0, 1, 4), result.message
@@ -332,12 +235,3 @@ class _Program:
         self._low.append(low)
         self._high.append(high)
         self._n_rows += len(low)
-
-
-def _scipy() -> tuple[Any, Any, Any, Any]:
-    try:
-        from scipy.optimize import Bounds, LinearConstraint, milp
-        from scipy.sparse import csc_array
-    except ImportError as error:
-        raise ValueError(Errors.H090) from error
-    return milp, Bounds, LinearConstraint, csc_array

@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 from spacy_hocrf.errors import Errors
 
-__all__ = ["HYBRID", "ILP", "KINDS", "NAIVE", "STEPS", "TWO_SLAVE", "DualSettings"]
+__all__ = ["HYBRID", "KINDS", "NAIVE", "STEPS", "TWO_SLAVE", "DualSettings"]
 
 HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
 """Kinds of dual decomposition; `decomposition` says what they are."""
-ILP = "ilp"
-"""An integer linear program: a kind that is no decomposition, and the only fallback."""
 STEPS = ("harmonic", "geometric")
 """Rules for the length of a step; `multipliers.Steps` says what they are."""
 MOST = sys.float_info.max
@@ -25,8 +23,7 @@ class DualSettings:
     """Settings of `dual_decompose`.
 
     kind (str): which subproblems there are: "hybrid"; "two_slave", the method of Qian and Liu
-        (TACL 2 (2014) §3); "naive", which they compare it with; or "ilp", an integer linear
-        program in place of dual decomposition (extra `ilp`).
+        (TACL 2 (2014) §3); or "naive", which they compare it with.
     max_iterations (int): at least 1; a certificate ends the iterations earlier.
     step (Optional[str]): "harmonic" or "geometric". None: as the paper has it for
         "two_slave", geometric (§4.1.4: the steps of Rush et al., EMNLP 2010), harmonic otherwise.
@@ -35,9 +32,6 @@ class DualSettings:
     tolerance (float): nats; a smaller gap is a certificate.
     local_search (Optional[bool]): are better assignments looked for near the best one, too? None:
         as the paper has it for "two_slave", no; yes otherwise.
-    fallback (Optional[str]): "ilp" solves what has no certificate exactly, if the time suffices
-        (extra `ilp`); None leaves it.
-    time_limit (float): of an integer linear program, seconds.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
 
@@ -47,21 +41,17 @@ class DualSettings:
     step_size: float | None = None
     tolerance: float = 1e-6
     local_search: bool | None = None
-    fallback: str | None = None
-    time_limit: float = 10.0
 
-    kinds: ClassVar[Sequence[str]] = (*KINDS, ILP)
+    kinds: ClassVar[Sequence[str]] = KINDS
     """What `kind` may be; a subclass may know more."""
 
     def __post_init__(self) -> None:
         self._check_word("kind", self.kind, self.kinds)
         self._check_word("step", self.step, (None, *STEPS))
-        self._check_word("fallback", self.fallback, (None, ILP))
         if self.step_size is not None:
             self._check_number("step_size", lambda c: 0 < c <= MOST, "positive and finite, or null")
         self._check_count("max_iterations")
         self._check_number("tolerance", lambda t: 0 <= t <= MOST, "finite and not negative")
-        self._check_number("time_limit", lambda t: 0 < t <= MOST, "positive and finite")
 
     @property
     def step_rule(self) -> str:
