@@ -27,7 +27,6 @@ __all__ = [
     "Distance",
     "ItemValue",
     "Latest",
-    "LinkDifference",
     "Names",
     "Number",
     "PairValue",
@@ -115,12 +114,27 @@ class Number(_Reading):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _check_number(self.attr, "LinkNumber")
+        if self.attr != "LENGTH" and not self.attr.startswith("_."):
+            raise _wrong("attr of LinkNumber", self.attr, "LENGTH, or '_.name' of a number")
         _check_bins(self.bins, "LinkNumber")
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
-        """Number of the bin; 0 also for what has no number."""
-        return np.digitize(_numbers(thread, self.attr, "LinkNumber"), self.bins)
+        """Number of the bin; 0 also for what has no number. RAISES (ValueError): H305 for what is none."""
+        if self.attr == "LENGTH":
+            return np.digitize(thread.lengths, self.bins)
+        found = thread.values(self.attr[2:])
+        for each in found:
+            if each is not None and not (isinstance(each, Real) and math.isfinite(each)):
+                raise ValueError(
+                    LinkErrors.H305.format(
+                        attribute=self.attr,
+                        found=repr(each)[:60],
+                        expected="a number",
+                        value="LinkNumber",
+                        text=thread.text,
+                    )
+                )
+        return np.digitize(np.array([each or 0.0 for each in found], dtype=np.float64), self.bins)
 
 
 @dataclass(frozen=True)
@@ -233,36 +247,6 @@ class Names(_Reading):
 
 
 @dataclass(frozen=True)
-class LinkDifference(_Reading):
-    """`spacy-hocrf.LinkDifference.v1`: a number of a less that of b, by bins.
-
-    attr (str): "LENGTH", or "_.name".
-    bins (Sequence[float]): where each begins but the first; ascending.
-    modulus (Optional[float]): of numbers that begin again, such as the minute of a day.
-    """
-
-    attr: str
-    bins: Sequence[float]
-    modulus: float | None = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_number(self.attr, "LinkDifference")
-        _check_bins(self.bins, "LinkDifference")
-        modulus = self.modulus
-        if modulus is not None and not (isinstance(modulus, Real) and 0 < modulus < math.inf):
-            raise _wrong("modulus of LinkDifference", repr(modulus), "above 0, or null")
-
-    def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
-        """Number of the bin."""
-        numbers = _numbers(thread, self.attr, "LinkDifference")
-        difference = numbers[a] - numbers[b]
-        if self.modulus is not None:
-            difference = difference % self.modulus
-        return np.digitize(difference, self.bins)
-
-
-@dataclass(frozen=True)
 class Latest(_Reading):
     """`spacy-hocrf.LinkLatest.v1`: is b the nearest to a of the items with its value, on its side?
 
@@ -288,37 +272,10 @@ def _check_bins(bins: Sequence[float], name: str) -> None:
         raise _wrong(f"bins of {name}", list(bins), "numbers, ascending, one at least")
 
 
-def _check_number(attribute: str, name: str) -> None:
-    if attribute != "LENGTH" and not attribute.startswith("_."):
-        raise _wrong(f"attr of {name}", attribute, "LENGTH, or '_.name' of a number")
-
-
 def _wrong(name: str, found: Any, expected: str) -> ValueError:
     return ValueError(
         LinkErrors.H298.format(name=name, found=found, expected=expected, block=BLOCK)
     )
-
-
-def _numbers(thread: Thread, attribute: str, value: str) -> NDArray[np.float64]:
-    """An attribute as numbers, float64 [N]; those that are missing are 0.
-
-    RAISES (ValueError): H305 for what is no number.
-    """
-    if attribute == "LENGTH":
-        return thread.lengths.astype(np.float64)
-    found = thread.values(attribute[2:])
-    for each in found:
-        if each is not None and not (isinstance(each, Real) and math.isfinite(each)):
-            raise ValueError(
-                LinkErrors.H305.format(
-                    attribute=attribute,
-                    found=repr(each)[:60],
-                    expected="a number",
-                    value=value,
-                    text=thread.text,
-                )
-            )
-    return np.array([each or 0.0 for each in found], dtype=np.float64)
 
 
 def _in_common(

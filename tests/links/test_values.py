@@ -11,7 +11,6 @@ from spacy_hocrf.links.values import (
     Attribute,
     Distance,
     Latest,
-    LinkDifference,
     Names,
     Number,
     Same,
@@ -43,14 +42,6 @@ PAIRS = {
     "words": (Shared("LOWER", [1, 2]), lambda s, a, b: len({*s[a][0]} & {*s[b][0]}) * (a != b)),
     "listed": (Shared("_.named", [1]), lambda s, a, b: bool({*s[a][3]} & {*s[b][3]}) * (a != b)),
     "names": (Names("_.named", "_.author"), lambda s, a, b: s[b][1] in s[a][3]),
-    "minutes": (
-        LinkDifference("_.minute", [0, 10]),
-        lambda s, a, b: (s[a][2] - s[b][2] >= 0) + (s[a][2] - s[b][2] >= 10),
-    ),
-    "modulo": (
-        LinkDifference("_.minute", [10, 50], modulus=100),
-        lambda s, a, b: ((s[a][2] - s[b][2]) % 100 >= 10) + ((s[a][2] - s[b][2]) % 100 >= 50),
-    ),
     "latest": (Latest("_.author"), latest),
 }  # fmt: skip
 ITEMS = {
@@ -164,9 +155,6 @@ def test_attributes_of_a_doc_are_those_of_its_items_where_spans_have_none():
         (lambda: Distance("12"), "H298", "['1', '2']"),
         (lambda: Number("LOWER[0]", [1]), "H298", "LOWER[0]"),
         (lambda: Number("LENGTH", [1, 1]), "H298", "ascending"),
-        (lambda: LinkDifference("_.minute", [1], modulus=0), "H298", "modulus"),
-        (lambda: LinkDifference("_.minute", [1], modulus="60"), "H298", "'60'"),
-        (lambda: LinkDifference("LABEL", [1]), "H298", "LABEL"),
     ],
 )
 def test_bad_settings_are_named(make, code, told):

@@ -89,7 +89,7 @@ def test_docs_have_the_messages_links_and_attributes_of_their_window(convert, wi
         assert span._.author == str(message.author) and span._.kind == message.kind.name
         assert span._.mentions == [str(author) for author in sorted(message.mentions)]
         assert span._.words == sorted(message.words)
-        assert (span._.minute, span._.silence) == (message.minute, message.silence)
+        assert span._.silence == message.silence
     assert docs[0]._.hocrf_links == [[0, 0], [1, 1], [2, 1], [3, 3]] and docs[1]._.hocrf_links == []
     assert {doc._.log for doc in docs} == {"one"}
 

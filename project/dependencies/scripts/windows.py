@@ -18,7 +18,7 @@ from spacy.tokens import Doc, DocBin, Span
 from wasabi import msg
 
 KEY = "messages"
-ATTRIBUTES = ("author", "mentions", "kind", "words", "minute", "silence")
+ATTRIBUTES = ("author", "mentions", "kind", "words", "silence")
 """Of each span; `configs/links.cfg` reads them."""
 FOLDS = 3
 
@@ -104,7 +104,7 @@ def document(nlp: Language, window: Window, lines: list[str]) -> Doc:
         span._.mentions = sorted(map(str, message.mentions))
         span._.kind = message.kind.name
         span._.words = sorted(message.words)
-        span._.minute, span._.silence = message.minute, message.silence
+        span._.silence = message.silence
         spans.append(span)
         first += len(text) + 1
     doc.spans[KEY] = spans
