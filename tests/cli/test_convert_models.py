@@ -1,13 +1,18 @@
 """`python -m spacy hocrf convert`: what models have found, by places or words, with scores."""
 
 import json
+import re
 from collections import Counter
+from itertools import combinations
 
 import pytest
 import spacy
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import SCORED
+from spacy_hocrf.cli.convert.lines import _goes_on, _places_of
 from spacy_hocrf.cli.convert.records import Report
 
 MORE = "words of spans that the text has more often: unknown there"
@@ -96,6 +101,13 @@ def test_words_that_are_not_in_the_text_make_the_rest_of_it_unknown(tmp_path, te
         ("K\u00f6ln", "in Ko\u0308ln", "de", ["Ko\u0308ln"]),
         ("Ko\u0308ln", "in K\u00f6ln", "de", ["K\u00f6ln"]),
         ("Zoe", "Zoe\u0308 und Zoe", "de", ["Zoe"]),
+        (
+            "Zo\u00eb K\u00f6hl",
+            "Zoe\u0308 K\u00f6hl",
+            "de",
+            ["Zoe\u0308 K\u00f6hl"],
+        ),  # of both kinds
+        ("1 1", "11 1 1", "en", ["1 1"]),  # not half of what stands before it
     ],
 )
 def test_words_are_found_in_every_script(tmp_path, words, text, lang, places):
@@ -105,6 +117,22 @@ def test_words_are_found_in_every_script(tmp_path, words, text, lang, places):
     (doc,) = convert(path, spacy.blank(lang), report, into="llm")
     assert [span.text for span in doc.spans["llm"]] == places
     assert not report.losses and not doc.spans["llm"].attrs
+
+
+@given(
+    st.lists(st.sampled_from("a b e1 ,.\u00e9\u0308\u4eac\uae40"), max_size=12).map("".join),
+    st.lists(st.sampled_from("a b1,\u4eac"), min_size=1, max_size=4).map("".join),
+)
+def test_words_are_found_as_by_looking_everywhere(text, words):
+    words = words.strip()
+    assume(words)
+    wanted, expected, past = re.sub(r"\s+", " ", words), [], 0
+    for start, end in combinations(range(len(text) + 1), 2):
+        is_whole = not any(0 < at < len(text) and _goes_on(text, at) for at in (start, end))
+        if start >= past and is_whole and re.sub(r"\s+", " ", text[start:end]) == wanted:
+            expected.append((start, end))
+            past = end
+    assert _places_of([words], text) == {words: expected}
 
 
 def test_a_korean_name_is_found_before_its_particle(tmp_path):

@@ -2,7 +2,11 @@
 
 import json
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -163,8 +167,15 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 def _character(text: str, units: int, encoding: str) -> int:
     """The character that so many units of an encoding are before; -1 if there is none."""
     size = 2 * units if encoding == UNITS["UTF-16"] else units
-    before = text.encode(encoding)[: max(0, size)].decode(encoding, "ignore")
-    return len(before) if len(before.encode(encoding)) == size else -1
+    ends = _ends(text, encoding)
+    at = bisect_left(ends, size)
+    return at if at < len(ends) and ends[at] == size else -1
+
+
+@lru_cache(maxsize=len(UNITS))
+def _ends(text: str, encoding: str) -> Sequence[int]:
+    """How many bytes of an encoding are before each character of a text, and in all of it."""
+    return array("q", accumulate((len(sign.encode(encoding)) for sign in text), initial=0))
 
 
 def _alike(said: str, found: str) -> bool:

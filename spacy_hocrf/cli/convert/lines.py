@@ -9,7 +9,8 @@ spans, a text of doccano that is not approved. An empty list says that there are
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
@@ -211,7 +212,7 @@ def _placed(
     RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
-    places = {words: [*_places_of(words, text)] for words in map(_words_alone, rows) if words}
+    places = _places_of(dict.fromkeys(filter(None, map(_words_alone, rows))), text)
     inside, mentions = _inside(at for each in places.values() for at in each), Counter[str]()
     places = {
         words: [at for at in each if at not in inside] or each for words, each in places.items()
@@ -251,21 +252,46 @@ def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     return found
 
 
-def _places_of(words: str, text: str) -> Iterator[tuple[int, int]]:
-    """Where a text has some words, and no part of a longer one. Letters with accents may be one character
-    in the words and two in the text, or the other way round.
+def _places_of(words: Collection[str], text: str) -> dict[str, list[tuple[int, int]]]:
+    """Where a text has each of some words, and no part of longer ones. All are looked for at once: a trie of
+    their pieces is walked from each piece of the text, as far as one of them goes on.
     """
-    forms = dict.fromkeys([words, normalize("NFC", words), normalize("NFD", words)])
-    pattern = "|".join(r"\s+".join(map(re.escape, form.split())) for form in forms)
-    for found in re.finditer(pattern, text):
-        if not _goes_on(text, found.start()) and not _goes_on(text, found.end()):
-            yield found.span()
+    places = {each: list[tuple[int, int]]() for each in words}
+    if not places:
+        return places
+    trie: dict[str, Any] = {}
+    for each in places:
+        node = trie
+        for piece in _cut(each)[0]:
+            node = node.setdefault(piece, {})
+        node[""] = places[each]
+    pieces, bounds = _cut(text)
+    for first, start in enumerate(bounds[:-1]):
+        node, last = trie, first
+        while last < len(pieces) and (following := node.get(pieces[last])):
+            node, last = following, last + 1
+            found = node.get("")
+            if found is not None and (not found or found[-1][1] <= start):
+                found.append((start, bounds[last]))
+    return places
+
+
+def _cut(text: str) -> tuple[list[str], list[int]]:
+    """Words, signs and white space of a text, and where each begins and the last ends. White space is one
+    blank, and a letter with its accent one character, whichever way they are written.
+    """
+    inner = (
+        at
+        for at in range(1, len(text))
+        if not _goes_on(text, at) and not text[at - 1 : at + 1].isspace()
+    )
+    bounds = [0, *inner, len(text)]
+    parts = [text[start:end] for start, end in pairwise(bounds)]
+    return [" " if part.isspace() else normalize("NFC", part) for part in parts], bounds
 
 
 def _goes_on(text: str, at: int) -> bool:
     """Does a word, or a letter with its accent, go on from one character to the next?"""
-    if not 0 < at < len(text):
-        return False
     before, after = text[at - 1], text[at]
     are_letters = all(sign.isalnum() or sign == "_" or _is_mark(sign) for sign in (before, after))
     return _is_mark(after) or (are_letters and not AMID.search(before + after))
@@ -277,10 +303,12 @@ def _is_mark(sign: str) -> bool:
 
 
 def _words_alone(row: Any) -> str:
-    """The words of a span that has no place; "" for others."""
+    """The words of a span that has no place, however white space and accents are written in them; "" for
+    others.
+    """
     if not isinstance(row, Mapping) or "start" in row or "start_offset" in row:
         return ""
-    return str(row.get(first_key(row, WORD_KEYS, str), "")).strip()
+    return normalize("NFC", " ".join(str(row.get(first_key(row, WORD_KEYS, str), "")).split()))
 
 
 def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
