@@ -135,12 +135,15 @@ def check(config: Config, component: str | None = None) -> Checked:
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
     train, kept = _read_train(nlp)
-    dev = _read_dev(nlp)
+    scored = _read_dev(nlp)
+    dev = scored or []
     facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
     notes = [
         *_of_corpus(facts, "training", nlp.vocab.lang),
         *_of_corpus(facts_of_dev, "development", nlp.vocab.lang),
     ]
+    if scored is not None and not scored:
+        notes.append("The development corpus has no texts: every score of `spacy train` will be 0.")
     notes += _of_labels(facts, facts_of_dev)
     if not isinstance(pipe.target, TagsTarget):
         notes += _of_repeats(repeats_of(pipe.target, train))
@@ -168,14 +171,14 @@ def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
     return train, 0 if streamed else taken
 
 
-def _read_dev(nlp: Any) -> Sequence[Example]:
-    """The development corpus; nothing if it has no path."""
+def _read_dev(nlp: Any) -> Sequence[Example] | None:
+    """The development corpus; None if it has no path."""
     try:
         return read_corpus(nlp, "dev")
     except ValueError as error:
         if "E913" not in str(error):  # of a path that is null
             raise
-        return []
+        return None
 
 
 def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:

@@ -34,6 +34,7 @@ def folder(tmp_path_factory):
     nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
     nlp.to_disk(folder / "vectors")
     spacy.blank("en").to_disk(folder / "bare")
+    DocBin().to_disk(folder / "none.spacy")
     return folder
 
 
@@ -88,6 +89,7 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
         (["--spans-key", "$"], "H267"),
         (["--spans-key", "other", "--train", "train.spacy"], "H153"),
         (["--train", "vectors"], "H381"),
+        (["--dev", "none.spacy"], "H158"),  # every score would be 0
     ],
 )
 @pytest.mark.filterwarnings("ignore:.*(W112|W090)")

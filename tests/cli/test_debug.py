@@ -58,6 +58,16 @@ def test_counts_of_a_corpus_in_which_nothing_is_wrong(tmp_path):
     assert dev.labels["PERSON"].annotated == 3 and dev.texts == 2
 
 
+def test_a_development_corpus_without_texts_is_told_of(tmp_path):
+    DocBin().to_disk(tmp_path / "none.spacy")
+    config = starting_config("en", None)
+    DocBin(docs=several()).to_disk(tmp_path / "train.spacy")
+    config["paths"]["train"] = str(tmp_path / "train.spacy")
+    assert check(config).notes == ()  # without a path there is nothing to tell
+    config["paths"]["dev"] = str(tmp_path / "none.spacy")
+    assert only(check(config)).startswith("The development corpus has no texts")
+
+
 def test_spans_that_fit_no_tokens_are_named(tmp_path):
     wrong = Doc(NLP.vocab, words=["Ada", "sbook"], spaces=[False, False])
     wrong.ents = [Span(wrong, 0, 1, label="PERSON")]
