@@ -395,6 +395,10 @@ class Errors(metaclass=Coded):
         "bins = {found}, but must be finite numbers that ascend: the lowest scores of each bin but the "
         "first. See [components.*.model.features]."
     )
+    H255 = (
+        "All {found} training texts have the weight 0, so there is nothing to learn. Give some of them a "
+        "number above 0, or None for 1: doc._.hocrf_weight of the annotated Docs."
+    )
     H401 = "{path} cannot be written: {reason}. Choose another place: see {setting}."
     H480 = (
         "{folder} has no kernels that are compiled for this Python, expected the package as pip installs "

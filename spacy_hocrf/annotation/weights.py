@@ -2,16 +2,18 @@
 loss is multiplied. 2 is the text twice, and 0 leaves it out.
 """
 
+from collections.abc import Iterable
 from math import isfinite
 from numbers import Real
 
 from spacy.tokens import Doc
+from spacy.training import Example
 
 from spacy_hocrf.annotation.groups import register
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import beginning
 
-__all__ = ["WEIGHT", "set_weight", "weight_of"]
+__all__ = ["WEIGHT", "counting", "set_weight", "weight_of"]
 
 WEIGHT = "hocrf_weight"
 """A number from 0 up; None is 1."""
@@ -30,6 +32,15 @@ def weight_of(reference: Doc) -> float:
     if not number or not isfinite(weight) or weight < 0:
         raise ValueError(Errors.H520.format(found=repr(weight), text=repr(beginning(reference))))
     return float(weight)
+
+
+def counting(examples: Iterable[Example]) -> list[Example]:
+    """Examples without those of weight 0. RAISES (ValueError): H255 if all have it, H520 as `weight_of`."""
+    every = list(examples)
+    kept = [example for example in every if weight_of(example.reference)]
+    if every and not kept:
+        raise ValueError(Errors.H255.format(found=len(every)))
+    return kept
 
 
 def set_weight(reference: Doc, weight: float) -> None:

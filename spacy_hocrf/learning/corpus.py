@@ -83,6 +83,7 @@ class Difference:
     usable: int  # number of examples that are documents of the corpus, new or not
     read: int  # number of examples
     empty: int  # number of examples without tokens, or of weight 0
+    weightless: int = 0  # of these, those of weight 0
 
 
 class Corpus:
@@ -153,12 +154,13 @@ class Corpus:
         seen: Counter[bytes] = Counter()
         worth: dict[bytes, float] = {}
         overlapping = list[tuple[int, str]]()
-        read = empty = 0
+        read = empty = weightless = 0
         for example in examples:
             read += 1
             doc, weight = example.predicted, weight_of(example.reference)
             if not len(doc) or not weight:
                 empty += 1
+                weightless += not weight
                 continue
             group = group_in(example, self.group_by)
             content = self._content(example, group)
@@ -186,7 +188,8 @@ class Corpus:
             before = self._documents[older[key]] if key in older else None
             document.copies = seen[key] if before is None else before.copies
             document.weight = worth[key] if before is None else before.weight
-        return Difference(fresh, older, frozenset(skipped), seen.total(), read, empty)
+        skips = frozenset(skipped)
+        return Difference(fresh, older, skips, seen.total(), read, empty, weightless)
 
     def _warn_of(self, overlapping: Sequence[tuple[int, str]]) -> None:
         """Once for all texts. overlapping: of each, spans that are left out, and its beginning."""

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from spacy.training import Example
 
-from spacy_hocrf.annotation.weights import weight_of
+from spacy_hocrf.annotation.weights import counting
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import Run
@@ -38,7 +38,7 @@ def extend(
     trainer, gold = learner.trainer, learner.gold
     if not isinstance(trainer, LBFGSTrainer):
         raise ValueError(Errors.H510.format(found=type(trainer).__name__))
-    annotations = [gold.annotation(each) for each in examples if weight_of(each.reference)]
+    annotations = [gold.annotation(each) for each in counting(examples)]
     seen = list(dict.fromkeys(label for each in annotations for label in each.labels))
     new = [label for label in seen if label not in learner.labels]
     if not seen or (new_alone and not new):

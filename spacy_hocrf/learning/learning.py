@@ -170,9 +170,9 @@ class Learner(ConstrainedModel):
             learner that knows its corpus and has no features yet.
         RETURNS (int): number of examples without any annotation.
         RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
-            H051 for a template that reads the answer, H182 for a span group that no document has, if no
-            update can bring it, H533 or H534 if only positives are known, and there are none, of a label
-            either, or too many.
+            H051 for a template that reads the answer, H255 if all have the weight 0, H182 for a span
+            group that no document has, if no update can bring it, H533 or H534 if only positives are
+            known, and there are none, of a label either, or too many.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
@@ -184,6 +184,8 @@ class Learner(ConstrainedModel):
         if self.gold.positives_only:
             check_positives(difference.documents.values(), self.labels, self._named_trainer)
         if not self.labels:
+            if difference.weightless and difference.empty == difference.read:
+                raise ValueError(Errors.H255.format(found=difference.weightless))
             raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
         documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)

@@ -345,7 +345,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         corpus (Optional[Callable[[Language], Iterable[Example]]]): reads a training corpus of which
             `get_examples` gives the beginning only, since `spacy train` streams it.
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads
-            the answer, H267 or H268 for a setting. Whatever goes wrong, the component is as it was.
+            the answer, H255 if all have the weight 0, H267 or H268 for a setting. Whatever goes wrong,
+            the component is as it was.
         """
         from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
         from spacy_hocrf.learning import doubtful
@@ -727,8 +728,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             for 1 if there are new labels, else for the trainer's `adapt_sigma`.
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer that has no prior of loaded weights,
-            H511 without a span, or without a new label if the texts have these alone. The component is as
-            before then.
+            H255 if all texts have the weight 0, H511 without a span, or without a new label if the texts
+            have these alone. The component is as before then.
         """
         from spacy_hocrf.learning.extending import extend
 

@@ -461,6 +461,13 @@ def without_annotation():
     return [nlp.make_doc(f"Text {i} .") for i in range(30)]
 
 
+def of_weight_0():
+    docs = annotated(30)
+    for doc in docs:
+        set_weight(doc, 0)
+    return docs
+
+
 def one_text_with_all_labels():
     docs = without_annotation()
     for doc in docs:
@@ -480,6 +487,7 @@ def one_text_with_all_labels():
             "10 texts, equal ones and those of a group counted once,",
         ),
         (without_annotation, [], "H153", "doc.ents"),
+        (of_weight_0, [], "H255", "All 30 training texts"),
         (one_text_with_all_labels, [], "H155", "2 labels"),
         (annotated, ["--spans-key", "no"], "H154", "There are: sc"),
         (annotated, ["--lang", "zz"], "H159", "'zz'"),

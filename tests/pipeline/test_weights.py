@@ -207,6 +207,12 @@ def test_what_is_no_weight_is_an_error_that_names_the_text(name):
             nlp.update(bad)
 
 
+def test_a_corpus_of_weight_0_is_not_said_to_have_no_labels():
+    nlp = untrained(trainer=trainer())
+    with pytest.raises(ValueError, match=r"H255.*All 10 training texts.*hocrf_weight"):
+        nlp.initialize(lambda: weighted(examples(nlp), [0] * 10))
+
+
 @pytest.mark.slow
 def test_weights_are_in_the_file_that_spacy_train_reads(tmp_path):
     nlp = untrained(trainer=trainer())

@@ -16,7 +16,7 @@ from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.groups import check_group_by, group_in, register
 from spacy_hocrf.annotation.spans import same_tokens
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
-from spacy_hocrf.annotation.weights import WEIGHT, weight_of
+from spacy_hocrf.annotation.weights import WEIGHT, counting
 from spacy_hocrf.cli.checking import frame_of, grouped
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.docbins import doc_files, examples_of
@@ -122,8 +122,8 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     """Read a corpus.
 
     nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
-    RAISES (ValueError): H257, H153, H154, H155, H156, H158 or H381 for a corpus that is none, or from which
-        nothing can be chosen; H101 for a group_by that is not registered.
+    RAISES (ValueError): H257, H153, H154, H155, H156, H158, H255 or H381 for a corpus that is none, or from
+        which nothing can be chosen; H101 for a group_by that is not registered.
     """
     check_group_by(setup.group_by, setup.factory)
     reader, scorer = setup.gold, setup.scorer
@@ -205,7 +205,7 @@ def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[E
     if not read:
         raise ValueError(CommandErrors.H158.format(path=setup.train))
     register(WEIGHT)
-    examples = [example for example in read if weight_of(example.reference)]
+    examples = counting(read)
     return examples, sum(len(setup.target.annotation(example).spans) for example in examples)
 
 
