@@ -122,7 +122,7 @@ def test_all_losses_go_to_a_file(tmp_path):
     rows = [line.split("\t") for line in (tmp_path / "losses.tsv").read_text().splitlines()]
     assert [(place, times) for _, place, times in rows] == [(f"line {i}", "1") for i in range(1, 6)]
     assert {what for what, _, _ in rows} == {
-        "spans that fit no tokens, whose tokens are unknown: see --lang and --align"
+        "spans that fit no tokens: unknown, see hocrf convert --lang and --align"
     }
 
 

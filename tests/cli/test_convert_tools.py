@@ -390,7 +390,7 @@ def test_webanno(tmp_path):
     assert lost["layers of relations: left out"] == 1
     assert lost["spans that go on in the next sentence: cut there"] == 1
     assert lost["further features of a span: left out"] == 2
-    assert lost["spans that fit no tokens, whose tokens are unknown: see --lang and --align"] == 1
+    assert lost["spans that fit no tokens: unknown, see hocrf convert --lang and --align"] == 1
 
 
 @pytest.mark.parametrize(

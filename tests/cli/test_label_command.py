@@ -278,6 +278,15 @@ def test_files_without_a_text(label, tmp_path):
     assert "[H380]" in refused and "name it with hocrf convert --format" in refused
 
 
+def test_options_of_convert_are_named_as_such(label, tmp_path):
+    spans = [[0, 2, "PER"], [4, 12, "X"], [8, 20, "X"], [4, 12, "Y"]]
+    row = {"text": "Ada lives in Paris .", "label": spans}
+    (tmp_path / "texts.jsonl").write_text(json.dumps(row))
+    said = " ".join(label("texts.jsonl", "-o", "mine").split())
+    assert "spans that fit no tokens" in said and "further labels" in said and "overlap" in said
+    assert said.count("see hocrf convert --") == said.count("see ") == 3
+
+
 def test_a_folder_of_something_else_and_one_that_is_at_work(label, lines, tmp_path):
     assert "[H540]" in label(lines, "--labels", "PER,LOC", "-o", tmp_path)
     again = []

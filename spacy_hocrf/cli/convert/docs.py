@@ -17,12 +17,13 @@ Places = Sequence[tuple[int, int]]
 """First token of each part of a text, and one past its last one."""
 
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
-UNALIGNED = "spans that fit no tokens, whose tokens are unknown: see --lang and --align"
-SCORED = "scores of spans: left out, see --into"
+UNALIGNED = "spans that fit no tokens: unknown, see hocrf convert --lang and --align"
+SCORED = "scores of spans: left out, see hocrf convert --into"
 OVERLAPPING = (
-    "spans that overlap others at least as long, without which their tokens are unknown: see --into"
+    "spans that overlap others at least as long, without which their tokens are unknown: see hocrf convert "
+    "--into"
 )
-RELABELLED = "further labels of the same words: left out, see --into"
+RELABELLED = "further labels of the same words: left out, see hocrf convert --into"
 
 
 def docs_of(
