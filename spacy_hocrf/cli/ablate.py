@@ -85,7 +85,7 @@ def ablate_cli(
     Settings are overridden as in `spacy train`, by --paths.train for instance.
     """
     import_code(code)
-    check_name("--output", output, "data")
+    check_name("--output", output, "table")
     config = overridden(config_path, ctx)
     results = ablate(config, folds=folds, seed=seed, component=component, trials=trials)
     header, rows = table_of_systems(results["systems"], "without", trials)

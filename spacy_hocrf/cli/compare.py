@@ -94,7 +94,7 @@ def compare_cli(
     scorer: Scorer = (
         TagsScorer() if tags else EntsScorer() if spans_key is None else SpansScorer(spans_key)
     )
-    check_name("--output", output, "data")
+    check_name("--output", output, "table")
     named = [(system, _runs(system)) for system in systems]
     if len(named) < 2:
         raise ValueError(CommandErrors.H564.format(found=systems[0]))

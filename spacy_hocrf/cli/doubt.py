@@ -51,7 +51,7 @@ from spacy_hocrf.cli.options import (
 )
 from spacy_hocrf.cli.pipelines import component_of, folds_of, ready_docs, scorer_of, trained
 from spacy_hocrf.cli.shown import ShownText
-from spacy_hocrf.cli.tasks import DIGITS, AnnotationTask, check_format, write_tasks
+from spacy_hocrf.cli.tasks import DIGITS, AnnotationTask, check_format, ending_of, write_tasks
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
@@ -118,7 +118,8 @@ def doubt_cli(
         Option(
             "--output",
             "-o",
-            help="Write the texts here, the first ones first: .html a page, .spacy Docs, else JSON",
+            help="Write the texts here, the first ones first: .jsonl (.json for label-studio), .spacy Docs, "
+            ".html a page",
             dir_okay=False,
         ),
     ] = None,
@@ -167,6 +168,8 @@ def doubt_cli(
                     CommandErrors.H074.format(option=option, found=given, expected=place)
                 )
             place = "left out with --unlabelled"
+    if output is not None and output.suffix not in (known := (ending_of(tool), ".spacy", ".html")):
+        raise ValueError(CommandErrors.H351.format(found=output.name, known=", ".join(known)))
     config = overridden(config_path, ctx)
     docs = read_docs(texts, least=1)
     if unlabelled is None:

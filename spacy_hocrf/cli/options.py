@@ -135,7 +135,11 @@ def is_page(path: Path) -> bool:
 
 KINDS = {
     "page": (is_page, "a page, whose name ends in .html"),
-    "data": (lambda path: not is_page(path), "a file for JSON: this command draws no page"),
+    "data": (lambda path: path.suffix == ".json", "a file for JSON, whose name ends in .json"),
+    "table": (
+        lambda path: path.suffix.lower() in (".json", ".csv", ".tex"),
+        "a file for a table, whose name ends in .tex or .csv, or for JSON, in .json",
+    ),
     "docs": (lambda path: path.suffix == ".spacy", "a file for Docs, whose name ends in .spacy"),
 }
 """What files are that are written, and under which names anybody would look for it."""

@@ -30,7 +30,7 @@ def write_results(
 ) -> None:
     """Write results.
 
-    path (Path): a name in .tex or .csv for the table as it is printed, any other for JSON.
+    path (Path): a name in .tex or .csv for the table as it is printed, in .json for JSON.
     results (Any): the numbers themselves, for JSON.
     header (Sequence[str]), rows (Sequence[Sequence[str]]): the table.
     """

@@ -17,7 +17,7 @@ from srsly import write_json, write_jsonl
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["FORMATS", "AnnotationTask", "check_format", "write_tasks"]
+__all__ = ["FORMATS", "AnnotationTask", "check_format", "ending_of", "write_tasks"]
 
 DIGITS = 4
 Places = Sequence[tuple[int, int]]
@@ -41,7 +41,7 @@ def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
     check_format(tool)
     path.parent.mkdir(parents=True, exist_ok=True)
     rows = [FORMATS[tool](task, _places(task.words)) for task in tasks]
-    if tool == "label-studio":
+    if ending_of(tool) == ".json":
         write_json(path, rows)
     else:
         write_jsonl(path, rows)
@@ -52,6 +52,11 @@ def check_format(tool: str) -> None:
     if tool not in FORMATS:
         known = ", ".join(FORMATS)
         raise ValueError(CommandErrors.H074.format(option="--format", found=tool, expected=known))
+
+
+def ending_of(tool: str) -> str:
+    """How the name of a file that `write_tasks` writes ends."""
+    return ".json" if tool == "label-studio" else ".jsonl"
 
 
 def _places(words: Sequence[str]) -> Places:

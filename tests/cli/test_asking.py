@@ -10,6 +10,7 @@ from small_corpus import documents, examples, trained
 from spacy.tokens import Doc, DocBin
 
 from spacy_hocrf.cli.doubt import REPEATED, in_order, next_texts
+from spacy_hocrf.cli.tasks import ending_of
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -95,7 +96,7 @@ def test_the_command_puts_texts_into_order(folder):
 
 @pytest.mark.parametrize("tool, key", [("doccano", "label"), ("label-studio", "predictions")])
 def test_tools_get_what_the_model_finds(folder, tool, key):
-    output = folder / f"{tool}.json"
+    output = folder / f"{tool}{ending_of(tool)}"
     run(folder, "--unlabelled", folder / "new.spacy", "--output", output, "--format", tool)
     text = output.read_text("utf8")
     rows = json.loads(text) if tool == "label-studio" else list(map(json.loads, text.splitlines()))

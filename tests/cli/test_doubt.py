@@ -21,6 +21,7 @@ from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of, text_weights
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
 from spacy_hocrf.cli.shown import ShownText
+from spacy_hocrf.cli.tasks import ending_of
 
 SWAPPED, DROPPED, CUT = 3, 8, 14
 
@@ -236,7 +237,7 @@ def spans_of(tool, row):
 
 @pytest.mark.parametrize("tool", ["prodigy", "doccano", "label-studio"])
 def test_the_command_writes_what_tools_read_and_prints_a_table(folder, docs, tool, tmp_path):
-    output = tmp_path / "new" / "doubts.jsonl"
+    output = tmp_path / "new" / f"doubts{ending_of(tool)}"
     printed = run(folder, "--folds", 3, "--output", output, "--format", tool, "--most", 3)
     assert "doubts of 0.5 and more" in printed and printed.count("(PLACE)") >= 1
     rows = [spans_of(tool, row) for row in rows_of(tool, output)]

@@ -16,7 +16,7 @@ from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.label.readings import TokenPlaces
 from spacy_hocrf.cli.label.session import TextToLabel
 from spacy_hocrf.cli.options import write_config
-from spacy_hocrf.cli.tasks import AnnotationTask, write_tasks
+from spacy_hocrf.cli.tasks import AnnotationTask, ending_of, write_tasks
 
 __all__ = ["Export"]
 
@@ -65,7 +65,7 @@ class Export:
             told += ", no config.cfg (none of the texts for training has a span)"
         told += self._write_model()
         if self.tool is not None:
-            name = "annotated.json" if self.tool == "label-studio" else "annotated.jsonl"
+            name = f"annotated{ending_of(self.tool)}"
             whole = [texts[i] for i in chosen if not texts[i].unknown]
             write_tasks(self.folder / name, [_task(text) for text in whole], self.tool)
             told += f", {name} ({len(whole)} texts)"
