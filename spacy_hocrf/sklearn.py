@@ -9,7 +9,6 @@ X is a list of sequences of items, y a list of lists of labels; what an item may
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from spacy_hocrf.sequences.items import read_items
 from spacy_hocrf.sequences.learning import LearningSettings, Progress, learn, model_of
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_from_bytes, model_to_bytes
+from spacy_hocrf.types import is_number, is_whole
 
 try:
     from sklearn.base import BaseEstimator
@@ -304,15 +304,14 @@ def _check_sizes(x: int, y: int) -> None:
 
 def _check_whole(name: str, value: Any, least: int) -> None:
     """RAISES (ValueError): H278 for anything but a whole number of at least that."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not whole or value < least:
+    if not is_whole(value) or value < least:
         expected = f"a whole number of at least {least}"
         raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
 
 
 def _check_number(name: str, value: Any) -> None:
     """RAISES (ValueError): H278 for anything but a finite number of at least 0."""
-    if not isinstance(value, Real) or not 0.0 <= float(value) < float("inf"):
+    if not is_number(value) or not 0.0 <= float(value) < float("inf"):
         expected = "a number of at least 0"
         raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
 

@@ -11,7 +11,8 @@ patterns, R rows, S spans, G patterns with length scores, M lengths.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from numbers import Real
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +39,8 @@ __all__ = [
     "Segmentation",
     "Segments",
     "Spans",
+    "is_number",
+    "is_whole",
 ]
 
 LabelPattern = tuple[int, ...]
@@ -292,3 +295,13 @@ class Scratch:
         array = self.array(name, extents)
         array.fill(0.0)
         return array
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Is it a number, of Python or NumPy? True and False are none."""
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Is it a whole number, of Python or NumPy? True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -24,7 +24,6 @@ import re
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from math import ceil, exp, floor, log, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
@@ -33,6 +32,7 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.groups import get_group
+from spacy_hocrf.types import is_number
 
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.prediction import Prediction
@@ -94,7 +94,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         RAISES (ValueError): H506 if there are too few texts for that, H507 if the model cannot have the right
             reading of too many, H508 unless 0 < level < 1.
         """
-        if not (isinstance(level, Real) and 0 < float(level) < 1):
+        if not (is_number(level) and 0 < float(level) < 1):
             raise ValueError(ReadingErrors.H508.format(found=repr(level)))
         n = self.texts
         needed = ceil(level / (1 - level) - TINY)

@@ -4,7 +4,6 @@ loss is multiplied. 2 is the text twice, and 0 leaves it out.
 
 from collections.abc import Iterable
 from math import isfinite
-from numbers import Real
 
 from spacy.tokens import Doc
 from spacy.training import Example
@@ -12,6 +11,7 @@ from spacy.training import Example
 from spacy_hocrf.annotation.groups import register
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import beginning
+from spacy_hocrf.types import is_number
 
 __all__ = ["WEIGHT", "counting", "set_weight", "weight_of"]
 
@@ -28,8 +28,7 @@ def weight_of(reference: Doc) -> float:
     weight = reference._.get(WEIGHT)
     if weight is None:
         return 1.0
-    number = isinstance(weight, Real) and not isinstance(weight, bool)
-    if not number or not isfinite(weight) or weight < 0:
+    if not is_number(weight) or not isfinite(weight) or weight < 0:
         raise ValueError(Errors.H520.format(found=repr(weight), text=repr(beginning(reference))))
     return float(weight)
 

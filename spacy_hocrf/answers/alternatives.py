@@ -39,7 +39,7 @@ from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.types import Segments
+from spacy_hocrf.types import Segments, is_whole
 
 __all__ = ["Alternatives", "HasAlternatives"]
 
@@ -315,5 +315,5 @@ def _joined(readings: Sequence[Each]) -> Ranked:
 
 def _check_number(n: int) -> None:
     """Check a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
-    if not isinstance(n, int | np.integer) or n < 1:
+    if not is_whole(n) or n < 1:
         raise ValueError(ReadingErrors.H210.format(found=n))

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import pairwise
-from numbers import Real
 from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -38,7 +37,7 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import OUTSIDE
 from spacy_hocrf.rules.ends import Ends
-from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials
+from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_number
 
 __all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
 
@@ -164,7 +163,7 @@ class Reading(HasAlternatives):
 
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
-        if not (isinstance(at_least, Real) and 0 < float(at_least) <= 1):
+        if not (is_number(at_least) and 0 < float(at_least) <= 1):
             raise ValueError(ReadingErrors.H200.format(found=repr(at_least)))
         found = self._together.candidates(at_least)
         mine = slice(*found.spans.offsets[self._number : self._number + 2].tolist())

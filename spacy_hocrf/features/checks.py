@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.templates import Events, Template
 from spacy_hocrf.features.tokens import TokenBatch, is_unicode
-from spacy_hocrf.types import CONST, SPAN, START
+from spacy_hocrf.types import CONST, SPAN, START, is_whole
 
 __all__ = ["checked_events", "checked_template"]
 
@@ -34,11 +34,7 @@ def checked_template(template: Any) -> Template:
         ("width", 0, WIDEST),
     ):
         value = getattr(template, member, None)
-        if (
-            not isinstance(value, int | np.integer)
-            or isinstance(value, bool)
-            or not least <= value <= most
-        ):
+        if not is_whole(value) or not least <= value <= most:
             _refuse_member(name, member, value, f"a whole number from {least} to {most}")
     if not callable(getattr(template, "events", None)):
         _refuse_member(name, "events", None, "a method")

@@ -15,7 +15,6 @@ templates.
 
 from collections.abc import Iterable, Sequence
 
-import numpy as np
 from spacy.tokens import Token
 
 from spacy_hocrf.errors import Errors
@@ -33,7 +32,7 @@ from spacy_hocrf.features.templates import (
     parse_term,
 )
 from spacy_hocrf.features.tokens import check_attribute
-from spacy_hocrf.types import END, MOST_ORDER, START, TOKEN
+from spacy_hocrf.types import END, MOST_ORDER, START, TOKEN, is_whole
 
 __all__ = [
     "check_offsets",
@@ -321,20 +320,16 @@ def check_offsets(window: Iterable[int]) -> None:
     offsets = list(window)
     if not offsets:
         raise ValueError(Errors.H030.format(name="window"))
-    if not all(
-        isinstance(offset, int | np.integer) and abs(offset) <= MAX_OFFSET for offset in offsets
-    ):
+    if not all(is_whole(offset) and abs(offset) <= MAX_OFFSET for offset in offsets):
         raise ValueError(Errors.H038.format(found=offsets, most=MAX_OFFSET))
 
 
 def _counts(found: object) -> bool:
     """Is it a whole number of at least 1? spaCy lets "3" pass for one."""
-    return isinstance(found, int | np.integer) and int(found) >= 1
+    return is_whole(found) and found >= 1
 
 
 def check_order(order: int) -> None:
     """Check an order. RAISES (ValueError): H032 for one that is out of range."""
-    if type(order) is bool or not (
-        isinstance(order, int | np.integer) and 0 <= order <= MOST_ORDER
-    ):
+    if not (is_whole(order) and 0 <= order <= MOST_ORDER):
         raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MOST_ORDER))

@@ -3,10 +3,10 @@
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, ClassVar
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import is_number, is_whole
 
 __all__ = ["HYBRID", "KINDS", "NAIVE", "STEPS", "TWO_SLAVE", "DualSettings"]
 
@@ -72,12 +72,12 @@ class DualSettings:
     def _check_number(self, name: str, is_right: Callable[[Any], bool], expected: str) -> None:
         """H088 for what is no number, or not the right one."""
         found = getattr(self, name)
-        if not isinstance(found, Real) or isinstance(found, bool) or not is_right(found):
+        if not is_number(found) or not is_right(found):
             raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
 
     def _check_count(self, name: str) -> None:
         """H088 for what is no whole number, or below 1."""
         found = getattr(self, name)
-        if not isinstance(found, Integral) or isinstance(found, bool) or int(found) < 1:
+        if not is_whole(found) or found < 1:
             expected = "a whole number, at least 1"
             raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))

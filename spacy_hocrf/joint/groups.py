@@ -28,6 +28,7 @@ from spacy_hocrf.annotation.groups import GROUP, get_group, register, set_group
 from spacy_hocrf.annotation.readers import checked_path, predicted_of
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.types import is_whole
 from spacy_hocrf.warnings import Warnings
 
 __all__ = [
@@ -96,7 +97,7 @@ class SingleLinkage:
     def __post_init__(self) -> None:
         for name in ("min_overlap", "max_docs"):
             value = getattr(self, name)
-            if value is not None and not (isinstance(value, int | np.integer) and value >= 1):
+            if value is not None and not (is_whole(value) and value >= 1):
                 found = repr(value)
                 raise ValueError(Errors.H110.format(name=name, found=found, expected="at least 1"))
         if self.attr not in ATTRIBUTES:
@@ -201,7 +202,7 @@ def make_batch_by_group(
     RETURNS (Callable): from Examples, or Docs, to batches of them.
     RAISES (ValueError): H110 for a size below 1.
     """
-    if isinstance(size, str) or (isinstance(size, int | np.integer) and size < 1):
+    if isinstance(size, str | bool) or (is_whole(size) and size < 1):
         raise ValueError(Errors.H110.format(name="size", found=repr(size), expected="at least 1"))
 
     def batches(items: Iterable[Any]) -> Iterator[list[Any]]:

@@ -8,7 +8,6 @@ weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -18,6 +17,7 @@ from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.tokens import TokenBatch, check_attribute
 from spacy_hocrf.joint.places import PlaceSets, Repeated, all_places, joined, pairs, repeated
+from spacy_hocrf.types import is_number, is_whole
 
 __all__ = [
     "HEAVIEST",
@@ -89,7 +89,7 @@ class _Agreement:
 
     def __post_init__(self) -> None:
         check_attribute(self.attr)
-        if not (isinstance(self.weight, Real) and abs(self.weight) <= HEAVIEST):
+        if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
             expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
             found = repr(self.weight)
             raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
@@ -98,7 +98,7 @@ class _Agreement:
 
     def _check_least(self, name: str, least: int) -> None:
         value = getattr(self, name)
-        if not (isinstance(value, int | np.integer) and value >= least):
+        if not (is_whole(value) and value >= least):
             expected = f"at least {least}"
             raise ValueError(Errors.H099.format(name=name, found=repr(value), expected=expected))
 
@@ -174,7 +174,7 @@ class GroupConsistency(_Agreement):
 def checked_weight(weight: Any) -> float:
     """A weight that may be infinite: "inf" or "-inf" in a config. RAISES (ValueError): H099 for no number."""
     try:
-        number = float(weight)
+        number = math.nan if isinstance(weight, bool) else float(weight)
     except (TypeError, ValueError):
         number = math.nan
     if math.isnan(number) or HEAVIEST < abs(number) < math.inf:

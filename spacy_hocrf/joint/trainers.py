@@ -27,6 +27,7 @@ from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.heldout import cross_fitted
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
+from spacy_hocrf.types import is_number
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["JointMaxMargin", "is_due"]
@@ -61,7 +62,7 @@ class JointMaxMargin:
 
     def __post_init__(self) -> None:
         for name in ("sigma", "folds", "epochs", "tolerance", "seed"):
-            self._check(name, isinstance(getattr(self, name), int | float), "a number")
+            self._check(name, is_number(getattr(self, name)), "a number")
         self._check("folds", self.folds >= 2, "at least 2")
         self._check("seed", self.seed >= 0, "at least 0")
         self._check("sigma", 0 < self.sigma < math.inf, "above 0 and finite")

@@ -11,6 +11,7 @@ from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import links_of
 from spacy_hocrf.links.items import Thread
 from spacy_hocrf.links.pairs import Pairs
+from spacy_hocrf.types import is_whole
 
 __all__ = ["End", "Link", "contents", "gold_shares", "linked"]
 
@@ -76,6 +77,6 @@ def _is_link(pair: Any, first: int, end: int, n_items: int) -> bool:
     """Is it an item of the Doc that has the items first to end, and one of its thread?"""
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         return False
-    if not all(isinstance(i, int | np.integer) and not isinstance(i, bool) for i in pair):
+    if not all(map(is_whole, pair)):
         return False
     return bool(0 <= pair[0] < end - first and 0 <= first + pair[1] < n_items)

@@ -45,6 +45,7 @@ from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.saving.archive import Payload
 from spacy_hocrf.saving.storage import StoredPipe
+from spacy_hocrf.types import is_number
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["FoundLinks", "LinkPipe"]
@@ -102,7 +103,7 @@ class LinkPipe(StoredPipe, Pipe):
                     setting=setting, name=name, found=found, expected=expected
                 )
                 raise ValueError(text)
-        if not isinstance(sigma, int | float) or not 0 < sigma < math.inf:
+        if not is_number(sigma) or not 0 < sigma < math.inf:
             block = f"[components.{name}]"
             text = LinkErrors.H298.format(
                 name="sigma", found=repr(sigma), expected="above 0 and finite", block=block

@@ -11,6 +11,7 @@ from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.items import Thread
+from spacy_hocrf.types import is_whole
 
 __all__ = ["LinkPairs", "Pairs"]
 
@@ -53,9 +54,7 @@ class LinkPairs:
         wrong: list[tuple[str, object, str]] = []
         if self.direction not in DIRECTIONS:
             wrong.append(("direction", self.direction, f"one of {', '.join(DIRECTIONS)}"))
-        if self.window is not None and not (
-            isinstance(self.window, int | np.integer) and self.window >= 1
-        ):
+        if self.window is not None and not (is_whole(self.window) and self.window >= 1):
             wrong.append(("window", repr(self.window), "at least 1, or null"))
         for end in ("sources", "targets"):
             if isinstance(getattr(self, end), str):

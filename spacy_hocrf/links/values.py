@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute
+from spacy_hocrf.types import is_number
 
 __all__ = [
     "Addressed",
@@ -267,7 +268,7 @@ class Latest(_Reading):
 
 
 def _check_bins(bins: Sequence[float], name: str) -> None:
-    are_numbers = len(bins) and all(isinstance(each, Real) for each in bins)
+    are_numbers = len(bins) and all(map(is_number, bins))
     if not are_numbers or not all(x < y for x, y in pairwise(bins)):
         raise _wrong(f"bins of {name}", list(bins), "numbers, ascending, one at least")
 

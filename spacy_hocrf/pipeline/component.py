@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import repeat
-from numbers import Real
 from operator import is_
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
@@ -40,6 +39,7 @@ from spacy_hocrf.model.architectures import model_of, replace_weights, weights_o
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.saving.storage import StoredPipe
 from spacy_hocrf.training.base import Trainer, check_ratio, check_trainer
+from spacy_hocrf.types import is_number
 from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
@@ -907,6 +907,6 @@ def checked_threshold(threshold: Any, name: str) -> float | None:
     """
     if threshold is None:
         return None
-    if isinstance(threshold, Real) and 0 <= float(threshold) <= 1:
+    if is_number(threshold) and 0 <= float(threshold) <= 1:
         return float(threshold)
     raise ValueError(Errors.H055.format(found=repr(threshold), name=name))

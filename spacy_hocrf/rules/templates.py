@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.rules import MOST_STATES, Rule
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.errors import ConstraintErrors
+from spacy_hocrf.types import is_whole
 
 __all__ = [
     "DEAREST",
@@ -297,7 +298,7 @@ def checked_price(price: Any) -> float | str:
     if price == LEARNT:
         return LEARNT
     try:
-        number = float(price)
+        number = math.nan if isinstance(price, bool) else float(price)
     except (TypeError, ValueError):
         number = math.nan
     if not 0 <= number <= DEAREST and number != math.inf:
@@ -311,7 +312,7 @@ def _is_pair(pair: Any) -> bool:
 
 
 def _check_count(name: str, found: Any, least: int) -> None:
-    if not isinstance(found, int | np.integer) or isinstance(found, bool) or found < least:
+    if not is_whole(found) or found < least:
         refuse(name, repr(found), f"a whole number of at least {least}")
 
 

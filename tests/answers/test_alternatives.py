@@ -140,7 +140,7 @@ def test_too_much_white_space_to_sum_over_ends_the_readings(monkeypatch, of_ever
     assert len(found) < len(every)
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.0, None])
+@pytest.mark.parametrize("n", [0, -1, 2.0, None, True])
 def test_how_many_readings_must_be_a_number(n, of_every_kind):
     reading = of_every_kind["tokens"][0].reading
     with pytest.raises(ValueError, match=r"H210.*n = "):

@@ -364,6 +364,7 @@ def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
         (lambda r: r.spans(1.5), "H200.*1.5"),
         (lambda r: r.spans("a"), "H200.*'a'"),
         (lambda r: r.spans(None), "H200.*None"),
+        (lambda r: r.spans(True), "H200.*True"),
         (lambda r: r.to_html([0.5]), "H200"),
     ],
 )

@@ -125,6 +125,8 @@ def test_words_in_more_docs_than_the_cap_count_for_nothing():
     [
         (lambda: SingleLinkage(0), ["H110", "min_overlap is 0", "at least 1"]),
         (lambda: SingleLinkage("3"), ["H110", "min_overlap is '3'"]),
+        (lambda: SingleLinkage(True), ["H110", "min_overlap is True"]),
+        (lambda: make_batch_by_group(True), ["H110", "size is True"]),
         (lambda: SingleLinkage(max_docs=0), ["H110", "max_docs is 0"]),
         (lambda: SingleLinkage(attr="SHAPE"), ["H110", "'SHAPE'", "LOWER, ORTH"]),
         (lambda: make_batch_by_group("9"), ["H110", "size is '9'"]),

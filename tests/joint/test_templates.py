@@ -110,6 +110,8 @@ BAD = {
     "lengths crossed": ("H099", IdenticalPhrases, {"min_length": 3, "max_length": 2}),
     "a length in quotes": ("H099", IdenticalPhrases, {"min_length": "1"}),
     "a longest one in quotes": ("H099", IdenticalPhrases, {"max_length": "3"}),
+    "a yes for a weight": ("H099", IdenticalPhrases, {"weight": True}),
+    "a yes for a length": ("H099", IdenticalPhrases, {"max_length": True}),
     "a weight in quotes": ("H099", IdenticalPhrases, {"weight": "1.5"}),
     "no pair": ("H099", IdenticalPhrases, {"max_pairs": 0}),
     "one place": ("H099", GroupConsistency, {"max_places": 1}),

@@ -69,6 +69,7 @@ def test_rules_have_names_and_prices():
         (Apart, {"price": "-inf"}, "price"),
         (Apart, {"price": -1.0}, "price = -1.0"),
         (Apart, {"price": 1e9}, "price"),
+        (Apart, {"price": True}, "price = True"),
     ],
 )
 def test_bad_settings_are_named(kind, settings, what):

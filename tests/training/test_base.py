@@ -115,7 +115,9 @@ def test_below_0_no_improvement_is_too_small():
         ({"prior": "nil"}, ["H047", "'nil'", "loaded, zero"]),
         *(
             ({"sigma": sigma}, ["H048", "sigma is", "above 0"])
-            for sigma in (0.0, -1.0, float("nan"), [], [1.0, 0.0], 1e300, 1e-300, [1.0, 1e10])
+            for sigma in (
+                *(0.0, -1.0, float("nan"), [], [1.0, 0.0], 1e300, 1e-300, [1.0, 1e10], True),
+            )
         ),
         ({"iterations": 0}, ["H048", "iterations is 0", "at least 1"]),
         ({"memory": 0}, ["H048", "memory is 0", "at least 1"]),

@@ -33,6 +33,7 @@ from spacy_hocrf.cli.convert.records import (
     Report,
     refuse,
 )
+from spacy_hocrf.types import is_number
 
 __all__ = ["read_texts"]
 
@@ -196,7 +197,7 @@ def _score(path: Path, place: str, entry: Any) -> float | None:
     """Score of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
     known = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
     score = next((score for score in known if score is not None), None)
-    if score is None or (isinstance(score, int | float) and 0.0 <= score <= 1.0):
+    if score is None or (is_number(score) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)
     refuse(path, place, f"the score {score!r}"[:100], "a probability from 0 to 1")
 
