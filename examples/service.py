@@ -4,20 +4,37 @@ Requests are answered in several threads at a time, and by as many processes as 
 """
 
 import os
-from typing import Any
+import re
+from typing import Annotated, Any
 
 import spacy
-from fastapi import FastAPI
-from pydantic import BaseModel
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import AfterValidator, BaseModel
 
 app = FastAPI()
 nlp = spacy.load(os.environ["MODEL"])
 
 
+def checked(text: str) -> str:
+    """A text that is not too long, without halves of characters, as one that was cut amid an emoji has."""
+    if len(text) > nlp.max_length:
+        raise ValueError(f"it has {len(text):,} characters, expected {nlp.max_length:,} at most")
+    return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
+
+
 class Texts(BaseModel):
     """What a request has."""
 
-    texts: list[str]
+    texts: list[Annotated[str, AfterValidator(checked)]]
+
+
+@app.exception_handler(RequestValidationError)
+def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
+    """What is wrong with a request, without its texts, which may be long and no text at all."""
+    detail = [{name: each[name] for name in ("loc", "msg")} for each in error.errors()]
+    return JSONResponse({"detail": detail}, status_code=422)
 
 
 @app.post("/spans")

@@ -57,6 +57,25 @@ def test_it_answers_many_requests_at_a_time(service):
 
 
 @pytest.mark.slow
+def test_no_request_is_an_error_of_the_service(service):
+    app, expected = service
+    client = TestClient(app)
+    half = "\\ud83d"  # of an emoji, as JSON spells it
+
+    def status(body):
+        sent = client.post("/spans", content=body, headers={"content-type": "application/json"})
+        return sent.status_code, sent.json()
+
+    cut = json.dumps({"texts": [f"{TEXTS[0]} HALF"]}).replace("HALF", half)
+    found = [[tuple(span.values()) for span in spans] for spans in status(cut)[1]]
+    assert [span[:3] for span in found[0]] == [span[:3] for span in expected[0]]
+    wrong = [f'{{"text": "{half}"}}', f'"{half}"', '{"texts": ["Ada", 1]}', "{", '{"texts": null}']
+    for body in (*wrong, json.dumps({"texts": ["Ada " * 300_000]})):
+        code, said = status(body)
+        assert code == 422 and said["detail"][0]["msg"] and len(str(said)) < 500
+
+
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_it_answers_after_a_fork(service):
