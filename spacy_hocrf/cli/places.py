@@ -1,6 +1,7 @@
 """Can a file be written where it should be? Asked before the work, not when all is done."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryFile
 
@@ -15,15 +16,13 @@ def check_file(path: Path, setting: str) -> None:
     path (Path): folders above it may still be missing. setting (str): where it comes from, for the message.
     RAISES (ValueError): H401 if it cannot.
     """
-    try:
+    with _told(path, setting):
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if path.is_file():
             path.open("ab").close()
         elif not path.exists():
             _try_below(path)
-    except OSError as error:
-        raise ValueError(_text(path, setting, error)) from None
 
 
 def check_beside(path: Path, setting: str) -> None:
@@ -31,10 +30,8 @@ def check_beside(path: Path, setting: str) -> None:
 
     RAISES (ValueError): H401 if they cannot.
     """
-    try:
+    with _told(path, setting):
         _try_below(path)
-    except OSError as error:
-        raise ValueError(_text(path, setting, error)) from None
 
 
 def check_folder(path: Path, setting: str) -> None:
@@ -42,7 +39,8 @@ def check_folder(path: Path, setting: str) -> None:
 
     RAISES (ValueError): H401 if they cannot.
     """
-    check_beside(path / "file", setting)
+    with _told(path, setting):
+        _try_below(path / "file")
 
 
 def _try_below(path: Path) -> None:
@@ -59,6 +57,12 @@ def _try_below(path: Path) -> None:
     TemporaryFile(dir=there).close()
 
 
-def _text(path: Path, setting: str, error: OSError) -> str:
-    reason = error.strerror or str(error)
-    return Errors.H401.format(path=path, reason=reason, setting=setting)
+@contextmanager
+def _told(path: Path, setting: str) -> Iterator[None]:
+    """Tell of what the system says as of a path that cannot be written, and where that comes from."""
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        text = Errors.H401.format(path=path, reason=reason, setting=setting)
+        raise ValueError(text) from None

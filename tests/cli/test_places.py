@@ -88,6 +88,13 @@ def test_what_is_in_the_way(run, name, tmp_path):
     assert "[H401]" in done.output or (done.exit_code == 2 and "Invalid value" in done.output)
 
 
+@pytest.mark.parametrize("name", ["annotate", "label"])
+def test_a_file_in_the_place_of_a_folder_is_named_as_it_was_given(run, name):
+    done, _ = run(name, "file")
+    said = done.output.replace("\n", " ")
+    assert done.exit_code == 1 and "[H401] file cannot be written" in said
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_folder_that_is_not_there_yet_is_no_fault(run, name):
     done, _ = run(name, "new/more/out.jsonl")
