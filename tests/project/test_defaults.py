@@ -171,6 +171,16 @@ def parts_of(load, monkeypatch, **found):
     return load("tasks").load("cora", Path("nowhere"))
 
 
+@pytest.mark.parametrize("named", [None, ""])
+def test_corpora_whose_folder_is_not_named_are_asked_for(load, monkeypatch, capsys, named):
+    monkeypatch.delenv("HOCRF_DATA", raising=False)
+    if named is not None:
+        monkeypatch.setenv("HOCRF_DATA", named)
+    with pytest.raises(SystemExit, match="1"):
+        load("tasks").load("cora")
+    assert "Set HOCRF_DATA to a folder with copies of the corpora" in capsys.readouterr().out
+
+
 def words(some):
     return [text.words[0] for text in some]
 

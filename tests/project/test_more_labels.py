@@ -26,7 +26,7 @@ def made(load, count):
 def test_a_label_is_held_out_and_learnt(load, tmp_path, monkeypatch):
     module, texts = load("learn"), made(load, 24)
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
-    monkeypatch.setattr(module, "load", lambda task, data: {"train": texts[:20], "dev": texts[20:]})
+    monkeypatch.setattr(module, "load", lambda task: {"train": texts[:20], "dev": texts[20:]})
     monkeypatch.setattr(module, "NEW", (2, 6))
     path = tmp_path / "results.jsonl"
     module.main("task", 1, "dev", "", path)
@@ -46,7 +46,7 @@ def test_a_label_is_held_out_and_learnt(load, tmp_path, monkeypatch):
 def test_a_model_goes_on_with_more_texts(load, tmp_path, monkeypatch):
     module, texts = load("go_on"), made(load, 24)
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
-    monkeypatch.setattr(module, "load", lambda task, data: {"train": texts[:20], "dev": texts[20:]})
+    monkeypatch.setattr(module, "load", lambda task: {"train": texts[:20], "dev": texts[20:]})
     monkeypatch.setattr(module, "SIZES", ((8, 4),))
     module.main(tmp_path / "table.md", "one,one:other")
     one, other = (tmp_path / "table.md").read_text(encoding="utf8").splitlines()[-2:]

@@ -59,7 +59,7 @@ def test_systems_are_learnt_scored_once_and_reported(load, tmp_path, monkeypatch
     module, texts = load("learn"), made(load, 60)
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
     parts = {"train": texts[:40], "test": texts[40:]}
-    monkeypatch.setattr(module, "load", lambda task, data: parts)
+    monkeypatch.setattr(module, "load", lambda task: parts)
     assert module.share_in_spans(texts) == 0.5
     path, output = tmp_path / "results.jsonl", tmp_path / "results.md"
     options = path, "task", "test", "0.3", "few,outside,ratio", 2

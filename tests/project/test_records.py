@@ -33,7 +33,7 @@ def test_every_text_is_read_once_by_models_that_have_not_seen_it(load, tmp_path,
         return {"one": [(list(text.spans)[:1], 0.5) for text in held]}
 
     monkeypatch.setenv("HOCRF_DATA", str(tmp_path))
-    monkeypatch.setattr(module, "load", lambda task, data: {"train": texts[:15], "dev": texts[15:]})
+    monkeypatch.setattr(module, "load", lambda task: {"train": texts[:15], "dev": texts[15:]})
     monkeypatch.setitem(module.SYSTEMS, "hocrf", read)
     path = tmp_path / "results.jsonl"
     module.main("task", "hocrf", path)

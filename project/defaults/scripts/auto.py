@@ -6,7 +6,6 @@ new file then.
 """
 
 import json
-import os
 import sys
 import tempfile
 import time
@@ -23,7 +22,6 @@ from spacy.tokens import DocBin
 from spacy.vocab import Vocab
 from systems import Predict, make_doc, predictor
 from tasks import ALL, TASKS, draw, load
-from wasabi import msg
 
 from spacy_hocrf.api import AutoResults, AutoSetup, auto
 
@@ -41,9 +39,7 @@ def main(
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
 ) -> None:
     """Add the rows that are missing, and sum up."""
-    if "HOCRF_DATA" not in os.environ:
-        msg.fail("Set HOCRF_DATA: see project.yml", exits=1)
-    corpora = {name: load(name, Path(os.environ["HOCRF_DATA"])) for name in tasks.split(",")}
+    corpora = {name: load(name) for name in tasks.split(",")}
     complete(results, corpora, sizes.split(","), draws, part)
     rows = [row for row in read_whole_lines(results) if row["part"] == part]
     for size in (*sizes.split(","), ""):

@@ -7,7 +7,6 @@ a new file then.
 
 import hashlib
 import json
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,15 +43,9 @@ def main(
     results: Annotated[Path, typer.Option(help="Lines of JSON")] = RESULTS,
 ) -> None:
     """Add the results that are missing."""
-    if "HOCRF_DATA" not in os.environ:
-        msg.fail(
-            "Set HOCRF_DATA to a folder with copies of the corpora; project.yml says where they "
-            "are from",
-            exits=1,
-        )
     if part not in PARTS:
         msg.fail(f"--part is {part}, not one of {', '.join(PARTS)}", exits=1)
-    corpora = {name: load(name, Path(os.environ["HOCRF_DATA"])) for name in tasks.split(",")}
+    corpora = {name: load(name) for name in tasks.split(",")}
     made = {name: make_system(name) for name in systems.split(",")}
     complete(results, corpora, made, jobs(corpora, sizes.split(","), made, draws), part)
 

@@ -3,7 +3,6 @@ of it, and the peers.
 """
 
 import copy
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -17,6 +16,7 @@ from spacy.tokens import Doc
 from spacy.training import Example
 from spacy.training.initialize import load_vectors_into_model
 from spacy.vocab import Vocab
+from tasks import named_by
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.columns import Spans
@@ -134,7 +134,7 @@ def make_system(name: str) -> System:
             known = ", ".join([*PEERS, *CANDIDATES, VECTORS])
             raise ValueError(f"There is no system {part!r}. Known: {known}")
         merge_into(config, CANDIDATES.get(part, {}))
-    return Ours(config, os.environ["HOCRF_VECTORS"] if VECTORS in parts else None)
+    return Ours(config, named_by("HOCRF_VECTORS") if VECTORS in parts else None)
 
 
 def merge_into(config: dict[str, Any], changes: Mapping[str, Any]) -> None:

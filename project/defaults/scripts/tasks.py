@@ -4,12 +4,14 @@ What chance decides is seeded by names, so it is the same everywhere and stays t
 is added.
 """
 
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import readers
 from readers import Parts, Text
+from wasabi import msg
 
 HELD_OUT = 500
 """A dev or a test part has at most so many texts."""
@@ -41,14 +43,30 @@ LARGE = ("all-tweets", "all-chunks", "all-talks")
 """Tasks with all texts that there are; they have no smaller draws."""
 
 
-def load(name: str, data: Path) -> Parts:
+NAMED = {
+    "HOCRF_DATA": "a folder with copies of the corpora; project.yml says where they are from",
+    "HOCRF_VECTORS": "a pipeline with word vectors, its package or its folder",
+}
+"""What environment variables name."""
+
+
+def named_by(variable: str) -> str:
+    """What a variable of NAMED names. Where it names nothing, the script ends with a sentence on it."""
+    found = os.environ.get(variable)
+    if not found:
+        msg.fail(f"Set {variable} to {NAMED[variable]}.", exits=1)
+    return found
+
+
+def load(name: str, data: Path | None = None) -> Parts:
     """The parts "train", "dev" and "test" of a task.
 
     name (str): one of TASKS.
-    data (Path): the folder that HOCRF_DATA names.
+    data (Optional[Path]): a folder with the corpora; None for the one that HOCRF_DATA names.
     RETURNS (Parts): where the corpus has no test or no dev part, a random fifth of its training
         part. Of parts that are larger than MOST or HELD_OUT, a random sample.
     """
+    data = Path(named_by("HOCRF_DATA")) if data is None else data
     found = {
         part: [text for text in texts if text.words] for part, texts in TASKS[name](data).items()
     }

@@ -6,7 +6,6 @@ others go on from `old` with the new texts, with the prior at zero, or at the lo
 among both old and new texts.
 """
 
-import os
 import random
 import sys
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -49,7 +48,7 @@ def main(
 def rows_of(task: str) -> Iterable[tuple[str, ...]]:
     """F1 of each pair of sizes, in per cent."""
     names = task.split(":")
-    parts = [load(name, Path(os.environ["HOCRF_DATA"])) for name in names]
+    parts = [load(name) for name in names]
     for before, more in SIZES:
         old, new = draw(parts, before, more, f"{task} {before} {more}")
         labels = labels_of(old) & labels_of(new)

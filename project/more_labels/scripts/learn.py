@@ -10,7 +10,6 @@ annotated.
 """
 
 import json
-import os
 import random
 import sys
 from collections.abc import Collection, Iterator, Sequence
@@ -57,7 +56,7 @@ def main(
     there = {(row["part"], row["task"], row["label"], row["seed"]) for row in read_lines(results)}
     for seed in range(seeds):
         for task in tasks.split(","):
-            parts = load(task, Path(os.environ["HOCRF_DATA"]))
+            parts = load(task)
             for label in sorted(labels_of(parts["train"])):
                 if (part, task, label, seed) in there:
                     continue

@@ -8,7 +8,6 @@ annotation (`ratio`), or 0.7 or 1.4 times that. Two have complete annotation: `f
 """
 
 import json
-import os
 import random
 import sys
 from collections import Counter
@@ -58,7 +57,7 @@ def main(
     done = {tuple(json.loads(line)["of"]) for line in lines}
     with output.open("a", encoding="utf8") as file:
         for task in tasks.split(","):
-            parts = load(task, Path(os.environ["HOCRF_DATA"]))
+            parts = load(task)
             train, held = parts["train"], parts[part]
             ratio = share_in_spans(train)
             draws = [("full", "", 1.0, 0)]

@@ -4,7 +4,6 @@ A model of half of the texts reads the other half. Of these, one part stands for
 and samples of the rest for texts to come: as they are, with damaged letters, and of another task.
 """
 
-import os
 import random
 import string
 import sys
@@ -51,7 +50,7 @@ def main(output: Annotated[Path, typer.Argument(help="Markdown file")] = Path("a
 
 def texts_of(task: str) -> list[Text]:
     """Training and dev part."""
-    parts = load(task, Path(os.environ["HOCRF_DATA"]))
+    parts = load(task)
     return [*parts["train"], *parts["dev"]]
 
 

@@ -5,7 +5,6 @@ Five folds, as in `read.py`: a grammar is proposed, its price learnt and the mod
 reads the fifth, and shows the most probable reading. The model is the same for all prices.
 """
 
-import os
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -73,7 +72,7 @@ def main(
 
 def texts_of(task: str) -> list[Text]:
     """Training and dev part."""
-    parts = load(task, Path(os.environ["HOCRF_DATA"]))
+    parts = load(task)
     return [*parts["train"], *parts["dev"]]
 
 

@@ -8,7 +8,6 @@ spaCy's `ner` has no probability. A text is a line of JSON.
 """
 
 import json
-import os
 import sys
 from collections.abc import Iterator, Sequence
 from math import exp, prod
@@ -60,7 +59,7 @@ def main(
 
 def folds_of(task: str) -> Iterator[tuple[int, list[Text], list[Text]]]:
     """Number of each fold, the texts of the others, and its own."""
-    parts = load(task, Path(os.environ["HOCRF_DATA"]))
+    parts = load(task)
     texts = [*parts["train"], *parts["dev"]]
     order = shuffled(len(texts), f"{task} folds")
     for fold in range(FOLDS):

@@ -7,7 +7,6 @@ is a pipeline, whose entities are taken for annotation. A training is a line of 
 """
 
 import json
-import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -25,7 +24,7 @@ from thinc.api import Config
 sys.path.append(str(Path(__file__).parents[2] / "defaults" / "scripts"))
 from readers import Text
 from systems import example_of, make_doc
-from tasks import load
+from tasks import load, named_by
 
 sys.path.append(str(Path(__file__).parents[2]))
 from common.training import learn
@@ -69,7 +68,7 @@ def main(
                 print(json.dumps({"of": of, **make()}), file=file)
             print(*of, flush=True)
 
-    data = Path(os.environ["HOCRF_DATA"])
+    data = Path(named_by("HOCRF_DATA"))
     if pipeline:
         measure(("pipeline", part), lambda: from_pipeline(data, part))
         return
@@ -140,7 +139,7 @@ def from_pipeline(data: Path, part: str) -> dict[str, Any]:
     """What is learnt from the entities of a pipeline in news, and from its word vectors, beside what it finds
     itself in other news (CoNLL04). The annotation of CoNLL04's training texts is not looked at.
     """
-    teacher = spacy.load(os.environ["HOCRF_VECTORS"])
+    teacher = spacy.load(named_by("HOCRF_VECTORS"))
     parts, chunks = load("conll04", data), load("all-chunks", data)
     held, texts = parts[part], [*parts["train"]]
     texts += [text for each in ("train", "dev", "test") for text in chunks[each]]
