@@ -129,6 +129,17 @@ def test_wide_white_space_is_a_token_and_no_token_is_left_out(tmp_path):
     assert "lines with an empty token: left out" in output and "line 2" in output
 
 
+@pytest.mark.parametrize("blank", [" {}", "  {}"])
+@pytest.mark.parametrize("place, label", [(0, "O"), (1, "I-LOC"), (3, "O"), (4, "O")])
+def test_a_blank_as_a_token_is_left_out_where_blanks_part_columns(tmp_path, place, label, blank):
+    lines = ["New B-LOC", "York I-LOC", "sleeps O", "well O"]
+    lines.insert(place, blank.format(label))
+    docs, output = converted(tmp_path, "a.conll", "\n".join([*lines, "", "So O"]))
+    assert [doc.text.rstrip() for doc in docs] == ["New York sleeps well", "So"]
+    assert named(docs[0].ents) == [("New York", "LOC")]
+    assert "lines with an empty token: left out" in output and f"line {place + 1}" in output
+
+
 def test_crfsuite(tmp_path):
     text = "B-A\tw[0]=x\\:y\tw[-1]=q\tcap\n\nO\tw[0]=z\tp=N:0.5\n"
     (first, second), output = converted(tmp_path, "a.crfsuite", text)

@@ -62,7 +62,8 @@ def _texts(
     mark = columns.comment
     plain = [each for each in lines if not _is_break(each) and not (mark and each.startswith(mark))]
     delimiter = columns.delimiter or ("\t" if plain and "\t" in plain[0] else None)
-    width = len(_parted(plain[0], delimiter)) if plain else 0
+    whole = next((line for line in plain if not line[0].isspace()), plain[0] if plain else "")
+    width = len(_parted(whole, delimiter)) if plain else 0
     parted = (_parted(line, delimiter) for line in plain) if mark else ()
     labels = {row[columns.label % width] for row in parted if len(row) == width}
     rows = list[tuple[int, list[str]]]()
@@ -79,6 +80,9 @@ def _texts(
                 yield rows
             rows = []
             continue
+        begins = delimiter is None and line[0] in " \t" and columns.word % width == 0
+        if begins and len(row) == width - 1:
+            row = ["", *row]  # the token is white space
         if len(row) != width:
             expected = f"{width} columns, as in the lines before; see hocrf convert --delimiter and --comment"
             refuse(path, f"line {number}", f"{len(row)} columns", expected)
