@@ -182,6 +182,32 @@ def test_prodigy(tmp_path):
     assert "texts that were answered with 'reject': left out" in output
 
 
+def task(note, *spans, **members):
+    results = [
+        {"type": "labels", "value": {"start": s, "end": e, "text": note[s:e], "labels": ["PER"]}}
+        for s, e in spans
+    ]
+    return {"data": {"pid": "x1", "note": note, **members}, "annotations": [{"result": results}]}
+
+
+def test_label_studio_says_by_its_spans_which_member_is_the_text(tmp_path):
+    tasks = [task("Max"), task("Ada ran", (0, 3)), task("So Kim", (3, 6), ward="Kim")]
+    docs, _ = converted(tmp_path, "a.json", json.dumps(tasks))
+    assert [named(doc.ents) for doc in docs] == [[], [("Ada", "PER")], [("Kim", "PER")]]
+    assert docs[2]._.hocrf_meta == {"pid": "x1", "ward": "Kim"}
+    (tmp_path / "b.json").write_text(json.dumps([task("Max")]))
+    said = " ".join(run(tmp_path / "b.json", tmp_path / "b.spacy", code=1).split())
+    assert "[H290]" in said and "the texts pid, note, expected the annotated one" in said
+
+
+def test_spans_of_json_min_may_have_the_name_of_any_control(tmp_path):
+    rows = [{"text": "Max", "lead_time": 1.5}, {"text": "Ada ran", "ner": []}]
+    rows[1]["ner"] = [{"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}]
+    docs, output = converted(tmp_path, "a.json", json.dumps(rows))
+    assert [named(doc.ents) for doc in docs] == [[], [("Ada", "PER")]]
+    assert not docs[1]._.hocrf_meta and "texts without a list of spans: unknown" in output
+
+
 def test_label_studio(tmp_path):
     docs, output = converted(tmp_path, "a.json", json.dumps(STUDIO))
     assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], []]

@@ -279,7 +279,7 @@ def test_files_without_a_text(label, tmp_path):
 
 
 def test_options_of_convert_are_named_as_such(label, tmp_path):
-    spans = [[0, 2, "PER"], [4, 12, "X"], [8, 20, "X"], [4, 12, "Y"]]
+    spans = [[0, 2, "PER"], [4, 12, "X"], [10, 18, "X"], [4, 12, "Y"]]
     row = {"text": "Ada lives in Paris .", "label": spans}
     (tmp_path / "texts.jsonl").write_text(json.dumps(row))
     said = " ".join(label("texts.jsonl", "-o", "mine").split())

@@ -19,10 +19,7 @@ Places = Sequence[tuple[int, int]]
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNALIGNED = "spans that fit no tokens: unknown, see hocrf convert --lang and --align"
 SCORED = "scores of spans: left out, see hocrf convert --into"
-OVERLAPPING = (
-    "spans that overlap others at least as long, without which their tokens are unknown: see hocrf convert "
-    "--into"
-)
+OVERLAPPING = "spans that overlap others at least as long: unknown, see hocrf convert --into"
 RELABELLED = "further labels of the same words: left out, see hocrf convert --into"
 
 

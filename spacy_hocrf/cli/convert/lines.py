@@ -41,6 +41,7 @@ TEXT_KEYS = ("text", "data", "sentence")
 SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
 LABEL_KEYS = ("label", "labels", "entity_group")
 """Keys of a span's label."""
+PLACED = {"start", "end", "labels"}
 SCORE_KEYS = ("score", "confidence", "probability")
 KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 AMID = re.compile(f"[{UNSPACED}{KOREAN}]")
@@ -71,7 +72,9 @@ def read_texts(
         if isinstance(each, Mapping)
         for key in (*SPAN_KEYS, "annotations")
     )
+    span_keys = SPAN_KEYS if annotated else _span_keys(entries)
     approves = any(isinstance(each, Mapping) and each.get(APPROVER) for _, each in entries)
+    named = _key_by_spans(entries)
     for place, entry in entries:
         if not isinstance(entry, Mapping):
             refuse(path, place, f"a {type(entry).__name__}", "an object with a text")
@@ -79,7 +82,7 @@ def read_texts(
             what = f"texts that were answered with {entry['answer']!r}"[:80]
             report.lose(f"{what}: left out", place)
             continue
-        key, text = _text(path, place, entry)
+        key, text = _text(path, place, entry, named)
         used = {key, "answer", "tokens", "annotations", *LEFT_OUT}
         for name, what in LEFT_OUT.items():
             rows = entry.get(name)
@@ -91,7 +94,7 @@ def read_texts(
         if "annotations" in entry:
             spans, unknown = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
-            name = next((name for name in SPAN_KEYS if isinstance(entry.get(name), list)), "")
+            name = next((name for name in span_keys if isinstance(entry.get(name), list)), "")
             used.add(name)
             if not name:
                 said = next(
@@ -115,7 +118,7 @@ def read_texts(
                 unknown += unplaced
         spans_inside(path, place, text, [*(spans or ()), *((*each, "") for each in unknown)])
         words, spaces = _words(entry, text, place, report)
-        meta = about_text(_flat(entry, key), used)
+        meta = about_text(_flat(entry, key, named), used)
         is_binary = entry.get("_view_id") == BINARY
         report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
         unknown += [(0, len(text))] * is_binary
@@ -130,29 +133,75 @@ def _accepts(entry: Any) -> bool:
     return not isinstance(entry, Mapping) or entry.get("answer", "accept") == "accept"
 
 
-def _text(path: Path, place: str, entry: Mapping[str, Any]) -> tuple[str, str]:
+def _span_keys(entries: Sequence[tuple[str, Any]]) -> tuple[str, ...]:
+    """The keys of lists of spans, with their places: in Label Studio's JSON-MIN, the name of a control."""
+    return (
+        *SPAN_KEYS,
+        *dict.fromkeys(
+            key
+            for _, entry in entries
+            if isinstance(entry, Mapping)
+            for key, rows in entry.items()
+            if isinstance(rows, list)
+            and any(isinstance(row, Mapping) and PLACED <= row.keys() for row in rows)
+        ),
+    )
+
+
+def _key_by_spans(entries: Sequence[tuple[str, Any]]) -> str:
+    """The member of tasks' data that has the words of most spans at their places; "" without any."""
+    times = Counter[str]()
+    for _, entry in entries:
+        data = entry.get("data") if isinstance(entry, Mapping) else None
+        if isinstance(data, Mapping) and not _text_key(data, ""):
+            for value in _values(entry.get("annotations")):
+                start, end = (whole_number(value.get(each)) for each in ("start", "end"))
+                if type(start) is type(end) is int and value.get("text"):
+                    times.update(
+                        key
+                        for key, text in data.items()
+                        if isinstance(text, str) and text[start:end] == value["text"]
+                    )
+    return next((key for key, _ in times.most_common(1)), "")
+
+
+def _values(annotations: Any) -> Iterator[Mapping[str, Any]]:
+    """What the results of annotations say, of those that are as they should be."""
+    for each in annotations if isinstance(annotations, list) else ():
+        results = each.get("result") if isinstance(each, Mapping) else None
+        for result in results if isinstance(results, list) else ():
+            if isinstance(result, Mapping) and isinstance(result.get("value"), Mapping):
+                yield result["value"]
+
+
+def _text(path: Path, place: str, entry: Mapping[str, Any], named: str) -> tuple[str, str]:
     """The key that has the text, and the text."""
     for key in TEXT_KEYS:
         value = entry.get(key)
         if isinstance(value, Mapping):  # Label Studio: what a task is about
-            value = value.get(_text_key(value))
+            texts = [name for name, each in value.items() if isinstance(each, str)]
+            value = value.get(_text_key(value, named))
+            if value is None and texts:
+                found = f"data with the texts {', '.join(map(str, texts))}"[:200]
+                refuse(path, place, found, "the annotated one of them under 'text'")
         if isinstance(value, str):
             return key, value
     refuse(path, place, f"the keys {', '.join(map(str, entry))}"[:200], "a text under 'text'")
 
 
-def _text_key(data: Mapping[str, Any]) -> str:
-    """The member of a task's data that is its text; "" if that is not clear."""
+def _text_key(data: Mapping[str, Any], named: str) -> str:
+    """The member of a task's data that is its text; "" if that is not clear. named (str): by spans."""
     texts = [name for name, value in data.items() if isinstance(value, str)]
-    return "text" if "text" in texts else texts[0] if len(texts) == 1 else ""
+    named = "text" if "text" in texts else named
+    return named if named in texts else texts[0] if len(texts) == 1 else ""
 
 
-def _flat(entry: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+def _flat(entry: Mapping[str, Any], key: str, named: str) -> Mapping[str, Any]:
     """An entry whose data, if the text is in it, are laid out like all others."""
     data = entry[key]
     if not isinstance(data, Mapping):
         return entry
-    others = {name: value for name, value in data.items() if name != _text_key(data)}
+    others = {name: value for name, value in data.items() if name != _text_key(data, named)}
     return {**others, **entry}
 
 
