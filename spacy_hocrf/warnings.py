@@ -18,7 +18,7 @@ class Warnings(metaclass=Coded):
     W003 = (
         "{found} overlapping spans of {place} are not learnt, in {texts} texts: a segmentation cannot "
         "overlap, and the longest of those that do is kept. The first texts begin '{first}'. Have a "
-        "component for each layer of spans, with a spans_key of its own."
+        "component for each layer of spans, with a spans_key of its own: docs/data.md#spans-inside-spans."
     )
     W004 = "{found} training documents have no annotation at all for '{name}' and teach it nothing."
     W007 = (
