@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, entity_scores, examples, found, reader_of
+from small_corpus import documents, entity_scores, examples, found, initialize, reader_of
 from spacy.util import load_config, load_model_from_config, registry
 
 from spacy_hocrf.answers.decoders import Viterbi
@@ -234,8 +234,7 @@ def test_a_dense_score_that_contradicts_itself_is_named(tmp_path, broken, code):
     config["components"]["hocrf"]["model"]["scores"]["shape"].update(broken)
     with pytest.raises(ValueError, match=code):
         nlp = load_model_from_config(config, auto_fill=True)
-        data = examples(nlp, documents(12))
-        nlp.initialize(lambda: data)
+        data = initialize(nlp, documents(12))
         nlp.update(data)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, found, learner_of
+from small_corpus import examples, found, initialize, learner_of
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from thinc.api import Model
@@ -55,8 +55,7 @@ def pipeline(*names, annotating=(), frozen=()):
 @pytest.mark.slow
 def test_features_of_what_a_fixed_component_writes_are_learnt_at_once():
     nlp = pipeline("test_tensor", annotating=["test_tensor"])
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     assert pipe.structure.n_dense == 3 * pipe.structure.scheme.n_labels
     assert not any(len(example.predicted.tensor) for example in data)  # they stay as they were

@@ -9,7 +9,7 @@ import numpy as np
 import oracle
 import pytest
 from random_readings import KINDS, PROBLEMS, Enumerated, random_problem
-from small_corpus import MODELS, documents, examples, fit, untrained, with_entities
+from small_corpus import MODELS, documents, teach, untrained, with_entities
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.answers import contrast
@@ -144,9 +144,7 @@ def learnt(kind, features=None):
     vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype("f")
     for word, vector in zip(words[::2], vectors):
         nlp.vocab.set_vector(word, vector)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 6)
+    teach(nlp, steps=6)
     return nlp, [nlp.make_doc(text) for text in ["", *(text for text, _ in documents(4))]]
 
 

@@ -5,7 +5,7 @@ shown as one reading then.
 import numpy as np
 import pytest
 from pytest import approx
-from small_corpus import MODELS, examples, fit, untrained
+from small_corpus import MODELS, trained
 
 VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 TEXTS = (
@@ -24,10 +24,7 @@ SEEDS = 56
 def test_no_reading_is_more_probable(kind):
     """1,008 texts, with random weights, beside all of their readings."""
     factory, model = MODELS[kind]
-    nlp = untrained(factory, model, decoder=VITERBI)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 2)
+    nlp = trained(factory, model, decoder=VITERBI, steps=2)
     pipe = nlp.get_pipe("hocrf")
     key, size = getattr(pipe.target, "spans_key", None), pipe.model.get_param("W").shape
     for seed in range(SEEDS):

@@ -19,6 +19,8 @@ from small_corpus import (
     like_shared,
     one_of_two,
     reader_of,
+    teach,
+    trained,
     untrained,
 )
 
@@ -208,9 +210,7 @@ def test_another_number_of_readings_is_an_error(n):
 
 def learnt(rows=None, **settings):
     nlp = untrained(decoder=RERANKED, model={"order": 1}, **settings)
-    data = examples(nlp, rows or one_of_two())
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    data = teach(nlp, rows or one_of_two())
     return nlp, data
 
 
@@ -356,10 +356,7 @@ def test_too_few_texts_teach_nothing(caplog, monkeypatch):
 def test_features_that_read_no_words_will_do():
     shape = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"shape": shape}}
-    nlp = untrained(decoder=RERANKED, model={"order": 1, "features": features})
-    data = examples(nlp, one_of_two())
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    nlp = trained(decoder=RERANKED, model={"order": 1, "features": features}, rows=one_of_two())
     assert reader_of(nlp.get_pipe("hocrf")).learnt.attribute == "SHAPE"
 
 

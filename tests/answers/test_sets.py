@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from pytest import approx
-from small_corpus import MODELS, examples, fit, untrained
+from small_corpus import MODELS, initialize, trained, untrained
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.acceptance import SAMPLE, Acceptance
@@ -32,8 +32,7 @@ def known(*behind, texts=None):
 def made(kind, weight=0.4, seed=7):
     """A pipeline with random weights."""
     nlp = untrained(*MODELS[kind])
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     weights = np.random.default_rng(seed).normal(0, weight, pipe.model.get_param("W").shape)
     pipe.model.set_param("W", weights.astype(np.float32))
@@ -174,10 +173,7 @@ def test_right_readings_are_as_far_behind_as_their_probability_says():
 
 
 def test_it_is_saved_with_the_model(tmp_path):
-    nlp = untrained("hocrf", {})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 3)
+    nlp = trained("hocrf", {}, steps=3)
     pipe = nlp.get_pipe("hocrf")
     pipe.acceptance = known(*np.linspace(0, 5, 30).tolist())
     expected = [each.spans for each in pipe.reading(nlp.make_doc(TEXTS[0])).set(0.9)]

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from numpy.testing import assert_allclose
 from pytest import approx
-from small_corpus import ambiguous, examples, fit, untrained
+from small_corpus import ambiguous, examples, teach, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hocrf.annotation.identity import set_identity
@@ -177,10 +177,7 @@ def test_calibration_errors_of_whole_texts_are_those_of_bins():
 def work(tmp_path_factory):
     """A pipeline, and texts that it has not seen."""
     folder = tmp_path_factory.mktemp("accept")
-    nlp = untrained("hocrf", {})
-    data = examples(nlp, ambiguous(36))
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 20)
+    nlp = trained("hocrf", {}, rows=ambiguous(36), steps=20)
     nlp.to_disk(folder / "model")
     if not Doc.has_extension("source"):
         Doc.set_extension("source", default=None)
@@ -285,9 +282,7 @@ def test_what_cannot_be_promised_is_an_error_and_changes_nothing(work, options, 
 
 def test_spans_that_overlap_have_no_whole_texts(tmp_path):
     nlp = untrained("hocrf_spans", {}, select="all", threshold=0.3)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 5)
+    data = teach(nlp, steps=5)
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=[example.reference for example in data]).to_disk(tmp_path / "gold.spacy")
     plain = calibrate(tmp_path / "model", tmp_path / "gold.spacy")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose
-from small_corpus import examples, fit
+from small_corpus import examples, teach
 from spacy.tokens import DocBin
 
 from spacy_hocrf.annotation.groups import set_group
@@ -37,9 +37,7 @@ def calibration(probability, right, annotated, text=None):
 def nlp():
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config={"trainer": TRAINER, "model": {"order": 1}})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 2)
+    teach(nlp, steps=2)
     return nlp
 
 

@@ -6,7 +6,7 @@ import commands
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, fit
+from small_corpus import examples, fit, teach
 from spacy.vectors import Vectors
 
 from spacy_hocrf.cli.inspect import (
@@ -21,9 +21,7 @@ TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 def trained(**settings):
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf", config={"trainer": TRAINER, **settings})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 10)
+    teach(nlp, steps=10)
     return nlp
 
 

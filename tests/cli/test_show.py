@@ -11,7 +11,7 @@ import spacy
 import srsly
 from browser import Browser
 from numpy.testing import assert_allclose
-from small_corpus import documents, examples, fit, trained, untrained
+from small_corpus import documents, examples, fit, teach, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
@@ -31,10 +31,7 @@ EVIL = "</script><b>&amp;{{data}}"
 @pytest.fixture(scope="module")
 def nlp():
     """A pipeline that has learnt a little."""
-    nlp = untrained(decoder={"@misc": "spacy-hocrf.ExpectedF.v1", "cost": 0.25})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 8)
+    nlp = trained(decoder={"@misc": "spacy-hocrf.ExpectedF.v1", "cost": 0.25}, steps=8)
     return nlp
 
 
@@ -219,9 +216,7 @@ def test_tags_are_shown():
 def test_overlapping_spans_and_too_much_white_space_are_shown():
     model = {"encoding": "bio"}
     nlp = untrained("hocrf_spans", model, select="all", threshold=0.02)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 3)
+    data = teach(nlp, steps=3)
     words = documents()[0][0].replace(" ", 12 * "\n").split(" ")
     text = data_of(show(nlp, [Doc(nlp.vocab, words=words), data[0].reference]))["texts"][1]
     ends = [span[1] for span in text["spans"]]

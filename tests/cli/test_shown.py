@@ -6,7 +6,7 @@ from math import inf
 import numpy as np
 import pytest
 from pytest import approx
-from small_corpus import ambiguous, examples, fit, trained, untrained
+from small_corpus import ambiguous, examples, trained
 from spacy.tokens import Span
 from spacy.training import Example
 
@@ -29,10 +29,7 @@ PATTERNS = [
 @pytest.fixture(scope="module", params=["entity_ruler", "hocrf"])
 def nlp(request):
     """A component behind others, one of ours among them, whose probabilities have the same key."""
-    nlp = untrained("hocrf", {})
-    data = examples(nlp, ambiguous(36))
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 20)
+    nlp = trained("hocrf", {}, rows=ambiguous(36), steps=20)
     if request.param == "hocrf":
         places = [
             (text, [(0, 5, "PLACE")] if text.startswith("Paris") else [])

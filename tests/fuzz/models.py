@@ -29,7 +29,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "helpers"))
 
 from joint_config import joint
-from small_corpus import documents, examples, fit, untrained
+from small_corpus import documents, fit, initialize, untrained
 from small_encoder import model as with_encoder
 from spacy.vectors import Vectors
 
@@ -174,8 +174,7 @@ def made(factory, model, settings):
 
 
 def learnt(nlp):
-    data = examples(nlp, documents(6))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, documents(6))
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "\\[W009\\]")  # no joint weight is learnt
         fit(nlp, data, 20)

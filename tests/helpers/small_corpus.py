@@ -150,12 +150,24 @@ def fit(nlp, data, steps=100):
     return losses
 
 
-def trained(factory="hocrf", model=None, rows=None, **settings):
-    """A pipeline that has learnt its examples by heart."""
-    nlp = untrained(factory, model, **settings)
+def initialize(nlp, rows=None):
+    """Initialize with examples of some documents, by default all ten; the examples."""
     data = examples(nlp, rows)
     nlp.initialize(lambda: data)
-    fit(nlp, data)
+    return data
+
+
+def teach(nlp, rows=None, steps=100):
+    """Initialize and update, for so many steps at most; the examples."""
+    data = initialize(nlp, rows)
+    fit(nlp, data, steps)
+    return data
+
+
+def trained(factory="hocrf", model=None, rows=None, steps=100, **settings):
+    """A pipeline that has learnt its examples by heart, or for so many steps."""
+    nlp = untrained(factory, model, **settings)
+    teach(nlp, rows, steps)
     return nlp
 
 

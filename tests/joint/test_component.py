@@ -20,8 +20,8 @@ from small_corpus import (
     documents,
     entity_scores,
     examples,
-    fit,
     found,
+    teach,
     trained,
     untrained,
     with_entities,
@@ -190,9 +190,7 @@ CLEAR, UNCLEAR, OTHER = "Ada Quux was born in Paris .", "Quux", "It rains ."
 def consistent():
     """The bytes of a pipeline made of CONFIG that has learnt the small corpus."""
     nlp = load_model_from_config(Config().from_str(CONFIG), auto_fill=True)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    teach(nlp)
     return nlp.to_bytes()
 
 

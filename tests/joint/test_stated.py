@@ -7,7 +7,7 @@ import pytest
 import spacy
 from joint_config import joint
 from random_groups import check_group
-from small_corpus import documents, examples, fit, untrained
+from small_corpus import documents, examples, trained, untrained
 from spacy.tokens import Doc
 
 from spacy_hocrf.features.tokens import TokenBatch
@@ -83,10 +83,7 @@ def test_weights_of_either_sign_are_saved_and_loaded(tmp_path):
         ),
         "never": pattern(["PERSON", "PERSON"], NEIGHBOURS),
     }
-    nlp = untrained(joint=joint(features, learn=True))
-    data = examples(nlp, documents(12))
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    nlp = trained(joint=joint(features, learn=True), rows=documents(12))
     pipe = nlp.get_pipe("hocrf")
     assert pipe.joint.features.agree.tolist() == [False, False]
     pipe.joint.weights = [0.7, -1.5]
@@ -147,10 +144,7 @@ def test_a_template_of_ones_own_has_states_too(tmp_path):
     spacy.registry.misc("test.first.v1", func=First)
     found = []
     for features in ({"own": {"@misc": "test.first.v1"}}, {}):
-        nlp = untrained(joint=joint(features, learn=False) if features else None)
-        data = examples(nlp, documents(8))
-        nlp.initialize(lambda data=data: data)
-        fit(nlp, data)
+        nlp = trained(joint=joint(features, learn=False) if features else None, rows=documents(8))
         nlp.to_disk(tmp_path)
         doc, _ = spacy.load(tmp_path).pipe(["Ada likes New York", "Max"])
         found.append((doc.ents[0].text, doc.ents[0].label_))

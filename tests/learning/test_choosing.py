@@ -17,6 +17,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    initialize,
     learner_of,
     objective_at_optimum,
     reader_of,
@@ -357,8 +358,7 @@ def test_what_decides_is_bounded_in_tokens(monkeypatch, three_sigmas, texts, tok
 def test_who_watches_the_table_sees_what_is_chosen_and_how_far_it_is(capfd, logger, said):
     nlp = untrained(**BOTH)
     nlp.config["training"]["logger"] = {"@loggers": f"{logger}.ConsoleLogger.v1"}
-    data = examples(nlp, every_name())
-    nlp.initialize(lambda: data)
+    initialize(nlp, every_name())
     out, printed = capfd.readouterr()
     assert not out
     assert ("hocrf: choosing sigma and order by 24 texts" in printed) == said
@@ -567,8 +567,7 @@ def test_adapting_has_its_own_sigma(trained):
 @pytest.mark.slow
 def test_initializing_again_chooses_again(trained):
     pipe = trained.get_pipe("hocrf")
-    few = examples(trained, every_name(18))
-    trained.initialize(lambda: few)
+    initialize(trained, every_name(18))
     assert pipe.choice == Choice(2.0, 1, 0) and pipe.structure.settings.order == 1
 
 

@@ -11,7 +11,17 @@ from joint_config import joint
 from numpy.testing import assert_allclose
 from random_constraints import PROBLEMS, Constrained
 from random_readings import KINDS
-from small_corpus import MODELS, documents, examples, fit, found, learner_of, untrained, words
+from small_corpus import (
+    MODELS,
+    documents,
+    examples,
+    fit,
+    found,
+    initialize,
+    learner_of,
+    untrained,
+    words,
+)
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotation import Annotation
@@ -147,8 +157,7 @@ def keeps(spans):
 
 def initialized(rows, factory="hocrf", model=None, **settings):
     nlp = untrained(factory, model, **settings)
-    data = examples(nlp, rows)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, rows)
     return nlp, data
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small_corpus import FEATURES, examples, learner_of, untrained
+from small_corpus import FEATURES, examples, initialize, learner_of, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -34,8 +34,7 @@ def test_docs_are_kept_for_somebodys_own_template():
     nlp = untrained()
     pipe = nlp.get_pipe("hocrf")
     pipe.structure.settings = replace(pipe.structure.settings, templates=(Own((("ORTH", 0),)),))
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     kept = [document.source for document in corpus_of(nlp).documents]
     assert {type(source) for source in kept} == {Doc}
     assert not {id(source) for source in kept} & {id(example.predicted) for example in data}
@@ -44,8 +43,7 @@ def test_docs_are_kept_for_somebodys_own_template():
 
 def test_texts_without_annotation_are_counted_and_none_without_tokens_or_weight():
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     unknown, empty, light = (Example(doc, doc.copy()) for doc in map(nlp.make_doc, ("a", "", "b")))
     light.reference._.hocrf_weight = 0.0
     corpus = corpus_of(nlp)
@@ -59,8 +57,7 @@ def test_texts_without_annotation_are_counted_and_none_without_tokens_or_weight(
 
 def test_examples_are_read_once_and_not_held():
     nlp, again = untrained(), untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     live = []
 
     class Watched(Example):

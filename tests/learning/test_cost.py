@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
-from small_corpus import ambiguous, examples, fit, found, reader_of, untrained
+from small_corpus import ambiguous, examples, fit, found, initialize, reader_of, trained, untrained
 
 from spacy_hocrf.answers.decoders import DEFAULT_COST
 from spacy_hocrf.arrays import offsets_of
@@ -24,8 +24,7 @@ TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
 def pipeline(count=24, model=None, **decoder):
     nlp = untrained(decoder={**EXPECTED_F, **decoder}, trainer=TRAINER, model=model or {})
-    data = examples(nlp, ambiguous(count))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, ambiguous(count))
     return nlp, data
 
 
@@ -247,10 +246,7 @@ def test_training_that_goes_on_learns_it_anew():
 def test_the_result_is_the_same_with_more_threads():
     found_costs = []
     for threads in (1, 2):
-        nlp = untrained(decoder=EXPECTED_F, trainer={**TRAINER, "threads": threads})
-        data = examples(nlp, ambiguous())
-        nlp.initialize(lambda data=data: data)
-        fit(nlp, data)
+        nlp = trained(decoder=EXPECTED_F, trainer={**TRAINER, "threads": threads}, rows=ambiguous())
         found_costs.append(reader_of(nlp.get_pipe("hocrf")).learnt)
     assert found_costs[0] == found_costs[1]
 

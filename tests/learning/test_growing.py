@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from small_corpus import documents, examples, found, untrained
+from small_corpus import documents, examples, found, initialize, untrained
 
 from spacy_hocrf.learning import growing
 from spacy_hocrf.pipeline.component import SegmentationPipe
@@ -17,8 +17,7 @@ TEXT = "Ada Lovelace likes Paris"
 
 def trained_a_little():
     nlp = untrained()
-    data = examples(nlp, documents(8))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, documents(8))
     for _ in range(5):
         nlp.update(data, sgd=nlp.create_optimizer())
     return nlp

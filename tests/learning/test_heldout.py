@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import FEATURES, documents, examples, learner_of, untrained
+from small_corpus import FEATURES, documents, initialize, learner_of, untrained
 from spacy.util import registry
 
 from spacy_hocrf.learning.heldout import cross_fitted
@@ -13,8 +13,7 @@ from spacy_hocrf.model.dense import LinearScore
 
 def initialized(count=12, **settings):
     nlp = untrained(**settings)
-    data = examples(nlp, documents(count))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, documents(count))
     return nlp, data
 
 

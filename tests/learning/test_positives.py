@@ -9,7 +9,7 @@ import spacy
 from component_oracle import distribution
 from joint_config import joint
 from numpy.testing import assert_allclose
-from small_corpus import MODELS, documents, examples, fit, found, learner_of, untrained
+from small_corpus import MODELS, documents, examples, fit, found, initialize, learner_of, untrained
 
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.training.owlqn import OWLQNTrainer
@@ -27,8 +27,7 @@ def begun(name="semi-CRF, outside tokens", rows=ROWS, **trainer):
     """A pipeline that has seen its corpus."""
     block = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 2.0, **trainer}
     nlp = untrained(*MODELS[name], positives_only=True, trainer=block)
-    data = examples(nlp, rows)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, rows)
     return nlp, data
 
 

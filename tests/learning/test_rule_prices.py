@@ -5,7 +5,7 @@ import pytest
 import spacy
 from joint_config import joint
 from numpy.testing import assert_allclose
-from small_corpus import documents, examples, fit, found, trained, untrained
+from small_corpus import documents, fit, found, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.learning.prices import TextSets, _objective, least_cost
@@ -134,10 +134,7 @@ def test_rules_beside_patterns_of_several_places():
     phrases = joint(
         {"phrases": {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 1.0}}, learn=False
     )
-    nlp = untrained(joint=phrases, constraints=constraints(at_most={"PERSON": 1}))
-    data = examples(nlp, documents(12))
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    nlp = trained(joint=phrases, constraints=constraints(at_most={"PERSON": 1}), rows=documents(12))
     texts = ["Ada likes Ada and Emmy likes York", "Emmy in York", "Ada Lovelace and Emmy"] * 3
     free = untrained(joint=phrases).from_bytes(nlp.to_bytes())
     number = [
@@ -188,10 +185,7 @@ def test_annotation_that_breaks_a_rule_that_must_be_kept_teaches_no_price():
 
 @pytest.mark.slow
 def test_too_few_texts_teach_no_prices():
-    nlp = untrained(constraints=constraints(rules={"most": rule("AtMost")}))
-    data = examples(nlp, documents(3))
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    nlp = trained(constraints=constraints(rules={"most": rule("AtMost")}), rows=documents(3))
     assert set(nlp.get_pipe("hocrf").rule_prices.values()) == {0.0}
 
 

@@ -7,7 +7,7 @@ import oracle
 import pytest
 import spacy
 from numpy.testing import assert_allclose
-from small_corpus import documents, entity_scores, examples, fit, found
+from small_corpus import documents, entity_scores, examples, found, initialize, teach
 from spacy.tokens import Doc
 from spacy.util import load_model_from_config
 from spacy.vectors import Vectors
@@ -68,9 +68,7 @@ def untrained(encoding=SEMI, width=WIDTH, trainer=None):
 
 def trained(encoding=SEMI, steps=100):
     nlp = untrained(encoding)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, steps)
+    teach(nlp, steps=steps)
     return nlp
 
 
@@ -106,8 +104,7 @@ def test_the_vectors_themselves_are_not_saved_with_the_component():
     nlp = trained()
     many = untrained()
     many.vocab.vectors.resize((5000, WIDTH))
-    data = examples(many)
-    many.initialize(lambda: data)
+    initialize(many)
     sizes = [len(each.get_pipe("hocrf").to_bytes()) for each in (nlp, many)]
     assert abs(sizes[0] - sizes[1]) < 1000
     assert len(pickle.dumps(many.get_pipe("hocrf").model)) < 5000 * WIDTH * 4
@@ -128,8 +125,7 @@ def test_a_vocabulary_without_vectors_is_an_error_that_says_what_to_do():
 
 def test_counts_of_words_add_up_over_parts_and_threads_change_no_bit(monkeypatch):
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     weights = np.random.default_rng(3).normal(size=pipe.structure.size) * 0.3
     whole = pipe.objective()
@@ -183,9 +179,7 @@ def test_log_z_is_the_sum_over_all_segmentations():
 @pytest.mark.slow
 def test_sgd_learns_the_weights_of_vectors():
     nlp = untrained(trainer="spacy-hocrf.SGD.v1")
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 60)
+    teach(nlp, steps=60)
     structure, weights = nlp.get_pipe("hocrf").structure, nlp.get_pipe("hocrf").model.get_param("W")
     assert np.abs(weights[-structure.n_dense :]).max() > 1e-3
     scores = nlp.evaluate(examples(nlp))

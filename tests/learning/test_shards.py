@@ -8,7 +8,7 @@ from itertools import chain
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, examples, learner_of, untrained, words
+from small_corpus import documents, examples, initialize, learner_of, untrained, words
 from spacy.training import Example
 
 from spacy_hocrf.engine.objective import Objective
@@ -24,8 +24,7 @@ def documents_of(shard):
 @pytest.mark.slow
 def test_a_shard_that_has_rested_is_compiled_again():
     nlp = untrained()
-    data = examples(nlp, documents(24))
-    nlp.initialize(lambda: data)
+    initialize(nlp, documents(24))
     learner = learner_of(nlp.get_pipe("hocrf"))
     [shard] = learner.shards()
     weights = np.random.default_rng(0).normal(size=learner.structure.size)

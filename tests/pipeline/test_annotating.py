@@ -3,7 +3,7 @@
 import pytest
 import spacy
 from joint_config import joint
-from small_corpus import MODELS, examples, found, trained, untrained
+from small_corpus import MODELS, found, initialize, trained, untrained
 
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
@@ -80,8 +80,7 @@ def test_a_model_that_has_learnt_nothing_says_so(factory):
 @pytest.mark.parametrize("name", MODELS)
 def test_a_model_that_has_not_been_trained_says_so_and_a_trained_one_does_not(name):
     nlp = untrained(*MODELS[name])
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     with pytest.warns(UserWarning, match="W035"):
         nlp(TEXT)
     for _ in range(2):

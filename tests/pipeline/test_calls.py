@@ -3,7 +3,7 @@
 import pytest
 import spacy
 from calls import calls_of_ours, depth_of_ours
-from small_corpus import documents, examples, trained, untrained
+from small_corpus import documents, initialize, trained, untrained
 
 KERNELS = {
     ("features/index.py", "observe"),
@@ -112,8 +112,7 @@ def test_loading_takes_no_call_for_each_feature_since_a_model_is_arrays(tmp_path
 @pytest.mark.slow
 def test_a_step_of_training_is_at_most_18_calls_deep_so_that_a_traceback_can_be_read():
     nlp = untrained(trainer={"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1})
-    data = examples(nlp, documents(30))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, documents(30))
     optimizer = nlp.create_optimizer()
     nlp.update(data, sgd=optimizer)
     assert 12 < depth_of_ours(lambda: nlp.update(data, sgd=optimizer)) <= 18

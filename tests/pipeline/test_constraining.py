@@ -13,8 +13,6 @@ from oracle import so_many
 from small_corpus import (
     MODELS,
     entity_scores,
-    examples,
-    fit,
     found,
     shared,
     trained,
@@ -285,10 +283,7 @@ def test_entities_that_break_a_rule_stay_with_one_warning(nlp, settings):
 def test_white_space_beside_a_span_that_must_not_be(nlp):
     model = {"max_length": 4}
     rows = [("a b", [(0, 1, "X"), (2, 3, "Y")]), ("a a b", [(0, 3, "X"), (4, 5, "Y")])]
-    labelled = untrained(model=model)
-    data = examples(labelled, rows)
-    labelled.initialize(lambda: data)
-    fit(labelled, data)
+    labelled = trained(model=model, rows=rows)
     pipe = labelled.get_pipe("hocrf")
     assert pipe.structure.scheme.outside < 0
     doc = words(labelled, "\n", "a", "\n", "b")
@@ -437,10 +432,7 @@ def test_text_in_no_span_cannot_be_asked_of_a_model_that_has_none():
 
 
 def test_nothing_is_constrained_in_training(nlp):
-    other = untrained(constraints=constraints(at_most={"PERSON": 0}))
-    data = examples(other)
-    other.initialize(lambda: data)
-    fit(other, data)
+    other = trained(constraints=constraints(at_most={"PERSON": 0}))
     weights = [each.get_pipe("hocrf").model.get_param("W") for each in (nlp, other)]
     np.testing.assert_array_equal(*weights)
 

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, learner_of
+from small_corpus import examples, initialize, learner_of
 from spacy.language import Language
 from spacy.pipeline import TrainablePipe
 from spacy.tokens import Doc, DocBin
@@ -135,8 +135,7 @@ def test_nothing_is_read_after_convergence(tmp_path):
 def begun(*others, **settings):
     """An initialized pipeline, its examples and what `nlp.update` is called with."""
     nlp = pipeline(*others, **settings)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     READ.clear()
     return nlp, data, {"exclude": ["frozen"], "annotates": ["frozen"]}
 

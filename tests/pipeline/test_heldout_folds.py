@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from small_corpus import ambiguous, examples, fit, learner_of, untrained
+from small_corpus import ambiguous, examples, fit, initialize, learner_of, untrained
 from spacy.util import registry
 
 from spacy_hocrf.engine.objective import Objective
@@ -27,8 +27,7 @@ def initialized(**settings):
     nlp = untrained(
         **{"decoder": EXPECTED_F, "trainer": AUTO, "model": {**MODEL, "order": 1}, **settings}
     )
-    data = examples(nlp, ambiguous())
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, ambiguous())
     return nlp, learner_of(nlp.get_pipe("hocrf")), data
 
 
@@ -147,8 +146,7 @@ def test_candidates_are_trained_by_the_likelihood_with_the_trainers_sigma():
 
 def test_a_fold_that_has_rested_goes_on():
     nlp = untrained(trainer={**AUTO, "sigma": 1.0}, model={**MODEL, "order": 1})
-    data = examples(nlp, ambiguous())
-    nlp.initialize(lambda: data)
+    initialize(nlp, ambiguous())
     learner = learner_of(nlp.get_pipe("hocrf"))
     documents = learner.corpus.documents
     losses = []

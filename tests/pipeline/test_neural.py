@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_array_equal
-from small_corpus import annotation, documents, examples, found, learner_of
+from small_corpus import annotation, documents, examples, found, initialize, learner_of
 from small_encoder import (
     CNN,
     FACTORIES,
@@ -32,8 +32,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*:UserWarnin
 def trained(**settings):
     """A pipeline over an encoder of its own that has learnt its examples by heart."""
     nlp = alone(**settings)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     return nlp, learn(nlp, data)
 
 
@@ -88,8 +87,7 @@ def test_a_shared_encoder_in_spacy_train(order, last, tmp_path):
 
 def test_a_packaged_pipeline_gives_the_same_spans(tmp_path, monkeypatch):
     nlp = shared(order=2)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     learn(nlp, data)
     nlp.to_disk(tmp_path / "model")
     (tmp_path / "packages").mkdir()
@@ -102,8 +100,7 @@ def test_a_packaged_pipeline_gives_the_same_spans(tmp_path, monkeypatch):
 
 def test_listeners_can_be_replaced():
     nlp = shared()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     learn(nlp, data)
     expected = answers(nlp)
     nlp.replace_listeners("tok2vec", "hocrf", ["model.tok2vec"])
@@ -118,8 +115,7 @@ def test_listeners_can_be_replaced():
 
 def test_a_batch_without_annotation_still_steps_the_shared_encoder():
     nlp = shared(last="hocrf")
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     learn(nlp, data, steps=2)
     tags = [
         Example.from_dict(nlp.make_doc(text), {"tags": annotation(nlp, text, spans)["tags"]})
@@ -134,8 +130,7 @@ def test_a_batch_without_annotation_still_steps_the_shared_encoder():
 
 def test_dropout_is_that_of_the_update():
     nlp = alone()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     learn(nlp, data, steps=3, drop=0.5)
     pipe = nlp.get_pipe("hocrf")
     rates = {n.attrs["dropout_rate"] for n in pipe.model.walk() if "dropout_rate" in n.attrs}
@@ -161,8 +156,7 @@ def test_a_label_is_added_between_steps_of_one_optimizer():
 def test_a_frozen_encoder_that_annotates_is_listened_to(trainer):
     nlp = shared(trainer)
     nlp.remove_pipe("tagger")
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     encoder = nlp.get_pipe("tok2vec").model
     before = parameters(encoder)
     optimizer = nlp.create_optimizer()
@@ -181,8 +175,7 @@ def test_a_frozen_encoder_that_annotates_is_listened_to(trainer):
 
 def test_a_trainer_of_the_whole_corpus_refuses_an_encoder_that_is_being_trained():
     nlp = shared(LBFGS)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     with pytest.raises(ValueError, match=r"H179.*is being trained.*frozen_components"):
         nlp.update(data, sgd=nlp.create_optimizer())
 
@@ -190,8 +183,7 @@ def test_a_trainer_of_the_whole_corpus_refuses_an_encoder_that_is_being_trained(
 def test_a_trainer_of_the_whole_corpus_refuses_an_encoder_that_has_written_nothing():
     nlp = shared(LBFGS)
     nlp.remove_pipe("tagger")
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     with pytest.raises(ValueError, match=r"H179.*written nothing.*annotating_components"):
         nlp.update(data, sgd=nlp.create_optimizer(), exclude=["tok2vec"])
 
@@ -224,8 +216,7 @@ def test_a_model_that_is_refused_changes_nothing(other):
     nlp, _ = trained()
     pipe, expected = nlp.get_pipe("hocrf"), answers(nlp)
     other = alone(tok2vec={**CNN, **other})
-    data = examples(other)
-    other.initialize(lambda: data)
+    initialize(other)
     with pytest.raises(ValueError, match=r"H178.*'hocrf'"):
         pipe.from_bytes(other.get_pipe("hocrf").to_bytes())
     assert answers(nlp) == expected

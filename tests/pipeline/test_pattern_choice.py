@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from small_corpus import documents, examples, fit, found, trained, untrained
+from small_corpus import documents, examples, fit, found, initialize, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.learning import survey as surveying
@@ -25,8 +25,7 @@ def longer(nlp):
 
 def initialized(factory="hocrf", rows=None, **model):
     nlp = untrained(factory, model)
-    data = examples(nlp, rows)
-    nlp.initialize(lambda: data)
+    initialize(nlp, rows)
     return nlp
 
 

@@ -24,8 +24,10 @@ from small_corpus import (
     examples,
     fit,
     found,
+    initialize,
     learner_of,
     objective_at_optimum,
+    teach,
     trained,
     untrained,
     weakly_trained,
@@ -97,8 +99,7 @@ def test_every_loop_ends_at_the_same_objective(capsys):
 
 def test_an_epoch_sums_to_the_objective():
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     weights = nlp.get_pipe("hocrf").model.get_param("W").astype(np.float64)
     objective, _ = nlp.get_pipe("hocrf").objective()(weights)
     losses: dict = {}
@@ -120,8 +121,7 @@ def test_losses_are_always_set(texts):
 
 def test_update_without_sgd_takes_no_step():
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     for sgd in (None, False):
         pipe.update(data, sgd=sgd)
@@ -149,8 +149,7 @@ def calls_of(function):
 def test_converged_updates_are_nearly_free(caplog):
     nlp = untrained()
     rows = documents(40)
-    data = examples(nlp, rows)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, rows)
     optimizer = nlp.create_optimizer()
     first = calls_of(lambda: nlp.update(data, sgd=optimizer))
     with caplog.at_level(logging.INFO, logger="spacy"):
@@ -167,8 +166,7 @@ def test_the_work_for_an_update_does_not_grow_with_the_corpus():
     def calls(count):
         nlp = untrained()
         rows = [(f"{text} {i}", spans) for i in range(count) for text, spans in documents(10)]
-        data = examples(nlp, rows)
-        nlp.initialize(lambda: data)
+        data = initialize(nlp, rows)
         pipe = nlp.get_pipe("hocrf")
         pipe.update(data[:1])
         return calls_of(lambda: pipe.update(data[:1]))
@@ -178,8 +176,7 @@ def test_the_work_for_an_update_does_not_grow_with_the_corpus():
 
 def test_repeated_documents_count(caplog):
     weighted, single = untrained(), untrained()
-    data = examples(single)
-    single.initialize(lambda: data)
+    initialize(single)
     weighted.initialize(lambda: examples(weighted, [*documents(), *documents()]))
     pipe, other = weighted.get_pipe("hocrf"), single.get_pipe("hocrf")
     weights = np.random.default_rng(0).normal(size=len(pipe.structure.index))
@@ -440,8 +437,7 @@ def test_the_users_documents_may_change_later():
             "features": beside_basics({"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}),
         }
     )
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     for example in data:
         example.predicted[0].tag_ = "changed"
     assert first_tags(nlp) == {""}
@@ -459,8 +455,7 @@ def test_custom_attributes_are_part_of_the_features():
                 ),
             }
         )
-        data = examples(nlp)
-        nlp.initialize(lambda: data)
+        initialize(nlp)
         pipe = nlp.get_pipe("hocrf")
         run = pipe.run
         again = examples(nlp)
@@ -529,8 +524,7 @@ def test_sgd_learns():
 
 def test_an_epoch_of_sgd_sums_to_the_objective():
     nlp = untrained(trainer={"@misc": "spacy-hocrf.SGD.v1", "sigma": 10.0})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     weights = np.random.default_rng(0).normal(size=len(pipe.structure.index)).astype(np.float32)
     pipe.model.set_param("W", weights)
@@ -765,9 +759,7 @@ def test_another_sigma_goes_on_from_the_weights_there_are():
         for sigma in (0.5, 1.0)
     }
     for nlp in data_of.values():
-        data = examples(nlp)
-        nlp.initialize(lambda data=data: data)
-        fit(nlp, data)
+        teach(nlp)
     nlp, goal = data_of[0.5], objective_at_optimum(data_of[1.0])
     pipe = nlp.get_pipe("hocrf")
     weights = weights_of(pipe.model).copy()

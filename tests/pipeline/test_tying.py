@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import MODELS, documents, examples, fit, learner_of, trained, untrained, words
+from small_corpus import (
+    MODELS,
+    documents,
+    examples,
+    fit,
+    initialize,
+    learner_of,
+    trained,
+    untrained,
+    words,
+)
 from spacy.training import Example
 
 from spacy_hocrf.learning import shards
@@ -99,8 +109,7 @@ def test_what_new_documents_tell_apart_is_told_apart():
 def test_all_weights_are_there_where_tying_costs_memory_or_saves_little(monkeypatch, name, value):
     monkeypatch.setattr(shards, name, value)
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    initialize(nlp)
     run, learner = EXACT.begin(learner_of(nlp.get_pipe("hocrf"))), learner_of(nlp.get_pipe("hocrf"))
     assert type(run) is LBFGSRun
     weights = np.random.default_rng(0).normal(size=len(learner.weights))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from oracle import so_many
 from pytest import approx
-from small_corpus import examples, fit, untrained
+from small_corpus import trained, untrained
 
 from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.rules import grammar
@@ -138,10 +138,7 @@ VITERBI = {"@misc": "spacy-hocrf.Viterbi.v1"}
 @cache
 def hardly_trained(order):
     """A pipeline without rules that is sure of nothing; no test changes it."""
-    nlp = untrained("hocrf", {"order": order}, decoder=VITERBI)
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 2)
+    nlp = trained("hocrf", {"order": order}, decoder=VITERBI, steps=2)
     return nlp
 
 

@@ -15,6 +15,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    initialize,
     learner_of,
     trained,
     untrained,
@@ -378,8 +379,7 @@ def test_what_an_earlier_save_was_killed_in_the_middle_of_goes_with_the_next(pip
 @pytest.mark.parametrize("evaluation", [1, 2, 5])
 def test_interrupted_training_leaves_the_last_accepted_weights(monkeypatch, tmp_path, evaluation):
     nlp = untrained()
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
+    data = initialize(nlp)
     pipe = nlp.get_pipe("hocrf")
     for _ in range(3):
         nlp.update(data, sgd=nlp.create_optimizer())

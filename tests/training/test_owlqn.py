@@ -14,7 +14,9 @@ from small_corpus import (
     examples,
     fit,
     found,
+    initialize,
     learner_of,
+    teach,
     trained,
     untrained,
 )
@@ -118,8 +120,7 @@ def test_pruned_models_say_the_same(name):
 
 def test_sigma_can_be_chosen_beside_it():
     nlp = untrained(trainer={**OWLQN, "sigma": "auto"})
-    data = examples(nlp, documents(40))
-    nlp.initialize(lambda: data)
+    data = initialize(nlp, documents(40))
     pipe = nlp.get_pipe("hocrf")
     assert pipe.choice.sigma in OWLQNTrainer.candidates
     fit(nlp, data)
@@ -151,9 +152,7 @@ def test_the_optimum_is_that_of_crfsuite(tmp_path):
     }
     settings = {**OWLQN, "c1": 0.2, "improvement_tolerance": 1e-10, "gradient_tolerance": 1e-8}
     nlp = untrained("hocrf_tagger", model, trainer=settings)
-    data = examples(nlp, documents(40))
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 600)
+    data = teach(nlp, documents(40), steps=600)
     other = pycrfsuite.Trainer("lbfgs", {"c1": 0.2, "c2": 0.0, "epsilon": 1e-8}, verbose=False)
     for example in data:
         texts = ["<edge>", *(token.text for token in example.predicted)]
