@@ -220,16 +220,7 @@ def test_predictions_of_other_documents_are_refused(work, tmp_path, change, mess
 def test_the_installed_package_adds_the_commands(work):
     [entry] = [entry for entry in entry_points(group="spacy_cli") if entry.name == "hocrf"]
     assert entry.load() is spacy_hocrf.cli.hocrf_cli
-    command = [
-        sys.executable,
-        "-m",
-        "spacy",
-        "hocrf",
-        "compare",
-        "a.spacy",
-        "b.spacy",
-        "gold.spacy",
-    ]
+    command = [sys.executable, *"-m spacy hocrf compare a.spacy b.spacy gold.spacy".split()]
     done = subprocess.run(command, capture_output=True, encoding="utf8", cwd=work)
     assert done.returncode == 0, done.stderr
     assert "PERSON" in done.stdout

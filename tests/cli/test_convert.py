@@ -14,7 +14,7 @@ from pathlib import Path
 import commands
 import pytest
 import spacy
-from small_corpus import fit, untrained
+from small_corpus import learn_from, untrained
 from spacy.tokens import Doc, DocBin, Token
 from spacy.tokens.underscore import Underscore
 from spacy.util import registry
@@ -374,8 +374,7 @@ def test_attributes_are_there_in_training_and_at_prediction(tmp_path):
     data = list(registry.resolve({"reader": reader})["reader"](spacy.blank("en")))
     nlp = untrained("hocrf", {"features": features})
     assert [token._.kind for token in data[0].predicted] == ["N", "V"]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     doc = Doc(nlp.vocab, words=["Kant", "eats"])
     doc[0]._.kind, doc[1]._.kind = "N", "V"
     assert [(span.start, span.end) for span in nlp(doc).ents] == [(0, 1)]
@@ -430,9 +429,14 @@ def expected(texts):
 
 
 @pytest.fixture
-def readers(monkeypatch):
-    if not DATA.is_dir() or not DEFAULTS.is_dir():
-        pytest.skip("needs the corpora in HOCRF_DATA, and project/defaults")
+def data():
+    if not DATA.is_dir():
+        pytest.skip("needs the corpora in HOCRF_DATA")
+    return DATA
+
+
+@pytest.fixture
+def readers(data, monkeypatch):
     monkeypatch.syspath_prepend(str(DEFAULTS))
     before = set(sys.modules)
     yield __import__("readers")
@@ -482,25 +486,54 @@ def test_anystyle_has_as_many_fields(readers):
     assert not report.lost.keys() - {"spans that were fitted to tokens"}
 
 
-@pytest.mark.parametrize("name", ["hosemicrf/punc/punc.tr", "iwslt_punct/test2011"])
-def test_labels_of_tokens_are_as_many(name):
-    if not DATA.is_dir():
-        pytest.skip("needs the corpora in HOCRF_DATA")
-    docs = convert(DATA / name, spacy.blank("xx"), Report(), into="tags")
-    lines = (DATA / name).read_text(encoding="utf8").splitlines()
-    labels = Counter(line.split()[-1] for line in lines if line.strip())
-    assert Counter(token.tag_ for doc in docs for token in doc) == labels
+def test_references_of_papers_have_as_many_fields(data):
+    path, report = data / "references-from-papers" / "paper-references.jsonl", Report()
+    docs = list(convert(path, spacy.blank("xx"), report, align="expand", into="sc"))
+    source = path.read_text(encoding="utf8")
+    fields = re.findall(r'\[\d+, \d+, "(\w+)"\]', source)
+    assert Counter(s.label_ for doc in docs for s in doc.spans["sc"]) == Counter(fields)
+    assert len(docs) == source.count('"text"') == 90
+    assert "spans that fit no tokens" not in report.lost
 
 
-def test_conllu_has_as_many_tags(tmp_path):
-    if not DATA.is_dir():
-        pytest.skip("needs the corpora in HOCRF_DATA")
-    (path,) = (DATA / "ewt").glob("*dev*.gz")
+@pytest.mark.parametrize(
+    "name", ["hosemicrf/punc/punc.tr", "iwslt_punct/test2011", "msm2013/msm2013.ner"]
+)
+def test_labels_of_tokens_are_as_many(data, name):
+    settings, report = ConvertSettings(delimiter=" " if name.endswith("ner") else None), Report()
+    docs = convert(data / name, spacy.blank("xx"), report, settings=settings, into="tags")
+    found = Counter(token.tag_ for doc in docs for token in doc)
+    lines = [line for line in (data / name).read_text("utf8").split("\n") if line.strip()]
+    words = [line for line in lines if not line.startswith(" ")]
+    assert found == Counter(line.split()[-1] for line in words)
+    assert sum(report.lost.values()) == len(lines) - len(words)
+
+
+def test_conllu_has_as_many_tags(data, tmp_path):
+    (path,) = (data / "ewt").glob("*dev*.gz")
     text = gzip.decompress(path.read_bytes()).decode("utf8")
     (tmp_path / "dev.conllu").write_text(text, encoding="utf8")
     docs = convert(tmp_path / "dev.conllu", spacy.blank("xx"), Report(), into="tags")
     tags = Counter(line.split("\t")[4] for line in text.splitlines() if re.match(r"\d+\t", line))
     assert Counter(token.tag_ for doc in docs for token in doc) == tags
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("a.conll.gz", "Ada\tB-P\n"),
+        ("a.jsonl.gz", '{"text": "Ada", "label": [[0, 3, "P"]]}\r{"text": "a", "label": []}'),
+        ("a.xml.gz", "<c><s><P>Ada</P></s></c>"),
+        ("a.conllu.gz", "1\tAda\tAda\tX\tX\t_\t0\troot\t_\tB-P\n\n"),
+    ],
+)
+def test_compressed_files(tmp_path, name, text):
+    (tmp_path / name).write_bytes(gzip.compress(text.encode()))
+    doc, *_ = convert(tmp_path / name, spacy.blank("xx"), Report())
+    assert doc.text.strip() == "Ada" and named(doc.ents) == [("Ada", "P")]
+    (tmp_path / name).write_bytes(gzip.compress(text.encode())[:-9])
+    with pytest.raises(ValueError, match=r"H290.*gzip"):
+        list(convert(tmp_path / name, spacy.blank("xx"), Report()))
 
 
 def test_its_files_may_be_in_folders_that_are_not_there_yet(tmp_path):

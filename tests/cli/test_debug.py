@@ -29,13 +29,18 @@ def several(n=6):
     return [annotated(f"{TEXT} {number}") for number in range(n)]
 
 
+def config_of(tmp_path, train, dev, key=None):
+    """A config with these texts."""
+    config = starting_config("en", None, key)
+    for part, docs in (("train", train), ("dev", dev)):
+        DocBin(docs=list(docs)).to_disk(tmp_path / f"{part}.spacy")
+        config["paths"][part] = str(tmp_path / f"{part}.spacy")
+    return config
+
+
 def found(tmp_path, train, dev=(), key=None, **settings):
     """What `debug` finds with a corpus; settings are of the component."""
-    paths = {"train": tmp_path / "train.spacy", "dev": tmp_path / "dev.spacy"}
-    for part, docs in (("train", train), ("dev", dev or several(1))):
-        DocBin(docs=list(docs)).to_disk(paths[part])
-    config = starting_config("en", None, key)
-    config["paths"].update({part: str(path) for part, path in paths.items()})
+    config = config_of(tmp_path, train, dev or several(1), key)
     config["corpora"]["train"].update(settings.pop("corpus", {}))
     name = "hocrf" if key is None else "hocrf_spans"
     model = {**config["components"][name]["model"], **settings.pop("model", {})}
@@ -196,16 +201,14 @@ def test_an_encoder_that_is_shared_and_a_config_that_is_not_filled(tmp_path):
 
 
 def test_one_of_several_components(tmp_path):
-    config = starting_config("en", None)
-    config["components"]["second"] = dict(config["components"]["hocrf"], scores_key="second")
-    config["nlp"]["pipeline"].append("second")
     docs = several()
     for doc in docs:
         for token in doc:
             token.is_sent_start = token.i in (0, 4)
+    config = config_of(tmp_path, docs, docs)
+    config["components"]["second"] = dict(config["components"]["hocrf"], scores_key="second")
+    config["nlp"]["pipeline"].append("second")
     for part in ("train", "dev"):
-        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
-        config["paths"][part] = str(tmp_path / f"{part}.spacy")
         config["corpora"][part]["gold_preproc"] = True
     with pytest.raises(ValueError, match="H204"):
         check(config)
@@ -261,19 +264,15 @@ def test_texts_that_spacy_keeps_are_measured_and_streamed_ones_are_none(tmp_path
 
 
 def test_a_tagger_and_a_trainer_without_an_objective(tmp_path):
-    config = starting_config("en", None)
     tagger = spacy.blank("en")
-    tagger.add_pipe(
-        "hocrf_tagger", config={"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": 1.0}}
-    )
-    config["nlp"]["pipeline"] = ["hocrf_tagger"]
-    config["components"] = tagger.config["components"]
+    trainer = {"@misc": "spacy-hocrf.SGD.v1", "sigma": 1.0}
+    tagger.add_pipe("hocrf_tagger", config={"trainer": trainer})
     docs = [
         Doc(NLP.vocab, words=["a", "b"], spaces=[True, False], tags=["X", "Y"]) for _ in range(6)
     ]
-    for part in ("train", "dev"):
-        DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
-        config["paths"][part] = str(tmp_path / f"{part}.spacy")
+    config = config_of(tmp_path, docs, docs)
+    config["nlp"]["pipeline"] = ["hocrf_tagger"]
+    config["components"] = tagger.config["components"]
     result = check(config)
     assert result.train.labels["X"].annotated == 6 and result.train.touching == 0
     assert result.cost.seconds is None and result.cost.features > 0
@@ -340,10 +339,8 @@ def test_what_of_a_corpus_was_seen_in_another_or_in_other_texts_of_it():
     assert seen_in(TARGET, train) == Seen(7 / 11, 2 / 3, 2 / 3, 3)
     assert seen_in(TARGET, train, []) == Seen(0, 0, 0, 0)
     tags = Doc(NLP.vocab, words=["We", "saw"], tags=["A", "B"])
-    assert (
-        seen_in(TagsTarget(overwrite=True), [Example(NLP.make_doc("we saw"), tags)] * 2).n_spans
-        == 4
-    )
+    twice = [Example(NLP.make_doc("we saw"), tags)] * 2
+    assert seen_in(TagsTarget(overwrite=True), twice).n_spans == 4
 
 
 def of_a_kind(n, name, verb="saw", words="again"):

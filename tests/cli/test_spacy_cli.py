@@ -99,17 +99,8 @@ def test_evaluate_and_find_threshold(trained):
     scores = json.loads((trained / "scores.json").read_text(encoding="utf8"))
     assert scores["ents_f"] > 0.9
     assert set(scores["ents_per_type"]) == {"PERSON", "PLACE"}
-    printed = run_spacy(
-        "find-threshold",
-        "out/model-last",
-        "train.spacy",
-        "hocrf",
-        "threshold",
-        "ents_f",
-        "--n_trials",
-        3,
-        cwd=trained,
-    )
+    given = "out/model-last train.spacy hocrf threshold ents_f --n_trials 3"
+    printed = run_spacy("find-threshold", *given.split(), cwd=trained)
     rows = [line.split() for line in printed.splitlines() if line[:2] in ("0.", "1.")]
     assert [float(row[0]) for row in rows] == [0.0, 0.5, 1.0]
     assert float(rows[0][1]) == pytest.approx(scores["ents_f"])

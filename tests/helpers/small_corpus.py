@@ -157,10 +157,16 @@ def initialize(nlp, rows=None):
     return data
 
 
-def teach(nlp, rows=None, steps=100):
-    """Initialize and update, for so many steps at most; the examples."""
-    data = initialize(nlp, rows)
+def learn_from(nlp, data, steps=100):
+    """Initialize and update with Examples, for so many steps at most."""
+    nlp.initialize(lambda: data)
     fit(nlp, data, steps)
+
+
+def teach(nlp, rows=None, steps=100):
+    """The same with those of some documents, by default all ten; the examples."""
+    data = examples(nlp, rows)
+    learn_from(nlp, data, steps)
     return data
 
 
