@@ -19,21 +19,8 @@ def potentials(tokens=2, rows=(), spans=(), **parts):
     """All zero and all allowed, but for the given parts; rows (token, part, pattern, score), spans
     (start, end, …).
     """
-    return oracle.plain(
-        np.zeros((tokens, 2)),
-        **{
-            "const": np.zeros(len(PATTERNS)),
-            "row_offsets": np.searchsorted([row[0] for row in rows], np.arange(tokens + 1)),
-            "row_part": np.array([row[1] for row in rows], dtype=np.uint8),
-            "row_pattern": np.array([row[2] for row in rows], dtype=np.int32),
-            "row_score": np.array([row[3] for row in rows], dtype=np.float64),
-            "span_start": np.array([span[0] for span in spans], dtype=np.int64),
-            "span_end": np.array([span[1] for span in spans], dtype=np.int64),
-            "span_pattern": np.array([span[2] for span in spans], dtype=np.int32),
-            "span_score": np.array([span[3] for span in spans], dtype=np.float64),
-            **parts,
-        },
-    )
+    parts = {**oracle.rows_of(tokens, *rows), **oracle.spans_of(*spans), **parts}
+    return oracle.plain(np.zeros((tokens, 2)), **{"const": np.zeros(len(PATTERNS)), **parts})
 
 
 def cuts(*segments):
@@ -110,16 +97,8 @@ def test_rows_fire_with_their_pattern_at_their_part():
     assert oracle.score(p, PATTERNS, cuts((0, 1, A), (1, 2, B), (2, 3, B))) == 11.0
     assert oracle.score(p, PATTERNS, cuts((0, 1, B), (1, 2, B), (2, 3, A))) == 1e7
     assert oracle.score(p, PATTERNS, cuts((0, 1, B), (1, 3, A))) == 0.0
-    assert list(oracle.firing(p, PATTERNS, cuts((0, 1, A), (1, 3, B)))["row"]) == [
-        0,
-        1,
-        1,
-        0,
-        1,
-        1,
-        1,
-        0,
-    ]
+    fired = oracle.firing(p, PATTERNS, cuts((0, 1, A), (1, 3, B)))["row"]
+    assert fired.tolist() == [0, 1, 1, 0, 1, 1, 1, 0]
 
 
 def test_the_last_length_score_is_for_all_longer_segments():

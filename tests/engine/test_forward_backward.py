@@ -18,6 +18,7 @@ from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
+from spacy_hocrf.types import END, START
 
 
 @pytest.fixture(scope="module", params=BUILDS, autouse=True)
@@ -28,9 +29,6 @@ def instructions(request):
         yield request.param
 
 
-COUNTS = ["const", "start", "end", "token", "inner", "row", "length", "span"]
-
-
 @pytest.mark.parametrize("seed", range(oracle.so_many(100)))
 def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
     """All patterns up to order 2, so that several arcs enter each open state, and sequences that
@@ -38,16 +36,9 @@ def test_a_batch_with_rows_and_spans_everywhere_matches_enumeration(seed):
     """
     potentials, automaton, expected, bests = _dense_batch(seed)
     found = expectations(potentials, automaton)
-    assert_allclose(
-        found.log_partition,
-        np.concatenate([one.log_partition for one in expected]),
-        rtol=1e-10,
-        atol=1e-10,
-    )
-    for name in COUNTS:
-        parts = [getattr(one, name) for one in expected]
-        total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
-        assert_allclose(getattr(found, name), total, rtol=1e-9, atol=1e-9, err_msg=name)
+    totals = np.concatenate([one.log_partition for one in expected])
+    assert_allclose(found.log_partition, totals, rtol=1e-10, atol=1e-10)
+    oracle.assert_counts(found, expected, rtol=1e-9, atol=1e-9)
     found = viterbi(potentials, automaton)
     rows = zip(bests, oracle.listed(found.segments), found.scores)
     for (best, choices), segments, score in rows:
@@ -93,10 +84,7 @@ def test_sequences_in_which_no_segment_has_a_score_match_enumeration(seed):
     found = expectations(potentials, automaton)
     totals = np.concatenate([one.log_partition for one in expected])
     assert_allclose(found.log_partition, totals, rtol=1e-12, atol=1e-12)
-    for name in COUNTS:
-        parts = [getattr(one, name) for one in expected]
-        total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
-        assert_allclose(getattr(found, name), total, rtol=1e-10, atol=1e-12, err_msg=name)
+    oracle.assert_counts(found, expected, rtol=1e-10, atol=1e-12)
 
 
 @pytest.mark.parametrize("space", ["auto", "log"])
@@ -107,10 +95,7 @@ def test_counts_are_multiplied_by_the_weights_of_sequences(seed, space):
         found = expectations(potentials, automaton, space=space, weights=weights)
         alone = expectations(potentials, automaton, space=space)
         assert_array_equal(found.log_partition, alone.log_partition)
-        for name in COUNTS:
-            parts = [w * getattr(one, name) for w, one in zip(weights, expected, strict=True)]
-            total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
-            assert_allclose(getattr(found, name), total, rtol=1e-9, atol=1e-9, err_msg=name)
+        oracle.assert_counts(found, expected, rtol=1e-9, atol=1e-9, weights=weights.tolist())
 
 
 @pytest.mark.parametrize("tokens", [17, 40, 127, 128, 129, 150])
@@ -125,10 +110,7 @@ def test_short_and_long_sequences_without_scores_of_segments_equal_log_space(
     found = expectations(potentials, automaton)
     expected = expectations(potentials, automaton, space="log")
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
-    for name in COUNTS:
-        assert_allclose(
-            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
-        )
+    oracle.assert_counts(found, [expected])
 
 
 @pytest.mark.parametrize("least", [-100.0, -200.0, -450.0])
@@ -142,10 +124,7 @@ def test_a_factor_that_lifts_a_small_mass_of_a_segment_is_right(least, most):
     potentials = replace(
         oracle.plain(token, n_patterns=3),
         const=np.array([0.0, 0.0, 0.65 * least]),
-        row_offsets=np.array([0, 0, 1]),
-        row_part=np.zeros(1, dtype=np.uint8),
-        row_pattern=np.array([2], dtype=np.int32),
-        row_score=np.array([most]),
+        **oracle.rows_of(2, (1, START, 2, most)),
     )
     potentials.allowed[1, 0] = 1
     automaton = compile_automaton(patterns, limits, forbidden=forbidden)
@@ -190,7 +169,7 @@ def test_gradient_of_log_partition_matches_central_differences():
     automaton = automaton_of(problem)
     expected = expectations(problem.potentials, automaton)
     names = {"row": "row_score", "length": "length_score", "span": "span_score"}
-    for name in COUNTS:
+    for name in oracle.PARTS:
         field = names.get(name, name)
         values = getattr(problem.potentials, field)
         for where in np.ndindex(values.shape):
@@ -202,13 +181,8 @@ def test_gradient_of_log_partition_matches_central_differences():
                     log_partition(replace(problem.potentials, **{field: moved}), automaton)[0]
                 )
             slope = (ends[0] - ends[1]) / 2e-5
-            assert_allclose(
-                getattr(expected, name)[where],
-                slope,
-                rtol=1e-6,
-                atol=1e-8,
-                err_msg=f"{name}{where}",
-            )
+            count = getattr(expected, name)[where]
+            assert_allclose(count, slope, rtol=1e-6, atol=1e-8, err_msg=f"{name}{where}")
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -221,10 +195,7 @@ def test_scaled_equals_log_space_on_long_sequences(seed, scale, constrained):
     found = expectations(problem.potentials, automaton)
     expected = expectations(problem.potentials, automaton, space="log")
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-10)
-    for name in COUNTS:
-        assert_allclose(
-            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
-        )
+    oracle.assert_counts(found, [expected])
 
 
 def test_a_live_state_lost_beside_a_huge_factor_is_detected():
@@ -232,12 +203,7 @@ def test_a_live_state_lost_beside_a_huge_factor_is_detected():
     divided by that.
     """
     potentials = oracle.plain(np.array([[0.0, 0.0], [-100.0, 0.0]]), n_patterns=3)
-    rows = {
-        "row_offsets": np.array([0, 0, 1]),
-        "row_part": np.zeros(1, dtype=np.uint8),
-        "row_pattern": np.array([2], dtype=np.int32),
-        "row_score": np.array([690.0]),
-    }
+    rows = oracle.rows_of(2, (1, START, 2, 690.0))
     potentials = replace(potentials, start=potentials.token, token=potentials.inner, **rows)
     potentials.allowed[1, 1] = 3
     automaton = compile_automaton([(0,), (1,), (0, 1)], [1, 1])
@@ -285,22 +251,12 @@ def test_an_open_segment_lost_beside_another_labels_is_detected(limit):
     asked = oracle.segments_of([[(3, 4, 2), (0, 1, 3)]])
     found = segment_marginals(potentials, automaton, asked).probability
     assert_allclose(found, [1.0, 1.0], rtol=1e-12)
-    span = {
-        "span_start": np.array([3]),
-        "span_end": np.array([4]),
-        "span_pattern": np.full(1, 2, dtype=np.int32),
-    }
-    watched = replace(potentials, **span, span_score=np.zeros(1))
+    watched = replace(potentials, **oracle.spans_of((3, 4, 2, 0.0)))
     assert_allclose(expectations(watched, automaton).span, [1.0], rtol=1e-12)
 
 
 def test_a_beta_lost_beside_a_huge_one_is_detected():
-    rows = {
-        "row_offsets": np.array([0, 0, 2]),
-        "row_part": np.zeros(2, dtype=np.uint8),
-        "row_pattern": np.array([2, 3], dtype=np.int32),
-        "row_score": np.array([690.0, -100.0]),
-    }
+    rows = oracle.rows_of(2, (1, START, 2, 690.0), (1, START, 3, -100.0))
     potentials = replace(oracle.plain(np.zeros((2, 2)), n_patterns=4), **rows)
     potentials.allowed[1, 0] = 0
     automaton = compile_automaton([(0,), (1,), (0, 1), (1, 1)], [1, 1])
@@ -317,10 +273,7 @@ def test_a_long_segment_lost_beside_one_that_began_earlier_is_detected():
     potentials = replace(
         oracle.plain(np.zeros((5, 3)), n_patterns=4),
         end=np.array([[0.0, -900.0, 0.0], *np.zeros((4, 3))]),
-        row_offsets=np.array([0, 0, 0, 0, 0, 1]),
-        row_part=np.zeros(1, dtype=np.uint8),
-        row_pattern=np.array([3], dtype=np.int32),
-        row_score=np.array([900.0]),
+        **oracle.rows_of(5, (4, START, 3, 900.0)),
         allowed=np.array([[1, 7, 0], [3, 0, 0], [2, 0, 0], [6, 0, 0], [0, 0, 7]], dtype=np.uint8),
     )
     automaton = compile_automaton([(0,), (1,), (2,), (1, 0, 2)], [0, 1, 1], forbidden=[(0, 0)])
@@ -380,12 +333,7 @@ def test_a_live_state_lost_beside_the_final_scores_is_detected():
     has the mass.
     """
     patterns = ((0,), (1,), (1, 0), (1, 1))
-    rows = {
-        "row_offsets": np.array([0, 0, 2]),
-        "row_part": np.zeros(2, dtype=np.uint8),
-        "row_pattern": np.array([2, 3], dtype=np.int32),
-        "row_score": np.full(2, -900.0),
-    }
+    rows = oracle.rows_of(2, (1, START, 2, -900.0), (1, START, 3, -900.0))
     scores = np.array([[0.0, 900.0], [0.0, 0.0]])
     potentials = replace(oracle.plain(scores, n_patterns=4), **rows)
     automaton = compile_automaton(patterns, [1, 1])
@@ -399,12 +347,7 @@ def test_a_live_state_lost_among_the_initial_scores_is_detected():
     """A window's left end brings log alphas hundreds apart, and only a later score makes up for
     that.
     """
-    rows = {
-        "row_offsets": np.array([0, 0, 2]),
-        "row_part": np.zeros(2, dtype=np.uint8),
-        "row_pattern": np.array([2, 3], dtype=np.int32),
-        "row_score": np.full(2, 900.0),
-    }
+    rows = oracle.rows_of(2, (1, START, 2, 900.0), (1, START, 3, 900.0))
     potentials = replace(oracle.plain(np.array([[0.0, -900.0], [0.0, 0.0]]), n_patterns=4), **rows)
     automaton = compile_automaton(((0,), (1,), (1, 0), (1, 1)), [1, 1])
     [found] = window_marginals(
@@ -419,12 +362,8 @@ def test_row_scores_that_cancel_lose_nothing(short, long):
     by one, their product can.
     """
     patterns = ((0,), (1,), (0, 1), (1, 1), (0, 0, 1))
-    rows = {
-        "row_offsets": np.array([0, 0, 0, 3]),
-        "row_part": np.zeros(3, dtype=np.uint8),
-        "row_pattern": np.array([2, 3, 4], dtype=np.int32),
-        "row_score": np.array([short, -205.0, long]),
-    }
+    scores = enumerate((short, -205.0, long), 2)
+    rows = oracle.rows_of(3, *((2, START, pattern, score) for pattern, score in scores))
     potentials = replace(oracle.plain(np.zeros((3, 2)), n_patterns=5), **rows)
     potentials.allowed[0, 1] = potentials.allowed[2, 0] = 0
     expected = oracle.expectations(potentials, patterns, (1, 1), frozenset())
@@ -440,12 +379,7 @@ def test_a_small_mass_keeps_its_digits_until_a_large_factor_lifts_it():
     patterns = ((0,), (1,), (2,), (0, 2), (1, 2))
     start = np.zeros((2, 3))
     start[0, 1], start[1, 2] = -620.0, -120.0
-    rows = {
-        "row_offsets": np.array([0, 0, 2]),
-        "row_part": np.zeros(2, dtype=np.uint8),
-        "row_pattern": np.array([3, 4], dtype=np.int32),
-        "row_score": np.array([-221.0, 400.0]),
-    }
+    rows = oracle.rows_of(2, (1, START, 3, -221.0), (1, START, 4, 400.0))
     potentials = replace(oracle.plain(np.zeros((2, 3)), n_patterns=5), start=start, **rows)
     potentials.allowed[0, 2] = 0
     potentials.allowed[1, :2] = 3  # may start, and set the scale, but lead nowhere
@@ -462,11 +396,7 @@ def test_a_faint_start_that_a_span_lifts_is_detected():
     made up.
     """
     potentials = replace(
-        oracle.plain(np.array([[0.0, -700.0], [0.0, 0.0]])),
-        span_start=np.array([0]),
-        span_end=np.array([1]),
-        span_pattern=np.array([1], dtype=np.int32),
-        span_score=np.array([600.0]),
+        oracle.plain(np.array([[0.0, -700.0], [0.0, 0.0]])), **oracle.spans_of((0, 1, 1, 600.0))
     )
     automaton = compile_automaton([(0,), (1,)], [1, 1])
     assert np.isnan(log_partition(potentials, automaton, space="scaled"))
@@ -557,27 +487,16 @@ def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypat
     for least in (1, 1000):
         monkeypatch.setattr(forward_backward, "LEAST_TAIL", least)
         found[least] = expectations(potentials, automaton), viterbi(potentials, automaton)
-    for name in ("log_partition", *COUNTS):
-        assert_allclose(
-            getattr(found[1][0], name),
-            getattr(found[1000][0], name),
-            rtol=1e-9,
-            atol=1e-10,
-            err_msg=name,
-        )
-    assert_same_segments(found[1][1].segments, found[1000][1].segments)
-    assert_allclose(found[1][1][1], found[1000][1][1], rtol=1e-12)
+    (one, best), (other, same) = found.values()
+    assert_allclose(one.log_partition, other.log_partition, rtol=1e-9, atol=1e-10)
+    oracle.assert_counts(one, [other], rtol=1e-9)
+    assert_same_segments(best.segments, same.segments)
+    assert_allclose(best.scores, same.scores, rtol=1e-12)
 
 
 def test_kept_buffers_notice_another_batch_with_the_same_offsets():
     potentials = oracle.plain(np.array([[0.3, -0.2], [1.0, 0.5]]))
-    asked = replace(
-        potentials,
-        span_start=np.array([0]),
-        span_end=np.array([2]),
-        span_pattern=np.array([1], dtype=np.int32),
-        span_score=np.array([2.0]),
-    )
+    asked = replace(potentials, **oracle.spans_of((0, 2, 1, 2.0)))
     assert asked.offsets is potentials.offsets
     automaton = compile_automaton([(0,), (1,)], [0, 0])
     buffers = forward_backward.Buffers(automaton)
@@ -633,10 +552,7 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
     limited = compile_automaton(patterns, [tokens] * 3, forbidden=[(0, 0)])
     found, expected = expectations(potentials, free), expectations(potentials, limited)
     assert_allclose(found.log_partition, expected.log_partition, rtol=1e-12)
-    for name in COUNTS:
-        assert_allclose(
-            getattr(found, name), getattr(expected, name), rtol=1e-10, atol=1e-10, err_msg=name
-        )
+    oracle.assert_counts(found, [expected])
     assert_same_segments(viterbi(potentials, free).segments, viterbi(potentials, limited).segments)
 
 
@@ -646,24 +562,8 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
         ({"token": np.zeros((2, 3))}, "H004"),
         ({"token": np.full((3, 2), np.nan)}, "H006"),
         ({"const": np.array([0.0, np.inf])}, "H006"),
-        (
-            {
-                "span_pattern": np.array([7], dtype=np.int32),
-                "span_start": np.array([0]),
-                "span_end": np.array([1]),
-                "span_score": np.zeros(1),
-            },
-            "H138",
-        ),
-        (
-            {
-                "span_pattern": np.array([0], dtype=np.int32),
-                "span_start": np.array([2]),
-                "span_end": np.array([5]),
-                "span_score": np.zeros(1),
-            },
-            "H009",
-        ),
+        (oracle.spans_of((0, 1, 7, 0.0)), "H138"),
+        (oracle.spans_of((2, 5, 0, 0.0)), "H009"),
     ],
 )
 def test_bad_potentials_are_refused(change, code):
@@ -674,13 +574,7 @@ def test_bad_potentials_are_refused(change, code):
 
 def test_an_uncarried_pattern_cannot_look_behind_the_start():
     potentials = oracle.plain(np.zeros((3, 2)), n_patterns=3)
-    row = replace(
-        potentials,
-        row_offsets=np.array([0, 0, 1, 1]),
-        row_part=np.array([1], dtype=np.uint8),
-        row_pattern=np.array([2], dtype=np.int32),
-        row_score=np.ones(1),
-    )
+    row = replace(potentials, **oracle.rows_of(3, (1, END, 2, 1.0)))
     with pytest.raises(ValueError, match=r"H005"):
         log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2]))
     log_partition(row, compile_automaton([(0,), (1,), (0, 1)], [2, 2], carried=[(0, 1)]))

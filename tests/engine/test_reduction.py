@@ -82,15 +82,16 @@ def test_there_are_as_many_parts_as_cost_little():
     assert len(parts_of(shards, 10**9)) == 4
 
 
-def test_a_sum_is_the_same_for_any_number_of_threads(monkeypatch):
-    shards, weights = corpus(shards=37)
+@pytest.mark.parametrize("shards, parts", [(1, 1), (3, 2), (4, 4), (11, 8), (37, 32)])
+def test_a_sum_is_the_same_to_the_last_bit_for_any_number_of_threads(shards, parts, monkeypatch):
+    shards, weights = corpus(shards=shards)
     model = shards, PLAIN, AUTOMATON, np.zeros(F), np.zeros(F)
     monkeypatch.setattr("spacy_hocrf.engine.threads.PROCESSORS", 64)
     loss, gradient = Objective(*model)(weights)
     numbers = (1, 2, 3, 8, 50)
     objectives = [Objective(*model, threads=number) for number in numbers]
     counts = [each._sum._threads.count for each in objectives]
-    assert counts == [min(number, 32) for number in numbers]
+    assert counts == [min(number, parts) for number in numbers]
     for objective in objectives:
         for _ in range(2):
             again, other = objective(weights)

@@ -20,7 +20,7 @@ from spacy_hocrf.engine.marginals import segment_marginals
 from spacy_hocrf.engine.probable import probable_spans
 from spacy_hocrf.engine.selection import select_sequences
 from spacy_hocrf.engine.viterbi import viterbi
-from spacy_hocrf.types import Segment
+from spacy_hocrf.types import START, Segment
 
 NOTHING = np.zeros(0)
 
@@ -28,21 +28,12 @@ NOTHING = np.zeros(0)
 def no_rows(tokens):
     """Potentials without observations on longer patterns, and without lengths."""
     return {
-        "row_offsets": np.zeros(tokens + 1, dtype=np.int64),
-        "row_part": NOTHING.astype(np.uint8),
-        "row_pattern": NOTHING.astype(np.int32),
-        "row_score": NOTHING,
+        **oracle.rows_of(tokens),
         "length_pattern": NOTHING.astype(np.int32),
         "length_score": np.zeros((0, 1)),
     }
 
 
-NO_SPANS = {
-    "span_start": NOTHING.astype(np.int64),
-    "span_end": NOTHING.astype(np.int64),
-    "span_pattern": NOTHING.astype(np.int32),
-    "span_score": NOTHING,
-}
 WIDE = [build for build in BUILDS if build != "single"]
 
 
@@ -50,7 +41,7 @@ def limited(problem):
     """The same without spans, with limits for all labels, one of which is more than a token."""
     limits = [limit or 3 for limit in problem.limits]
     limits[0] = max(limits[0], 2)
-    potentials = replace(problem.potentials, **NO_SPANS)
+    potentials = replace(problem.potentials, **oracle.spans_of())
     return problem._replace(
         potentials=potentials, limits=tuple(limits), carried=np.ones(len(problem.patterns))
     )
@@ -188,12 +179,8 @@ def test_spans_are_found_once_where_a_value_is_lost_in_the_first_window(build):
     start = np.zeros((12, 2))
     start[0, 1] = -300.0
     rows = {
-        "row_offsets": np.array([0, 0, *[2] * 11]),
-        "row_part": np.zeros(2, dtype=np.uint8),
-        "row_pattern": np.array([2, 3], dtype=np.int32),
-        "row_score": np.array([690.0, 690.0]),
-        "length_pattern": NOTHING.astype(np.int32),
-        "length_score": np.zeros((0, 1)),
+        **no_rows(12),
+        **oracle.rows_of(12, (1, START, 2, 690.0), (1, START, 3, 690.0)),
         "allowed": np.full((12, 2), 5, dtype=np.uint8),
     }
     rows["allowed"][1, 0] = 0
@@ -314,7 +301,7 @@ def _long(lengths, seed):
         row_score=rng.normal(size=2 * tokens),
         length_pattern=np.arange(3, dtype=np.int32),
         length_score=rng.normal(size=(3, 4)),
-        **NO_SPANS,
+        **oracle.spans_of(),
         allowed=np.full((tokens, 3), 7, dtype=np.uint8),
     )
     return compile_automaton(patterns, [4, 2, 3], carried=patterns), potentials

@@ -61,13 +61,6 @@ def test_growth_to_100_000_rows_agrees_with_a_dict():
     assert (table.lookup(20, np.ascontiguousarray(rows[:1000, 1:])) == -1).all()
 
 
-def test_lookup_changes_nothing():
-    table = ObservationTable(1)
-    table.add(0, rows_of([[1]]))
-    table.lookup(0, rows_of([[2], [3]]))
-    assert len(table) == 1
-
-
 def test_rows_are_a_copy():
     table = ObservationTable(1)
     table.add(0, rows_of([[1]]))

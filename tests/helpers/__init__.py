@@ -5,6 +5,7 @@ Numbers by another way: enumeration that is slow, obvious, and shares nothing wi
     oracle               sequences: log Z, expectations, best segmentations; strategies that draw problems
     component_oracle     the same for the model of a component: segmentations and spans of a text
     worked_example       the sentence that both papers compute by hand, with their printed tables
+    derivatives          gradients against central differences
     entities             the entities that segments stand for
     random_readings      problems with every kind of labels, and all that a reading of one can say
     random_constraints   problems with constraints on single texts, and the segmentations that keep them

@@ -22,6 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
+from numpy.testing import assert_allclose
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.types import (
@@ -235,20 +236,8 @@ def batch(sequences):
     offsets = np.cumsum([0, *lengths])
     row_counts = [len(p.row_score) for p in sequences]
     row_shifts = np.cumsum([0, *row_counts])
-    names = (
-        "start",
-        "end",
-        "token",
-        "inner",
-        "row_part",
-        "row_pattern",
-        "row_score",
-        "span_pattern",
-        "span_score",
-    )
-    joined = {
-        name: np.concatenate([getattr(p, name) for p in sequences]) for name in (*names, "allowed")
-    }
+    names = "start end token inner row_part row_pattern row_score span_pattern span_score allowed"
+    joined = {name: np.concatenate([getattr(p, name) for p in sequences]) for name in names.split()}
     row_offsets = [
         p.row_offsets[:-1] + shift for p, shift in zip(sequences, row_shifts, strict=False)
     ]
@@ -277,6 +266,39 @@ def plain(scores, n_patterns=None, **parts):
     token = np.ascontiguousarray(scores, dtype=np.float64)
     parts = {"start": nothing, "end": nothing, "token": token, "inner": nothing, **parts}
     return replace(zero, **parts)
+
+
+def rows_of(n_tokens, *rows):
+    """Parts of `Potentials`: rows (token, part, pattern, score), in the order of their tokens."""
+    token, part, pattern, score = np.array(rows, dtype=np.float64).reshape(-1, 4).T
+    return {
+        "row_offsets": np.searchsorted(token, np.arange(n_tokens + 1)),
+        "row_part": part.astype(np.uint8),
+        "row_pattern": pattern.astype(np.int32),
+        "row_score": score.copy(),
+    }
+
+
+def spans_of(*spans):
+    """Parts of `Potentials`: spans (start, end, pattern, score), in order."""
+    start, end, pattern, score = np.array(spans, dtype=np.float64).reshape(-1, 4).T
+    return {
+        "span_start": start.astype(np.int64),
+        "span_end": end.astype(np.int64),
+        "span_pattern": pattern.astype(np.int32),
+        "span_score": score.copy(),
+    }
+
+
+def assert_counts(found, expected, what="", rtol=1e-10, atol=1e-10, weights=None):
+    """Expected counts are near those of each sequence, one behind the other, times its weight."""
+    for name in PARTS:
+        parts = [
+            w * getattr(one, name) for w, one in zip(weights or [1.0] * len(expected), expected)
+        ]
+        total = sum(parts) if name in ("const", "length") else np.concatenate(parts)
+        place = f"{name}, {what}"
+        assert_allclose(getattr(found, name), total, rtol=rtol, atol=atol, err_msg=place)
 
 
 @st.composite

@@ -33,15 +33,8 @@ def potentials():
     word_label = (P, O, O, L, O, L, O, O)
     scores = np.zeros((8, 3))
     scores[np.arange(8), word_label] = 1.0
-    return oracle.plain(
-        np.zeros((8, 3)),
-        n_patterns=4,
-        start=scores,
-        row_offsets=np.array([0, 0, 0, 0, 0, 0, 1, 1, 1]),
-        row_part=np.array([START], dtype=np.uint8),
-        row_pattern=np.array([3], dtype=np.int32),
-        row_score=np.ones(1),
-    )
+    rows = oracle.rows_of(8, (5, START, 3, 1.0))
+    return oracle.plain(np.zeros((8, 3)), n_patterns=4, start=scores, **rows)
 
 
 # (table, t, state): (printed, correct)
