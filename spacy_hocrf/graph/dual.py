@@ -162,7 +162,7 @@ class _Master:
     def descend(self) -> None:
         """Subgradient steps until there is a certificate, or no iteration is left."""
         settings = self._settings
-        steps = Steps(settings, self._outside.weights)
+        steps = Steps(settings.step_rule, self._outside.weights)
         for iteration in range(1, settings.max_iterations + 1):
             is_last = iteration == settings.max_iterations
             bound, assignment = self._evaluate()

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.graph.cells import disagree, move
 from spacy_hocrf.graph.instance import GraphInstance
-from spacy_hocrf.graph.settings import DualSettings
 from spacy_hocrf.graph.subproblems import Subproblem
 
 __all__ = ["Multipliers", "Steps"]
@@ -63,17 +62,14 @@ class Steps:
     """The length of each step: "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of
     times that the bound has risen (Rush et al., EMNLP 2010).
 
-    settings (DualSettings): rule and first step.
+    rule (str): "harmonic" or "geometric".
     weights (float64 [m]): of the patterns that the first subproblem does not have: c is their mean
-        absolute value where the settings have no first step.
+        absolute value.
     """
 
-    def __init__(self, settings: DualSettings, weights: NDArray[np.float64]) -> None:
-        self._harmonic = settings.step_rule == "harmonic"
-        first = settings.step_size
-        if first is None:
-            first = float(np.abs(weights).mean()) if len(weights) else 1.0
-        self._first = first
+    def __init__(self, rule: str, weights: NDArray[np.float64]) -> None:
+        self._harmonic = rule == "harmonic"
+        self._first = float(np.abs(weights).mean()) if len(weights) else 1.0
         self._before, self._rises = np.inf, 0
 
     def length(self, bound: float) -> float:

@@ -1,9 +1,9 @@
 """How a graph is decoded: the settings of dual decomposition, checked once."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.types import is_number, is_whole
@@ -27,8 +27,6 @@ class DualSettings:
     max_iterations (int): at least 1; a certificate ends the iterations earlier.
     step (Optional[str]): "harmonic" or "geometric". None: as the paper has it for
         "two_slave", geometric (§4.1.4: the steps of Rush et al., EMNLP 2010), harmonic otherwise.
-    step_size (Optional[float]): the first step. None: the mean absolute weight of the patterns
-        that the first subproblem does not have.
     tolerance (float): nats; a smaller gap is a certificate.
     local_search (Optional[bool]): are better assignments looked for near the best one, too? None:
         as the paper has it for "two_slave", no; yes otherwise.
@@ -38,7 +36,6 @@ class DualSettings:
     kind: str = HYBRID
     max_iterations: int = 500
     step: str | None = None
-    step_size: float | None = None
     tolerance: float = 1e-6
     local_search: bool | None = None
 
@@ -48,10 +45,11 @@ class DualSettings:
     def __post_init__(self) -> None:
         self._check_word("kind", self.kind, self.kinds)
         self._check_word("step", self.step, (None, *STEPS))
-        if self.step_size is not None:
-            self._check_number("step_size", lambda c: 0 < c <= MOST, "positive and finite, or null")
         self._check_count("max_iterations")
-        self._check_number("tolerance", lambda t: 0 <= t <= MOST, "finite and not negative")
+        gap = self.tolerance
+        if not is_number(gap) or not 0 <= gap <= MOST:
+            found = {"found": gap, "expected": "finite and not negative"}
+            raise ValueError(Errors.H088.format(name="tolerance", **found))
 
     @property
     def step_rule(self) -> str:
@@ -68,12 +66,6 @@ class DualSettings:
         if found not in known:
             words = ", ".join("null" if word is None else word for word in known)
             raise ValueError(Errors.H087.format(name=name, found=found, known=words))
-
-    def _check_number(self, name: str, is_right: Callable[[Any], bool], expected: str) -> None:
-        """H088 for what is no number, or not the right one."""
-        found = getattr(self, name)
-        if not is_number(found) or not is_right(found):
-            raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
 
     def _check_count(self, name: str) -> None:
         """H088 for what is no whole number, or below 1."""

@@ -407,7 +407,6 @@ def test_initializing_anew_begins_with_the_configs_weights(nlp):
         ("H087", {"decoder": settings_of("magic")}),
         ("H087", {"decoder": settings_of(step="long")}),
         ("H088", {"decoder": settings_of(max_iterations=0)}),
-        ("H088", {"decoder": settings_of(step_size=-1.0)}),
         ("H088", {"decoder": settings_of(tolerance=-1.0)}),
         ("H088", {"decoder": settings_of(max_group_tokens=0)}),
         ("H097", {"features": {"words": {"@misc": "spacy-hocrf.Window.v1"}}}),
