@@ -32,7 +32,7 @@ from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.saving import model_to_bytes
 
 if TYPE_CHECKING:
-    from spacy_hocrf.sequences.learning import LearningSettings, OnlineSettings, Progress
+    from spacy_hocrf.sequences.learning import LearningSettings, Progress
 
 __all__ = ["BaseTrainer", "CRFSuiteError", "Trainer"]
 
@@ -177,7 +177,7 @@ class BaseTrainer:
 
         if self._algorithm in ONLINE:
             self._say(f"{ONLINE[self._algorithm]}\n", *self._own_parameters(), "\n")
-            weights = learn_online(data, features, self._online_settings(), tell)
+            weights = learn_online(data, features, tell, **self._online_settings())
         else:
             settings = self._settings()
             if self._algorithm == SGD:
@@ -206,9 +206,8 @@ class BaseTrainer:
             max_linesearch=int(known["max_linesearch"]),
         )
 
-    def _online_settings(self) -> "OnlineSettings":
+    def _online_settings(self) -> dict[str, Any]:
         """Settings of an algorithm that learns from one sequence after the other."""
-        from spacy_hocrf.sequences.learning import OnlineSettings
         from spacy_hocrf.sequences.online import Arow, AveragedPerceptron, PassiveAggressive
 
         known = self._parameters
@@ -222,7 +221,12 @@ class BaseTrainer:
             learner = partial(Arow, variance=variance, gamma=gamma)
         averaging = bool(known.get("averaging", self._algorithm != "arow"))
         epochs, epsilon = int(known["max_iterations"]), float(known["epsilon"])
-        return OnlineSettings(learner, epochs, epsilon, averaging)
+        return {
+            "learner": learner,
+            "epochs": epochs,
+            "epsilon": epsilon,
+            "averaging": averaging,
+        }
 
     def _own_parameters(self) -> Iterator[str]:
         """The algorithm's parameters, but for those of the features, in words."""

@@ -53,7 +53,6 @@ from spacy_hocrf.types import (
 
 __all__ = [
     "LearningSettings",
-    "OnlineSettings",
     "Progress",
     "laid_out",
     "learn",
@@ -90,22 +89,6 @@ class LearningSettings:
     delta: float = 1e-5
     max_linesearch: int = 20
     threads: int = 1
-
-
-@dataclass(frozen=True)
-class OnlineSettings:
-    """Settings of an algorithm that learns from one sequence after the other.
-
-    learner (Callable): makes it from shards, their layout, the automaton and the weights to start from.
-    epochs (int): times that it goes through all sequences.
-    epsilon (float): it ends when the mean loss of an epoch is below.
-    averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
-    """
-
-    learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
-    epochs: int = 100
-    epsilon: float = 0.0
-    averaging: bool = True
 
 
 class Progress(NamedTuple):
@@ -154,24 +137,32 @@ def learn(
 def learn_online(
     data: Labelled,
     features: Features,
-    settings: OnlineSettings,
     watch: Callable[[Progress], object] = lambda _: None,
+    *,
+    learner: Callable[..., AveragedPerceptron] = AveragedPerceptron,
+    epochs: int = 100,
+    epsilon: float = 0.0,
+    averaging: bool = True,
 ) -> NDArray[np.float64]:
     """Weights of the features, float64 [F], by one update at most for each sequence.
 
+    learner (Callable): makes what learns from shards, their layout, the automaton and weights to start from.
+    epochs (int): times that it goes through all sequences.
+    epsilon (float): it ends when the mean loss of an epoch is below.
+    averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
     watch (Callable): told about each epoch, with the loss of all sequences.
     """
-    learner = settings.learner(*laid_out(data, features), np.zeros(len(features)))
+    learning = learner(*laid_out(data, features), np.zeros(len(features)))
     random, began = np.random.default_rng(0), perf_counter()
-    weights, n = learner.weights, len(data.items.offsets) - 1  # empty sequences count, too
-    for epoch in range(1, settings.epochs + 1):
-        learner.epoch(random.permutation(len(learner)).tolist())
+    weights, n = learning.weights, len(data.items.offsets) - 1  # empty sequences count, too
+    for epoch in range(1, epochs + 1):
+        learning.epoch(random.permutation(len(learning)).tolist())
         # as CRFsuite averages: the start counts, too, which is 0
-        weights = learner.average * (learner.seen / (learner.seen + 1))
-        weights = weights if settings.averaging else learner.weights
+        weights = learning.average * (learning.seen / (learning.seen + 1))
+        weights = weights if averaging else learning.weights
         now = perf_counter()
-        watch(Progress(epoch, learner.loss, weights, float("nan"), 1, now - began))
-        if learner.loss < settings.epsilon * n:
+        watch(Progress(epoch, learning.loss, weights, float("nan"), 1, now - began))
+        if learning.loss < epsilon * n:
             break
         began = now
     return weights

@@ -9,7 +9,7 @@ from labelled_sequences import EXACT, dataset, draw, learnt, probabilities
 from spacy_hocrf.sequences import learning
 from spacy_hocrf.sequences.features import FeatureSettings, features_of
 from spacy_hocrf.sequences.items import read_items
-from spacy_hocrf.sequences.learning import OnlineSettings, learn_online, model_of
+from spacy_hocrf.sequences.learning import learn_online, model_of
 
 
 def counts(model, sequence, labelling):
@@ -139,7 +139,7 @@ def test_the_averaged_perceptron_comes_to_the_last_weights_when_nothing_is_wrong
     data = dataset(items, names)
     labelled, told = data.take(-1), []
     features = features_of(labelled, data.attributes, len(data.labels), FeatureSettings(order=2))
-    weights = learn_online(labelled, features, OnlineSettings(epochs=2000), told.append)
+    weights = learn_online(labelled, features, told.append, epochs=2000)
     # the shares of wrong items of twelve sequences
     assert 12 > told[0].loss > 4 and told[-1].loss == 0 and len(told) == 2000
     model = model_of(data.labels, data.attributes, features, weights)
