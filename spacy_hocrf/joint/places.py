@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.tokens import TokenBatch
 
-__all__ = ["PlaceSets", "Repeated", "all_places", "joined", "pairs", "repeated"]
+__all__ = ["PlaceSets", "Repeated", "joined", "pairs", "repeated"]
 
 
 @dataclass(frozen=True)
@@ -114,20 +114,6 @@ def pairs(phrases: Repeated, most: int) -> PlaceSets:
         distance += 1
     start = at[np.stack([np.concatenate(one), np.concatenate(other)], axis=1)].ravel()
     return PlaceSets(np.arange(0, len(start) + 1, 2), start, start + length)
-
-
-def all_places(phrases: Repeated, most: int) -> PlaceSets:
-    """All places of each phrase; of more than `most`, stretches of so many, each beginning with the
-    last one of the one before.
-    """
-    at, counts, length = phrases
-    first = np.cumsum(counts) - counts
-    parts = np.maximum(1, -(-(counts - 1) // (most - 1)))
-    number = np.arange(int(parts.sum())) - np.repeat(np.cumsum(parts) - parts, parts)
-    begin = number * (most - 1)
-    sizes = np.minimum(np.repeat(counts, parts) - begin, most)
-    start = at[ranges(np.repeat(first, parts) + begin, sizes)]
-    return PlaceSets(offsets_of(sizes), start, start + length)
 
 
 def joined(parts: Sequence[PlaceSets]) -> PlaceSets:

@@ -16,12 +16,11 @@ from numpy.typing import NDArray
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.tokens import TokenBatch, check_attribute
-from spacy_hocrf.joint.places import PlaceSets, Repeated, all_places, joined, pairs, repeated
+from spacy_hocrf.joint.places import PlaceSets, joined, pairs, repeated
 from spacy_hocrf.types import is_number, is_whole
 
 __all__ = [
     "HEAVIEST",
-    "GroupConsistency",
     "IdenticalPhrases",
     "JointTemplate",
     "check_templates",
@@ -67,59 +66,9 @@ class JointTemplate(Protocol):
         ...
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Agreement:
-    """Base of our templates of agreement between identical phrases.
-
-    attr (str): phrases are identical if this token attribute is, token by token.
-    min_length, max_length (int): tokens of a phrase.
-    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
-        punctuation.
-    outside (bool): a feature more: all places of a set are unlabelled.
-    weight (float): of these features until they are learnt or set, nats.
-    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
-    """
-
-    attr: str = "LOWER"
-    min_length: int = 1
-    max_length: int = 3
-    skip_stopwords: bool = True
-    outside: bool = False
-    weight: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_attribute(self.attr)
-        if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
-            expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
-            found = repr(self.weight)
-            raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
-        self._check_least("min_length", 1)
-        self._check_least("max_length", self.min_length)
-
-    def _check_least(self, name: str, least: int) -> None:
-        value = getattr(self, name)
-        if not (is_whole(value) and value >= least):
-            expected = f"at least {least}"
-            raise ValueError(Errors.H099.format(name=name, found=repr(value), expected=expected))
-
-    @property
-    def name(self) -> str:
-        """The kind of template, and which phrases."""
-        return f"{type(self).__name__}[{self.attr},{self.min_length}-{self.max_length}]"
-
-    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places with one phrase, in Docs of one group."""
-        lengths = range(self.min_length, self.max_length + 1)
-        found = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return joined([self._sets(phrases) for phrases in found])
-
-    def _sets(self, phrases: Repeated) -> PlaceSets:
-        raise NotImplementedError
-
-
 @recordable
 @dataclass(frozen=True, kw_only=True)
-class IdenticalPhrases(_Agreement):
+class IdenticalPhrases:
     """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label.
     One feature a label.
 
@@ -134,41 +83,37 @@ class IdenticalPhrases(_Agreement):
     RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
     """
 
+    attr: str = "LOWER"
+    min_length: int = 1
+    max_length: int = 3
+    skip_stopwords: bool = True
+    outside: bool = False
+    weight: float = 0.0
     max_pairs: int = 20
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_least("max_pairs", 1)
+        check_attribute(self.attr)
+        if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
+            expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
+            found = repr(self.weight)
+            raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
+        leasts = {"min_length": 1, "max_length": self.min_length, "max_pairs": 1}
+        for name, least in leasts.items():
+            value = getattr(self, name)
+            if not (is_whole(value) and value >= least):
+                wrong = {"found": repr(value), "expected": f"at least {least}"}
+                raise ValueError(Errors.H099.format(name=name, **wrong))
 
-    def _sets(self, phrases: Repeated) -> PlaceSets:
-        return pairs(phrases, self.max_pairs)
+    @property
+    def name(self) -> str:
+        """The kind of template, and which phrases."""
+        return f"{type(self).__name__}[{self.attr},{self.min_length}-{self.max_length}]"
 
-
-@recordable
-@dataclass(frozen=True, kw_only=True)
-class GroupConsistency(_Agreement):
-    """`spacy-hocrf.GroupConsistency.v1`: all places with one phrase are entities of one label. One
-    feature a label.
-
-    attr (str): phrases are identical if this token attribute is, token by token.
-    min_length, max_length (int): tokens of a phrase.
-    max_places (int): where there are more, each stretch of so many neighbours must agree, and
-        shares one place with the next.
-    skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
-        punctuation.
-    outside (bool): a feature more: all places are unlabelled.
-    weight (float): of these features until they are learnt or set, nats.
-    RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
-    """
-
-    max_places: int = 10
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self._check_least("max_places", 2)
-
-    def _sets(self, phrases: Repeated) -> PlaceSets:
-        return all_places(phrases, self.max_places)
+    def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
+        """Sets of places with one phrase, in Docs of one group."""
+        lengths = range(self.min_length, self.max_length + 1)
+        found = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
+        return joined([pairs(phrases, self.max_pairs) for phrases in found])
 
 
 def checked_weight(weight: Any) -> float:

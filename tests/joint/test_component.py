@@ -39,7 +39,7 @@ from spacy_hocrf.saving import archive as files
 SEMI = "semi-CRF, outside tokens"
 ALL = {
     "phrases": {**PHRASES, "outside": True},
-    "all": {"@misc": "spacy-hocrf.GroupConsistency.v1", "max_length": 1, "attr": "ORTH"},
+    "words": {**PHRASES, "max_length": 1, "attr": "ORTH"},
 }
 WORDS = ["Ada", "York", "New", "likes", "Emmy", "born"]
 
@@ -67,14 +67,13 @@ def patterns_of(pipe, docs, groups):
     """The weighted patterns of ALL, by their definition."""
     scheme, named = pipe.structure.scheme, dict(zip(pipe.joint.feature_names, pipe.joint.weights))
     pairs = joint_oracle.pairs(joint_oracle.phrases(docs, groups, [1, 2]), 20)
-    bundles = [
-        set(p) for p in joint_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
-    ]
+    written = joint_oracle.phrases(docs, groups, [1], key=lambda token: token.text)
+    written = joint_oracle.pairs(written, 20)
     is_entity, has_state = joint_oracle.is_entity, joint_oracle.has_state
     rows = [
         ("IdenticalPhrases[LOWER,1-2]", pairs, is_entity, scheme.labels),
         ("IdenticalPhrases[LOWER,1-2]", pairs, has_state, ["O"] if scheme.outside >= 0 else []),
-        ("GroupConsistency[ORTH,1-1]", bundles, is_entity, scheme.labels),
+        ("IdenticalPhrases[ORTH,1-1]", written, is_entity, scheme.labels),
     ]
     assert {f"{template}, {label}" for template, _, _, labels in rows for label in labels} == set(
         named
@@ -176,8 +175,9 @@ learn = false
 max_length = 2
 weight = 4.0
 
-[components.hocrf.joint.features.all]
-@misc = "spacy-hocrf.GroupConsistency.v1"
+[components.hocrf.joint.features.words]
+@misc = "spacy-hocrf.IdenticalPhrases.v1"
+attr = "ORTH"
 
 [components.hocrf.joint.decoder]
 @misc = "spacy-hocrf.DualDecomposition.v1"
@@ -222,8 +222,8 @@ def test_overfits_saves_loads_and_scores(nlp, tmp_path):
     assert restored.joint.feature_names == (
         "IdenticalPhrases[LOWER,1-2], PERSON",
         "IdenticalPhrases[LOWER,1-2], PLACE",
-        "GroupConsistency[LOWER,1-3], PERSON",
-        "GroupConsistency[LOWER,1-3], PLACE",
+        "IdenticalPhrases[ORTH,1-3], PERSON",
+        "IdenticalPhrases[ORTH,1-3], PLACE",
     )
     text = " ".join(text for text, _ in documents())
     one, other = nlp(text), again(text)
@@ -440,9 +440,9 @@ def test_weights_of_an_untrained_component_are_an_error():
 @pytest.mark.slow
 def test_a_model_with_other_joint_features_is_refused():
     saved = loaded(SEMI).get_pipe("hocrf").to_bytes()
-    for other in ({"phrases": PHRASES}, {**ALL, "all": {**ALL["all"], "max_places": 3}}):
+    for other in ({"phrases": PHRASES}, {**ALL, "words": {**ALL["words"], "max_pairs": 3}}):
         pipe = untrained(joint=joint(other)).get_pipe("hocrf")
-        with pytest.raises(ValueError, match=r"^\[H103\].*(Identical|Group)"):
+        with pytest.raises(ValueError, match=r"^\[H103\].*Identical"):
             pipe.from_bytes(saved)
         assert pipe.labels == ()
     changed = {**ALL, "phrases": {**ALL["phrases"], "weight": 7.0}}

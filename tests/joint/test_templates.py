@@ -9,12 +9,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.features.records import are_recordable
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
-from spacy_hocrf.joint.templates import (
-    GroupConsistency,
-    IdenticalPhrases,
-    check_templates,
-    places_of,
-)
+from spacy_hocrf.joint.templates import IdenticalPhrases, check_templates, places_of
 
 WORDS = ["Ada", "ada", "New", "York", "the", "of", ".", " ", "x"]
 
@@ -70,25 +65,6 @@ def test_identical_phrases_are_those_of_the_definition(nlp, seed, skip_stopwords
     assert len(set(found)) == len(found)
 
 
-@pytest.mark.parametrize("seed", range(10))
-@pytest.mark.parametrize("most", [2, 3, 100])
-def test_consistent_groups_hold_every_place_and_hang_together(nlp, seed, most):
-    docs, groups = random_docs(nlp, seed)
-    template = GroupConsistency(max_length=2, max_places=most)
-    sets = found_sets(template, docs, groups)
-    phrases = joint_oracle.phrases(docs, groups, [1, 2])
-    assert {place for places in sets for place in places} == {
-        place for places in phrases for place in places
-    }
-    for places in phrases:
-        mine = [chosen & set(places) for chosen in sets if chosen & set(places)]
-        assert all(2 <= len(chosen) <= most for chosen in mine)
-        # a chain: each shares one place with the next
-        assert sum(len(chosen) - 1 for chosen in mine) == len(places) - 1
-        if len(places) <= most:
-            assert mine == [set(places)]
-
-
 def test_places_of_a_set_do_not_overlap(nlp):
     doc = Doc(nlp.vocab, words=["Duran"] * 5)
     template = IdenticalPhrases(min_length=2, max_length=3)
@@ -100,8 +76,8 @@ def test_places_of_a_set_do_not_overlap(nlp):
 @pytest.mark.parametrize("docs", [[], [""], ["", ""], ["one two three"]])
 def test_nothing_is_found_in_nothing(nlp, docs):
     made = [nlp.make_doc(text) for text in docs]
-    for template in (IdenticalPhrases(), GroupConsistency()):
-        assert len(template.find(TokenBatch(made), np.zeros(len(made), dtype=np.int64))) == 0
+    numbers = np.zeros(len(made), dtype=np.int64)
+    assert len(IdenticalPhrases().find(TokenBatch(made), numbers)) == 0
 
 
 BAD = {
@@ -114,10 +90,9 @@ BAD = {
     "a yes for a length": ("H099", IdenticalPhrases, {"max_length": True}),
     "a weight in quotes": ("H099", IdenticalPhrases, {"weight": "1.5"}),
     "no pair": ("H099", IdenticalPhrases, {"max_pairs": 0}),
-    "one place": ("H099", GroupConsistency, {"max_places": 1}),
     "weight not finite": ("H099", IdenticalPhrases, {"weight": float("inf")}),
     "unknown attribute": ("H023", IdenticalPhrases, {"attr": "LOVER"}),
-    "unregistered extension": ("H024", GroupConsistency, {"attr": "_.nowhere"}),
+    "unregistered extension": ("H024", IdenticalPhrases, {"attr": "_.nowhere"}),
 }
 
 
@@ -128,10 +103,10 @@ def test_bad_settings_are_named(code, make, settings):
 
 
 def test_templates_are_checked():
-    both = check_templates([IdenticalPhrases(), GroupConsistency()])
+    both = check_templates([IdenticalPhrases(), IdenticalPhrases(attr="ORTH")])
     assert [template.name for template in both] == [
         "IdenticalPhrases[LOWER,1-3]",
-        "GroupConsistency[LOWER,1-3]",
+        "IdenticalPhrases[ORTH,1-3]",
     ]
     with pytest.raises(ValueError, match=r"^\[H096\]"):
         check_templates([])
@@ -167,10 +142,10 @@ def test_places_of_a_template_of_ones_own_are_checked(nlp, offsets, start, end, 
 
 
 def test_what_ours_read_of_a_doc_can_be_recorded():
-    ours = [IdenticalPhrases(), GroupConsistency()]
+    ours = IdenticalPhrases()
 
-    class Mine(type(ours[0])):
+    class Mine(IdenticalPhrases):
         """Somebody's own, which may read anything."""
 
-    assert are_recordable(ours)
-    assert not are_recordable([Mine(**vars(ours[0]))])
+    assert are_recordable([ours])
+    assert not are_recordable([Mine(**vars(ours))])

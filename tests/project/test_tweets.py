@@ -21,7 +21,6 @@ pytestmark = pytest.mark.skipif(
     not PROJECT.exists(), reason="project/tweets is not in this distribution"
 )
 
-
 @pytest.fixture(scope="module")
 def convert(load):
     return load("convert")
