@@ -249,6 +249,21 @@ def test_brat(tmp_path):
     assert "2 spans" in done
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n  "])
+def test_a_span_that_brat_parts_at_a_line_break_is_one(tmp_path, end):
+    text = f"with chest{end}pain and{end}cold feet"
+    first, second = text.index("pain"), text.index("cold")
+    annotation = (
+        f"T1\tSIGN 5 10;{first} {first + 4}\tchest pain\n"
+        f"T2\tSIGN {second} {second + 4};5 10\tcold chest\n"
+    )
+    path = tmp_path / "t.txt"
+    path.write_text(text, newline="")
+    (doc,), lost = read(tmp_path, "t.ann", annotation)
+    assert named(doc.ents) == [(f"chest{end}pain", "SIGN")]
+    assert dict(lost) == {"spans in several pieces: left out, what they cover is unknown": 1}
+
+
 def test_a_folder_of_brat_has_as_many_texts_as_annotations(tmp_path):
     others = [("a.txt", "Ada ran"), ("b.txt", "Max"), ("b.ann", ""), ("notes.md", "# Notes\n")]
     read(tmp_path, "a.ann", "T1\tPER 0 3\tAda\n", others)

@@ -7,6 +7,7 @@ attribute, a note.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from spacy_hocrf.cli.convert.entries import by_characters
@@ -64,6 +65,9 @@ def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator
             expected = "T1, tab, a type and two numbers, tab, the text between them"
             refuse(path, place, repr(line)[:80], f"a line of brat's annotation, such as {expected}")
         pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
+        gaps = ((end, start) for (_, end), (start, _) in pairwise(pieces))
+        if all(end <= start and not text[end:start].strip() for end, start in gaps):
+            pieces = [(pieces[0][0], pieces[-1][1])]  # brat parts spans at line breaks
         if len(pieces) == 1 and len(fields) > 2:
             said = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
             counted = by_characters(said, text, place, report)
