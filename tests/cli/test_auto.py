@@ -264,8 +264,16 @@ def test_texts_of_which_constraints_tell_something_are_learnt_from(tmp_path):
     assert results.scores[0].gold == sum(len(doc.ents) for doc in docs)
 
 
-def test_spans_that_overlap_count_as_missed(tmp_path):
+@pytest.mark.parametrize("end", ["", "\n", " \n"])
+def test_spans_that_overlap_count_as_missed(tmp_path, end):
+    """Also where texts have white space among their tokens, which alignment does not know."""
     docs = annotated()
+    if end:
+        nlp = spacy.blank("en")
+        docs, plain = [nlp.make_doc(doc.text + end) for doc in docs], docs
+        for doc, old in zip(docs, plain):
+            spans = old.spans["sc"]
+            doc.spans["sc"] = [Span(doc, span.start, span.end, span.label_) for span in spans]
     for doc in docs[:-1]:
         span = doc.spans["sc"][0]
         doc.spans["sc"].append(Span(doc, span.start, span.start + 1, "FIRST"))

@@ -14,7 +14,7 @@ from spacy.training import Corpus, Example
 from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.groups import check_group_by, group_in, register
-from spacy_hocrf.annotation.spans import same_tokens
+from spacy_hocrf.annotation.spans import on_predicted, same_tokens, trimmed
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, counting
 from spacy_hocrf.cli.checking import frame_of, grouped
@@ -126,7 +126,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
         which nothing can be chosen; H101 for a group_by that is not registered.
     """
     check_group_by(setup.group_by, setup.factory)
-    reader, scorer = setup.gold, setup.scorer
+    reader = setup.gold
     examples, fitting = _read(setup, nlp, gold_tokens=False)
     with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
     gold_tokens = wanted - fitting > LOST * wanted
@@ -143,7 +143,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     pairs = [(example, told) for example, told in pairs if not told.empty]
     annotated = replace(reader, teachers=())
     by_hand = [annotated.annotation(example) for example, _ in pairs]
-    gold = tuple(_items(scorer, eg, found) for (eg, _), found in zip(pairs, by_hand))
+    gold = tuple(_items(setup, eg, found) for (eg, _), found in zip(pairs, by_hand))
     _check_annotation(setup, examples, gold)
     complete = np.array([found.complete for found in by_hand])
     taught = sum(told.complete and not found.complete for (_, told), found in zip(pairs, by_hand))
@@ -209,10 +209,15 @@ def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[E
     return examples, sum(len(setup.target.annotation(example).spans) for example in examples)
 
 
-def _items(scorer: Scorer, example: Example, found: Annotation) -> frozenset[Item]:
-    """Annotated items, on the tokens of the model."""
+def _items(setup: AutoSetup, example: Example, found: Annotation) -> frozenset[Item]:
+    """Annotated items, on the tokens of the model; those that overlap others are some, too."""
     items = frozenset((label, start, end) for start, end, label in found.spans)
-    return items.union(scorer.items(example.reference)) if same_tokens(example) else items
+    if same_tokens(example):
+        return items.union(setup.scorer.items(example.reference))
+    group = example.reference.spans.get(setup.spans_key) if setup.spans_key else None
+    fitting = on_predicted(example, list(group or ()), overlap=True)
+    spans = trimmed(example.predicted, fitting)
+    return items.union((label, start, end) for start, end, label in spans)
 
 
 def _check_annotation(
@@ -282,7 +287,7 @@ def _notes_of_texts(
     if (overlapping := sum(map(len, gold)) - modelled) > 0 and complete.all():
         notes.append(
             f"{overlapping} annotated spans overlap longer ones. A segmentation has no place for "
-            "them; they count as missed."
+            "them; they count as missed: see docs/data.md#spans-inside-spans."
         )
     rare = sorted(label for label, texts in _texts_by_label(gold).items() if texts == 1)
     if rare:
