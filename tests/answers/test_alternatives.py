@@ -9,8 +9,8 @@ import spacy
 from chi_square import chi_square_is_high
 from numpy.testing import assert_allclose
 from oracle import so_many
-from random_readings import KINDS, Enumerated
-from small_corpus import documents, examples, fit
+from random_readings import KINDS, Enumerated, enumerated
+from small_corpus import documents, teach
 from spacy.tokens import Doc, DocBin, Span
 
 from spacy_hocrf.annotation import whitespace
@@ -21,15 +21,7 @@ PROBLEMS = so_many(50)  # of each kind
 
 @pytest.fixture(scope="module")
 def of_every_kind():
-    found = {
-        kind: [
-            problem
-            for seed in range(PROBLEMS)
-            for problem in [Enumerated(kind, seed)]
-            if len(problem.every)
-        ]
-        for kind in KINDS
-    }
+    found = {kind: enumerated(kind, PROBLEMS) for kind in KINDS}
     assert sum(map(len, found.values())) >= 6 * PROBLEMS
     return found
 
@@ -167,9 +159,7 @@ def trained(factory="hocrf", model=SEMI, steps=8, **settings):
     nlp = spacy.blank("xx")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 0.5, "threads": 1}
     nlp.add_pipe(factory, "hocrf", config={"model": model, "trainer": trainer, **settings})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, steps)
+    teach(nlp, steps=steps)
     return nlp
 
 

@@ -179,17 +179,6 @@ def test_white_space_is_at_no_end(name):
 
 
 @pytest.mark.slow
-def test_documents_together_and_alone():
-    nlp, pipe = unsure("semi-CRF, outside runs", decoder={**EXPECTED_F, "cost": 0.05})
-    docs = [nlp.make_doc(text) for text in TEXTS * 3]
-    together = pipe.predict(docs)
-    for doc, prediction in zip(docs, together):
-        [alone] = pipe.predict([doc])
-        assert alone.spans == prediction.spans
-        assert alone.scores == pytest.approx(prediction.scores, rel=1e-9)
-
-
-@pytest.mark.slow
 def test_the_most_probable_tags():
     nlp, pipe = unsure("tagger", decoder={"@misc": "spacy-hocrf.ExpectedAccuracy.v1"})
     for text in TEXTS:

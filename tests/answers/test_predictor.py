@@ -9,21 +9,7 @@ from spacy_hocrf.model import structure
 
 pytestmark = pytest.mark.slow
 
-WORDS = [
-    "Ada",
-    "Lovelace",
-    "was",
-    "born",
-    "in",
-    "New",
-    "York",
-    ".",
-    "Emmy",
-    "likes",
-    "Paris",
-    " ",
-    "\n",
-]
+WORDS = [*"Ada Lovelace was born in New York . Emmy likes Paris".split(), " ", "\n"]
 
 
 def random_docs(nlp, seed):

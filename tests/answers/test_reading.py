@@ -11,21 +11,12 @@ import spacy
 from hypothesis import given
 from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
-from random_readings import KINDS, PROBLEMS, Enumerated, covering
-from small_corpus import documents, entity_scores, examples, fit
+from random_readings import KINDS, PROBLEMS, Enumerated, covering, enumerated
+from small_corpus import documents, entity_scores, examples, fit, learn_from, teach
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation import whitespace
 from spacy_hocrf.types import Potentials
-
-
-def enumerated(kind):
-    return [
-        problem
-        for seed in range(PROBLEMS)
-        for problem in [Enumerated(kind, seed)]
-        if len(problem.every)
-    ]
 
 
 @pytest.fixture(scope="module", params=KINDS)
@@ -186,9 +177,7 @@ def trained(model=SEMI, steps=15):
     nlp = spacy.blank("xx")
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
     nlp.add_pipe("hocrf", config={"model": model, "trainer": trainer})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, steps)
+    teach(nlp, steps=steps)
     return nlp
 
 
@@ -305,8 +294,7 @@ def test_all_probable_spans_are_written_with_their_scores(model, tmp_path):
     trainer = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
     nlp.add_pipe("hocrf_spans", name="hocrf", config={"model": model, "trainer": trainer, **ALL})
     data = [as_spans(example) for example in examples(nlp)]
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 4)
+    learn_from(nlp, data, 4)
     texts = [text for text, _ in documents()] + ["", " \n ", documents()[0][0].replace(" ", "  ")]
     nlp.to_disk(tmp_path / "model")
     loaded = spacy.load(tmp_path / "model")
@@ -419,9 +407,7 @@ def test_a_doc_with_predictions_is_asked_about_like_one_without():
     """Its entities are what the model thinks, and not certain; those of others are."""
     nlp = spacy.blank("xx")
     nlp.add_pipe("hocrf", config={"model": {"order": 1}})
-    data = examples(nlp)
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 3)
+    teach(nlp, steps=3)
     pipe, text = nlp.get_pipe("hocrf"), documents()[0][0]
     bare, done = nlp.make_doc(text), nlp(text)
     assert done.ents

@@ -13,8 +13,8 @@ from oracle import segments_of
 from small_corpus import (
     MODELS,
     examples,
-    fit,
     found,
+    learn_from,
     learner_of,
     like_shared,
     one_of_two,
@@ -313,8 +313,7 @@ def test_texts_that_are_annotated_in_part_are_not_counted(monkeypatch):
     data = examples(nlp, one_of_two())
     partly = data[0].reference
     partly.set_ents([*partly.ents], missing=[partly[-1:]])
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     learner = learner_of(nlp.get_pipe("hocrf"))
     documents = learner.corpus.documents
     monkeypatch.setattr(reranking, "_annotated", count)

@@ -151,3 +151,9 @@ def covering(problem, segmentations, seed, n=6):
             edges = {edge for a, b, _ in chain for edge in (a, b)}
             expected += p * (inside == labels and {start, end} <= edges)
         yield labels, start, end, expected
+
+
+def enumerated(kind, count=PROBLEMS):
+    """So many random problems, those without a segmentation left out."""
+    problems = [Enumerated(kind, seed) for seed in range(count)]
+    return [problem for problem in problems if problem.every]
