@@ -13,10 +13,6 @@ from small_corpus import documents, trained
 EXAMPLE = Path(__file__).parents[1] / "examples" / "service.py"
 TEXTS = [text for text, _ in documents(40)]
 
-pytestmark = pytest.mark.skipif(
-    not EXAMPLE.exists(), reason="examples/ is not in this distribution"
-)
-
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory):

@@ -9,10 +9,6 @@ from project_checks import table_rows
 PROJECT = Path(__file__).parents[2] / "project" / "answers"
 LOADS = ("answers", "defaults")
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/answers is not in this distribution"
-)
-
 
 def tweets(load, count):
     text = load("readers").Text

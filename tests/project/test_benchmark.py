@@ -20,15 +20,10 @@ LOADS = ("benchmark",)
 PEERS = ("pycrfsuite", "scipy")
 PLOTS = ("systems", "results")
 
-pytestmark = [
-    pytest.mark.skipif(
-        not PROJECT.exists(), reason="project/benchmark is not in this distribution"
-    ),
-    pytest.mark.skipif(
-        any(importlib.util.find_spec(name) is None for name in PEERS),
-        reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
-    ),
-]
+pytestmark = pytest.mark.skipif(
+    any(importlib.util.find_spec(name) is None for name in PEERS),
+    reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
+)
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,6 @@ LOADS = ()
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 SCRIPTS = sorted(PROJECTS.glob("*/scripts/*.py"))
 
-pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists(), reason="project/ is not in this distribution"
-)
-
 
 @pytest.fixture
 def common(load):

@@ -1,17 +1,12 @@
 """`auto` on the draws of the suite: its rows, on a corpus that is made up, and what they say together."""
 
 import json
-from pathlib import Path
 
 import pytest
 from pytest import approx
 
-PROJECT = Path(__file__).parents[2] / "project" / "defaults"
 LOADS = ("defaults",)
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/defaults is not in this distribution"
-)
 
 CITIES = ("Bonn", "Rome", "Oslo", "York", "Bern", "Nice")
 

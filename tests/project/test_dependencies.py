@@ -16,9 +16,6 @@ from spacy.util import load_config
 PROJECT = Path(__file__).parents[2] / "project" / "dependencies"
 LOADS = ("dependencies",)
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/dependencies is not in this distribution"
-)
 
 LOG = """[23:58] <ada> hello
 === max [max@example.org]  has joined #ubuntu

@@ -18,10 +18,6 @@ SCRIPTS = PROJECT / "scripts"
 LOADS = ("genre_transfer",)
 GUM = Path(os.environ.get("HOCRF_DATA", "")) / "gum_ner" / "by_genre"
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/genre_transfer is not in this distribution"
-)
-
 
 @pytest.fixture(scope="module")
 def corpus(load):
@@ -102,35 +98,6 @@ def test_every_sentence_of_the_corpus_has_its_genre(corpus, transfer):
     assert sizes == {"interview": 1043, "news": 621, "voyage": 755, "whow": 1076}  # data/README.md
 
 
-@pytest.mark.skipif(
-    not GUM.is_dir(), reason="needs GUM: set HOCRF_DATA to a folder with gum_ner/by_genre"
-)
-def test_one_pair_with_the_features_of_the_paper(corpus, report, transfer, tmp_path):
-    """CRFs with bio labels, from news to how-to guides: F1 of both orders, as README has it."""
-    nlp = spacy.blank("en")
-    for genre in ("news", "whow"):
-        text = (GUM / f"{genre}.bio").read_text(encoding="utf8")
-        docs = [
-            Doc(nlp.vocab, words=list(words), ents=list(tags))
-            for words, tags in corpus.read_sentences(text)
-        ]
-        transfer.write_docs(docs, tmp_path / f"{genre}.spacy")
-    config = spacy.util.load_config(PROJECT / "configs" / "paper.cfg")["components"]["hocrf"]
-    kind = transfer.KINDS[0]
-    for order in transfer.ORDERS:
-        trained, _ = transfer.train(transfer.adapt(config, kind, order), tmp_path / "news.spacy")
-        examples = transfer.read_examples(trained, tmp_path / "whow.spacy")
-        transfer.write_docs(
-            list(trained.pipe([transfer.fresh(example) for example in examples])),
-            tmp_path / kind.folder(order) / "whow.spacy",
-        )
-    found = report.compare_orders(tmp_path, kind, "whow.spacy", tmp_path / "whow.spacy", 9)
-    printed = (PROJECT / "README.md").read_text(encoding="utf8").partition("## With the paper's")[2]
-    [scores] = [row[2] for row in table_rows(printed) if row[:2] == ["news", "whow"]]
-    wanted = [float(score) for score in scores.split(", ")]
-    assert [found.first, found.second] == pytest.approx(wanted, abs=0.1)
-
-
 def test_models_differ_in_kind_and_order_only(transfer):
     config = spacy.util.load_config(PROJECT / "configs" / "crf.cfg")["components"]["hocrf"]
     found = set()
@@ -209,23 +176,21 @@ def test_models_have_the_patterns_of_their_order(transfer, predicted):
     assert rows["CRF, bio", 1, "news"]["patterns"] + 3 == rows["CRF, bio", 2, "news"]["patterns"]
 
 
-def test_f1_is_the_one_of_spacy(transfer, report, predicted):
-    nlp = spacy.blank("en")
-    kind = transfer.KINDS[0]
-    comparison = report.compare_orders(
-        predicted / "predictions", kind, "all.spacy", predicted / "predictions" / transfer.GOLD, 99
-    )
-    gold = list(DocBin().from_disk(predicted / "predictions" / transfer.GOLD).get_docs(nlp.vocab))
-    for order, score in ((1, comparison.first), (2, comparison.second)):
-        docs = list(
-            DocBin()
-            .from_disk(predicted / "predictions" / kind.folder(order) / "all.spacy")
-            .get_docs(nlp.vocab)
-        )
-        examples = [Example(doc, reference) for doc, reference in zip(docs, gold)]
-        assert score == pytest.approx(
-            100 * spacy.scorer.Scorer.score_spans(examples, "ents")["ents_f"]
-        )
+def test_f1_is_the_one_of_spacy(transfer, report, predicted, tmp_path):
+    vocab, kind = spacy.blank("en").vocab, transfer.KINDS[0]
+    gold = predicted / "predictions" / transfer.GOLD
+    references, expected = list(DocBin().from_disk(gold).get_docs(vocab)), []
+    for order in transfer.ORDERS:
+        file = Path(kind.folder(order)) / "all.spacy"
+        docs = list(DocBin().from_disk(predicted / "predictions" / file).get_docs(vocab))
+        for doc in docs[: 5 * order]:  # or there would be no difference
+            doc.set_ents([])
+        transfer.write_docs(docs, tmp_path / file)
+        examples = [Example(*pair) for pair in zip(docs, references)]
+        expected.append(100 * spacy.scorer.Scorer.score_spans(examples, "ents")["ents_f"])
+    comparison = report.compare_orders(tmp_path, kind, "all.spacy", gold, 99)
+    assert expected[0] > expected[1] > 0
+    assert [comparison.first, comparison.second] == pytest.approx(expected)
 
 
 def test_report_has_every_pair_the_averages_and_a_plot(

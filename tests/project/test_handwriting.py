@@ -4,7 +4,6 @@ the table.
 
 import importlib
 import importlib.util
-import os
 from pathlib import Path
 
 import numpy as np
@@ -19,14 +18,9 @@ from spacy_hocrf.types import TOKEN
 
 PROJECT = Path(__file__).parents[2] / "project" / "handwriting"
 LOADS = ("handwriting",)
-LETTERS = Path(os.environ.get("HOCRF_DATA", "")) / "ocr" / "letter.data.gz"
-
 needs_peers = pytest.mark.skipif(
     any(importlib.util.find_spec(name) is None for name in ("pycrfsuite", "scipy")),
     reason='needs its peers: pip install "spacy-hocrf[benchmark]"',
-)
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/handwriting is not in this distribution"
 )
 
 
@@ -227,18 +221,3 @@ def test_config_trains_on_images(load, docs, tmp_path):
         if found.part == TOKEN
     ]
     assert name == "_.pixels[0]"
-
-
-@pytest.mark.skipif(
-    not LETTERS.is_file(),
-    reason="needs the letters: set HOCRF_DATA to a folder with ocr/letter.data.gz",
-)
-def test_the_letters_are_those_of_the_papers(load):
-    words = list(load("letters").read_words(LETTERS))
-    assert len(words) == 6877 and sum(len(word.letters) for word in words) == 52152
-    sizes = [sum(word.fold == fold for word in words) for fold in range(10)]
-    assert sizes == [626, 704, 684, 698, 693, 651, 739, 717, 690, 675]
-    assert all(
-        word.pixels.shape == (len(word.letters), 128) and word.pixels.max() == 1 for word in words
-    )
-    assert words[0].letters == "ommanding"

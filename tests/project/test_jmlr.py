@@ -22,9 +22,6 @@ LOADS = ("references", "punctuation", "benchmark")
 DATA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf"
 CORA, PUNCTUATION = DATA / "ref" / "ref.train", DATA / "punc" / "punc.tr"
 
-pytestmark = pytest.mark.skipif(
-    not SCRIPTS.exists(), reason="project/references is not in this distribution"
-)
 needs_cora = pytest.mark.skipif(
     not CORA.is_file(), reason="needs Cora: set HOCRF_DATA to a folder with hosemicrf/ref/ref.train"
 )

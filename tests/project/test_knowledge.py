@@ -11,12 +11,7 @@ import spacy
 from project_checks import table_rows
 from spacy.vectors import Vectors
 
-PROJECT = Path(__file__).parents[2] / "project" / "knowledge"
 LOADS = ("knowledge", "defaults")
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/knowledge is not in this distribution"
-)
 
 
 @pytest.fixture
@@ -28,9 +23,6 @@ def outside():
     ruler = nlp.add_pipe("entity_ruler")
     ruler.add_patterns([{"label": "GPE", "pattern": "Rome"}, {"label": "GPE", "pattern": "Bonn"}])
     return nlp
-
-
-# -------------------- what is fetched
 
 
 # -------------------- systems

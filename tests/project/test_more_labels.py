@@ -1,16 +1,9 @@
 """The project more_labels: its scripts on a few texts."""
 
-from pathlib import Path
-
-import pytest
 import srsly
 
-PROJECT = Path(__file__).parents[2] / "project" / "more_labels"
 LOADS = ("more_labels", "defaults")
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/more_labels is not in this distribution"
-)
 SYSTEMS = ["extend", "extend all", "alone", "again", "everything"]
 
 

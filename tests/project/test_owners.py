@@ -29,10 +29,6 @@ ADDRESS = ["(12A", "N.", "Mühl-Weg", "St.,", "#", "4", "PO", "Box", "100", "IL"
 NEEDED = 'needs it: pip install "spacy-hocrf[benchmark]"'
 LABELS = ["No", "Pre", "Name", "Type", "Sign", "Sign", "Box", "Box", "Id", "State", "O", "O"]
 
-pytestmark = pytest.mark.skipif(
-    not (PROJECTS / "usaddress").exists(), reason="the projects are not in this distribution"
-)
-
 
 def need_usaddress():
     """Skip where it is not installed: the project's folder has its name, but no file to import."""

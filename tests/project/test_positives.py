@@ -1,16 +1,9 @@
 """The project positives: spans that are left out, and what its scripts write of a few texts."""
 
-from pathlib import Path
-
 import pytest
 import srsly
 
-PROJECT = Path(__file__).parents[2] / "project" / "positives"
 LOADS = ("positives", "defaults")
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/positives is not in this distribution"
-)
 
 
 def made(load, count):

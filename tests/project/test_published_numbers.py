@@ -6,6 +6,7 @@ prints.
 """
 
 import os
+from collections import Counter
 from itertools import islice
 from pathlib import Path
 
@@ -31,9 +32,6 @@ LETTERS = DATA / "ocr" / "letter.data.gz"
 GUM = DATA / "gum_ner" / "by_genre"
 CHATS = DATA / "irc" / "irc_train_dev.tar.gz"
 
-pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists(), reason="the projects are not in this distribution"
-)
 
 UTTERANCES = """\
 no , she is working .
@@ -142,6 +140,8 @@ def test_one_fold_of_handwriting(load, pixels):
     """
     letters, tagging, vocab = load("letters"), load("common.tagging"), Vocab()
     docs = [letters.to_doc(word, vocab) for word in letters.read_words(LETTERS)]
+    folds = Counter(doc.user_data["fold"] for doc in docs)
+    assert [folds[i] for i in range(10)] == [626, 704, 684, 698, 693, 651, 739, 717, 690, 675]
     training = [doc for doc in docs if doc.user_data["fold"] == 0]
     nlp = tagging.make_tagger(vocab, pixels, [1, 2], sigma=1.0)
     figures = tagging.train(nlp, training)

@@ -10,12 +10,8 @@ from spacy.training import Example
 from spacy.vocab import Vocab
 
 PROJECTS = Path(__file__).parents[2] / "project"
-PROJECT = PROJECTS / "punctuation"
 LOADS = ("punctuation", "references")
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/punctuation is not in this distribution"
-)
 
 # The paper's example, a run of one label, and words without a mark at the end.
 WORDS = "no she is working yes yes so".split()

@@ -17,9 +17,6 @@ from spacy_hocrf.api import holm
 DOCS = PROJECTS.parent / "docs"
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 LOADS = ()
-pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists() or not DOCS.exists(), reason="the projects are not in this distribution"
-)
 SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`nlp(text)`, 15 to 25 tokens, median": (
         "nlp(text), default, scores, tokenizer, 15 to 25 tokens, CoNLL-2000: median"

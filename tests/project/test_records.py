@@ -1,17 +1,11 @@
 """The project records: its scripts on a few texts, and promises about texts that are made up."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 import srsly
 
-PROJECT = Path(__file__).parents[2] / "project" / "records"
 LOADS = ("records", "defaults")
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/records is not in this distribution"
-)
 pytest.importorskip("pycrfsuite")
 
 

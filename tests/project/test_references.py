@@ -1,9 +1,7 @@
 """The references project: its corpus, its conversion and its table. Nothing is trained here."""
 
-import importlib.util
 import json
 import random
-import sys
 from collections import Counter
 from itertools import pairwise
 from pathlib import Path
@@ -17,29 +15,13 @@ from spacy.training import Corpus
 from spacy.vocab import Vocab
 
 PROJECT = Path(__file__).parents[2] / "project" / "references"
+LOADS = ("references",)
 SEED = 0
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/references is not in this distribution"
-)
-
-
-def load_script(name, folder=PROJECT / "scripts"):
-    """A script of the project as a module. They have a main() behind `if __name__`, so nothing
-    runs.
-    """
-    spec = importlib.util.spec_from_file_location(
-        f"references_script_{name}", folder / f"{name}.py"
-    )
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.fixture(scope="module")
-def render():
-    return load_script("render")
+def render(load):
+    return load("render")
 
 
 @pytest.fixture(scope="module")
@@ -208,8 +190,8 @@ CORA = (
 
 
 @pytest.mark.parametrize("newline", ["\r\n", "\n"])
-def test_conversion_keeps_tokens_and_makes_maximal_runs_entities(tmp_path, newline):
-    convert = load_script("convert_cora")
+def test_conversion_keeps_tokens_and_makes_maximal_runs_entities(load, tmp_path, newline):
+    convert = load("convert_cora")
     (tmp_path / "sample").write_bytes(CORA.replace("\r\n", newline).encode())
     first, second = convert.read_docs(tmp_path / "sample", Vocab())
     assert [token.text for token in first] == [
@@ -235,8 +217,8 @@ def test_conversion_keeps_tokens_and_makes_maximal_runs_entities(tmp_path, newli
     assert second.text == "J. Pearl Logic In B "
 
 
-def test_conversion_holds_out_the_end_of_the_training_file(tmp_path):
-    convert = load_script("convert_cora")
+def test_conversion_holds_out_the_end_of_the_training_file(load, tmp_path):
+    convert = load("convert_cora")
     for name, count in (("train", 100), ("test", 3)):
         (tmp_path / name).write_text("\n\n".join(f"{name}{i} title" for i in range(count)) + "\n")
     convert.main(tmp_path / "train", tmp_path / "test", tmp_path / "out")
@@ -264,8 +246,8 @@ METRICS = {
 }
 
 
-def test_report_counts_fields_and_bears_missing_scores(tmp_path, capsys):
-    report = load_script("report")
+def test_report_counts_fields_and_bears_missing_scores(load, tmp_path, capsys):
+    report = load("report")
     doc = Doc(Vocab(), words=["a", "b", "c"])
     doc.set_ents([Span(doc, 0, 1, "title"), Span(doc, 1, 2, "title"), Span(doc, 2, 3, "author")])
     DocBin(docs=[doc]).to_disk(tmp_path / "gold.spacy")
@@ -291,7 +273,7 @@ def test_configs_read_the_corpora_as_they_must(render, name):
     assert tokenizer == (None if name == "cora" else "references_tokenizer.v1")
 
 
-def test_crfsuite_chooses_on_the_training_part(tmp_path, capsys):
+def test_crfsuite_chooses_on_the_training_part(load, tmp_path, capsys):
     """What is chosen is scored on the test part, and nothing else."""
     pytest.importorskip("pycrfsuite", reason='needs it: pip install "spacy-hocrf[benchmark]"')
     vocab = Vocab()
@@ -300,7 +282,7 @@ def test_crfsuite_chooses_on_the_training_part(tmp_path, capsys):
         for doc in docs:
             doc.set_ents([Span(doc, 0, 2, "who"), Span(doc, 2, 3, "what")])
         DocBin(docs=docs).to_disk(tmp_path / f"{part}.spacy")
-    script = load_script("crfsuite")
+    script = load("crfsuite")
     script.main(*(tmp_path / f"{part}.spacy" for part in ("train", "test")))
     header, _, *rows = table_rows(capsys.readouterr().out)
     assert header[-1] == "F1 test" and [row[1] for row in rows] == ["0.1", "0.5", "1", "2"] * 2

@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pytest
 import spacy
 from project_checks import table_rows
 from small_corpus import documents, examples
@@ -10,10 +9,6 @@ from spacy.tokens import Doc, DocBin, Span
 
 PROJECTS = Path(__file__).parents[2] / "project"
 LOADS = ("references",)
-
-pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists(), reason="project/ is not in this distribution"
-)
 
 
 def doc(*spans):

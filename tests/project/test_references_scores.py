@@ -1,6 +1,5 @@
 """The first command of README: what it prints, what that rests on, and the page that it draws."""
 
-import importlib.util
 import shutil
 import subprocess
 import sys
@@ -14,19 +13,12 @@ from project_checks import table_rows
 from spacy.tokens import Span
 
 PROJECT = Path(__file__).parents[2] / "project" / "references"
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/references is not in this distribution"
-)
+LOADS = ("references",)
 
 
 @pytest.fixture(scope="module")
-def scores():
-    path = PROJECT / "scripts" / "scores.py"
-    spec = importlib.util.spec_from_file_location("references_scores", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def scores(load):
+    return load("scores")
 
 
 def counter(right, found, annotated):

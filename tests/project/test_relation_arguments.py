@@ -16,10 +16,6 @@ PROJECT = Path(__file__).parents[2] / "project" / "relation_arguments"
 LOADS = ("relation_arguments",)
 CONLL04 = Path(os.environ.get("HOCRF_DATA", "")) / "conll04"
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/relation_arguments is not in this distribution"
-)
-
 
 @pytest.fixture(scope="module")
 def convert(load):

@@ -3,19 +3,13 @@ tables count what they say.
 """
 
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from project_checks import table_rows
 
-PROJECT = Path(__file__).parents[2] / "project" / "synthetic"
 LOADS = ("synthetic",)
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/synthetic is not in this distribution"
-)
 
 
 @pytest.fixture(scope="module")

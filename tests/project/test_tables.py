@@ -3,7 +3,6 @@
 import pytest
 import srsly
 import typer
-from project_checks import PROJECTS
 
 LOADS = ()
 README = """# Name
@@ -45,10 +44,6 @@ DOCUMENT = """# Results
 | 2 | 1.50 | 2.00 |
 | 3 | 3.00 | 4.00 |
 """
-
-pytestmark = pytest.mark.skipif(
-    not PROJECTS.exists(), reason="project/ is not in this distribution"
-)
 
 
 @pytest.fixture

@@ -1,18 +1,12 @@
 """The project teachers: a simulated large language model, and what its scripts write of a few texts."""
 
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 import spacy
 import srsly
 
-PROJECT = Path(__file__).parents[2] / "project" / "teachers"
 LOADS = ("teachers", "defaults")
-
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/teachers is not in this distribution"
-)
 
 
 def made(load, count):

@@ -3,13 +3,8 @@
 import re
 
 import pytest
-from project_checks import PROJECTS
 
 LOADS = ("benchmark",)
-
-pytestmark = pytest.mark.skipif(
-    not (PROJECTS / "benchmark").exists(), reason="project/benchmark is not in this distribution"
-)
 
 
 @pytest.fixture(scope="module")

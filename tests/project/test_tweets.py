@@ -17,9 +17,6 @@ PROJECT = Path(__file__).parents[2] / "project" / "tweets"
 LOADS = ("tweets", "references")
 MSM2013 = Path(os.environ.get("HOCRF_DATA", "")) / "msm2013" / "TweetsTrainingSetCH.tsv"
 
-pytestmark = pytest.mark.skipif(
-    not PROJECT.exists(), reason="project/tweets is not in this distribution"
-)
 
 @pytest.fixture(scope="module")
 def convert(load):
