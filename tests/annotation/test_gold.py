@@ -9,6 +9,7 @@ import oracle
 import pytest
 import spacy
 from component_oracle import scored
+from derivatives import assert_gradient
 from numpy.testing import assert_allclose
 from random_constraints import KEY, PROBLEMS, Constrained, keeps_text, random_texts
 from random_readings import KINDS
@@ -232,12 +233,7 @@ def test_the_objective_is_that_of_the_segmentations_that_agree(name):
     [shard] = [s.compiled for s in learner_of(pipe).shards() if s.compiled.observed]
     known = learner_of(pipe).layout, learner_of(pipe).automaton, *[np.zeros(len(weights))] * 2
     assert Objective([shard], *known)(weights)[0] == pytest.approx(expected, rel=1e-9)
-    _, gradient = pipe.objective()(weights)
-    gradient = gradient.copy()
-    for direction in np.random.default_rng(4).normal(size=(3, len(weights))):
-        step = 1e-5 * direction
-        slope = (pipe.objective()(weights + step)[0] - pipe.objective()(weights - step)[0]) / 2e-5
-        assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
+    assert_gradient(pipe.objective(), weights, 3)
 
 
 @pytest.mark.slow

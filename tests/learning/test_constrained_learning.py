@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import oracle
 import pytest
+from derivatives import assert_gradient
 from joint_config import joint
 from numpy.testing import assert_allclose
 from random_constraints import PROBLEMS, Constrained
@@ -186,18 +187,14 @@ def test_the_objective_is_that_of_the_segmentations_that_keep_them(name):
         nlp, _ = initialized(ROWS, *SPANS[name], constraints=ALL)
     pipe, text = nlp.get_pipe("hocrf"), nlp.make_doc(ROWS[2][0])
     weights = np.random.default_rng(3).normal(size=pipe.structure.size) * 0.5
-    loss, gradient = pipe.objective()(weights)
-    gradient = gradient.copy()
+    loss, _ = pipe.objective()(weights)
     scored = scored_readings(pipe, text, weights)
     gold = {(0, 2, "PERSON"), (2, 3, "PLACE")}
     right = [score for spans, score in scored if spans == gold]
     assert len(scored) > len(right) == 1
     penalty = 0.5 * (weights**2).sum() / 100  # sigma is 10
     assert loss == pytest.approx(loss_of(scored, right) + penalty, rel=1e-9)
-    for direction in np.random.default_rng(4).normal(size=(3, len(weights))):
-        step = 1e-5 * direction
-        slope = (pipe.objective()(weights + step)[0] - pipe.objective()(weights - step)[0]) / 2e-5
-        assert_allclose(gradient @ direction, slope, rtol=1e-5, atol=1e-6)
+    assert_gradient(pipe.objective(), weights, 3)
 
 
 def led_by_one(spans):
