@@ -4,7 +4,7 @@ command that compares the two.
 
 import pytest
 import spacy
-from small_corpus import fit, untrained
+from small_corpus import learn_from, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -38,8 +38,7 @@ def trained(request):
     nlp = untrained(request.param)
     gold = with_breaks(nlp)
     data = [Example(bare, doc) for bare, doc in zip(bare_docs(nlp, gold), gold)]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     return nlp, gold
 
 

@@ -10,7 +10,7 @@ import pytest
 import spacy
 from joint_config import joint
 from pytest import approx
-from small_corpus import CONFIG, ambiguous, examples, fit, trained
+from small_corpus import CONFIG, ambiguous, examples, learn_from, trained
 from spacy.tokens import DocBin
 from spacy.training import Example
 from spacy.util import load_model_from_config
@@ -71,8 +71,7 @@ def from_scratch(made, held_back):
     gold = list(DocBin().from_disk(made.interpolate()["paths"]["train"]).get_docs(nlp.vocab))
     pairs = [Example(nlp.make_doc(doc.text), doc) for doc in gold]
     learnt = [pair for i, pair in enumerate(pairs) if i not in held_back]
-    nlp.initialize(lambda: learnt)
-    fit(nlp, learnt, steps=200)
+    learn_from(nlp, learnt, steps=200)
     spans = [
         {(ent.label_, ent.start, ent.end) for ent in nlp(gold[i].text).ents} for i in held_back
     ]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import spacy
 from pytest import approx
-from small_corpus import annotation, documents, examples, fit, one_of_two
+from small_corpus import annotation, documents, examples, learn_from, one_of_two
 from spacy.tokens import DocBin, Span
 from spacy.training import Example
 
@@ -199,6 +199,5 @@ def component(it, texts, learnt, decoder):
     data = [
         Example(nlp.make_doc(eg.text), eg.reference) for eg in (texts.distinct[i] for i in learnt)
     ]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     return nlp

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import spacy
 from project_checks import table_rows
-from small_corpus import documents, examples, fit, trained, untrained
+from small_corpus import documents, examples, learn_from, trained, untrained
 from spacy.cli.package import generate_readme
 from spacy.tokens import Doc, DocBin, Span, Token
 from spacy.training import Example
@@ -122,8 +122,7 @@ def test_columns_of_the_annotated_file_are_read(tmp_path):
     data = [Example(doc.copy(), doc) for doc in docs]
     for example in data:
         example.predicted.ents = []
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     DocBin(docs=docs, store_user_data=True).to_disk(tmp_path / "gold.spacy")
     gold = read_docs(tmp_path / "gold.spacy")
     assert ["all", "100.0"] in [row[:2] for row in table_rows(card(nlp, gold))]

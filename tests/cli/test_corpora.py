@@ -8,7 +8,7 @@ from shutil import copy
 
 import pytest
 import spacy
-from small_corpus import fit, untrained
+from small_corpus import learn_from, untrained
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from typer.testing import CliRunner
@@ -49,8 +49,7 @@ def folder(tmp_path_factory):
     assert run("config", folder / "c.cfg").exit_code == 0
     nlp = untrained("hocrf")
     data = [Example.from_dict(nlp.make_doc("Ada ran"), {"entities": [(0, 3, "PER")]})]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     nlp.to_disk(folder / "model")
     DocBin(docs=[each.reference for each in data]).to_disk(folder / "gold.spacy")
     return folder

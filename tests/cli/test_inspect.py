@@ -6,7 +6,7 @@ import commands
 import numpy as np
 import pytest
 import spacy
-from small_corpus import examples, fit, teach
+from small_corpus import examples, learn_from, teach
 from spacy.vectors import Vectors
 
 from spacy_hocrf.cli.inspect import (
@@ -73,8 +73,7 @@ def test_every_weight_is_in_one_block():
     table = np.random.default_rng(0).normal(size=(len(words), 3)).astype(np.float32)
     nlp.vocab.vectors = Vectors(strings=nlp.vocab.strings, data=table, keys=words)
     nlp.add_pipe("hocrf", config={"trainer": TRAINER, "model": {"order": 1}})
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 5)
+    learn_from(nlp, data, 5)
     pipe, found = nlp.get_pipe("hocrf"), inspect(nlp)
     weights = np.abs(pipe.model.get_param("W").astype(float))
     assert any(block.name.startswith("vector") for block in found.blocks)

@@ -11,7 +11,7 @@ import spacy
 import srsly
 from browser import Browser
 from numpy.testing import assert_allclose
-from small_corpus import documents, examples, fit, teach, trained, untrained
+from small_corpus import documents, examples, learn_from, teach, trained, untrained
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 
@@ -476,8 +476,7 @@ def test_texts_have_their_language_and_their_direction(browser, tmp_path):
     rain = nlp.make_doc("هطل المطر في كل مكان")
     rain.set_ents([])
     data = [Example(nlp.make_doc(each.text), each) for each in (doc, rain)]
-    nlp.initialize(lambda: data)
-    fit(nlp, data, 8)
+    learn_from(nlp, data, 8)
     path = tmp_path / "page.html"
     reading = nlp.get_pipe("hocrf").reading(nlp.make_doc(doc.text))
     for html in (show(nlp, [doc]), reading.to_html()):

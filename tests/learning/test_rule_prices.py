@@ -5,7 +5,7 @@ import pytest
 import spacy
 from joint_config import joint
 from numpy.testing import assert_allclose
-from small_corpus import documents, fit, found, trained, untrained
+from small_corpus import documents, found, learn_from, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.learning.prices import TextSets, _objective, least_cost
@@ -41,8 +41,7 @@ def learnt_pipeline(model=None, **rules):
     rules = rules or {"most": rule("AtMost"), "least": rule("AtLeast")}
     nlp = untrained(**(model or {}), constraints=constraints(rules=rules))
     data = [Example.from_dict(nlp.make_doc(t), {"entities": s}) for t, s in one_name_each(0, 60)]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     return nlp
 
 

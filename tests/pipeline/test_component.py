@@ -21,6 +21,7 @@ from small_corpus import (
     examples,
     fit,
     found,
+    learn_from,
     learner_of,
     objective_at_optimum,
     shared,
@@ -289,8 +290,7 @@ def test_every_token_gets_a_tag_also_white_space():
     data = [
         Example.from_dict(nlp.make_doc(text), {"tags": tags[i]}) for i, (text, _) in enumerate(rows)
     ]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     assert found(nlp("Emmy \n sleeps")) == ["NAME", "_SP", "WORD"]
 
 
@@ -631,8 +631,7 @@ def test_another_spans_key():
         Example.from_dict(nlp.make_doc(text), {"spans": group})
         for (text, _), group in zip(documents(), groups)
     ]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     scores = nlp.evaluate(data)
     assert scores["spans_fields_f"] == 1.0
     doc = nlp(SENTENCE)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from small_corpus import documents, examples, fit, found, initialize, trained, untrained
+from small_corpus import documents, examples, fit, found, initialize, learn_from, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.learning import survey as surveying
@@ -150,8 +150,7 @@ def test_transitions_of_all_orders_need_no_length(tmp_path):
     nlp = untrained("hocrf_tagger", model)
     docs = [nlp.make_doc("x y " * n) for n in range(1, 25)]
     data = [Example.from_dict(doc, {"tags": ["X", "Y"] * (len(doc) // 2)}) for doc in docs]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     structure = nlp.get_pipe("hocrf").structure
     assert max(map(len, structure.patterns)) == 48 == structure.settings.order + 1
     assert [template.order for template in structure.index.templates] == [*range(1, 48)]

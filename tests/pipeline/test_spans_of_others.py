@@ -3,7 +3,7 @@
 import io
 
 import pytest
-from small_corpus import examples, fit, found, objective_at_optimum
+from small_corpus import examples, found, learn_from, objective_at_optimum
 from spacy.tokens import Span, SpanGroup
 from spacy.training import Example
 from spacy.training.initialize import init_nlp
@@ -175,8 +175,7 @@ def test_spans_that_annotate_and_spans_that_are_there_are_learnt_alike():
         annotated.update(data, sgd=optimizer, exclude=["ruler"], annotates=["ruler"])
     there = alone()
     data = written(ROWS, there)
-    there.initialize(lambda: data)
-    fit(there, data)
+    learn_from(there, data)
     first, second = objective_at_optimum(annotated), objective_at_optimum(there)
     assert first == pytest.approx(second, rel=1e-5)
     assert observations(annotated) == observations(there)
@@ -191,8 +190,7 @@ def test_scores_decide(scores, which, tmp_path):
     for example in written(ROWS, nlp, scores=unsure):  # half of the spans are none
         bare = ruled(nlp.make_doc(example.text), scores=unsure)
         data.append(Example.from_dict(bare, {"entities": []}))
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     nlp.to_disk(tmp_path / "model")
     for pipeline in (nlp, load_model(tmp_path / "model")):
         for given, expected in ((sure, [(0, 2, "PERSON")]), (unsure, [])):
@@ -204,8 +202,7 @@ def test_scores_decide(scores, which, tmp_path):
 def test_a_group_that_is_missing_in_some_docs_has_no_spans_there():
     nlp = alone()
     data = [*examples(nlp, ROWS[-2:]), *written(ROWS[:-2], nlp)]
-    nlp.initialize(lambda: data)
-    fit(nlp, data)
+    learn_from(nlp, data)
     assert found(nlp("Ada Lovelace slept")) == []
     assert found(nlp(ruled(nlp.make_doc("Ada Lovelace slept")))) == [(0, 2, "PERSON")]
 

@@ -25,6 +25,7 @@ from small_corpus import (
     fit,
     found,
     initialize,
+    learn_from,
     learner_of,
     objective_at_optimum,
     teach,
@@ -481,8 +482,7 @@ def test_features_that_are_not_numbers(when):
         example.predicted.tensor = np.ones((len(example.predicted), 2), dtype=np.float32)
     pipe = nlp.get_pipe("hocrf")
     if when == "update":
-        nlp.initialize(lambda: data)
-        fit(nlp, data)
+        learn_from(nlp, data)
     before = pipe.to_bytes()
     broken = examples(nlp, [("Emmy likes Paris", [(0, 4, "PERSON")])])
     broken[0].predicted.tensor = np.full((3, 2), np.nan, dtype=np.float32)

@@ -9,6 +9,7 @@ from small_corpus import (
     examples,
     fit,
     initialize,
+    learn_from,
     learner_of,
     trained,
     untrained,
@@ -94,8 +95,7 @@ def test_a_loaded_model_that_is_adapted_keeps_all_weights():
 def test_what_new_documents_tell_apart_is_told_apart():
     nlp = untrained()
     few, all_of_them = examples(nlp, documents(4)), examples(nlp, documents(12))
-    nlp.initialize(lambda: few)
-    fit(nlp, few)
+    learn_from(nlp, few)
     pipe = nlp.get_pipe("hocrf")
     before = n_variables(pipe.run)
     pipe.set_trainer(EXACT)

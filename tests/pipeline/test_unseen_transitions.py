@@ -4,7 +4,7 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from small_corpus import documents, examples, fit, trained, untrained
+from small_corpus import documents, examples, learn_from, trained, untrained
 from spacy.training import Example
 
 from spacy_hocrf.model.architectures import weights_of
@@ -72,8 +72,7 @@ def tagged(*rows):
     model = {"encoding": "tags", "features": LABELS_ALONE, **ALL}
     nlp = untrained("hocrf_tagger", model=model)
     data = [Example.from_dict(nlp.make_doc("x " * len(tags)), {"tags": [*tags]}) for tags in rows]
-    nlp.initialize(lambda: data)
-    fit(nlp, data, steps=300)
+    learn_from(nlp, data, steps=300)
     return nlp.get_pipe("hocrf")
 
 
