@@ -41,7 +41,6 @@ KERNELS = [
     "graph.factors",
     "graph.forest",
     "graph.search",
-    "model.gathering",
     "model.scores",
     "sequences.chain",
     "sequences.items",

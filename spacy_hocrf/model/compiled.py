@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.dense import Dense
-from spacy_hocrf.model.gathering import add_rows_into, gather
 from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
 from spacy_hocrf.model.scores import expand, kinds_among
 from spacy_hocrf.model.words import WordScore
@@ -145,13 +144,13 @@ class CompiledBatch:
             row_offsets=self.row_offsets,
             row_part=self.row_part,
             row_pattern=self.row_pattern,
-            row_score=gather(placed.values, self.row_place, self.row_value, rows),
+            row_score=_taken(placed.values, self.row_place, self.row_value, rows),
             length_pattern=compiled.length_pattern,
             length_score=placed.length,
             span_start=self.span_start,
             span_end=self.span_end,
             span_pattern=self.span_pattern,
-            span_score=gather(placed.values, self.span_place, self.span_value),
+            span_score=_taken(placed.values, self.span_place, self.span_value),
             allowed=self.allowed,
         )
 
@@ -167,8 +166,12 @@ class CompiledBatch:
             part = parts[each.part]
             assert part is not None
             each.add_counts_into(counts.dense, counts.words, part, scale)
-        add_rows_into(counts.values, self.row_place, expected.row, scale, self.row_value)
-        add_rows_into(counts.values, self.span_place, expected.span, scale, self.span_value)
+        for place, fired, value in (
+            (self.row_place, expected.row, self.row_value),
+            (self.span_place, expected.span, self.span_value),
+        ):
+            amounts = scale * fired if value is None else scale * fired * value
+            np.add.at(counts.values, place, amounts)
         counts.const[:] += scale * expected.const
         counts.length[:] += scale * expected.length
 
@@ -321,6 +324,20 @@ def _cells_of(cells: Cells, first: int, last: int) -> Cells:
         cells.cell_label[compact],
         None if cells.cell_value is None else cells.cell_value[compact],
     )
+
+
+def _taken(
+    placed: NDArray[np.float64],
+    place: NDArray[np.int32],
+    value: NDArray[np.float32] | None,
+    result: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """What lies at some places, times values of 1 if None, float64 [n].
+
+    result (Optional[float64 [n]]): where it goes; by default an array of its own.
+    """
+    taken: NDArray[np.float64] = np.take(placed, place, out=result, mode="clip")
+    return taken if value is None else np.multiply(taken, value, out=taken)
 
 
 def _plain(rows: AnyRows) -> AnyRows:

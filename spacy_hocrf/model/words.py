@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import Vectors
-from spacy_hocrf.model.gathering import add_gathered_into, add_scattered_into
 
 __all__ = ["KnownWords", "Table", "WordScore", "known_words", "tables_of", "words_of"]
 
@@ -84,7 +83,7 @@ class WordScore(NamedTuple):
 
         dense (float64 [H]): all dense weights. tables (Sequence[float64 [U + 1, Y]]): made of them.
         """
-        add_gathered_into(scores, tables[self.number], self.rows)
+        scores += tables[self.number][self.rows]
         if len(self.unknown):
             weights = self.table.weights(dense, scores.shape[1])
             scores[self.unknown] += self.table.score.scores(self.inputs[self.unknown], weights)
@@ -93,7 +92,9 @@ class WordScore(NamedTuple):
         self, dense: Matrix, tables: Sequence[Matrix], expectations: Matrix, scale: float
     ) -> None:
         """Add scale times its counts to those of the words, or of the dense weights."""
-        add_scattered_into(tables[self.number], self.rows, expectations, scale)
+        table, n_labels = tables[self.number], expectations.shape[1]
+        places = self.rows[:, None] * np.int64(n_labels) + np.arange(n_labels)
+        np.add.at(table.reshape(-1), places.ravel(), (scale * expectations).ravel())
         if len(self.unknown):
             mine = self.table.weights(dense, expectations.shape[1])
             some = expectations[self.unknown]

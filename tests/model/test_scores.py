@@ -8,7 +8,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from random_index import KINDS, index_of
 
 from spacy_hocrf import dispatch
-from spacy_hocrf.model.gathering import gather
 from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
 from spacy_hocrf.model.scores import kinds_among
 from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
@@ -155,7 +154,7 @@ def test_every_feature_has_a_place_of_its_own_and_rows_begin_at_cache_lines(labe
     assert has_row.any() and (len(compiled.cell_label) > 0) == (labels > min(SPARSE))
     assert (compiled.row_place[has_row] % VECTOR == 0).all()
     weights = np.random.default_rng(0).normal(size=len(index))
-    assert_array_equal(gather(compiled.place_weights(weights).values, compiled.place), weights)
+    assert_array_equal(compiled.place_weights(weights).values[compiled.place], weights)
 
 
 def test_the_places_of_an_observation_lie_side_by_side():

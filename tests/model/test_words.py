@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import spacy
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 from spacy.tokens import Doc
 from spacy.vectors import Vectors as SpacyVectors
 
@@ -11,7 +11,6 @@ from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.features.vectors import make_vectors
 from spacy_hocrf.model import words
 from spacy_hocrf.model.dense import Dense, n_dense
-from spacy_hocrf.model.gathering import add_gathered_into, add_scattered_into
 from spacy_hocrf.model.heads import dense_of
 from spacy_hocrf.model.words import WordScore, known_words, tables_of, words_of
 
@@ -104,14 +103,3 @@ def test_every_word_that_is_known_has_a_row():
     known = words.KnownWords(np.array([2, 5], dtype=np.int32), 7)
     rows, unknown = known.rows(np.array([5, 2, 3, 7, 2], dtype=np.int32))
     assert rows.tolist() == [1, 0, 2, 2, 0] and unknown.tolist() == [2]
-
-
-def test_rows_are_gathered_and_scattered():
-    rng = np.random.default_rng(3)
-    table, codes = rng.normal(size=(4, 2)), np.array([3, 0, 3], dtype=np.int32)
-    scores = np.ones((3, 2))
-    add_gathered_into(scores, table, codes)
-    assert_array_equal(scores, 1 + table[codes])
-    counts = np.zeros((4, 2))
-    add_scattered_into(counts, codes, scores, 2.0)
-    assert_allclose(counts, 2 * np.array([scores[1], [0, 0], [0, 0], scores[0] + scores[2]]))
