@@ -16,11 +16,12 @@ from typing import Any, Protocol, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import ranges
 from spacy_hocrf.dispatch import active, kernels
 from spacy_hocrf.features.gold import GoldSegments
 from spacy_hocrf.model.dense import Dense
 from spacy_hocrf.model.placement import Cells, CompiledIndex, Placed
-from spacy_hocrf.model.scores import expand, kinds_among
+from spacy_hocrf.model.scores import kinds_among
 from spacy_hocrf.model.words import WordScore
 from spacy_hocrf.types import (
     END,
@@ -93,7 +94,9 @@ class CompiledBatch:
             return
         # every observed span once for each feature of its observation
         compiled = self.compiled
-        position, feature = expand(spans.ids, compiled.feature_offsets)
+        first, end = compiled.feature_offsets[spans.ids], compiled.feature_offsets[spans.ids + 1]
+        position = np.repeat(np.arange(len(spans.ids)), end - first)
+        feature = ranges(first, end - first)
         self.span_start, self.span_end = spans.start[position], spans.end[position]
         self.span_pattern = compiled.feature_pattern[feature]
         self.span_place = compiled.place[feature]

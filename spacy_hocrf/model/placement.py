@@ -19,13 +19,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.model.dense import DenseWeights
-from spacy_hocrf.model.scores import (
-    add_collected_into,
-    expand_rows,
-    place_cells,
-    sort_cells,
-    spread_into,
-)
+from spacy_hocrf.model.scores import expand_rows, place_cells, sort_cells
 from spacy_hocrf.types import INNER, TOKEN, Rows
 
 __all__ = ["Cells", "CompiledIndex", "Placed"]
@@ -244,7 +238,7 @@ class CompiledIndex:
         """
         placed = self.nothing(placed)
         n_features = len(self.place)
-        spread_into(placed.values, self.place, weights[:n_features])
+        placed.values[self.place] = weights[:n_features]
         placed.dense[:] = weights[n_features:]
         self._add_words_into(placed.words, placed.dense)
         np.add.at(placed.const, self.const_pattern, weights[self.const_feature])
@@ -278,7 +272,8 @@ class CompiledIndex:
     def add_collected_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
         """Add the counts, which are used up, to float64 [F]."""
         n_features = len(self.place)
-        add_collected_into(gradient[:n_features], counts.values, self.place)
+        gradient[:n_features] += counts.values[self.place]
+        counts.values[self.place] = 0.0
         gradient[n_features:] += self._dense_counts(counts)
         np.add.at(gradient, self.const_feature, counts.const[self.const_pattern])
         np.add.at(gradient, self.length_feature, self._length_counts(counts))

@@ -4,13 +4,10 @@ from numpy.typing import NDArray
 from spacy_hocrf.types import Rows
 
 __all__ = [
-    "add_collected_into",
-    "expand",
     "expand_rows",
     "kinds_among",
     "place_cells",
     "sort_cells",
-    "spread_into",
     "token_bits",
 ]
 
@@ -18,10 +15,6 @@ Ints = NDArray[np.int32]
 Values = NDArray[np.float32]
 
 def token_bits(bits: NDArray[np.uint8], offsets: NDArray[np.int64]) -> NDArray[np.uint8]: ...
-def spread_into(placed: NDArray[np.float64], place: Ints, weights: NDArray[np.float64]) -> None: ...
-def add_collected_into(
-    gradient: NDArray[np.float64], placed: NDArray[np.float64], place: Ints
-) -> None: ...
 def place_cells(
     feature_offsets: NDArray[np.int64],
     slot: Ints,
@@ -41,7 +34,6 @@ def sort_cells(
     cell_label: NDArray[np.uint16],
     cell_place: Ints,
 ) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
-def expand(ids: Ints, feature_offsets: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]: ...
 def kinds_among(ids: Ints, scored_kind: Ints, kinds: int) -> list[int]: ...
 def expand_rows(
     rows: Rows,

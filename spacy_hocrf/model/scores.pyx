@@ -8,13 +8,10 @@ import numpy as np
 from spacy_hocrf.types import INNER, START
 
 __all__ = [
-    "add_collected_into",
-    "expand",
     "expand_rows",
     "kinds_among",
     "place_cells",
     "sort_cells",
-    "spread_into",
     "token_bits",
 ]
 
@@ -40,38 +37,6 @@ def token_bits(const unsigned char[:, ::1] bits not None, const long long[::1] o
                     if t == offsets[d + 1] - 1:
                         out[t, y] &= bits[2, y]
     return result
-
-
-def spread_into(
-    double[::1] placed not None, const int[::1] place not None, const double[::1] weights not None
-):
-    """placed[place[f]] = weights[f].
-
-    placed (float64 [S]): changed in place.
-    place (int32 [F]): where each feature lies.
-    """
-    assert place.shape[0] == weights.shape[0]
-    cdef Py_ssize_t f
-    with nogil:
-        for f in range(place.shape[0]):
-            placed[place[f]] = weights[f]
-
-
-def add_collected_into(
-    double[::1] gradient not None, double[::1] placed not None, const int[::1] place not None
-):
-    """gradient[f] += placed[place[f]], which becomes 0.
-
-    gradient (float64 [F]): changed in place.
-    placed (float64 [S]): changed in place.
-    place (int32 [F]): where each feature lies.
-    """
-    assert gradient.shape[0] == place.shape[0]
-    cdef Py_ssize_t f
-    with nogil:
-        for f in range(place.shape[0]):
-            gradient[f] += placed[place[f]]
-            placed[place[f]] = 0.0
 
 
 def place_cells(
@@ -235,28 +200,6 @@ def kinds_among(const int[::1] ids not None, const int[::1] scored_kind not None
             if len(found) == kinds:
                 break
     return sorted(found)
-
-
-def expand(const int[::1] ids not None, const long long[::1] feature_offsets not None):
-    """Every feature of every observation of a list.
-
-    ids (int32 [n]): observations.
-    RETURNS (tuple[int64 [m], int32 [m]]): position in the list and feature, in the list's order.
-    """
-    cdef Py_ssize_t i, f, m = 0
-    for i in range(ids.shape[0]):
-        m += feature_offsets[ids[i] + 1] - feature_offsets[ids[i]]
-    position, feature = np.zeros(m, dtype=np.int64), np.zeros(m, dtype=np.int32)
-    cdef long long[::1] positions = position
-    cdef int[::1] features = feature
-    m = 0
-    with nogil:
-        for i in range(ids.shape[0]):
-            for f in range(feature_offsets[ids[i]], feature_offsets[ids[i] + 1]):
-                positions[m] = i
-                features[m] = <int> f
-                m += 1
-    return position, feature
 
 
 def expand_rows(
