@@ -138,14 +138,11 @@ class Alternatives:
     """The readings of the Docs of a part.
 
     pool (BufferPool): memory to work in.
-    within (float): what is found of all Docs at once ends with readings that score less than the best one by
-        more than this, nats.
     """
 
-    def __init__(self, part: Part, pool: BufferPool, within: float = np.inf) -> None:
+    def __init__(self, part: Part, pool: BufferPool) -> None:
         self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
         self.pool, self.blank, self._under = pool, part.blank, part.under
-        self._within = within
         self._best: tuple[int, FoundReadings, frozenset[int]] | None = None  # the last n, and those
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
@@ -270,9 +267,7 @@ class Alternatives:
     def _find_best(self, n: int) -> FoundReadings:
         """The spans of the n best segmentations of each Doc."""
         with self.pool.lend(self.automaton) as buffers:
-            found = best_segmentations(
-                self.potentials, self.automaton, n, within=self._within, buffers=buffers
-            )
+            found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
         shown = found._replace(segments=self.scheme.spans(found.segments))
         return FoundReadings(shown, self.scheme.labels)
 

@@ -9,7 +9,6 @@ from spacy_hocrf.answers.part import Part
 from spacy_hocrf.answers.whole_readings import WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.forward_backward import log_partition
-from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.types import Segments
 
 __all__ = ["read"]
@@ -22,7 +21,7 @@ def read(part: Part, decoder: Reranked) -> Answer:
     """
     reranker = decoder.reranker
     assert reranker is not None
-    readings, first = _best(part, decoder.n, decoder.pool, reranker.within), part.batch.offsets
+    readings, first = _best(part, decoder), part.batch.offsets
     places = np.stack([first[part.docs], first[part.docs + 1]], axis=1)
     words = part.batch.column(reranker.attribute)
     logs = reranker.log_chances(readings, words, places)
@@ -47,22 +46,21 @@ def _scored(
         return None, log_partition(part.potentials, part.automaton, buffers=buffers)
 
 
-def _best(part: Part, n: int, pool: BufferPool, within: float) -> WholeReadings:
-    """The n most probable readings of all Docs, as far as they are less probable than the best one by no more
-    than `within` nats, with their scores instead of log probabilities. With much white space the score of a
-    reading is not known, but of a segmentation.
+def _best(part: Part, decoder: Reranked) -> WholeReadings:
+    """The n most probable readings of all Docs, with their scores instead of log probabilities. With much
+    white space the score of a reading is not known, but of a segmentation.
     """
-    alternatives = Alternatives(part, pool, within)
-    found, apart = alternatives.together(n)
+    alternatives = Alternatives(part, decoder.pool)
+    found, apart = alternatives.together(decoder.n)
     text = np.repeat(np.arange(len(part.docs)), np.diff(found.offsets))
     readings = WholeReadings(found.spans, text, found.scores)
     others = list[WholeReadings]()
     for i in apart:
-        with pool.lend(part.automaton) as buffers:
+        with decoder.pool.lend(part.automaton) as buffers:
             [log_z] = log_partition(part.potentials.only(i), part.automaton, buffers=buffers)
-        bounds, *spans, logs = alternatives.best(i, n, log_z).columns()
+        bounds, *spans, logs = alternatives.best(i, decoder.n, log_z).columns()
         columns = Segments(np.array(bounds), *spans), np.full(len(logs), i), log_z + np.array(logs)
-        others += [WholeReadings(*columns).near(within)] if logs else []
+        others += [WholeReadings(*columns)] if logs else []
     if not others:
         return readings
     rest = readings.at(np.flatnonzero(~np.isin(text, [int(each.text[0]) for each in others])))

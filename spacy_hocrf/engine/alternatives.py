@@ -34,25 +34,19 @@ class Ranked(NamedTuple):
 
 
 def best_segmentations(
-    potentials: Potentials,
-    automaton: Automaton,
-    n: int,
-    *,
-    within: float = np.inf,
-    buffers: Buffers | None = None,
+    potentials: Potentials, automaton: Automaton, n: int, *, buffers: Buffers | None = None
 ) -> Ranked:
     """The n segmentations of each sequence with the highest scores; all of them if there are fewer.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     n (int): at least 1.
-    within (float): at least 0; leave out those that score less than the best one by more than this, nats.
     buffers (Optional[Buffers]): of this thread and automaton, to be used again.
     RETURNS (Ranked): among equals the choice and the order are always the same, whatever n.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     lattice, scores = _lattice(potentials, automaton, buffers, sums=False)
-    offsets, values, bounds, found = lattice.best(scores, n, within)
+    offsets, values, bounds, found = lattice.best(scores, n)
     return Ranked(offsets, values, _segments(bounds, found))
 
 

@@ -88,23 +88,6 @@ def test_a_batch_has_the_n_best_of_each_sequence(problems, n):
             assert len(one) == min(n, 2000, len(oracle.scored(problem.potentials, *problem[1:4])))
 
 
-@given(oracle.batches(), st.sampled_from([0.0, 0.5, 2.0]))
-def test_far_worse_ones_than_the_best_are_left_out_if_asked_for(problems, within):
-    if not problems:
-        return
-    automaton = automaton_of(problems[0])
-    together = oracle.batch([problem.potentials for problem in problems])
-    every = best_segmentations(together, automaton, 2000)
-    near = best_segmentations(together, automaton, 2000, within=within)
-    best = every.scores[np.repeat(every.offsets[:-1], np.diff(every.offsets))]
-    kept = every.scores >= best - within
-    assert near.scores.tolist() == every.scores[kept].tolist()
-    paths = oracle.listed(every.segments)
-    assert oracle.listed(near.segments) == [paths[i] for i in np.flatnonzero(kept)]
-    sizes = [int(kept[a:b].sum()) for a, b in pairwise(every.offsets.tolist())]
-    assert np.diff(near.offsets).tolist() == sizes
-
-
 @given(oracle.problems(max_tokens=3), st.integers(0, 2**32 - 1))
 def test_random_segmentations_have_their_probabilities(problem, seed):
     expected = oracle.scored(problem.potentials, *problem[1:4])

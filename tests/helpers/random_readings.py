@@ -157,3 +157,13 @@ def enumerated(kind, count=PROBLEMS):
     """So many random problems, those without a segmentation left out."""
     problems = [Enumerated(kind, seed) for seed in range(count)]
     return [problem for problem in problems if problem.every]
+
+
+def scored_as_wholes(looks, weights):
+    """Scores of a text's readings, and which of them are too far from the first one to be looked at.
+
+    looks (float64 [m, LOOKS]): ψ of each, the first of which is log P. weights (float64 [LOOKS]).
+    """
+    looked_at, apart = looks @ weights, weights[0] * (looks[:, 0] - looks[0, 0])
+    far = apart < -3
+    return np.where(far, looked_at[0] + apart, looked_at), far

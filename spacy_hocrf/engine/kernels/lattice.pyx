@@ -235,9 +235,8 @@ cdef class Lattice:
         self._check()
         return (score, self._segments()) if more else None
 
-    def best(self, Scores scores not None, Py_ssize_t n, double within):
-        """The n best paths of every sequence of a batch, as far as they are worse than the best one by no
-        more than `within`.
+    def best(self, Scores scores not None, Py_ssize_t n):
+        """The n best paths of every sequence of a batch.
 
         RETURNS (tuple): int64 [D + 1] first path of each sequence; float64 [m] scores, best ones first;
             int64 [m + 1] first segment of each path; int32 [s, 3] start, end and label.
@@ -257,9 +256,6 @@ cdef class Lattice:
                 if not self.full:
                     begin_paths(self)
                 while m < offset[d] + n and next_path(self, &score):
-                    if m > offset[d] and score < value[offset[d]] - within:
-                        self.found_count = bound[m]
-                        break
                     value[m] = score
                     m += 1
                     bound[m] = self.found_count
