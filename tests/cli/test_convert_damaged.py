@@ -70,7 +70,7 @@ STUDIO = {"data": {"text": "Ada ran"}, "annotations": [{"result": []}]}
         ),
         ([], ["a list", "an object"]),
         (None, ["a NoneType"]),
-        ({"data": {"a": "x", "b": "y"}}, ["the keys data"]),
+        ({"data": {"a": "x", "b": "y"}}, ["the texts a, b", "'text'"]),
         ({"text": "Ada", "label": [None]}, ["the span None"]),
         ({"text": "Ada", "label": [[0, 3, ""]]}, ["the span [0, 3, '']"]),
         ({"text": "Ada", "label": [[0, 3, " "]]}, ["the span [0, 3, ' ']"]),
