@@ -23,6 +23,7 @@ from spacy_hocrf.features.columns import any_set, distinct, end_to_end, spread_l
 from spacy_hocrf.features.errors import FeatureErrors
 from spacy_hocrf.features.flags import SPACY_FLAGS, flags_of
 from spacy_hocrf.features.groups import LaidSpans, laid, scores_of
+from spacy_hocrf.features.reading import read_columns
 
 __all__ = [
     "ATTRIBUTES",
@@ -171,9 +172,7 @@ class TokenBatch:
             return
         wanted = [name for name in named if name not in self._columns]
         if self.offsets[-1]:
-            tables = [doc.to_array(list[int | str](wanted)) for doc in self.docs]
-            table = np.concatenate(tables).reshape(-1, len(wanted))
-            self._columns.update(zip(wanted, table.T.copy()))
+            self._columns.update(read_columns(self.docs, wanted))
         else:
             self._columns.update((name, NO_VALUES) for name in wanted)
 
