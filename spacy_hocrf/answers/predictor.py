@@ -241,7 +241,7 @@ class Predictor:
         allowed = self._with_presets(batch, presets, free) if presets else free
         if constrained:
             allowed = self._kept(batch, texts, forbidden, allowed)
-        compiled = self.structure.compile(self.structure.observe(batch), allowed)
+        compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
         part = self._part(batch, texts, forbidden, compiled.potentials(self.weights))
         found, possible = read(part)
         if possible.all():

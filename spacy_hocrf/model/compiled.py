@@ -54,6 +54,8 @@ class CompiledBatch:
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
     dense (Iterable[Union[Dense, WordScore]]): dense scores of the tokens.
+    once (bool): it will hardly be scored more than once, so that `cells` are not made before they are asked
+        for. The scores are the same bit by bit.
     """
 
     def __init__(
@@ -63,6 +65,8 @@ class CompiledBatch:
         allowed: NDArray[np.uint8],
         one_token: NDArray[np.bool_] | None = None,
         dense: Iterable["Dense | WordScore"] = (),
+        *,
+        once: bool = False,
     ) -> None:
         self.compiled = compiled
         self.offsets = observations.offsets
@@ -73,18 +77,31 @@ class CompiledBatch:
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         scored: Sequence[Parts] = compiled.folded_kinds if all_folded else compiled.kinds
-        # the observations on single labels, kind by kind, and what they are scores of
-        self.cells: list[tuple[Parts, Cells]] = [
-            (scored[kind], compiled.cells_of(tokens, kind))
-            for kind in kinds_among(tokens.ids, compiled.scored_kind, len(compiled.kinds))
+        # the kinds that there are, and what their cells are scores of
+        self._kinds: list[tuple[int, Parts]] = [
+            (kind, scored[kind])
+            for kind in kinds_among(tokens.ids, compiled.entries, len(compiled.kinds))
             if {*scored[kind]} != {None}
         ]
+        self._unsorted = tokens if once else None
+        self._cells = None if once else self._sorted(tokens)
         # at which there are scores
-        self._parts = {part for parts, _ in self.cells for part in parts if part is not None}
+        self._parts = {part for _, parts in self._kinds for part in parts if part is not None}
         self._parts.update(each.part for each in self.dense)
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         self._compile_spans(_plain(observations.spans))
+
+    @property
+    def cells(self) -> list[tuple[Parts, Cells]]:
+        """The observations on single labels, kind by kind."""
+        if self._cells is None:
+            assert self._unsorted is not None
+            self._cells = self._sorted(self._unsorted)
+        return self._cells
+
+    def _sorted(self, tokens: Rows) -> list[tuple[Parts, Cells]]:
+        return [(parts, self.compiled.cells_of(tokens, kind)) for kind, parts in self._kinds]
 
     def _compile_spans(self, spans: Spans) -> None:
         self.span_value: NDArray[np.float32] | None = None
@@ -111,7 +128,7 @@ class CompiledBatch:
         one = copy(self)
         one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
         one.allowed = self.allowed[tokens]
-        one.cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
+        one._cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
         one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
         one.row_part, one.row_pattern, one.row_place = (
             self.row_part[rows],
@@ -225,16 +242,22 @@ class CompiledBatch:
         """Scores of each part, float64 [N, Y], None where all are 0."""
         extents = self.allowed.shape
         scores: list[NDArray[np.float64] | None] = [None] * len(ON_TOKENS)
-        first = self.cells[0][0] if self.cells else ()  # written there, not added
+        first = self._kinds[0][1] if self._kinds else ()  # written there, not added
         for number in self._parts:
             if scratch is not None:
                 make = scratch.array if number in first else scratch.zeros
                 scores[number] = make(f"scores {number}", extents)
             else:
                 scores[number] = np.empty(extents) if number in first else np.zeros(extents)
-        for number, (places, cells) in enumerate(self.cells):
+        for number, (kind, places) in enumerate(self._kinds):
             some = [None if place is None else scores[place] for place in places]
-            _kernels().add_cell_scores_into(some, cells, placed.values, number == 0)
+            if self._cells is None:
+                assert self._unsorted is not None
+                known = self._unsorted, kind, self.compiled
+                _kernels().add_observed_scores_into(some, *known, placed.values, number == 0)
+            else:
+                cells = self._cells[number][1]
+                _kernels().add_cell_scores_into(some, cells, placed.values, number == 0)
         for each in self.dense:
             part = scores[each.part]
             assert part is not None
@@ -293,6 +316,20 @@ class ScoreKernels(Protocol):
         anew: bool,
     ) -> None:
         """Add scores under float64 [S] placed weights to float64 [N, Y] of each part, or to 0."""
+        ...
+
+    def add_observed_scores_into(
+        self,
+        parts: Sequence[NDArray[np.float64] | None],
+        rows: Rows,
+        kind: int,
+        index: CompiledIndex,
+        placed: NDArray[np.float64],
+        anew: bool,
+    ) -> None:
+        """Add the scores of unsorted observations of one kind, bit for bit as
+        `add_cell_scores_into` does.
+        """
         ...
 
     def add_cell_counts_into(

@@ -12,6 +12,7 @@ from it once, however many shards share it.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ NO_PARTS, NO_NUMBERS = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
 
 VECTOR = 8
 """Numbers in the widest vector register, and the multiple that a row is padded to."""
+SHORT = 2**16
+"""Steps of VECTOR that a uint16 can count."""
 SPARSE = (6, 3, 3, 3)
 """An observation has a row if it has features on at least one in so many labels, by the places of its
 cells (measured for one and for three: about where a row becomes faster than cells)."""
@@ -54,7 +57,7 @@ class Cells(NamedTuple):
     """
 
     row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
-    row: NDArray[np.int32]  # [·] first of its places, in steps of VECTOR
+    row: NDArray[np.uint16 | np.int32]  # [·] first of its places, in steps of VECTOR
     row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
     cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
     cell: NDArray[np.int32]  # [·] its place
@@ -154,11 +157,23 @@ class CompiledIndex:
             self.n_labels,
             VECTOR,
         )
-        # int32 [M] kind of each observation that has a row or cells, else -1
-        there = (self.row_place >= 0) | (np.diff(self.cell_offsets) > 0)
-        self.scored_kind = np.where(there, self.observation_kind, np.int32(-1))
+        # do the places of all rows, in steps of VECTOR, fit into uint16?
+        self.short_rows = bool(self.row_place.max(initial=0) < VECTOR * SHORT)
         # int32 [S] the feature at each place, -1 for none; made when asked for
         self._feature_at: NDArray[np.int32] | None = None
+
+    @cached_property
+    def entries(self) -> NDArray[np.int32]:
+        """int32 [M, 4] of each observation: kind, first of its places, first of its cells and their number;
+        without cells it has a row, or nothing where the place is -1. All that a look-up needs, side by side.
+        """
+        cells = np.diff(self.cell_offsets)
+        entries = np.empty((len(cells), 4), dtype=np.int32)
+        entries[:, 0], entries[:, 1] = self.observation_kind, self.row_place
+        entries[:, 2], entries[:, 3] = self.cell_offsets[:-1], cells
+        few = cells > 0
+        entries[few, 1] = self.cell_place[self.cell_offsets[:-1][few]]
+        return entries
 
     @property
     def extent(self) -> int:
@@ -200,6 +215,7 @@ class CompiledIndex:
                 self.cell_offsets,
                 self.cell_label,
                 self.cell_place,
+                self.short_rows,
             )
         )
 

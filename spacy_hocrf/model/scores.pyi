@@ -33,8 +33,11 @@ def sort_cells(
     cell_offsets: NDArray[np.int64],
     cell_label: NDArray[np.uint16],
     cell_place: Ints,
-) -> tuple[Ints, Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None]: ...
-def kinds_among(ids: Ints, scored_kind: Ints, kinds: int) -> list[int]: ...
+    short_rows: bool,
+) -> tuple[
+    Ints, NDArray[np.uint16] | Ints, Values | None, Ints, Ints, NDArray[np.uint16], Values | None
+]: ...
+def kinds_among(ids: Ints, entries: Ints, kinds: int) -> list[int]: ...
 def expand_rows(
     rows: Rows,
     feature_offsets: NDArray[np.int64],

@@ -123,12 +123,14 @@ def sort_cells(
     const long long[::1] cell_offsets not None,
     const unsigned short[::1] cell_label not None,
     const int[::1] cell_place not None,
+    bint short_rows,
 ):
     """Observations of one kind, token by token, as rows and cells.
 
     rows (Rows): of N tokens.
-    observation_kind, row_place, cell_offsets, cell_label, cell_place: as in `CompiledIndex`.
-    RETURNS (tuple): int32 [N + 1] rows of each token, int32 [·] place of each row in steps of
+    observation_kind, row_place, cell_offsets, cell_label, cell_place, short_rows: as in
+        `CompiledIndex`.
+    RETURNS (tuple): int32 [N + 1] rows of each token, uint16 or int32 [·] place of each row in steps of
         8, float32 [·] its value, None for 1; and the same of the cells, with their own int32 places and,
         in front of the values, uint16 [·] label of each cell, ascending for each token.
     """
@@ -144,16 +146,21 @@ def sort_cells(
     assert max(n_rows, n_cells) < 2**31
     result = (
         np.empty(N + 1, dtype=np.int32),
-        np.empty(n_rows, dtype=np.int32),
+        np.empty(n_rows, dtype=np.uint16 if short_rows else np.int32),
         np.empty(n_rows, dtype=np.float32) if valued else None,
         np.empty(N + 1, dtype=np.int32),
         np.empty(n_cells, dtype=np.int32),
         np.empty(n_cells, dtype=np.uint16),
         np.empty(n_cells, dtype=np.float32) if valued else None,
     )
-    cdef int[::1] row_firsts = result[0], row = result[1], cell_firsts = result[3], cell = result[4]
+    cdef int[::1] row_firsts = result[0], row = None, cell_firsts = result[3], cell = result[4]
+    cdef unsigned short[::1] short_row = None
     cdef float[::1] row_value = result[2], cell_value = result[6]
     cdef unsigned short[::1] label = result[5]
+    if short_rows:
+        short_row = result[1]
+    else:
+        row = result[1]
     n_rows = n_cells = 0
     with nogil:
         for t in range(N):
@@ -163,7 +170,10 @@ def sort_cells(
                 if observation_kind[ids[r]] != kind:
                     continue
                 if row_place[ids[r]] >= 0:
-                    row[n_rows] = row_place[ids[r]] // 8
+                    if short_rows:
+                        short_row[n_rows] = <unsigned short> (row_place[ids[r]] // 8)
+                    else:
+                        row[n_rows] = row_place[ids[r]] // 8
                     if valued:
                         row_value[n_rows] = values[r]
                     n_rows += 1
@@ -184,19 +194,19 @@ def sort_cells(
     return result
 
 
-def kinds_among(const int[::1] ids not None, const int[::1] scored_kind not None, Py_ssize_t kinds):
+def kinds_among(const int[::1] ids not None, const int[:, ::1] entries not None, Py_ssize_t kinds):
     """The kinds of some observations that have a row or cells.
 
     ids (int32 [n]): observations.
-    scored_kind (int32 [M]): as in `CompiledIndex`.
+    entries (int32 [M, 4]): as in `CompiledIndex`.
     kinds (int): how many there are; where all are found, the rest is not looked at.
     RETURNS (list[int]): ascending.
     """
     cdef Py_ssize_t i
     found = set()
     for i in range(ids.shape[0]):
-        if scored_kind[ids[i]] >= 0 and scored_kind[ids[i]] not in found:
-            found.add(scored_kind[ids[i]])
+        if entries[ids[i], 1] >= 0 and entries[ids[i], 0] not in found:
+            found.add(entries[ids[i], 0])
             if len(found) == kinds:
                 break
     return sorted(found)

@@ -330,16 +330,21 @@ class Structure:
             bits[np.ix_(batch.blank, labels)] &= CONTINUE
         return bits
 
-    def compile(self, observations: Observations, allowed: NDArray[np.uint8]) -> CompiledBatch:
-        """A batch ready for scoring."""
+    def compile(
+        self, observations: Observations, allowed: NDArray[np.uint8], *, once: bool = False
+    ) -> CompiledBatch:
+        """A batch ready for scoring.
+
+        once (bool): as of `CompiledBatch`.
+        """
         from spacy_hocrf.model.compiled import CompiledBatch
 
         compiled, one_token = self.compiled, self.scheme.one_token
         scores, inputs = self.settings.dense, observations.inputs
         if not scores:
-            return CompiledBatch(compiled, observations, allowed, one_token)
+            return CompiledBatch(compiled, observations, allowed, one_token, once=once)
         dense = dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
-        return CompiledBatch(compiled, observations, allowed, one_token, dense)
+        return CompiledBatch(compiled, observations, allowed, one_token, dense, once=once)
 
     @property
     def trie(self) -> Histories:

@@ -66,7 +66,7 @@ class Constrained:
             index=SimpleNamespace(attributes=()),
             allowed=lambda batch: potentials.allowed.copy(),
             observe=lambda batch: None,
-            compile=lambda observations, allowed: SimpleNamespace(
+            compile=lambda observations, allowed, once: SimpleNamespace(
                 potentials=lambda weights: replace(potentials, allowed=allowed)
             ),
         )

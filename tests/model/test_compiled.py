@@ -355,6 +355,38 @@ def test_parts_without_observations_have_no_scores():
     assert not potentials.token.any()
 
 
+@pytest.mark.parametrize("one_token", [None, [True, True]])
+def test_a_batch_that_is_scored_once_is_sorted_when_it_has_to_be(one_token):
+    texts, learn_from = ["x y z x", "y"], [[Segment(0, 1, 0), Segment(1, 4, 1)], [Segment(0, 1, 1)]]
+    templates = [*make_token(["ORTH"], [-1, 0]), *make_token(["ORTH"], [1], parts=["inner"])]
+    folded = None if one_token is None else np.array(one_token)
+    index, batch, often = compiled(texts, learn_from, templates=templates, one_token=folded)
+    weights = np.random.default_rng(0).normal(size=len(index))
+    known = often.compiled, index.observe(batch), often.allowed, folded
+    once, cut = (CompiledBatch(*known, once=True) for _ in range(2))
+    expected, again = often.potentials(weights), once.potentials(weights)
+    for name in ("start", "end", "token", "inner"):
+        assert_array_equal(getattr(again, name), getattr(expected, name))
+    assert_array_equal(cut.only(0).potentials(weights).token, expected.token[:4])
+    expectations = Expectations(
+        log_partition=np.zeros(2),
+        const=np.zeros(len(PATTERNS)),
+        row=np.zeros(0),
+        length=np.zeros((0, 1)),
+        span=np.zeros(0),
+        **{
+            name: None if getattr(expected, name) is None else np.ones((5, 2))
+            for name in ("start", "end", "token", "inner")
+        },
+    )
+    counts = [each.compiled.nothing() for each in (often, once)]
+    for each, some in zip((often, once), counts):
+        each.add_counts_into(expectations, 2.0, some)
+    assert_array_equal(*(each.values for each in counts))
+    assert counts[0].values.any() and len(once.cells) == len(often.cells) > 0
+    assert_array_equal(once.potentials(weights).token, expected.token)
+
+
 def test_values_are_kept_only_where_they_are_not_1():
     segmentations = [[Segment(0, 1, 0), Segment(1, 3, 1)]]
     templates = [

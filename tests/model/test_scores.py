@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from random_index import KINDS, index_of
 
 from spacy_hocrf import dispatch
+from spacy_hocrf.model import placement
 from spacy_hocrf.model.placement import SPARSE, VECTOR, CompiledIndex
 from spacy_hocrf.model.scores import kinds_among
 from spacy_hocrf.types import END, INNER, START, TOKEN, Rows
@@ -41,10 +42,11 @@ def matrix(index, rows):
     return a
 
 
-@pytest.mark.parametrize("far", [0, 1 << 18])  # places that are asked for ahead of time
+@pytest.mark.parametrize("short, dtype", [(placement.SHORT, np.uint16), (1, np.int32)])
 @pytest.mark.parametrize("valued", [False, True])
 @pytest.mark.parametrize("labels", LABELS)
-def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, far):
+def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, short, dtype, monkeypatch):
+    monkeypatch.setattr(placement, "SHORT", short)
     rng = np.random.default_rng(labels)
     index = index_of(rng, labels)
     compiled = CompiledIndex(index)
@@ -52,18 +54,17 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, far):
     rows = rows_of(rng, index, 9, valued=valued)
     kinds = [compiled.cells_of(rows, kind) for kind in range(len(KINDS))]
     assert any(len(cells.row) for cells in kinds)
+    assert {cells.row.dtype for cells in kinds} == {np.dtype(dtype)}
     assert any(len(cells.cell) for cells in kinds) == (labels > min(SPARSE))
     weights, expected = rng.normal(size=len(index)), rng.normal(size=(4, 9, labels))
     a = matrix(index, rows)[:, :, :labels]
     scores = np.zeros((4, 9, labels))
     placed, counts = compiled.place_weights(weights), compiled.nothing()
-    values, counted = (np.append(each.values, np.zeros(far)) for each in (placed, counts))
     for parts, cells in zip(compiled.kinds, kinds):
-        sums.add_cell_scores_into([scores[part] for part in parts], cells, values)
+        sums.add_cell_scores_into([scores[part] for part in parts], cells, placed.values)
         for scale in (2.0, -0.5):
             some = [expected[part] for part in parts]
-            sums.add_cell_counts_into(counted, cells, some, scale)
-    counts.values[:] = counted[: compiled.places]
+            sums.add_cell_counts_into(counts.values, cells, some, scale)
     assert_allclose(scores, a @ weights, rtol=1e-12, atol=1e-12)
     assert_allclose(
         compiled.collect(counts),
@@ -71,6 +72,32 @@ def test_scores_and_counts_of_rows_and_cells(sums, labels, valued, far):
         rtol=1e-12,
         atol=1e-12,
     )
+
+
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("valued", [False, True])
+@pytest.mark.parametrize("labels", LABELS)
+def test_what_is_not_sorted_has_the_same_scores(sums, labels, valued, far):
+    """Without values bit by bit; with some, compilers may fuse products and sums otherwise."""
+    rng = np.random.default_rng(labels)
+    index = index_of(rng, labels)
+    compiled, rows = CompiledIndex(index), rows_of(rng, index, 9, valued=valued)
+    values = compiled.place_weights(rng.normal(size=len(compiled.place))).values
+    if far:  # places that are asked for ahead of time
+        values = np.concatenate([values, np.zeros(1 << 18)])
+    for kind, places in enumerate(compiled.kinds):
+        shared = rng.normal(size=(len(places), 9, labels))
+        sorted_parts, parts = list(shared.copy()), list(shared.copy())
+        if len(parts) > 2:
+            sorted_parts[1] = parts[1] = None
+        sums.add_cell_scores_into(sorted_parts, compiled.cells_of(rows, kind), values)
+        sums.add_observed_scores_into(parts, rows, kind, compiled, values)
+        assert any(part is not None and part.any() for part in parts)
+        for one, other in zip(parts, sorted_parts):
+            if one is None or not valued:
+                assert_array_equal(one, other)
+            else:
+                assert_allclose(one, other, rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("some", [True, False])
@@ -89,22 +116,23 @@ def test_scores_may_be_written_instead_of_added(sums, some):
         sums.add_cell_scores_into(zeros, cells, values)
         sums.add_cell_scores_into([shared for _ in places], cells, values)
         assert all(part.any() for part in zeros) == some
-        parts, together = list(np.full((len(places), 9, 9), np.nan)), np.full((9, 9), np.nan)
-        sums.add_cell_scores_into(parts, cells, values, True)
-        sums.add_cell_scores_into([together for _ in places], cells, values, True)
-        assert_array_equal(parts, zeros)
-        assert_array_equal(together, shared)
+        for add, known in [
+            (sums.add_cell_scores_into, (cells,)),
+            (sums.add_observed_scores_into, (rows, kind, compiled)),
+        ]:
+            parts, together = list(np.full((len(places), 9, 9), np.nan)), np.full((9, 9), np.nan)
+            add(parts, *known, values, True)
+            add([together for _ in places], *known, values, True)
+            assert_array_equal(parts, zeros)
+            assert_array_equal(together, shared)
 
 
 def test_kinds_that_have_a_row_or_cells_are_known():
     compiled = CompiledIndex(index_of(np.random.default_rng(3), 9))
-    kinds = compiled.scored_kind
-    few = np.diff(compiled.cell_offsets)
-    there = (compiled.row_place >= 0) | (few > 0)
-    assert (kinds == np.where(there, compiled.observation_kind, -1)).all() and few.any()
+    kinds = np.where(compiled.entries[:, 1] >= 0, compiled.observation_kind, -1)
     for ids in ([], [0], *([i] for i in range(len(kinds))), [3, 8], range(len(kinds))):
         rows = Rows(np.array([0, len(ids)]), np.array(ids, dtype=np.int32), None)
-        found = kinds_among(rows.ids, kinds, len(compiled.kinds))
+        found = kinds_among(rows.ids, compiled.entries, len(compiled.kinds))
         assert found == sorted({*kinds[list(ids)].tolist()} - {-1})
     assert len({*kinds.tolist()}) == len(KINDS) + 1
 
@@ -184,6 +212,7 @@ def test_no_tokens_and_no_observations(sums):
         cells = compiled.cells_of(rows, 0)
         parts = [np.zeros((tokens, 3)) for _ in compiled.kinds[0]]
         sums.add_cell_scores_into(parts, cells, compiled.nothing().values)
+        sums.add_observed_scores_into(parts, rows, 0, compiled, compiled.nothing().values)
         assert not np.any(parts)
         counts = compiled.nothing()
         ones = [np.ones((tokens, 3)) for _ in compiled.kinds[0]]

@@ -1,8 +1,8 @@
 /* Rows of weights added up, and counts added to rows. MOST vectors of columns at a time stay in registers while all rows of a
    token go by, so that each row is read once, and a sum is written once.
 
-   The rows begin <= r < end lie at 8 times rows[r], and have as many columns as `width` says, a multiple of 8. `values` is NULL
-   where all values are 1. */
+   The rows begin <= r < end lie at `step` times short_rows[r], or rows[r] if that is NULL, and have as many columns as `width`
+   says, a multiple of 8. `values` is NULL where all values are 1. */
 
 #ifndef HOCRF_ROWS_H
 #define HOCRF_ROWS_H
@@ -13,24 +13,28 @@
 
 enum { MOST = 8 };
 
-/* What is compiled once for each number n of vectors, and with and without values: arrays of vectors are registers only if the
-   compiler knows how long they are. */
+/* What is compiled once for each number n of vectors, for each kind of places, and with and without values: arrays of vectors
+   are registers only if the compiler knows how long they are. */
 #ifdef __GNUC__
 #define HOCRF_EACH static inline __attribute__((always_inline))
 #else
 #define HOCRF_EACH static __forceinline
 #endif
 
+HOCRF_EACH ptrdiff_t place_of(const unsigned short *short_rows, const int *rows, ptrdiff_t r) {
+    return short_rows ? short_rows[r] : rows[r];
+}
+
 /* sums[y] = Σ_r value_r row_r[y]; four rows at a time, so that few additions wait for one another. */
-HOCRF_EACH void sum_block(double *sums, const double *placed, const int *rows, const float *values, ptrdiff_t r, ptrdiff_t end,
-                          const int n) {
+HOCRF_EACH void sum_block(double *sums, const double *placed, const unsigned short *short_rows, const int *rows, ptrdiff_t step,
+                          const float *values, ptrdiff_t r, ptrdiff_t end, const int n) {
     lanes total[MOST];
     for (int y = 0; y < n; y++) total[y] = splat(0.0);
     for (; r + 4 <= end; r += 4) {
-        const lanes *a = (const lanes *)(placed + 8 * rows[r]);
-        const lanes *b = (const lanes *)(placed + 8 * rows[r + 1]);
-        const lanes *c = (const lanes *)(placed + 8 * rows[r + 2]);
-        const lanes *d = (const lanes *)(placed + 8 * rows[r + 3]);
+        const lanes *a = (const lanes *)(placed + step * place_of(short_rows, rows, r));
+        const lanes *b = (const lanes *)(placed + step * place_of(short_rows, rows, r + 1));
+        const lanes *c = (const lanes *)(placed + step * place_of(short_rows, rows, r + 2));
+        const lanes *d = (const lanes *)(placed + step * place_of(short_rows, rows, r + 3));
         if (values) {
             lanes i = splat(values[r]), j = splat(values[r + 1]), k = splat(values[r + 2]), m = splat(values[r + 3]);
             for (int y = 0; y < n; y++) total[y] += (i * a[y] + j * b[y]) + (k * c[y] + m * d[y]);
@@ -39,7 +43,7 @@ HOCRF_EACH void sum_block(double *sums, const double *placed, const int *rows, c
         }
     }
     for (; r < end; r++) {
-        const lanes *row = (const lanes *)(placed + 8 * rows[r]);
+        const lanes *row = (const lanes *)(placed + step * place_of(short_rows, rows, r));
         if (values) {
             lanes value = splat(values[r]);
             for (int y = 0; y < n; y++) total[y] += value * row[y];
@@ -51,12 +55,12 @@ HOCRF_EACH void sum_block(double *sums, const double *placed, const int *rows, c
 }
 
 /* row_r[y] += value_r counts[y] */
-HOCRF_EACH void count_block(const double *counts, double *placed, const int *rows, const float *values, ptrdiff_t r,
-                            ptrdiff_t end, const int n) {
+HOCRF_EACH void count_block(const double *counts, double *placed, const unsigned short *short_rows, const int *rows,
+                            ptrdiff_t step, const float *values, ptrdiff_t r, ptrdiff_t end, const int n) {
     lanes count[MOST];
     for (int y = 0; y < n; y++) count[y] = ((const lanes *)counts)[y];
     for (; r < end; r++) {
-        lanes *row = (lanes *)(placed + 8 * rows[r]);
+        lanes *row = (lanes *)(placed + step * place_of(short_rows, rows, r));
         if (values) {
             lanes value = splat(values[r]);
             for (int y = 0; y < n; y++) row[y] += value * count[y];
@@ -78,23 +82,27 @@ HOCRF_EACH void count_block(const double *counts, double *placed, const int *row
     default: block(__VA_ARGS__, MOST);      \
     }
 
-#define HOCRF_BY_KIND(block, columns, placed)                                \
-    if (values) {                                                            \
-        HOCRF_BY_NUMBER(n, block, columns, placed, rows, values, begin, end) \
-    } else {                                                                 \
-        HOCRF_BY_NUMBER(n, block, columns, placed, rows, NULL, begin, end)   \
+#define HOCRF_BY_KIND(block, columns, placed)                                                           \
+    if (short_rows && !values) {                                                                        \
+        HOCRF_BY_NUMBER(n, block, columns, placed, short_rows, NULL, step, NULL, begin, end)            \
+    } else if (short_rows) {                                                                            \
+        HOCRF_BY_NUMBER(n, block, columns, placed, short_rows, NULL, step, values, begin, end)          \
+    } else if (!values) {                                                                               \
+        HOCRF_BY_NUMBER(n, block, columns, placed, NULL, rows, step, NULL, begin, end)                  \
+    } else {                                                                                            \
+        HOCRF_BY_NUMBER(n, block, columns, placed, NULL, rows, step, values, begin, end)                \
     }
 
-static void sum_rows(double *sums, ptrdiff_t width, const double *placed, const int *rows, const float *values, ptrdiff_t begin,
-                     ptrdiff_t end) {
+static void sum_rows(double *sums, ptrdiff_t width, const double *placed, const unsigned short *short_rows, const int *rows,
+                     ptrdiff_t step, const float *values, ptrdiff_t begin, ptrdiff_t end) {
     for (; width > 0; width -= MOST * LANES, sums += MOST * LANES, placed += MOST * LANES) {
         ptrdiff_t n = width / LANES;
         HOCRF_BY_KIND(sum_block, sums, placed)
     }
 }
 
-static void count_rows(const double *counts, ptrdiff_t width, double *placed, const int *rows, const float *values,
-                       ptrdiff_t begin, ptrdiff_t end) {
+static void count_rows(const double *counts, ptrdiff_t width, double *placed, const unsigned short *short_rows, const int *rows,
+                       ptrdiff_t step, const float *values, ptrdiff_t begin, ptrdiff_t end) {
     for (; width > 0; width -= MOST * LANES, counts += MOST * LANES, placed += MOST * LANES) {
         ptrdiff_t n = width / LANES;
         HOCRF_BY_KIND(count_block, counts, placed)

@@ -6,6 +6,7 @@
 # all labels of one part after those of another, and zeros where it has no feature, so that it is added as
 # one vector; the others have single cells, each with its label. Where they lie: `model/placement.py`. A
 # row has a multiple of 8 places and begins at one, so that vectors of any width divide it.
+# What is scored once is not sorted: see observed.pxi.
 
 cdef extern from *:
     """
@@ -25,11 +26,14 @@ ctypedef fused value_type:  # of the values; char where all are 1 and there is n
     float
 
 cdef extern from "rows.h" nogil:
+    Py_ssize_t place_of(const unsigned short* short_rows, const int* rows, Py_ssize_t r)
     void sum_rows(
         double* sums,
         Py_ssize_t width,
         const double* placed,
+        const unsigned short* short_rows,
         const int* rows,
+        Py_ssize_t step,
         const float* values,
         Py_ssize_t begin,
         Py_ssize_t end,
@@ -38,7 +42,9 @@ cdef extern from "rows.h" nogil:
         const double* counts,
         Py_ssize_t width,
         double* placed,
+        const unsigned short* short_rows,
         const int* rows,
+        Py_ssize_t step,
         const float* values,
         Py_ssize_t begin,
         Py_ssize_t end,
@@ -55,6 +61,7 @@ cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
     bint far  # must places be asked for ahead of time?
     const int* row_offsets
+    const unsigned short* short_row  # NULL if they are int32
     const int* row
     const float* row_value
     const int* cell_offsets
@@ -151,7 +158,8 @@ cdef Sorted _sorted(
     cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size, Py_ssize_t places
 ):
     """Where the arrays of some cells are."""
-    cdef const int[::1] row_offsets = cells.row_offsets, row = cells.row
+    cdef const int[::1] row_offsets = cells.row_offsets, row
+    cdef const unsigned short[::1] short_row
     cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
     cdef const unsigned short[::1] cell_label = cells.cell_label
     cdef const float[::1] row_value = cells.row_value, cell_value = cells.cell_value
@@ -161,7 +169,13 @@ cdef Sorted _sorted(
     these.width = (size * labels + 7) // 8 * 8
     these.far = places > FAR
     these.row_offsets, these.cell_offsets = &row_offsets[0], &cell_offsets[0]
-    these.row = &row[0] if row.shape[0] else NULL
+    these.short_row = these.row = NULL
+    if cells.row.dtype.itemsize == sizeof(short):
+        short_row = cells.row
+        these.short_row = &short_row[0] if short_row.shape[0] else NULL
+    else:
+        row = cells.row
+        these.row = &row[0] if row.shape[0] else NULL
     these.cell = &cell[0] if cell.shape[0] else NULL
     these.cell_label = &cell_label[0] if cell.shape[0] else NULL
     these.row_value = &row_value[0] if row_value is not None and row_value.shape[0] else NULL
@@ -182,7 +196,7 @@ cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexce
     cdef const double* row
     if these.far and these.width <= NARROW and t < these.tokens:
         for r in range(these.row_offsets[t], these.row_offsets[t + 1]):
-            row = placed + 8 * these.row[r]
+            row = placed + 8 * place_of(these.short_row, these.row, r)
             for y in range(0, these.width, 8):
                 hocrf_prefetch(row + y)
 
@@ -194,7 +208,7 @@ cdef void _add_cell_scores_into(
     for t in range(these.tokens):
         _fetch(placed, t + AHEAD, these)
         begin, end = these.row_offsets[t], these.row_offsets[t + 1]
-        sum_rows(sums, W, placed, these.row, these.row_value, begin, end)
+        sum_rows(sums, W, placed, these.short_row, these.row, 8, these.row_value, begin, end)
         if K == 3:  # numbers that the compiler knows
             _add_cells_into(_, sums, placed, t, these, 3)
         elif K == 2:
@@ -253,7 +267,7 @@ cdef void _add_cell_counts_into(
             if expected[k] != NULL:
                 _scale_into(counts + k * Y, expected[k] + t * Y, scale, Y)
         begin, end = these.row_offsets[t], these.row_offsets[t + 1]
-        count_rows(counts, W, placed, these.row, these.row_value, begin, end)
+        count_rows(counts, W, placed, these.short_row, these.row, 8, these.row_value, begin, end)
         if K == 3:
             _count_cells(_, placed, counts, t, these, 3)
         elif K == 2:

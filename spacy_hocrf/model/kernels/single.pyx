@@ -3,6 +3,7 @@
 
 import numpy as np
 
-__all__ = ["add_cell_counts_into", "add_cell_scores_into"]
+__all__ = ["add_cell_counts_into", "add_cell_scores_into", "add_observed_scores_into"]
 
 include "scores.pxi"
+include "observed.pxi"

@@ -1,0 +1,146 @@
+# Scores of observations that are scored once, as a prediction does: they are looked up token by token instead
+# of being sorted first (`sort_cells`). The sums have the same order as those of scores.pxi.
+
+cdef enum:
+    EARLIER = 4  # tokens before they are looked up, when their entries are asked for (measured)
+
+cdef struct Entry:  # a row of `CompiledIndex.entries`
+    int kind, place, cell, cells
+
+cdef struct Observed:
+    Py_ssize_t tokens, labels, size, width  # as of `Sorted`
+    bint far
+    int kind
+    const long long* offsets
+    const int* ids
+    const float* values
+    const Entry* entries
+    const unsigned short* cell_label
+
+cdef struct Found:  # observations of AHEAD + 1 tokens, at most `most` of each
+    Py_ssize_t most
+    Py_ssize_t rows[AHEAD + 1]
+    Py_ssize_t others[AHEAD + 1]
+    int* row_place  # of those that have a row
+    float* row_value
+    int* other  # place in `ids` of those that have cells
+
+
+def add_observed_scores_into(
+    parts, rows, int kind, index, const double[::1] placed not None, bint anew=False
+):
+    """Add scores of unsorted observations, bit for bit as `add_cell_scores_into` does.
+
+    parts (Sequence[Optional[float64 [N, Y]]]), anew (bool): as for `add_cell_scores_into`.
+    rows (Rows): observations of N tokens, of which those of one kind count.
+    index (CompiledIndex): where their features lie.
+    """
+    cdef Py_ssize_t t, most = 0
+    cdef Observed these
+    cdef Scores scores
+    cdef const long long[::1] offsets = rows.offsets
+    cdef const int[::1] ids = rows.ids
+    cdef const float[::1] values = rows.values
+    cdef const int[:, ::1] entries = index.entries
+    cdef const unsigned short[::1] labels = index.cell_label
+    shape = next(part.shape for part in parts if part is not None)
+    if not shape[0] or not shape[1]:
+        return
+    assert len(parts) <= MOST_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
+    these.tokens, these.labels, these.size = shape[0], shape[1], len(parts)
+    these.width = (these.size * these.labels + 7) // 8 * 8
+    these.far = placed.shape[0] > FAR
+    these.kind, these.offsets, these.ids = kind, &offsets[0], NULL
+    if ids.shape[0]:
+        these.ids = &ids[0]
+    these.values = &values[0] if values is not None and values.shape[0] else NULL
+    these.entries = <const Entry*> &entries[0, 0] if entries.shape[0] else NULL
+    these.cell_label = &labels[0] if labels.shape[0] else NULL
+    scores = _scores_of(parts, these.tokens, these.labels, anew)
+    for t in range(these.tokens):
+        most = max(most, offsets[t + 1] - offsets[t])
+    cdef double[::1] sums = np.empty(these.width)
+    cdef Py_ssize_t room = max((AHEAD + 1) * most, 1)
+    cdef int[:, ::1] numbers = np.empty((2, room), dtype=np.int32)
+    cdef float[::1] row_values = np.empty(room, dtype=np.float32)
+    cdef Found found
+    found.most, found.row_place, found.other = most, &numbers[0, 0], &numbers[1, 0]
+    found.row_value = &row_values[0]
+    cdef const double* places = &placed[0] if placed.shape[0] else NULL
+    with nogil:
+        if these.values == NULL:
+            _add_observed_scores_into(<char*> NULL, &scores, &sums[0], places, found, these)
+        else:
+            _add_observed_scores_into(<float*> NULL, &scores, &sums[0], places, found, these)
+
+
+cdef void _add_observed_scores_into(
+    value_type* _, Scores* scores, own sums, const double* placed, Found found, Observed these
+) noexcept nogil:
+    """What a token has is looked up, and asked for, AHEAD tokens before it is added up."""
+    cdef Py_ssize_t t, r, Y = these.labels, K = these.size, W = these.width, at
+    cdef const float* values
+    for t in range(-AHEAD, these.tokens):
+        if t + AHEAD < these.tokens:
+            _look_up(placed, t + AHEAD, &found, these)
+        if t < 0:
+            continue
+        at = t % (AHEAD + 1)
+        r = at * found.most
+        values = NULL if value_type is char else found.row_value
+        sum_rows(sums, W, placed, NULL, found.row_place, 1, values, r, r + found.rows[at])
+        if K == 3:
+            _add_others_into(_, sums, placed, found, at, these, 3)
+        elif K == 2:
+            _add_others_into(_, sums, placed, found, at, these, 2)
+        elif K == 1:
+            _add_others_into(_, sums, placed, found, at, these, 1)
+        else:
+            _add_others_into(_, sums, placed, found, at, these, K)
+        _write_scores(scores, sums, t, Y, K)
+
+
+cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Observed these) noexcept nogil:
+    """The observations of token t; their weights are asked for if they are far."""
+    cdef Py_ssize_t i, y, at = t % (AHEAD + 1)
+    cdef Py_ssize_t row = at * found.most, other = row
+    cdef Entry entry
+    if these.far and t + EARLIER < these.tokens:
+        for i in range(these.offsets[t + EARLIER], these.offsets[t + EARLIER + 1]):
+            hocrf_prefetch(these.entries + these.ids[i])
+    for i in range(these.offsets[t], these.offsets[t + 1]):
+        entry = these.entries[these.ids[i]]
+        if entry.kind != these.kind or entry.place < 0:
+            continue
+        if these.far:
+            hocrf_prefetch(placed + entry.place)
+        if entry.cells:
+            found.other[other] = <int> i
+            other += 1
+            continue
+        if these.far and these.width <= NARROW:
+            for y in range(8, these.width, 8):
+                hocrf_prefetch(placed + entry.place + y)
+        found.row_place[row] = entry.place
+        if these.values != NULL:
+            found.row_value[row] = these.values[i]
+        row += 1
+    found.rows[at], found.others[at] = row - at * found.most, other - at * found.most
+
+
+cdef inline void _add_others_into(
+    value_type* _, own sums, const double* placed, Found found, Py_ssize_t at, Observed these, Py_ssize_t K
+) noexcept nogil:
+    """The cells of one token, observation by observation."""
+    cdef Py_ssize_t i, c, k, y, Y = these.labels
+    cdef Entry entry
+    cdef const double* a
+    cdef double value
+    for i in range(at * found.most, at * found.most + found.others[at]):
+        entry, value = these.entries[these.ids[found.other[i]]], value_at(_, these.values, found.other[i])
+        a = placed + entry.place
+        for c in range(entry.cell, entry.cell + entry.cells):
+            y = these.cell_label[c]
+            for k in range(K):
+                sums[k * Y + y] += value * a[k]
+            a += K
