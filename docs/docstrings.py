@@ -5,9 +5,8 @@ from typing import Any
 
 import griffe
 
-ITEM = re.compile(
-    r"([\w ,*]+ \([^()]*(?:\([^()]*\)[^()]*)*\)|RETURNS|RAISES|YIELDS|[\w ,]+): ?(?=\S)"
-)
+NAMES, TYPE = r"\w+(?:, \w+)*", r" \([^()]*(?:\([^()]*\)[^()]*)*\)"
+ITEM = re.compile(rf"(\**{NAMES}{TYPE}|RETURNS|RAISES|YIELDS|(?=[a-z]){NAMES}): ?(?=\S)")
 INDENT = " " * 4
 
 

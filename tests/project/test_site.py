@@ -129,15 +129,17 @@ def test_links_go_to_pages():
 
 
 def test_docstrings_become_lists():
-    arguments = "a (int): one,\n    two.\nb, c (Optional[Tuple[int, str]]): more.\n"
-    text = f"Does it.\n\n{arguments}RETURNS (bool): yes.\n\nThe end (of it)."
+    arguments = "a (int): one,\n    two.\nb, c (Optional[Tuple[int, str]]): more.\nd, e: less.\n"
+    text = f"What is done: it, of\nall.\n\n{arguments}RETURNS (bool): yes.\n\nThe end (of it)."
     assert loaded("docstrings").as_markdown(text).splitlines() == [
-        "Does it.",
+        "What is done: it, of",
+        "all.",
         "",
         "",
         "- **a (int)**: one,",
         "    two.",
         "- **b, c (Optional[Tuple[int, str]])**: more.",
+        "- **d, e**: less.",
         "- **RETURNS (bool)**: yes.",
         "",
         "",
