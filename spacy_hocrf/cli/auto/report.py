@@ -80,13 +80,13 @@ def explain(results: AutoResults) -> list[str]:
     score, held = results.scores[0], len(results.chosen.counts.gold)
     others = [trial for trial in results.trials if trial is not results.chosen]
     return [
-        f"Measured on {NEW} new texts like these, annotated like these.",
+        f"That is F1 as you would measure it on {NEW} new texts like these, annotated in the same way.",
         f"Model: {results.chosen}.",
         *(_left_out(trial, results.chosen) for trial in others),
-        "F1, P and R in the table were measured on texts held back; what follows for new ones is beside. It "
-        f"rests on {held} texts with {score.gold} annotated spans, each scored by a model that has not "
-        f"seen it. Those models learnt from {results.curve.texts[-1]} texts, this one from all "
-        f"{len(results.texts)}: {100 * results.curve.gain:+.1f}, by the learning curve, is added.",
+        f"F1, P and R in the table were measured on {held} texts with {score.gold} annotated spans, each "
+        "read by a model that had not seen it. The column for new texts adds what the learning curve "
+        f"promises: those models learnt from {results.curve.texts[-1]} texts, this one from all "
+        f"{len(results.texts)}, which makes {100 * results.curve.gain:+.1f}.",
     ]
 
 
