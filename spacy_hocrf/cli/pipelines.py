@@ -69,6 +69,8 @@ observation.
 """
 MOST_OTHER = 0.01
 """Of the texts: if more have other tokens, that is said."""
+SILENT = {"@loggers": "spacy.ConsoleLogger.v1"}
+"""A logger that writes no file, and to the streams that it is given."""
 HIGHEST = 2
 """Of the orders that "auto" tries."""
 
@@ -190,7 +192,7 @@ def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
 
 
 def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:
-    """The pipeline that a config makes of these training texts.
+    """The pipeline that a config makes of these training texts, without a word of its logger.
 
     config (Config): not interpolated; its training corpus is replaced.
     best (bool): the pipeline that is best on the development corpus; else the last one, and then a
@@ -204,12 +206,16 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
         _reader_of(config, "train")["path"] = str(path)
         if not best:
             _give_dev(config, path)
+        logger, config["training"]["logger"] = config["training"].get("logger"), SILENT
         nlp = init_nlp(config)
         _check(nlp)
         silent = io.StringIO()
         train(nlp, folder, stdout=silent, stderr=silent)
         chosen = folder / "model-best"
-        return load_model(chosen if best and chosen.exists() else folder / "model-last")
+        made = load_model(chosen if best and chosen.exists() else folder / "model-last")
+        if logger is not None:
+            made.config["training"]["logger"] = logger
+        return made
 
 
 def _reader_of(config: Config, part: str) -> dict[str, Any]:

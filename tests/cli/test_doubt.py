@@ -171,6 +171,18 @@ def test_equal_texts_and_groups_are_in_one_fold(docs):
         folds_of(copies, 3, 0, "about")
 
 
+def test_training_of_a_fold_is_not_logged(docs, capsys, tmp_path):
+    settings = config()
+    settings["components"]["hocrf"]["trainer"]["sigma"] = "auto"
+    log = tmp_path / "log.jsonl"
+    logger = {"@loggers": "spacy-hocrf.ConsoleLogger.v1", "output_file": log.as_posix()}
+    settings["training"]["logger"] = logger
+    nlp = module.trained(settings, docs, best=False)
+    assert nlp.get_pipe("hocrf").choice.sigma is not None
+    assert capsys.readouterr() == ("", "") and not log.exists()
+    assert nlp.config["training"]["logger"] == logger
+
+
 TOGETHER = {"joint": joint(group_by="hocrf_group", learn=False)}
 
 
