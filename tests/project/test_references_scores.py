@@ -80,7 +80,11 @@ def test_the_first_command_prints_the_table_of_the_readme_and_what_to_do_next(fi
     assert table == table_rows((folder / "metrics" / "hocrf.md").read_text(encoding="utf8"))
     published = table_rows((PROJECT / "README.md").read_text(encoding="utf8"))
     begin = published.index(table[0])
-    assert published[begin : begin + len(table)] == table
+    for told, row in zip(published[begin : begin + len(table)], table, strict=True):
+        if " to " in row[0]:  # the last digit of a mean differs between processors
+            assert float(told[2]) == pytest.approx(float(row[2]), abs=0.11)
+            told[2] = row[2]
+        assert told == row
     assert all(float(row[3]) > 0 for row in table if row[3][:1].isdigit())
     assert "converged" in printed
     *_, opened, _, convert, auto = printed.splitlines()
