@@ -21,19 +21,28 @@ from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.choice import Choice
-from spacy_hocrf.learning.constrained_learning import ConstrainedModel, check_documents
 from spacy_hocrf.learning.corpus import Corpus, Memory
 from spacy_hocrf.learning.doubtful import check_features
+from spacy_hocrf.learning.growing import GrowingModel
 from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.learning.positives import check_positives
 from spacy_hocrf.learning.scores import looking_at
 from spacy_hocrf.learning.shards import CorpusShard, make_shards, tied_shards
 from spacy_hocrf.learning.survey import joins
+from spacy_hocrf.learning.training_rules import (
+    TrainingRules,
+    allowed_in,
+    check_constraints,
+    fitting,
+)
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.model.structure import Settings, Structure
+from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
+from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.saving.persistence import LearntModel
 from spacy_hocrf.training.base import Loss, Run, Trainer
 from spacy_hocrf.types import Potentials
@@ -62,7 +71,7 @@ class View(NamedTuple):
     tied: Callable[[int], Tied]
 
 
-class Learner(ConstrainedModel):
+class Learner(GrowingModel):
     """What a component has learnt, and how it learns more.
 
     model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
@@ -92,7 +101,9 @@ class Learner(ConstrainedModel):
         positives_only: bool = False,
         teachers: Sequence[str] = (),
     ) -> None:
-        super().__init__(model, labels, constraints)
+        super().__init__(model, labels)
+        self.constraints = constraints
+        self._rules: TrainingRules | None = None
         self.gold = Gold(target, self.constraints_key, positives_only, teachers)
         self.choice: Choice | None = None
         self.folds: Sequence[Any] = ()
@@ -120,6 +131,45 @@ class Learner(ConstrainedModel):
         own: dict[str, Any] = {"group_by": self.corpus.group_by}
         own |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
         return Learner(model, self.gold.target, *known, **own)
+
+    @property
+    def constraints_key(self) -> str | None:
+        """Key of `doc.spans` for what is known of single texts; None if training does not ask."""
+        if self.constraints is None or self.constraints.training == "none":
+            return None
+        return self.constraints.spans_key
+
+    @property
+    def constrained(self) -> bool:
+        """Is there anything that training keeps?"""
+        return self.constraints is not None and self.constraints.in_training
+
+    @property
+    def rules(self) -> TrainingRules | None:
+        """What the constraints mean for the model as it is; None if training keeps none.
+
+        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not
+            have, H221 for too much to remember.
+        """
+        if self.constraints is None or not self.constrained:
+            return None
+        if self._rules is None or self._rules.rules.of is not self.plain:
+            carried = frozenset(self.structure.index.carried)
+            rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
+            self._rules = TrainingRules(rules)
+        return self._rules
+
+    @property
+    def automaton(self) -> Automaton:
+        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042
+        before there are any, and as `rules`.
+        """
+        rules = self.rules
+        return self.plain if rules is None else rules.automaton
+
+    def allowed(self, tokens: TokenBatch) -> NDArray[np.uint8]:
+        """Bits of every token and label of these segmentations, uint8 [N, Y]."""
+        return allowed_in(self.structure, self.rules, tokens)
 
     @property
     def documents(self) -> int:
@@ -203,7 +253,7 @@ class Learner(ConstrainedModel):
             self._settle(choice)
             self.take(choice.order, wide=bool(choice.wide))
         self._grow(added)
-        check_documents(self, self.corpus, added)
+        self._check_kept(added)
         if self.trainer.batchwise:
             self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.read - difference.empty - difference.usable
@@ -236,7 +286,7 @@ class Learner(ConstrainedModel):
         if self._waiting and (many or not difference.documents or self._changed):
             self._newest = self._waiting
             self._grow(self._newest)
-            check_documents(self, self.corpus, self._newest)
+            self._check_kept(self._newest)
         before, self.shown = self.shown, self.shown + difference.read
         if before < len(self.corpus) <= self.shown:
             self.watch = check_features(self.structure, self.corpus, self.watch)
@@ -378,6 +428,30 @@ class Learner(ConstrainedModel):
             raise
         finally:
             set_weights(self.model, run.weights)
+
+    def _check_kept(self, documents: Sequence[Document]) -> None:
+        """Warn of documents of the corpus whose annotation breaks what training keeps.
+
+        RAISES (ValueError): H223 if these are all that there are; H243 for a document whose own constraints
+            contradict its annotation, and none of the documents is in the corpus then.
+        """
+        own = [document for document in documents if document.constraints]
+        if own and self.constraints_key is not None:
+            texts, annotations = zip(*((document.text, document.annotation) for document in own))
+            try:
+                check_constraints(self.structure, texts, annotations, self.constraints_key)
+            except ValueError:
+                self.corpus.discard(documents)
+                raise
+        kept = set(fitting(self.structure, self.rules, self.corpus, documents))
+        broken = [document.text for document in documents if document not in kept]
+        if not broken:
+            return
+        found, text = len(broken), broken[0]
+        if found == len(self.corpus.documents):
+            raise ValueError(ConstraintErrors.H223.format(found=found, text=text))
+        message = Warnings.W030.format(found=found, all=len(documents), text=text)
+        warnings.warn(message, stacklevel=3)
 
     @property
     def _teaches(self) -> bool:

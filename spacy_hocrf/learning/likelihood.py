@@ -23,8 +23,8 @@ from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.engine.forward_backward import expectations
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch, beginning
-from spacy_hocrf.learning.constrained_learning import check_constraints, observed_in
 from spacy_hocrf.learning.learning import Learner
+from spacy_hocrf.learning.training_rules import check_constraints, observed_in
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import Expectations, Potentials
 

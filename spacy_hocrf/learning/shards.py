@@ -18,15 +18,15 @@ from spacy_hocrf.engine.reduction import LEAST_PARTS
 from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.tying import Tied
-from spacy_hocrf.learning.constrained_learning import (
+from spacy_hocrf.learning.corpus import Corpus
+from spacy_hocrf.learning.loaded import LoadedModel
+from spacy_hocrf.learning.soft_targets import soft_targets
+from spacy_hocrf.learning.training_rules import (
     TrainingRules,
     allowed_in,
     fitting,
     observed_in,
 )
-from spacy_hocrf.learning.corpus import Corpus
-from spacy_hocrf.learning.loaded import LoadedModel
-from spacy_hocrf.learning.soft_targets import soft_targets
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import CompiledIndex

@@ -25,8 +25,8 @@ from spacy_hocrf.annotation.scoring import count_whole
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.learning.constrained_learning import TrainingRules
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
+from spacy_hocrf.learning.training_rules import TrainingRules
 from spacy_hocrf.rules.compiled import CompiledRules
 
 NLP = spacy.blank("xx")

@@ -9,8 +9,7 @@ annotation: it restricts the second sum alone.
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -21,18 +20,14 @@ from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.answers.forbidden import agreeing
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.forbidden import Observed
-from spacy_hocrf.learning.growing import GrowingModel, automaton_of
+from spacy_hocrf.learning.growing import automaton_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import MOST_STATES, CompiledRules
-from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import Potentials
-from spacy_hocrf.warnings import Warnings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from spacy.tokens import Doc
-    from thinc.api import Model
 
     from spacy_hocrf.annotation.annotation import Annotation
     from spacy_hocrf.annotation.documents import Document
@@ -43,11 +38,9 @@ if TYPE_CHECKING:
     from spacy_hocrf.types import LabelPattern
 
 __all__ = [
-    "ConstrainedModel",
     "TrainingRules",
     "allowed_in",
     "check_constraints",
-    "check_documents",
     "fitting",
     "observed_in",
 ]
@@ -107,64 +100,6 @@ class TrainingRules:
         patterns, offsets = self.rules.of.patterns, tokens.offsets
         known = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
         return replace(known, allowed=self.kept(tokens, known.allowed))
-
-
-class ConstrainedModel(GrowingModel):
-    """A model that keeps constraints in training.
-
-    model (Model[List[Doc], Potentials]): holds the structure and the weights.
-    labels (Iterable[str]): the labels so far.
-    constraints (Optional[Constraints]): None for none.
-    """
-
-    def __init__(
-        self,
-        model: Model[list[Doc], Potentials],
-        labels: Iterable[str] = (),
-        constraints: Constraints | None = None,
-    ) -> None:
-        super().__init__(model, labels)
-        self.constraints = constraints
-        self._rules: TrainingRules | None = None
-
-    @property
-    def constraints_key(self) -> str | None:
-        """Key of `doc.spans` for what is known of single texts; None if training does not ask."""
-        if self.constraints is None or self.constraints.training == "none":
-            return None
-        return self.constraints.spans_key
-
-    @property
-    def constrained(self) -> bool:
-        """Is there anything that training keeps?"""
-        return self.constraints is not None and self.constraints.in_training
-
-    @property
-    def rules(self) -> TrainingRules | None:
-        """What the constraints mean for the model as it is; None if training keeps none.
-
-        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not
-            have, H221 for too much to remember.
-        """
-        if self.constraints is None or not self.constrained:
-            return None
-        if self._rules is None or self._rules.rules.of is not self.plain:
-            carried = frozenset(self.structure.index.carried)
-            rules = CompiledRules(self.constraints, self.scheme, self.plain, carried)
-            self._rules = TrainingRules(rules)
-        return self._rules
-
-    @property
-    def automaton(self) -> Automaton:
-        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042
-        before there are any, and as `rules`.
-        """
-        rules = self.rules
-        return self.plain if rules is None else rules.automaton
-
-    def allowed(self, tokens: TokenBatch) -> NDArray[np.uint8]:
-        """Bits of every token and label of these segmentations, uint8 [N, Y]."""
-        return allowed_in(self.structure, self.rules, tokens)
 
 
 def allowed_in(
@@ -243,28 +178,3 @@ def fitting(
         fits = rules.fits(tokens, structure.allowed(tokens), annotations)
         found += [document for document, fit in zip(batch, fits.tolist()) if fit]
     return found
-
-
-def check_documents(model: ConstrainedModel, corpus: Corpus, documents: Sequence[Document]) -> None:
-    """Warn of documents of a corpus whose annotation breaks what training keeps.
-
-    RAISES (ValueError): H223 if these are all that there are; H243 for a document whose own constraints
-        contradict its annotation, and none of the documents is in the corpus then.
-    """
-    own = [document for document in documents if document.constraints]
-    if own and model.constraints_key is not None:
-        texts, annotations = zip(*((document.text, document.annotation) for document in own))
-        try:
-            check_constraints(model.structure, texts, annotations, model.constraints_key)
-        except ValueError:
-            corpus.discard(documents)
-            raise
-    kept = set(fitting(model.structure, model.rules, corpus, documents))
-    broken = [document.text for document in documents if document not in kept]
-    if not broken:
-        return
-    found, text = len(broken), broken[0]
-    if found == len(corpus.documents):
-        raise ValueError(ConstraintErrors.H223.format(found=found, text=text))
-    message = Warnings.W030.format(found=found, all=len(documents), text=text)
-    warnings.warn(message, stacklevel=3)

@@ -29,9 +29,9 @@ from spacy_hocrf.annotation.annotation import Annotation
 from spacy_hocrf.answers.decoders import ExpectedF
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.features.tokens import TokenBatch
-from spacy_hocrf.learning.constrained_learning import TrainingRules
 from spacy_hocrf.learning.cost import _evidence
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
+from spacy_hocrf.learning.training_rules import TrainingRules
 from spacy_hocrf.rules import compiled
 from spacy_hocrf.rules.compiled import CompiledRules
 
