@@ -91,10 +91,10 @@ cdef class Lexicon:
 
     def clear(self):
         """Forget all values."""
+        self._slots = np.full(256, -1, dtype=np.int32)  # first: if it fails, nothing has changed
         self.count = 0
         self._values = np.empty(64, dtype=np.uint64)
         self._numbers = np.empty((64, self._width), dtype=np.int32)
-        self._slots = np.full(256, -1, dtype=np.int32)
 
     def look_up(self, const uint64[::1] column not None, find):
         """The numbers of every value of a column.
@@ -108,14 +108,14 @@ cdef class Lexicon:
         if self.count > self._most:
             self.clear()
         before = self.count
-        codes = self._codes(column)
-        if self.count > before:
-            try:
+        try:
+            codes = self._codes(column)
+            if self.count > before:
                 found = find(self._new(before))
                 self._numbers[before : self.count] = found
-            except BaseException:
-                self.clear()
-                raise
+        except BaseException:  # a MemoryError or an interrupt, too: some values have no numbers yet
+            self.clear()
+            raise
         return codes, self._numbers
 
     cdef _new(self, Py_ssize_t before):

@@ -16,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from spacy_hocrf.engine import forward_backward
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forward_backward import expectations, log_partition, log_state_scores
+from spacy_hocrf.engine.kernels.protocol import kernels
 from spacy_hocrf.engine.marginals import Window, segment_marginals, window_marginals
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.types import END, START
@@ -518,6 +519,30 @@ def test_kept_buffers_know_constants_again_only_if_they_cannot_have_changed():
     assert buffers.constants(replace(potentials, token=potentials.token + 1)) is fixed
     other = replace(potentials, const=np.array([3.0, 0.0]))
     assert buffers.constants(other).arc.tolist() == [3.0, 0.0]
+
+
+def test_kept_buffers_that_could_not_grow_are_not_taken_for_large(monkeypatch):
+    automaton = compile_automaton([(0,), (1,)], [3, 0])
+    small, large = (oracle.plain(np.zeros((n, 2))) for n in (2, 4000))
+    module, expected = kernels("single"), expectations(large, automaton)
+    allocate, left = module._buffer, []
+
+    def limited(*extents):
+        if not left:
+            raise MemoryError(extents)
+        left.pop()
+        return allocate(*extents)
+
+    for limit in (0, 1, 15, 30):
+        buffers = forward_backward.Buffers(automaton)
+        expectations(small, automaton, buffers=buffers)
+        left += range(limit)
+        with monkeypatch.context() as patch, pytest.raises(MemoryError):
+            patch.setattr(module, "_buffer", limited)
+            expectations(large, automaton, buffers=buffers)
+        found = expectations(large, automaton, buffers=buffers)
+        assert_array_equal(found.log_partition, expected.log_partition)
+        oracle.assert_counts(found, [expected], rtol=0)
 
 
 def test_an_empty_batch_has_no_results():

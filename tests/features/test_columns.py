@@ -1,11 +1,13 @@
 """Columns by their distinct values, against dicts and loops."""
 
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from spacy_hocrf.features import columns
 from spacy_hocrf.features.columns import (
     Lexicon,
     any_set,
@@ -107,6 +109,21 @@ def test_a_lexicon_knows_nothing_of_values_that_nothing_was_found_of():
     codes, numbers = lexicon.look_up(column_of([8, 7]), find)
     assert np.asarray(numbers)[codes].tolist() == [[8, 64], [7, 49]]
     assert find.asked == [8, 7]
+
+
+def test_a_lexicon_that_cannot_grow_knows_nothing_of_the_values_in_its_way(monkeypatch):
+    lexicon, many = Lexicon(2, 10**6), np.arange(100, dtype=np.uint64)
+
+    def full(*_, **__):
+        monkeypatch.undo()
+        raise MemoryError
+
+    monkeypatch.setattr(columns, "np", SimpleNamespace(**{**vars(np), "full": full}))
+    with pytest.raises(MemoryError):
+        lexicon.look_up(many, Squares())
+    for values in (many[:50], many):
+        codes, numbers = lexicon.look_up(values, Squares())
+        assert_array_equal(np.asarray(numbers)[codes], Squares()(values))
 
 
 def _missing(values):

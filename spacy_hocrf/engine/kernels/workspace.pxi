@@ -135,7 +135,8 @@ cdef class Workspace:
         self.arc_sum = _vector(arcs)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
-        """Room for sequences of so many tokens, in a call that begins.
+        """Room for sequences of so many tokens, in a call that begins. A capacity is noted once all of it is
+        there: what runs out of memory, or is interrupted, leaves a part of it.
 
         both (bool): for the backward recurrence too. all_betas (bool): keep beta of every boundary.
         """
@@ -145,7 +146,6 @@ cdef class Workspace:
         self.has_arcs = False
         if tokens > self.capacity:
             limits = np.asarray(fsa.limits)[np.asarray(fsa.body_label)]
-            self.capacity = tokens
             free = tokens if (limits != 1).any() else 0
             segments = 0 if fsa.one_token else tokens
             self.first = _table(tokens, fsa.labels)
@@ -184,27 +184,28 @@ cdef class Workspace:
             self.cover = _table(segments + 1, bodies)
             windows = int(np.where(limits == 0, tokens, np.minimum(limits, tokens)).sum())
             self.score = self.weight = self.share = _vector(windows + bodies)
+            self.capacity = tokens
         if both:
             self.beta_rows = tokens + 1 if all_betas else min(tokens, longest + 1) + 1
             if self.beta_rows > self.capacity_beta:
-                self.capacity_beta = self.beta_rows
                 self.beta = _table(self.beta_rows, states)
+                self.capacity_beta = self.beta_rows
         if lengths > self.capacity_lengths:
-            self.capacity_lengths = lengths
             self.length_now = _table(bodies, lengths)
             self.length_sum = _table(bodies, lengths)
             self.length_weight = np.zeros((bodies, lengths))
+            self.capacity_lengths = lengths
 
     cdef reserve_windows(self, Py_ssize_t tokens, Py_ssize_t rows):
         """Room for what windows of so many tokens leave for one another, in sequences of `tokens`."""
         self.rows, self.reach = rows, int(np.asarray(self.fsa.limits).max()) - 1
         needed = (tokens // rows + 2) * (self.reach + 1)
         if needed > self.capacity_windows:
-            self.capacity_windows = needed
             self.kept_alpha = _table(needed, self.fsa.states)
             self.kept_alpha_scale = _vector(needed)
             self.kept_beta = _table(self.reach + 1, self.fsa.states)
             self.kept_beta_scale = _vector(self.reach + 1)
+            self.capacity_windows = needed
 
 
 # what converts an array to a view is long: it stands here once
