@@ -44,7 +44,7 @@ class Items(NamedTuple):
 def read_items(sequence):
     """The attributes of each item of a sequence. RAISES (ValueError): H270 or H271."""
     if isinstance(sequence, (str, bytes, Mapping)):
-        raise ValueError(SequenceErrors.H270.format(found=f"of {type(sequence).__name__}"))
+        raise ValueError(SequenceErrors.H270.format(found=f"part of {_shown(sequence)}"))
     return [attributes_of(item) for item in sequence]
 
 

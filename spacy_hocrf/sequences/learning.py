@@ -264,7 +264,8 @@ def _minimise(
             began, before = perf_counter(), optimiser.evaluations
     if optimiser.status.startswith("failed"):
         raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
-    return outside(optimiser.best_x), optimiser.status
+    ended = optimiser.status != "running"
+    return outside(optimiser.best_x), optimiser.status if ended else "stopped: max_iterations"
 
 
 @dataclass(frozen=True)

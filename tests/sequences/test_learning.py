@@ -119,7 +119,7 @@ def test_each_iteration_is_told_and_the_loss_falls(seed):
 def test_so_many_iterations_and_no_more():
     told = []
     _, status = learnt(*draw(4), settings=replace(EXACT, max_iterations=3), watch=told.append)
-    assert len(told) == 3 and status == "running"
+    assert len(told) == 3 and status == "stopped: max_iterations"
 
 
 def test_values_that_single_precision_does_not_have_are_named():
