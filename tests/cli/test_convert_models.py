@@ -83,7 +83,7 @@ def test_a_score_has_one_of_several_names_and_the_highest_counts(tmp_path, key):
     assert doc.spans["llm"].attrs == {"scores": [0.75]}
 
 
-@pytest.mark.parametrize("text", ["Emmy", "ada", "dam"])
+@pytest.mark.parametrize("text", ["Emmy", "dam"])
 def test_words_that_are_not_in_the_text_make_the_rest_of_it_unknown(tmp_path, text):
     doc, lost = read(tmp_path, [word(text, "PERSON"), word("New York", "GPE")])
     assert named(doc.spans["llm"]) == [(6, 8, "GPE")]
@@ -157,3 +157,79 @@ def test_scores_have_no_place_in_ents_which_is_said(tmp_path):
 def test_what_is_no_probability_is_refused(tmp_path, score):
     with pytest.raises(ValueError, match=r"H290.*line 1.*the score .*from 0 to 1"):
         read(tmp_path, [word("Ada", "PERSON", score=score)])
+
+
+ADA = ("Ada", "PERSON"), ("New York", "GPE")
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        [list(pair) for pair in ADA],
+        [{"text": text, "type": label} for text, label in ADA],
+        [{"word": text, "entity_type": label} for text, label in ADA],
+        [{"entity": text, "category": label} for text, label in ADA],
+        [{"value": text, "entity": label} for text, label in ADA],
+        [{"name": text, "tag": label, "start": None, "end": None} for text, label in ADA],
+        {"PERSON": ["Ada"], "GPE": "New York", "ORG": [], "DATE": None, "LAW": ""},
+        {"PERSON": [{"text": "Ada"}], "GPE": [[12, 20]]},
+        [{"start_char": 0, "end_char": 3, "type": "PERSON"}, [12, 20, "GPE"]],
+        [{"begin": 0, "end": 3, "entity": "PERSON"}, {"text": "New York", "labels": ["GPE"]}],
+    ],
+    ids=lambda entities: json.dumps(entities)[:40],
+)
+def test_a_span_is_read_whatever_its_parts_are_called(tmp_path, entities):
+    doc, lost = read(tmp_path, entities, "Ada met Max New York")
+    assert {*named(doc.spans["llm"])} == {(0, 1, "PERSON"), (3, 5, "GPE")} and not lost
+
+
+def test_pieces_of_spans_are_refused(tmp_path):
+    """As a pipeline of transformers writes them without an aggregation."""
+    found = [{"entity": "B-PERSON", "score": 0.5, "word": "ada", "start": 0, "end": 3}]
+    with pytest.raises(ValueError, match=r"H290.*aggregation_strategy"):
+        read(tmp_path, found)
+
+
+@pytest.mark.parametrize("entities", [{"PERSON": {"Ada": [[0, 2]]}}, {"PERSON": [{"at": 3}]}])
+def test_an_object_that_is_not_words_by_label_is_refused(tmp_path, entities):
+    with pytest.raises(ValueError, match=r"H290.*the span.*words and a label"):
+        read(tmp_path, entities)
+
+
+@pytest.mark.parametrize("empty", [[], {}])
+def test_an_empty_list_of_spans_does_not_hide_another(tmp_path, empty):
+    path, report = tmp_path / "a.jsonl", Report()
+    path.write_text(json.dumps({"text": "Ada", "labels": empty, "entities": [["Ada", "PERSON"]]}))
+    (doc,) = convert(path, spacy.blank("xx"), report)
+    assert named(doc.ents) == [(0, 1, "PERSON")] and not report.losses
+
+
+def test_annotations_may_be_spans_themselves(tmp_path):
+    row = {"content": "Ada ran", "annotations": [{"start": 0, "end": 3, "tag": "PERSON"}]}
+    (tmp_path / "a.jsonl").write_text(json.dumps(row))
+    (doc,) = convert(tmp_path / "a.jsonl", spacy.blank("xx"), report := Report())
+    assert named(doc.ents) == [(0, 1, "PERSON")] and not report.losses
+
+
+def test_words_are_found_in_other_capitals_if_nowhere_as_they_are(tmp_path):
+    found = [
+        word("adam", "PERSON"),
+        word("ADAM", "PERSON"),
+        word("Ada", "PERSON"),
+        word("new york", "GPE"),
+    ]
+    doc, lost = read(tmp_path, found, "Adam ADAM met Ada , aDA and New York")
+    assert named(doc.spans["llm"]) == [
+        (0, 1, "PERSON"), (1, 2, "PERSON"), (3, 4, "PERSON"), (7, 9, "GPE"),
+    ]  # fmt: skip
+    assert lost == {"spans whose words the text has in other capitals: taken": 2}
+
+
+def test_ends_that_are_the_last_character_are_told_by_the_words(tmp_path):
+    found = [
+        {"text": "Ada", "start": 0, "end": 2, "label": "A"},
+        word("York", "B", start=21, end=24),
+    ]
+    doc, lost = read(tmp_path, found, "Ada met Adam , of New York")
+    assert named(doc.spans["llm"])[0] == (0, 1, "A")
+    assert lost["spans whose end is their last character: one more"] == 1

@@ -13,14 +13,15 @@ from typing import Any, NoReturn
 from spacy_hocrf.cli.convert.records import CharSpan, ConvertSettings, Report, refuse, text_of
 
 __all__ = [
+    "SPAN_NAMES",
     "WHOLE",
-    "WORD_KEYS",
     "Entries",
     "about_text",
     "by_characters",
     "entries_of",
     "first_key",
     "named_id",
+    "named_span",
     "refuse_span",
     "span_of",
     "spans_inside",
@@ -30,8 +31,22 @@ __all__ = [
 Entries = Sequence[tuple[str, Any]]
 """JSON values, each with its place."""
 
-WORD_KEYS = ("text", "word", "span")
-"""Keys of a span's words."""
+SPAN_NAMES = {
+    "start": ("start", "start_offset", "start_char", "begin", "start_pos"),
+    "end": ("end", "end_offset", "end_char", "stop", "end_pos"),
+    "label": (
+        "label",
+        "labels",
+        "entity_group",
+        "type",
+        "entity_type",
+        "category",
+        "tag",
+        "entity",
+    ),
+    "text": ("text", "word", "span", "value", "entity", "name"),
+}
+"""What tools and models call the parts of a span; the first that is there, and is nothing else, counts."""
 UNITS = {"UTF-16": "utf-16-le", "bytes of UTF-8": "utf-8"}
 """What else places are counted in, and the encoding that has it: 2 bytes are a unit of UTF-16."""
 HALF = re.compile("[\ud800-\udfff]")
@@ -92,6 +107,21 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
     refuse_span(path, place, span, None)
 
 
+def named_span(row: Any) -> Any:
+    """A span of JSON with its parts under the first of SPAN_NAMES; a pair of texts is words and a label."""
+    if isinstance(row, list) and len(row) == 2 and all(isinstance(each, str) for each in row):
+        return {"text": row[0], "label": row[1]}
+    if not isinstance(row, Mapping):
+        return row
+    parts, taken = dict[str, Any](), set[str]()
+    for name, keys in SPAN_NAMES.items():
+        key = next((key for key in keys if row.get(key) is not None and key not in taken), "")
+        if key:
+            parts[name] = row[key]
+            taken.add(key)
+    return {**row, **parts}
+
+
 def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
     """Refuse what is no span.
 
@@ -101,7 +131,8 @@ def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
     if isinstance(label, int | float):
         found = f"the label {label!r} of the span {span!r}"
         refuse(path, place, found[:100], "a start, an end and a label that is a string")
-    refuse(path, place, f"the span {span!r}"[:100], "a start, an end and a label")
+    expected = 'a start, an end and a label, such as [0, 3, "PER"], or words and a label'
+    refuse(path, place, f"the span {span!r}"[:100], expected)
 
 
 def whole_number(value: Any) -> Any:
@@ -115,12 +146,15 @@ def by_characters(
     """A span; one whose words are where it is in UTF-16, as browsers and Java count, or in bytes, is counted
     in characters.
     """
-    said = span.get(first_key(span, WORD_KEYS, str))
+    said = span.get("text")
     start, end = (whole_number(span.get(key)) for key in ("start", "end"))
-    if said is None or type(start) is not int or type(end) is not int:
+    if not isinstance(said, str) or type(start) is not int or type(end) is not int:
         return span
     if _alike(said, text[max(0, start) : end]):
         return span
+    if _alike(said, text[max(0, start) : end + 1]):
+        report.lose("spans whose end is their last character: one more", place)
+        return {**span, "end": end + 1}
     for unit, encoding in UNITS.items():
         first, last = (_character(text, each, encoding) for each in (start, end))
         if 0 <= first < last and _alike(said, text[first:last]):

@@ -9,18 +9,17 @@ spans, a text of doccano that is not approved. An empty list says that there are
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 from unicodedata import category, normalize
 
 from spacy_hocrf.cli.convert.entries import (
-    WORD_KEYS,
     about_text,
     by_characters,
-    first_key,
     named_id,
+    named_span,
     refuse_span,
     spans_inside,
     whole_number,
@@ -37,15 +36,15 @@ from spacy_hocrf.types import is_number
 
 __all__ = ["read_texts"]
 
-TEXT_KEYS = ("text", "data", "sentence")
+TEXT_KEYS = ("text", "data", "sentence", "content", "body")
 SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
-LABEL_KEYS = ("label", "labels", "entity_group")
-"""Keys of a span's label."""
 PLACED = {"start", "end", "labels"}
 SCORE_KEYS = ("score", "confidence", "probability")
 KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 AMID = re.compile(f"[{UNSPACED}{KOREAN}]")
 """Letters beside which a word may begin or end without a blank: in Korean, particles follow a name."""
+PART = re.compile("[BI]-")
+"""How labels begin that a pipeline of transformers gives to pieces of words."""
 APPROVER = "annotation_approver"
 """Who has approved a text of doccano, null for nobody."""
 BINARY = "ner"
@@ -67,7 +66,7 @@ def read_texts(
     RAISES (ValueError): H290 for what has neither a text nor spans as one of the tools writes them.
     """
     annotated = any(
-        isinstance(each.get(key), list)
+        isinstance(each.get(key), list | Mapping)
         for _, each in entries
         if isinstance(each, Mapping)
         for key in (*SPAN_KEYS, "annotations")
@@ -87,14 +86,22 @@ def read_texts(
         for name, what in LEFT_OUT.items():
             rows = entry.get(name)
             report.lose(what, place, len(rows) if isinstance(rows, list) else 0)
-        if "annotations" in entry and not isinstance(entry["annotations"], (list, type(None))):
+        is_studio = "annotations" in entry and not _are_spans(entry["annotations"])
+        if is_studio and not isinstance(entry["annotations"], (list, type(None))):
             refuse(path, place, "annotations that are no list", "a list of annotations")
         spans, unknown = None, list[tuple[int, int]]()
         scores = dict[CharSpan, float]()
-        if "annotations" in entry:
+        if is_studio:
             spans, unknown = _of_label_studio(path, place, entry["annotations"] or [], text, report)
         else:
-            name = next((name for name in span_keys if isinstance(entry.get(name), list)), "")
+            keys = (
+                key
+                for key in (*span_keys, "annotations")
+                if isinstance(entry.get(key), list | Mapping)
+            )
+            name = min(
+                keys, key=lambda key: (not entry[key], isinstance(entry[key], Mapping)), default=""
+            )
             used.add(name)
             if not name:
                 said = next(
@@ -107,13 +114,14 @@ def read_texts(
             elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
                 report.lose("texts that nobody has approved: unknown", place)
             else:
-                placed, unplaced = _placed(entry[name], text, place, report)
-                rows = [(_accepts(each), list(_span(path, place, each))) for each in placed]
-                for each, (_, found) in zip(placed, rows):
+                rows = list(map(named_span, _rows(entry[name])))
+                placed, unplaced = _placed(rows, text, place, report)
+                read = [(_accepts(each), list(_span(path, place, each))) for each in placed]
+                for each, (_, found) in zip(placed, read):
                     if (score := _score(path, place, each)) is not None:
                         scores |= {span: max(score, scores.get(span, 0.0)) for span in found}
-                spans = [span for accepted, found in rows if accepted for span in found]
-                unknown = [span[:2] for accepted, found in rows if not accepted for span in found]
+                spans = [span for accepted, found in read if accepted for span in found]
+                unknown = [span[:2] for accepted, found in read if not accepted for span in found]
                 report.lose("spans that were not accepted: unknown", place, len(unknown))
                 unknown += unplaced
         spans_inside(path, place, text, [*(spans or ()), *((*each, "") for each in unknown)])
@@ -126,6 +134,26 @@ def read_texts(
             place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta,
             scores=scores,
         )  # fmt: skip
+
+
+def _are_spans(annotations: Any) -> bool:
+    """Are they spans, rather than what somebody has said of a task in Label Studio?"""
+    rows = map(named_span, annotations if isinstance(annotations, list) else ())
+    return any(isinstance(row, Mapping) and "label" in row and "result" not in row for row in rows)
+
+
+def _rows(value: Any) -> list[Any]:
+    """A list of spans; those of an object are its values, whose names are labels."""
+    if not isinstance(value, Mapping):
+        return list(value)
+    return [
+        {**each, "label": label} if isinstance(each, Mapping)
+        else [*each, label] if isinstance(each, list)
+        else {"text": str(each), "label": label}
+        for label, said in value.items()
+        for each in (said if isinstance(said, list) else [said])
+        if each not in (None, "")
+    ]  # fmt: skip
 
 
 def _accepts(entry: Any) -> bool:
@@ -257,12 +285,19 @@ def _placed(
     """Spans, with the places of those that are given by their words alone: the first mention has the first
     place where the text has these words, and so on, and begins anew where there is none left. Places inside
     those of other words count only if there are no others. Where a text has words more often, the other
-    places are unknown; if it does not have them, all of it is but for the spans.
+    places are unknown; words that it does not have are looked for in any capitals, and if they are not there
+    either, all of it is unknown but for the spans.
 
     RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
-    places = _places_of(dict.fromkeys(filter(None, map(_words_alone, rows))), text)
+    said = dict.fromkeys(filter(None, map(_words_alone, rows)))
+    places = _places_of(said, text)
+    absent = {words.casefold() for words, each in places.items() if not each}
+    folded = {words: words.casefold() for words in said if words.casefold() in absent}
+    exact = {words for words, each in places.items() if each}
+    places = {words: each for words, each in places.items() if words not in folded}
+    places |= _places_of(absent, text, str.casefold)
     inside, mentions = _inside(at for each in places.values() for at in each), Counter[str]()
     places = {
         words: [at for at in each if at not in inside] or each for words, each in places.items()
@@ -272,7 +307,11 @@ def _placed(
         if not words:
             is_object = isinstance(row, Mapping)
             placed.append(by_characters(row, text, place, report) if is_object else row)
-        elif not places[words]:
+            continue
+        is_exact, words = words in exact, folded.get(words, words)
+        what = "spans whose words the text has in other capitals: taken"
+        report.lose(what, place, bool(places[words]) and not is_exact)
+        if not places[words]:
             report.lose(
                 "spans whose words are not in the text: it is unknown but for others", place
             )
@@ -302,9 +341,13 @@ def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     return found
 
 
-def _places_of(words: Collection[str], text: str) -> dict[str, list[tuple[int, int]]]:
+def _places_of(
+    words: Collection[str], text: str, fold: Callable[[str], str] = str
+) -> dict[str, list[tuple[int, int]]]:
     """Where a text has each of some words, and no part of longer ones. All are looked for at once: a trie of
     their pieces is walked from each piece of the text, as far as one of them goes on.
+
+    fold (Callable[[str], str]): two pieces are the same of which it makes the same.
     """
     places = {each: list[tuple[int, int]]() for each in words}
     if not places:
@@ -313,9 +356,10 @@ def _places_of(words: Collection[str], text: str) -> dict[str, list[tuple[int, i
     for each in places:
         node = trie
         for piece in _cut(each)[0]:
-            node = node.setdefault(piece, {})
+            node = node.setdefault(fold(piece), {})
         node[""] = places[each]
     pieces, bounds = _cut(text)
+    pieces = list(map(fold, pieces))
     for first, start in enumerate(bounds[:-1]):
         node, last = trie, first
         while last < len(pieces) and (following := node.get(pieces[last])):
@@ -356,9 +400,10 @@ def _words_alone(row: Any) -> str:
     """The words of a span that has no place, however white space and accents are written in them; "" for
     others.
     """
-    if not isinstance(row, Mapping) or "start" in row or "start_offset" in row:
+    if not isinstance(row, Mapping) or row.get("start") is not None:
         return ""
-    return normalize("NFC", " ".join(str(row.get(first_key(row, WORD_KEYS, str), "")).split()))
+    words = row.get("text")
+    return normalize("NFC", " ".join(words.split())) if isinstance(words, str) else ""
 
 
 def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
@@ -366,12 +411,13 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
     if isinstance(entry, list) and len(entry) == 3:
         start, end, labels = entry
     elif isinstance(entry, Mapping):
-        start = entry.get("start", entry.get("start_offset"))
-        end = entry.get("end", entry.get("end_offset"))
-        labels = next((entry[key] for key in LABEL_KEYS if key in entry), None)
+        start, end, labels = (named_span(entry).get(key) for key in ("start", "end", "label"))
     else:
         start = end = labels = None
     start, end = whole_number(start), whole_number(end)
+    if isinstance(entry, Mapping) and PART.match(str(entry.get("entity"))):
+        expected = "spans as a whole: aggregation_strategy='simple' in transformers"
+        refuse(path, place, f"the part of a span {entry!r}"[:150], expected)
     names = labels if isinstance(labels, list) else [labels]
     are_names = names and all(isinstance(name, str) and name.strip() for name in names)
     if type(start) is not int or type(end) is not int or not are_names:

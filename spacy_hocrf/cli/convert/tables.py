@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import srsly
 
-from spacy_hocrf.cli.convert.entries import span_of, spans_inside
+from spacy_hocrf.cli.convert.entries import SPAN_NAMES, span_of, spans_inside
 from spacy_hocrf.cli.convert.labels import TokenRow, records_of
 from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.listed import read_tags
@@ -35,9 +35,9 @@ __all__ = ["is_table", "read_table"]
 
 NAMES = {
     "text": ("text", "sentence", "content", "body"),
-    "start": ("start", "start_offset", "start_char", "begin", "start_pos"),
-    "end": ("end", "end_offset", "end_char", "stop", "end_pos"),
-    "label": ("label", "entity", "type", "tag", "category", "entity_type", "labels"),
+    "start": SPAN_NAMES["start"],
+    "end": SPAN_NAMES["end"],
+    "label": SPAN_NAMES["label"],
     "id": ("id", "text_id", "doc_id", "document_id", "doc", "document"),
     "token": ("token", "word", "tokens", "words", "form"),
     "tag": ("ner_tag", "ner", "tag", "label", "labels", "bio", "iob", "entity"),
