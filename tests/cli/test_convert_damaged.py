@@ -216,3 +216,35 @@ def test_what_elements_lose_is_counted(tmp_path):
         ("elements inside of spans: left out, but not their text", "sequence 1", 1),
         ("text outside of all fields: left out", "sequence 1", 2),
     ]
+
+
+JSONL = '{"text": "Ada", "label": [[0, 3, "PER"]]}\n'
+COLUMNS = "Ada B-PER\nran O\n\n"
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+
+
+@pytest.mark.parametrize(
+    "name, content, texts",
+    [
+        ("a.jsonl", f"{JSONL}\x1a", 1),
+        ("a.json", f"[{JSONL}]\x1a", 1),
+        ("a.conll", f"{COLUMNS}\x1a\r\n", 1),
+        ("a.xml", "<C><T><PER>Ada</PER> ran</T></C>\n\x1a", 1),
+        ("a.ann", "T1\tPER 0 3\tAda\n\x1a", 1),
+        ("a.csv", "text;start;end;label\nAda ran;0;3;PER\n\x1a", 1),
+        ("a.jsonl", f"{MARK}{JSONL}{MARK}{JSONL}", 2),
+        ("a.json", f"{MARK}{MARK}[{JSONL}]", 1),
+        ("a.conll", f"{COLUMNS}{MARK}{COLUMNS}", 2),
+        ("a.conll", f"{COLUMNS}{MARK}\n{COLUMNS}", 2),
+        ("a.conll", "Ada\tB-PER \nran\tO \n", 1),
+        ("a.csv", "sep=;\ntext;start;end;label\nAda ran;0;3;PER\n", 1),
+        ("a.csv", "sentence_idx,word,tag\n1.0,Ada,B-PER\n1.0,ran,O\n2.0,Ada,B-PER\n", 2),
+    ],
+)
+def test_what_tools_leave_behind_is_no_part_of_a_text(tmp_path, name, content, texts):
+    """Control-Z at the end, byte order marks of joined files, blanks at line ends, Excel's delimiter."""
+    (tmp_path / name).write_text(content, encoding="utf8", newline="")
+    if name == "a.ann":
+        (tmp_path / "a.txt").write_text("Ada ran\x1a")
+    docs, lost = read(tmp_path / name)
+    assert [named(doc) for doc in docs] == [[("Ada", "PER")]] * texts and not lost

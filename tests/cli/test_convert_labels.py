@@ -220,6 +220,12 @@ def test_a_token_that_its_words_make_up_is_these_words(tmp_path):
     assert named(doc) == [("do", "X")] and not losses
 
 
+@pytest.mark.parametrize("key", ["name", "NER", "ner"])
+def test_entities_have_one_of_several_keys(tmp_path, key):
+    (first, _), _ = read(tmp_path, CONLLU.replace("NE=", f"{key}=").split("\n"), "a.conllu")
+    assert named(first) == [("Havre", "LOC")]
+
+
 def test_entities_of_several_words_in_one_token(tmp_path):
     lines = CONLLU.replace("SpaceAfter=No|NE=B-LOC", "NE=I-LOC").split("\n")
     lines[2] = lines[2][:-1] + "NE=B-LOC"

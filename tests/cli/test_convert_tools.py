@@ -360,6 +360,22 @@ def test_words_tell_what_places_are_counted_in(tmp_path, name, unit, spans):
     assert report.lost == ({what: 2} if unit else {})
 
 
+@pytest.mark.parametrize(
+    "text, start, unit",
+    [
+        ("So\r\n\r\nAda ran\r\n", 4, r"characters with \r\n as one"),
+        ("So\n\nAda ran\n", 6, "characters with line ends as two"),
+    ],
+)
+def test_words_tell_how_line_ends_are_counted(tmp_path, text, start, unit):
+    """As when a version control system has changed the line ends of a text, but not its annotation."""
+    (tmp_path / "a.txt").write_bytes(text.encode())
+    (tmp_path / "a.ann").write_text(f"T1\tPER {start} {start + 3}\tAda\n")
+    (doc,) = convert(tmp_path / "a.ann", spacy.blank("en"), report := Report())
+    assert named(doc.ents) == [("Ada", "PER")]
+    assert report.lost == {f"spans that are counted in {unit}: counted in characters": 1}
+
+
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
 def test_json_in_another_encoding(tmp_path, encoding):
     text = json.dumps({"text": "北京", "label": [[0, 2, "X"]]}, ensure_ascii=False)
@@ -585,3 +601,11 @@ def test_the_element_that_is_a_text_can_be_named(tmp_path):
     fails(tmp_path, "a.xml", content, "ship", settings=ConvertSettings(record="ship"))
     commands.run("convert", tmp_path / "a.xml", tmp_path / "o.spacy", "--record", "boat")
     assert len(DocBin().from_disk(tmp_path / "o.spacy")) == 1
+
+
+def test_the_kind_of_an_element_may_be_in_capitals(tmp_path):
+    """As in the corpora of MUC and ACE."""
+    path, report = tmp_path / "a.xml", Report()
+    path.write_text('<doc><p><ENAMEX TYPE="PERSON">Ada</ENAMEX> ran</p></doc>')
+    (doc,) = convert(path, spacy.blank("en"), report)
+    assert named(doc.ents) == [("Ada", "ENAMEX.PERSON")] and not report.losses

@@ -44,7 +44,10 @@ def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterat
     rows = (
         [
             TokenRow(
-                f"line {line}", row[label], row[columns.word], {n: row[i] for n, i in names.items()}
+                f"line {line}",
+                row[label].strip(),
+                row[columns.word],
+                {n: row[i] for n, i in names.items()},
             )
             for line, row in text
         ]
@@ -65,13 +68,13 @@ def _texts(
     whole = next((line for line in plain if not line[0].isspace()), plain[0] if plain else "")
     width = len(_parted(whole, delimiter)) if plain else 0
     parted = (_parted(line, delimiter) for line in plain) if mark else ()
-    labels = {row[columns.label % width] for row in parted if len(row) == width}
+    labels = {row[columns.label % width].strip() for row in parted if len(row) == width}
     rows = list[tuple[int, list[str]]]()
     for number, line in enumerate([*lines, ""], start=1):
         row = [] if _is_break(line) else _parted(line, delimiter)
         if row and mark and line.startswith(mark):
             is_wide = len(row) == width
-            if not is_wide or row[columns.label % width] not in labels:
+            if not is_wide or row[columns.label % width].strip() not in labels:
                 what = "comments with as many columns as tokens: left out"
                 report.lose(what, f"line {number}", is_wide)
                 row = []

@@ -14,7 +14,7 @@ __all__ = ["read_conllu"]
 COLUMNS = 10
 NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
 """Of a word, of a token that is several words (1-2), or of a word that is not in the text (8.1)."""
-ENTITY = re.compile(r"(?:^|\|)(?:(?:name|NE)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
+ENTITY = re.compile(r"(?:^|\|)(?i:(?:name|ne|ner)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
 APART = "SpaceAfter=No"
 
 

@@ -4,13 +4,20 @@ import json
 import re
 from array import array
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, NoReturn
 
-from spacy_hocrf.cli.convert.records import CharSpan, ConvertSettings, Report, refuse, text_of
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    ConvertSettings,
+    Report,
+    lines_in,
+    refuse,
+    text_of,
+)
 
 __all__ = [
     "SPAN_NAMES",
@@ -47,8 +54,13 @@ SPAN_NAMES = {
     "text": ("text", "word", "span", "value", "entity", "name"),
 }
 """What tools and models call the parts of a span; the first that is there, and is nothing else, counts."""
-UNITS = {"UTF-16": "utf-16-le", "bytes of UTF-8": "utf-8"}
-"""What else places are counted in, and the encoding that has it: 2 bytes are a unit of UTF-16."""
+UNITS: Mapping[str, Callable[[str], int]] = {
+    "UTF-16": lambda sign: 1 + (sign > "\uffff"),
+    "bytes of UTF-8": lambda sign: len(sign.encode()),
+    "characters with \\r\\n as one": lambda sign: sign != "\r",
+    "characters with line ends as two": lambda sign: 1 + (sign == "\n"),
+}
+"""What else places are counted in, and how many of it a character has."""
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can spell and no encoding can write."""
 SPELT = re.compile(r"\\u[dD][89a-fA-F]")
@@ -152,14 +164,14 @@ def by_characters(
         return span
     if _alike(said, text[max(0, start) : end]):
         return span
-    if _alike(said, text[max(0, start) : end + 1]):
-        report.lose("spans whose end is their last character: one more", place)
-        return {**span, "end": end + 1}
-    for unit, encoding in UNITS.items():
-        first, last = (_character(text, each, encoding) for each in (start, end))
+    for unit in UNITS:
+        first, last = (_character(text, each, unit) for each in (start, end))
         if 0 <= first < last and _alike(said, text[first:last]):
             report.lose(f"spans that are counted in {unit}: counted in characters", place)
             return {**span, "start": first, "end": last}
+    if 0 <= start < len(text) and not text[start].isspace() and _alike(said, text[start : end + 1]):
+        report.lose("spans whose end is their last character: one more", place)
+        return {**span, "end": end + 1}
     report.lose("spans that are said to have another text", place)
     return span
 
@@ -186,7 +198,7 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
             yield f"line {1 + text[: len(text) - len(text.lstrip())].count(chr(10))}", whole
         return
     is_first = True
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1):
+    for number, line in enumerate(lines_in(text), start=1):
         if not line.strip():
             continue
         try:
@@ -198,18 +210,17 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         is_first = False
 
 
-def _character(text: str, units: int, encoding: str) -> int:
-    """The character that so many units of an encoding are before; -1 if there is none."""
-    size = 2 * units if encoding == UNITS["UTF-16"] else units
-    ends = _ends(text, encoding)
-    at = bisect_left(ends, size)
-    return at if at < len(ends) and ends[at] == size else -1
+def _character(text: str, count: int, unit: str) -> int:
+    """The character that so many of a unit are before; -1 if there is none."""
+    ends = _ends(text, unit)
+    at = bisect_left(ends, count)
+    return at if at < len(ends) and ends[at] == count else -1
 
 
 @lru_cache(maxsize=len(UNITS))
-def _ends(text: str, encoding: str) -> Sequence[int]:
-    """How many bytes of an encoding are before each character of a text, and in all of it."""
-    return array("q", accumulate((len(sign.encode(encoding)) for sign in text), initial=0))
+def _ends(text: str, unit: str) -> Sequence[int]:
+    """How many of a unit are before each character of a text, and in all of it."""
+    return array("q", accumulate(map(UNITS[unit], text), initial=0))
 
 
 def _alike(said: str, found: str) -> bool:

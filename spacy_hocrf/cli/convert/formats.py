@@ -192,7 +192,7 @@ def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
     claiming = _claiming(path)
     content = bytes_of(path)
     try:
-        text = content.decode(settings.encoding, "replace").removeprefix("\ufeff")
+        text = content.decode(settings.encoding, "replace").lstrip("\ufeff")
     except LookupError as error:
         known = {"path": path, "found": error, "name": settings.encoding}
         raise ValueError(CommandErrors.H291.format(**known)) from None

@@ -229,6 +229,6 @@ def _inline(element: Element, place: str, report: Report) -> ConvertedText:
 
 
 def _label(element: Element, place: str, report: Report) -> str:
-    kind = element.get("type", "")
+    kind = element.get("type", element.get("TYPE", ""))
     report.lose("attributes of elements: left out", place, len(element.attrib) - bool(kind))
     return f"{_name(element)}.{kind}" if kind else _name(element)

@@ -120,7 +120,7 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
     rows = [row for row in rows if not row[0].startswith(DOCSTART)]
     width = len(rows[0]) if rows else 0
     at = settings.label
-    labels = [row[at] for row in rows if -len(row) <= at < len(row) and len(row) > 1]
+    labels = [row[at].strip() for row in rows if -len(row) <= at < len(row) and len(row) > 1]
     if not labels or len(labels) < len(rows) / 2:
         return False
     if _is_numbered(text):

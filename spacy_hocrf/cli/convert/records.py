@@ -22,6 +22,7 @@ __all__ = [
     "PlacedTokens",
     "Report",
     "bytes_of",
+    "lines_in",
     "lines_of",
     "named_attribute",
     "refuse",
@@ -38,6 +39,11 @@ UNSPACED = (
 """Letters of scripts that have no blank between words, in a regular expression: Thai and Lao, Burmese, Khmer,
 Japanese, Chinese.
 """
+
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
+"""Byte order mark."""
+END_MARK = re.compile(rb"\x1a[\r\n]*\Z")
+"""Control-Z, which some tools for DOS and Windows write behind a text."""
 
 
 class ConvertedText(NamedTuple):
@@ -155,21 +161,21 @@ class Report:
 
 
 def bytes_of(path: Path) -> bytes:
-    """Content of a file, decompressed if its name ends with .gz.
+    """Content of a file, decompressed if its name ends with .gz, without the end mark of DOS.
 
     RAISES (ValueError): H290 for one that is damaged.
     """
     content = path.read_bytes()
-    if path.suffix != ".gz":
-        return content
-    try:
-        return gzip.decompress(content)
-    except (OSError, EOFError, zlib.error) as error:
-        refuse(path, "it", str(error), "what gzip has compressed")
+    if path.suffix == ".gz":
+        try:
+            content = gzip.decompress(content)
+        except (OSError, EOFError, zlib.error) as error:
+            refuse(path, "it", str(error), "what gzip has compressed")
+    return END_MARK.sub(b"", content)
 
 
 def text_of(path: Path, encoding: str) -> str:
-    """A text file, without a byte order mark.
+    """A text file, without byte order marks in front.
 
     RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
     """
@@ -178,15 +184,20 @@ def text_of(path: Path, encoding: str) -> str:
         text.encode("utf8")
     except (UnicodeError, LookupError) as error:
         raise ValueError(CommandErrors.H291.format(path=path, found=error, name=encoding)) from None
-    return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+    return text.lstrip(MARK)
 
 
 def lines_of(path: Path, encoding: str) -> list[str]:
-    """The lines of a text file, without their ends.
+    """The lines of a text file, as `lines_in` has them.
 
     RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
     """
-    return re.split(r"\r\n|\r|\n", text_of(path, encoding))
+    return lines_in(text_of(path, encoding))
+
+
+def lines_in(text: str) -> list[str]:
+    """Lines, without their ends, and without the byte order marks of files that were joined."""
+    return [line.lstrip(MARK) for line in re.split(r"\r\n|\r|\n", text)]
 
 
 def refuse(path: Path, place: str, found: str, expected: str) -> NoReturn:

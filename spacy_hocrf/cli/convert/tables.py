@@ -41,7 +41,9 @@ NAMES = {
     "id": ("id", "text_id", "doc_id", "document_id", "doc", "document"),
     "token": ("token", "word", "tokens", "words", "form"),
     "tag": ("ner_tag", "ner", "tag", "label", "labels", "bio", "iob", "entity"),
-    "sentence": ("sentence_id", "sentence #", "sent_id", "sentence", "doc_id", "text_id", "id"),
+    "sentence": (
+        "sentence_id", "sentence #", "sent_id", "sentence_idx", "sentence", "doc_id", "text_id", "id"
+    ),
     "spans": ("spans", "entities", "annotations", "label", "labels"),
 }  # fmt: skip
 """Names of columns, in lower case, by what they are; the first that is there counts."""
@@ -50,6 +52,8 @@ EXPECTED = (
     "perhaps sentence_id (a row for each token); or text, entities (spans in a cell); without such a line, "
     "see hocrf convert --format columns and --delimiter"
 )
+EXCEL = re.compile(r"\Asep=.(?=[\r\n])")
+"""What tells Excel the delimiter."""
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24
 """Characters of a cell."""
@@ -75,6 +79,7 @@ def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterato
     """
     text = text_of(path, settings.encoding)
     names, delimiter = _header(text, settings.delimiter)
+    text = EXCEL.sub("", text)
     kind = _kind(names)
     if kind is None:
         refuse(path, "line 1", f"the columns {', '.join(names)}"[:200], EXPECTED)
@@ -87,7 +92,7 @@ def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterato
 
 def _header(text: str, delimiter: str | None = None) -> tuple[list[str], str]:
     """Names of the columns, in lower case, and what is between two."""
-    line = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
+    line = re.split(r"[\r\n]", EXCEL.sub("", text).lstrip("\r\n"), maxsplit=1)[0]
     delimiter = (delimiter or max(DELIMITERS, key=line.count))[0]
     cells = [cell.strip().strip('"').lower() for cell in line.split(delimiter)]
     return cells, delimiter
