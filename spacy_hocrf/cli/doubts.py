@@ -141,7 +141,8 @@ def contradictions(
     outside: NDArray[np.float64],
     unknown: NDArray[np.bool_] | None = None,
 ) -> list[Doubt]:
-    """A doubt for each annotated span, and for each probable span where nothing is annotated.
+    """A doubt for each annotated span, and for each probable span where nothing is annotated. Of annotated
+    spans that overlap the longest one is looked at: a model cannot learn the others.
 
     text (int): number of the text.
     annotated, probable (Sequence[ScoredSpan]): its spans, and those that the model gives a probability of at
@@ -154,7 +155,15 @@ def contradictions(
     starts = [span.start for span in others]
     longest = max((span.end - span.start for span in others), default=0)
     found, covered = list[Doubt](), np.zeros(len(outside), dtype=bool)
+    learnt = set[ScoredSpan]()
+    for span in sorted(annotated, key=lambda s: (s.start - s.end, s.start, -s.probability)):
+        if not covered[span.start : span.end].any():
+            learnt.add(span)
+            covered[span.start : span.end] = True
     for span in annotated:
+        covered[span.start : span.end] = True
+        if span not in learnt:
+            continue
         nothing = _nothing(outside, span)
         near = slice(bisect(starts, span.start - longest), bisect_left(starts, span.end))
         there = [other for other in others[near] if span.start < other.end]
@@ -163,7 +172,6 @@ def contradictions(
             found.append(Doubt(text, span, answer, span.probability, answer.probability))
         else:
             found.append(Doubt(text, span, None, span.probability, nothing))
-        covered[span.start : span.end] = True
     if unknown is not None:
         covered |= unknown
     for span in _apart(others, covered):

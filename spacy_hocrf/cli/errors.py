@@ -45,8 +45,9 @@ class CommandErrors(metaclass=Coded):
     )
     H156 = (
         "{found} texts, equal ones and those of a group counted once, are annotated completely, too few to "
-        "say how good a model of them is: annotate at least {least}. Until then train with the default "
-        "settings: python -m spacy hocrf config."
+        "say how good a model of them is: annotate at least {least}. {partly} others are annotated in part; "
+        "what is unknown in them, and why, is listed by hocrf convert --losses. Until then train with the "
+        "default settings: python -m spacy hocrf config."
     )
     H157 = "{path} is there already. Choose another OUTPUT, or replace it with --force."
     H158 = "{path} has no texts. Give a .spacy file, or a folder of them, that DocBin.to_disk has written."

@@ -464,6 +464,14 @@ def few_texts():
     return annotated(10)
 
 
+def partly_annotated():
+    docs = annotated(30)
+    for doc in docs[7:]:
+        outside = next(token.i for token in doc if not token.ent_type)
+        doc.set_ents(doc.ents, missing=[doc[outside : outside + 1]], default="outside")
+    return docs
+
+
 def without_annotation():
     nlp = spacy.blank("en")
     return [nlp.make_doc(f"Text {i} .") for i in range(30)]
@@ -488,6 +496,7 @@ def one_text_with_all_labels():
     "docs, options, code, words",
     [
         (few_texts, [], "H156", "at least 20"),
+        (partly_annotated, [], "H156", "23 others are annotated in part"),
         (
             lambda: few_texts() * 3,
             [],

@@ -18,7 +18,16 @@ from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
-from spacy_hocrf.cli.doubts import CALM, LEAST, Doubt, ReadText, begin, doubts_of, text_weights
+from spacy_hocrf.cli.doubts import (
+    CALM,
+    LEAST,
+    Doubt,
+    ReadText,
+    begin,
+    contradictions,
+    doubts_of,
+    text_weights,
+)
 from spacy_hocrf.cli.pipelines import folds_of, scorer_of
 from spacy_hocrf.cli.shown import ShownText
 from spacy_hocrf.cli.tasks import ending_of
@@ -143,6 +152,20 @@ def test_what_is_missing_is_doubted_once_and_not_where_nothing_is_known(unsure, 
     doc.set_ents(entities[:1], default="missing")
     known = doubts_of(0, ShownText(reading, unsure.target), scorer.items(doc), scorer.unknown(doc))
     assert len(known) == 1 and known[0].annotated[:2] == (entities[0].start, entities[0].end)
+
+
+def test_spans_inside_longer_ones_are_not_doubted():
+    """A model does not learn them, so it has none of them."""
+    spans = [
+        (0, 3, "X", 0.1),
+        (0, 1, "Y", 0.0),
+        (2, 5, "Z", 0.0),
+        (5, 6, "P", 0.2),
+        (5, 6, "Q", 0.7),
+    ]
+    outside, probable = np.full(8, 0.5), [ScoredSpan(4, 5, "V", 0.9)]
+    doubts = contradictions(0, [ScoredSpan(*span) for span in spans], probable, outside)
+    assert [doubt.annotated.label for doubt in doubts] == ["X", "Q"]
 
 
 @pytest.mark.parametrize("factory", ["hocrf_spans", "hocrf_tagger"])

@@ -154,7 +154,8 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     notes += more
     several = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
     if several < LEAST:
-        raise ValueError(CommandErrors.H156.format(found=int(several), least=LEAST))
+        partly = int((~complete).sum())
+        raise ValueError(CommandErrors.H156.format(found=int(several), least=LEAST, partly=partly))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
     return AnnotatedTexts(
