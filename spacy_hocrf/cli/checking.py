@@ -85,6 +85,7 @@ class CorpusFacts:
     taught: int = 0  # texts of which teachers say what is not annotated
     partial: int = 0  # texts of which something is known, but not all
     copies: int = 0  # texts with the words of an earlier one
+    contradicted: int = 0  # of these, those that an earlier one with other annotation contradicts
     near_copies: int = 0  # other texts that are an earlier one but for names and numbers
     unknown_spaces: int = 0  # texts whose file does not tell where spaces are
     touching: int = 0  # texts in which two spans of one label touch
@@ -134,7 +135,7 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
     """
     target = gold.target
     facts, scorer, seen = CorpusFacts(), scorer_of(target), set[int]()
-    frames = set[int]()
+    frames, first = set[int](), dict[int, int]()  # annotation of whole texts, by their words
     for example in examples:
         facts.texts += 1
         facts.tokens += len(example.predicted)
@@ -145,6 +146,9 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
         found, told = target.annotation(example), gold.annotation(example)
         items = Counter(label for label, _, _ in scorer.items(example.reference))
+        if found.complete:
+            annotation = hash(frozenset(found.spans))
+            facts.contradicted += first.setdefault(digest, annotation) != annotation
         is_taught = bool(gold.teachers) and not found.complete and told.complete
         if is_taught:
             facts.taught += 1

@@ -196,6 +196,11 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
             f"{facts.partial} of {n} {what} texts are annotated in part: unknown tokens are summed over, "
             "and where they are nothing is scored."
         )
+    if facts.contradicted:
+        yield (
+            f"{facts.contradicted} of {n} {what} texts have the words of an earlier one, but are annotated "
+            "otherwise. One of the two is wrong, or it takes more than the text to tell: see hocrf doubt."
+        )
     if facts.near_copies:
         yield (
             f"{facts.near_copies} of {n} {what} texts are near copies of others, equal but for names and "

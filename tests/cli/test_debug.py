@@ -53,6 +53,14 @@ def only(result):
     return note
 
 
+def test_equal_texts_that_are_annotated_differently(tmp_path):
+    docs = [*several(), *several(2), annotated(f"{TEXT} 3", [(0, 12, "PLACE")])]
+    docs[6].set_ents([], default="missing")
+    result = found(tmp_path, docs)
+    assert (result.train.copies, result.train.contradicted) == (3, 1)
+    assert any("1 of 9 training texts have the words" in note for note in result.notes)
+
+
 def test_counts_of_a_corpus_in_which_nothing_is_wrong(tmp_path):
     result = found(tmp_path, several(), [annotated(), annotated("Max", [(0, 3, "PERSON")])])
     assert result.notes == () and result.shared == 0 and result.name == "hocrf"
