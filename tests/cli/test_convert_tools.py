@@ -609,3 +609,34 @@ def test_the_kind_of_an_element_may_be_in_capitals(tmp_path):
     path.write_text('<doc><p><ENAMEX TYPE="PERSON">Ada</ENAMEX> ran</p></doc>')
     (doc,) = convert(path, spacy.blank("en"), report)
     assert named(doc.ents) == [("Ada", "ENAMEX.PERSON")] and not report.losses
+
+
+PYTHON = """[("Ada ran", {'entities': [(0, 3, "PER")]}), ('Max', {'entities': []})]"""
+
+
+@pytest.mark.parametrize(
+    "name, content",
+    [
+        ("a.py", f"# of 2019\n\nTRAIN_DATA = {PYTHON}\n"),
+        ("a.txt", PYTHON),
+        ("a.json", PYTHON.replace(", (", ",\n(")),
+        (
+            "a.py",
+            "X = [{'text': 'Ada ran', 'label': [(0, 3, 'PER')]}, {'text': 'Max', 'label': []}]",
+        ),
+    ],
+)
+def test_training_data_may_be_written_in_python(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    docs = list(convert(tmp_path / name, spacy.blank("en"), report := Report()))
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], []]
+    assert report.bare == 1 and not report.losses
+
+
+@pytest.mark.parametrize(
+    "content", ["X = [f(1)]", "X = [1, 2]", "[PER Ada ] ran", "X = [[1]", "X = {3}"]
+)
+def test_other_python_is_refused(tmp_path, content):
+    (tmp_path / "a.py").write_text(content)
+    with pytest.raises(ValueError, match="H380"):
+        list(convert(tmp_path / "a.py", spacy.blank("en"), Report()))

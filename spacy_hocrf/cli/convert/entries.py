@@ -1,5 +1,6 @@
 """Files of JSON: their entries, each with its place, and what an entry says besides its text and spans."""
 
+import ast
 import json
 import re
 from array import array
@@ -29,6 +30,7 @@ __all__ = [
     "first_key",
     "named_id",
     "named_span",
+    "of_python",
     "refuse_span",
     "span_of",
     "spans_inside",
@@ -64,6 +66,8 @@ UNITS: Mapping[str, Callable[[str], int]] = {
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can spell and no encoding can write."""
 SPELT = re.compile(r"\\u[dD][89a-fA-F]")
+NAMED = re.compile(r"(?:\s*#.*\n)*\s*(?:[A-Za-z_]\w* *= *)?(?=[\[({])")
+"""What is in front of a value in Python."""
 WHOLE = 2**63
 """Whole numbers from here on cannot be saved."""
 DEEP = 50
@@ -186,6 +190,18 @@ def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -
     return list(spans)
 
 
+def of_python(text: str) -> Any:
+    """Value that is written in Python, perhaps with a name, as JSON has it: tuples are lists; None for
+    anything else.
+    """
+    named = NAMED.match(text)
+    try:
+        value = ast.literal_eval(text[named.end() :].strip()) if named else None
+        return json.loads(json.dumps(value))
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
 def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     try:
         whole = json.loads(text)
@@ -204,6 +220,11 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
         try:
             entry = json.loads(line)
         except (ValueError, RecursionError) as error:
+            if is_first and isinstance(whole := of_python(text), list):
+                yield from (
+                    (f"entry {number}", entry) for number, entry in enumerate(whole, start=1)
+                )
+                return
             found = failure if is_first else str(error)
             refuse(path, f"line {number}", found, "JSON: a list of objects, or an object a line")
         yield f"line {number}", entry

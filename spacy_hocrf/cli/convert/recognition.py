@@ -5,6 +5,7 @@ from collections import Counter
 
 import srsly
 
+from spacy_hocrf.cli.convert.entries import of_python
 from spacy_hocrf.cli.convert.labels import OUTSIDE, scheme_of
 from spacy_hocrf.cli.convert.records import ConvertSettings
 from spacy_hocrf.cli.docbins import has_docs
@@ -71,16 +72,16 @@ def looks_of(text: str) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Does it begin with a JSON list or object, in a line or as a whole?"""
+    """Does it begin with a JSON list or object, in a line or as a whole, or is it such a list in Python?"""
     begin = text.lstrip()
-    if begin[:1] not in ("{", "["):
-        return False
-    for part in (re.split(r"[\r\n]", begin, maxsplit=1)[0], begin):
+    parts = (re.split(r"[\r\n]", begin, maxsplit=1)[0], begin)
+    for part in parts if begin[:1] in ("{", "[") else ():
         try:
             return isinstance(srsly.json_loads(part), list | dict)
         except ValueError:
             continue
-    return False
+    value = of_python(text)
+    return isinstance(value, list) and bool(value) and isinstance(value[0], list | dict)
 
 
 def is_markup(text: str) -> bool:

@@ -6,7 +6,6 @@ text,entities                   spans in a cell: [[0, 3, "PER"]], or Label Studi
 text,labels                     as many labels as words, with blanks between
 """
 
-import ast
 import csv
 import io
 import re
@@ -17,7 +16,7 @@ from typing import Any, NamedTuple
 
 import srsly
 
-from spacy_hocrf.cli.convert.entries import SPAN_NAMES, span_of, spans_inside
+from spacy_hocrf.cli.convert.entries import SPAN_NAMES, of_python, span_of, spans_inside
 from spacy_hocrf.cli.convert.labels import TokenRow, records_of
 from spacy_hocrf.cli.convert.lines import read_texts
 from spacy_hocrf.cli.convert.listed import read_tags
@@ -292,17 +291,12 @@ def _value(cell: str) -> Any:
     """List in a cell, in JSON or in Python, or the one that an object in it has; None for anything else."""
     if cell[:1] not in ("[", "{", "("):
         return None
-    for read in (srsly.json_loads, _of_python):
-        try:
-            value = read(cell)
-        except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
-            continue
-        if isinstance(value, Mapping):
-            value = value.get("entities", value.get("spans"))
-        return value if isinstance(value, list) else [value]
-    return None
-
-
-def _of_python(cell: str) -> Any:
-    """Value in a cell in Python, as JSON has it: tuples are lists."""
-    return srsly.json_loads(srsly.json_dumps(ast.literal_eval(cell)))
+    try:
+        value = srsly.json_loads(cell)
+    except (ValueError, RecursionError):
+        value = of_python(cell)
+        if value is None:
+            return None
+    if isinstance(value, Mapping):
+        value = value.get("entities", value.get("spans"))
+    return value if isinstance(value, list) else [value]
