@@ -550,8 +550,7 @@ def test_labels_in_a_cell(tmp_path):
         ('text,spans\nAda,"[[0, 9, ""P""]]"\n', ["line 2", "0 to 9"]),
         ('text,spans\nAda,"[[0, 3]]"\n', ["line 2", "[0, 3]"]),
         ('text,start,end,label\n"Ada,0,3,P\n', ["line 2"]),
-        ("""tokens,labels\n"['Ada', 'ran']","['P', 'O']"\n""", ["line 2", "list under tokens"]),
-        ("""tokens,labels\n['Ada' 'ran'],[1 0]\n""", ["line 2", "list under tokens"]),
+        ("""tokens,labels\n['Ada' 'ran'],[1 0]\n""", ["line 2", "with commas"]),
     ],
 )
 def test_malformed_tables(tmp_path, content, parts):
@@ -640,3 +639,29 @@ def test_other_python_is_refused(tmp_path, content):
     (tmp_path / "a.py").write_text(content)
     with pytest.raises(ValueError, match="H380"):
         list(convert(tmp_path / "a.py", spacy.blank("en"), Report()))
+
+
+@pytest.mark.parametrize(
+    "tokens, tags, part",
+    [
+        ("['Ada', ' ', 'ran']", "['B-PER', 'O', 'O']", ""),
+        ('["Ada", " ", "ran"]', '["B-PER", "O", "O"]', ""),
+        ("['Ada', ' ', 'ran']", "[1, 0, 0]", ""),
+        ("['Ada' 'ran']", "['B-PER' 'O']", "with commas"),
+        ("['Ada', 'ran']", "[1 0]", "with commas"),
+        ("['Ada', 1]", "['B-PER', 'O']", "with commas"),
+        ("['Ada', 'ran']", "['B-PER']", "one for each of 2 tokens"),
+    ],
+)
+def test_a_row_may_have_lists_of_tokens_and_labels(tmp_path, tokens, tags, part):
+    """As pandas writes data sets; NumPy's arrays have no commas, and Python would join their texts."""
+    path, report = tmp_path / "a.csv", Report()
+    cells = ['"{}"'.format(cell.replace('"', '""')) for cell in ("7", tokens, tags)]
+    path.write_text(f"id,tokens,ner_tags\n{','.join(cells)}\n")
+    settings = ConvertSettings(names=["O", "B-PER"])
+    if part:
+        with pytest.raises(ValueError, match=f"H290.*line 2.*{part}"):
+            list(convert(path, spacy.blank("en"), report, settings=settings))
+    else:
+        (doc,) = convert(path, spacy.blank("en"), report, settings=settings)
+        assert named(doc.ents) == [("Ada", "PER")] and doc._.hocrf_id == "7"

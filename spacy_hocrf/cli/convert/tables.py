@@ -2,6 +2,7 @@
 
 text,start,end,label            a row for each span; one without places says that nothing is known
 sentence_id,token,tag           a row for each token; a text ends where the number changes
+tokens,tags                     a row for each text: a list of its tokens, and one of their labels
 text,entities                   spans in a cell: [[0, 3, "PER"]], or Label Studio's and spaCy's like
 text,labels                     as many labels as words, with blanks between
 """
@@ -39,7 +40,7 @@ NAMES = {
     "label": SPAN_NAMES["label"],
     "id": ("id", "text_id", "doc_id", "document_id", "doc", "document"),
     "token": ("token", "word", "tokens", "words", "form"),
-    "tag": ("ner_tag", "ner", "tag", "label", "labels", "bio", "iob", "entity"),
+    "tag": ("ner_tag", "ner_tags", "ner", "tag", "tags", "label", "labels", "bio", "iob", "entity"),
     "sentence": (
         "sentence_id", "sentence #", "sent_id", "sentence_idx", "sentence", "doc_id", "text_id", "id"
     ),
@@ -53,6 +54,8 @@ EXPECTED = (
 )
 EXCEL = re.compile(r"\Asep=.(?=[\r\n])")
 """What tells Excel the delimiter."""
+WITHOUT_COMMA = re.compile(r"(?<=[^\[,\s])['\"]\s+['\"]")
+"""Between texts of an array as NumPy prints it, which Python would join."""
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24
 """Characters of a cell."""
@@ -209,8 +212,8 @@ def _of_tokens(
     if number == "id" and len({row.cells["id"] for row in its_rows}) == len(its_rows):
         number = None  # of rows
     if its_rows and all(isinstance(_value(row.cells[token].strip()), list) for row in its_rows):
-        expected = "one token; lists of tokens are read from JSON"
-        refuse(path, its_rows[0].place, f"a list under {token}", expected)
+        yield from _of_lists(path, token, tag, its_rows, settings, report)
+        return
     others = {n: named_attribute(n) for n in names if n and n not in (token, tag, number)}
     texts = list[list[TokenRow]]()
     last, is_new = "", True
@@ -229,6 +232,32 @@ def _of_tokens(
         else:
             report.lose("rows with an empty token: left out", row.place)
     yield from records_of(filter(None, texts), others.values(), settings.scheme, report)
+
+
+def _of_lists(
+    path: Path,
+    token: str,
+    tag: str,
+    rows: Sequence[_Row],
+    settings: ConvertSettings,
+    report: Report,
+) -> Iterator[ConvertedText]:
+    """A text a row: its tokens and their labels are lists, in JSON or as Python writes them."""
+    entries = list[tuple[str, Any]]()
+    for row in rows:
+        cells = [row.cells[name].strip() for name in (token, tag)]
+        words, labels = map(_value, cells)
+        are_words = all(isinstance(word, str) for word in words)
+        if not are_words or labels is None or any(map(WITHOUT_COMMA.search, cells)):
+            refuse(
+                path,
+                row.place,
+                f"{cells[0]!r} and {cells[1]!r}"[:150],
+                "two lists of Python or JSON, with commas",
+            )
+        others = {name: row.cells[name] for name in row.cells if name not in ("", token, tag)}
+        entries.append((row.place, {**_said(others), "tokens": words, "tags": labels}))
+    yield from read_tags(path, entries, settings, report)
 
 
 def _of_cells(
