@@ -233,3 +233,15 @@ def test_ends_that_are_the_last_character_are_told_by_the_words(tmp_path):
     doc, lost = read(tmp_path, found, "Ada met Adam , of New York")
     assert named(doc.spans["llm"])[0] == (0, 1, "A")
     assert lost["spans whose end is their last character: one more"] == 1
+
+
+@pytest.mark.parametrize("start, end", [(4, 7), (-1, 2), (500, 503), (12.0, 15.0)])
+def test_a_wrong_place_is_not_believed_if_the_text_has_the_words(tmp_path, start, end):
+    """As language models count. Words that are nowhere may say the same in another way: "NYC"."""
+    found = [word("Ada", "PERSON", start=start, end=end), word("New York", "GPE", start=22, end=30)]
+    doc, lost = read(tmp_path, found, "Max met Bob . Ada left New York")
+    assert named(doc.spans["llm"]) == [(4, 5, "PERSON"), (6, 8, "GPE")]
+    assert lost == {"spans at places that do not have their words: where the words are": 2}
+    doc, lost = read(tmp_path, [word("New York City", "GPE", start=0, end=3)], "NYC , New York")
+    assert named(doc.spans["llm"]) == [(0, 1, "GPE")]
+    assert lost == {"spans that are said to have another text": 1}

@@ -21,11 +21,13 @@ from spacy_hocrf.cli.convert.records import (
 )
 
 __all__ = [
+    "OTHERWISE",
     "SPAN_NAMES",
     "WHOLE",
     "Entries",
     "about_text",
     "by_characters",
+    "counted",
     "entries_of",
     "first_key",
     "named_id",
@@ -63,6 +65,7 @@ UNITS: Mapping[str, Callable[[str], int]] = {
     "characters with line ends as two": lambda sign: 1 + (sign == "\n"),
 }
 """What else places are counted in, and how many of it a character has."""
+OTHERWISE = "spans that are said to have another text"
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a character, which JSON can spell and no encoding can write."""
 SPELT = re.compile(r"\\u[dD][89a-fA-F]")
@@ -159,8 +162,17 @@ def whole_number(value: Any) -> Any:
 def by_characters(
     span: Mapping[str, Any], text: str, place: str, report: Report
 ) -> Mapping[str, Any]:
+    """A span, as `counted` finds it, or as it is if its words are not there."""
+    found = counted(span, text, place, report)
+    report.lose(OTHERWISE, place, found is None)
+    return span if found is None else found
+
+
+def counted(
+    span: Mapping[str, Any], text: str, place: str, report: Report
+) -> Mapping[str, Any] | None:
     """A span; one whose words are where it is in UTF-16, as browsers and Java count, or in bytes, is counted
-    in characters.
+    in characters. None if they are not there, whatever is counted.
     """
     said = span.get("text")
     start, end = (whole_number(span.get(key)) for key in ("start", "end"))
@@ -176,8 +188,7 @@ def by_characters(
     if 0 <= start < len(text) and not text[start].isspace() and _alike(said, text[start : end + 1]):
         report.lose("spans whose end is their last character: one more", place)
         return {**span, "end": end + 1}
-    report.lose("spans that are said to have another text", place)
-    return span
+    return None
 
 
 def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:

@@ -16,8 +16,10 @@ from typing import Any
 from unicodedata import category, normalize
 
 from spacy_hocrf.cli.convert.entries import (
+    OTHERWISE,
     about_text,
     by_characters,
+    counted,
     named_id,
     named_span,
     refuse_span,
@@ -34,7 +36,7 @@ from spacy_hocrf.cli.convert.records import (
 )
 from spacy_hocrf.types import is_number
 
-__all__ = ["read_texts"]
+__all__ = ["SPAN_KEYS", "TEXT_KEYS", "read_texts"]
 
 TEXT_KEYS = ("text", "data", "sentence", "content", "body")
 SPAN_KEYS = ("spans", "label", "labels", "entities", "ents")
@@ -291,6 +293,7 @@ def _placed(
     RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
+    rows = _where_words_are(rows, text, place, report)
     said = dict.fromkeys(filter(None, map(_words_alone, rows)))
     places = _places_of(said, text)
     absent = {words.casefold() for words, each in places.items() if not each}
@@ -305,8 +308,7 @@ def _placed(
     for row in rows:
         words = _words_alone(row)
         if not words:
-            is_object = isinstance(row, Mapping)
-            placed.append(by_characters(row, text, place, report) if is_object else row)
+            placed.append(row)
             continue
         is_exact, words = words in exact, folded.get(words, words)
         what = "spans whose words the text has in other capitals: taken"
@@ -329,6 +331,21 @@ def _placed(
     again = [at for words, each in places.items() for at in each[mentions[words] :]]
     report.lose("words of spans that the text has more often: unknown there", place, len(again))
     return placed, unknown + again
+
+
+def _where_words_are(rows: Sequence[Any], text: str, place: str, report: Report) -> list[Any]:
+    """Spans, counted in characters; without a place if it is a wrong one, and the text has their words."""
+    read = [counted(x, text, place, report) if isinstance(x, Mapping) else x for x in rows]
+    pairs = zip(rows, read)
+    named = [{**x, "start": None} if isinstance(x, Mapping) and y is None else {} for x, y in pairs]
+    places = _places_of(dict.fromkeys(filter(None, map(_words_alone, named))), text)
+    for i, each in enumerate(named):
+        if each:
+            is_there = bool(places.get(_words_alone(each)))
+            read[i] = each if is_there else rows[i]
+            what = "spans at places that do not have their words: where the words are"
+            report.lose(what if is_there else OTHERWISE, place)
+    return read
 
 
 def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
