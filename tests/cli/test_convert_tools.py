@@ -665,3 +665,34 @@ def test_a_row_may_have_lists_of_tokens_and_labels(tmp_path, tokens, tags, part)
     else:
         (doc,) = convert(path, spacy.blank("en"), report, settings=settings)
         assert named(doc.ents) == [("Ada", "PER")] and doc._.hocrf_id == "7"
+
+
+ROW = {"text": "Ada ran", "entities": [[0, 3, "PER"]]}
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"version": 1, "data": [ROW]},
+        {"rasa": {"examples": [{**ROW, "entities": [{"start": 0, "end": 3, "entity": "PER"}]}]}},
+        {"examples": [{"content": "Ada ran", "annotations": [{"start": 0, "end": 3, "tag": "PER"}]}]},
+        {"classes": ["PER"], "annotations": [["Ada ran", {"entities": [[0, 3, "PER"]]}]]},
+        {"train": [{"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}]},
+    ],
+)  # fmt: skip
+def test_texts_may_be_inside_one_object(tmp_path, whole):
+    (tmp_path / "a.json").write_text(json.dumps(whole))
+    (doc,) = convert(tmp_path / "a.json", spacy.blank("en"), report := Report())
+    assert named(doc.ents) == [("Ada", "PER")] and not report.losses
+
+
+@pytest.mark.parametrize(
+    "whole",
+    [
+        {"train": [ROW], "test": [ROW]},  # which?
+        {"document": "Ada ran", "tokens": [{"text": "Ada", "start": 0, "end": 3}]},
+        {"input": "Ada ran", "output": [{"text": "Ada", "label": "PER"}]},
+    ],
+)
+def test_an_object_with_other_lists_is_refused(tmp_path, whole):
+    fails(tmp_path, "a.json", json.dumps(whole), "the keys", *whole)

@@ -14,7 +14,7 @@ from spacy_hocrf.cli.convert.columns import read_attributes, read_columns
 from spacy_hocrf.cli.convert.conllu import read_conllu
 from spacy_hocrf.cli.convert.entries import Entries, entries_of, first_key
 from spacy_hocrf.cli.convert.libraries import read_doc, read_extractions, read_pairs
-from spacy_hocrf.cli.convert.lines import read_texts
+from spacy_hocrf.cli.convert.lines import SPAN_KEYS, TEXT_KEYS, read_texts
 from spacy_hocrf.cli.convert.listed import TAGS, WORDS, read_gliner, read_tags
 from spacy_hocrf.cli.convert.markup import read_markup
 from spacy_hocrf.cli.convert.recognition import (
@@ -66,11 +66,38 @@ def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iter
     RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for bytes that
         the encoding does not have.
     """
-    entries = list(entries_of(path, settings, report))
+    entries = _unwrapped(list(entries_of(path, settings, report)))
     if _shape_of(values := [entry for _, entry in entries]) is not None:
         entries = [("entry 1", values)]  # the list itself is an entry
     for read, run in groupby(entries, key=lambda each: _shape_of(each[1]) or read_texts):
         yield from read(path, list(run), settings, report)
+
+
+def _unwrapped(entries: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Entries; those in the only list of annotated texts that a lone object has, or a lone object in it:
+    {"data": [{"text": "Ada", "entities": []}], "version": 1}.
+    """
+    objects = [entry for _, entry in entries]
+    while len(objects) == 1 and isinstance(whole := objects[0], Mapping) and not _has_text(whole):
+        values = [each for each in whole.values() if isinstance(each, list | Mapping) and each]
+        lists = [x for x in values if isinstance(x, list) and all(map(_is_annotated, x))]
+        if len(lists) == 1:
+            return [(f"entry {i}", each) for i, each in enumerate(lists[0], start=1)]
+        objects = [x for x in values if isinstance(x, Mapping) and not lists]
+    return entries
+
+
+def _has_text(entry: Mapping[str, Any]) -> bool:
+    return any(isinstance(entry.get(key), str | Mapping) for key in TEXT_KEYS)
+
+
+def _is_annotated(entry: Any) -> bool:
+    """Is it a text with its annotation?"""
+    if not isinstance(entry, Mapping):
+        return _shape_of(entry) is not None
+    keys = (*SPAN_KEYS, "annotations")
+    has_spans = any(isinstance(entry.get(key), list | Mapping) for key in keys)
+    return _shape_of(entry) is not None or (_has_text(entry) and has_spans)
 
 
 def _shape_of(entry: Any) -> Shape | None:
