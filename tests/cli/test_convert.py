@@ -205,7 +205,11 @@ def test_spans_of_json_min_may_have_the_name_of_any_control(tmp_path):
     rows[1]["ner"] = [{"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}]
     docs, output = converted(tmp_path, "a.json", json.dumps(rows))
     assert [named(doc.ents) for doc in docs] == [[], [("Ada", "PER")]]
-    assert not docs[1]._.hocrf_meta and "texts without a list of spans: unknown" in output
+    assert (
+        not docs[1]._.hocrf_meta
+        and "texts without a list of spans (spans, label, labels, entities, ents): unknown"
+        in output
+    )
 
 
 def test_label_studio(tmp_path):

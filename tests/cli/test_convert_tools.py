@@ -133,7 +133,10 @@ def test_pairs_of_spacy_2(tmp_path):
         docs, lost = read(tmp_path, "a.json", content)
         assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [], []]
         assert [iob(doc)[0] for doc in docs] == [3, 2, 0]
-        assert lost["texts without a list of spans: unknown"] == 1
+        assert (
+            lost["texts without a list of spans (spans, label, labels, entities, ents): unknown"]
+            == 1
+        )
     (doc,), _ = read(tmp_path, "a.json", json.dumps(pairs[0]))
     assert named(doc.ents) == [("Ada", "PER")]
 

@@ -60,10 +60,22 @@ ADA = {"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}
             {"data": {"text": "Max ran"}, "annotations": [{"result": None}]},
             "annotations without a result: unknown",
         ),
-        ({"text": "Max ran"}, "texts without a list of spans: unknown"),
-        ({"text": "Max ran", "spans": None}, "texts without a list of spans: unknown"),
-        ({"text": "Max ran", "label": None, "id": 3}, "texts without a list of spans: unknown"),
-        ({"text": "Max ran", "label": "sports"}, "texts without a list of spans: unknown"),
+        (
+            {"text": "Max ran"},
+            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
+        ),
+        (
+            {"text": "Max ran", "spans": None},
+            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
+        ),
+        (
+            {"text": "Max ran", "label": None, "id": 3},
+            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
+        ),
+        (
+            {"text": "Max ran", "label": "sports"},
+            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
+        ),
         (
             {"text": "Max ran", "labels": [], "annotation_approver": None},
             "texts that nobody has approved: unknown",

@@ -153,7 +153,7 @@ def test_what_a_file_says_already_is_kept(label, tmp_path):
     ]  # fmt: skip
     (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
     said = label("rows.jsonl", "--labels", "PER,LOC", "-o", "mine", texts=2)
-    assert "texts without a list of spans: unknown" in said
+    assert "texts without a list of spans (spans, label, labels, entities, ents): unknown" in said
     assert label.opened["progress"]["annotated"] == 1
     docs = [*docs_in(tmp_path / "mine/train.spacy"), *docs_in(tmp_path / "mine/dev.spacy")]
     by_id = {id_of(doc): doc for doc in docs}

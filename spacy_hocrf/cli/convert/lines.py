@@ -112,7 +112,9 @@ def read_texts(
                 if said is not None and not annotated:
                     expected = 'a list of spans, such as [[0, 3, "PER"]]'
                     refuse(path, place, f"a label {said!r} of the whole text"[:100], expected)
-                report.lose("texts without a list of spans: unknown", place)
+                report.lose(
+                    f"texts without a list of spans ({', '.join(SPAN_KEYS)}): unknown", place
+                )
             elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
                 report.lose("texts that nobody has approved: unknown", place)
             else:
