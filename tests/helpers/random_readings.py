@@ -165,5 +165,5 @@ def scored_as_wholes(looks, weights):
     looks (float64 [m, LOOKS]): ψ of each, the first of which is log P. weights (float64 [LOOKS]).
     """
     looked_at, apart = looks @ weights, weights[0] * (looks[:, 0] - looks[0, 0])
-    far = apart < -3
+    far = apart < -6
     return np.where(far, looked_at[0] + apart, looked_at), far
