@@ -1,9 +1,9 @@
 """What holds for every test: how many examples hypothesis draws, which folders run first, what is slow
 besides what is marked, and where tests are named that are skipped.
 
-HOCRF_PROFILE names the profile. "local" draws other examples on every run; "ci" draws the same ones on every
-run, as many; "quick", that of `-m "not slow"`, draws fewer. No profile watches the clock: a busy machine is
-slow, not wrong.
+HOCRF_PROFILE names the profile. "local" draws few examples, other ones on every run; "ci" draws more, the
+same ones on every run; "quick", that of `-m "not slow"`, draws fewest. No profile watches the clock: a busy
+machine is slow, not wrong.
 """
 
 import os
@@ -30,7 +30,9 @@ SKIPPED = os.environ.get("HOCRF_SKIPPED")
 settings.register_profile(
     "local", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
-settings.register_profile("ci", settings.get_profile("local"), derandomize=True, print_blob=True)
+settings.register_profile(
+    "ci", settings.get_profile("local"), max_examples=100, derandomize=True, print_blob=True
+)
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=10)
 
 
