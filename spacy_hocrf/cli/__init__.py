@@ -16,6 +16,7 @@ from typing import Any
 
 import srsly
 from spacy.cli._util import app, show_validation_error
+from spacy.util import is_package
 from typer import Typer
 from typer.core import TyperGroup
 from typer.main import get_command
@@ -76,6 +77,7 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
                 if isinstance(settings.get(name), Path):
                     _check(command, settings[name], name)
                     _check_apart(command, name, settings)
+            _check_pipelines(settings)
             with show_validation_error(settings.get("config_path")), _encoders_kept():
                 function(*arguments, **settings)
         except (OSError, ValueError) as error:
@@ -134,6 +136,18 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
             if is_place and Path(each).resolve().is_relative_to(path.resolve()):
                 known = {"path": path, "one": name, "other": other, "found": each}
                 raise ValueError(CommandErrors.H566.format(**known))
+
+
+def _check_pipelines(settings: Mapping[str, Any]) -> None:
+    """RAISES (ValueError): H571 if a folder that is given as a pipeline has none."""
+    from spacy_hocrf.cli.errors import CommandErrors
+
+    runs = [each for system in settings.get("systems", ()) for each in system.split(",")]
+    model = None if settings.get("grammar") else settings.get("model")  # which then are texts
+    for name in filter(None, [model, *runs]):
+        has_none = Path(name).is_dir() and not (Path(name) / "meta.json").is_file()
+        if has_none and not is_package(str(name)):
+            raise ValueError(CommandErrors.H571.format(path=name))
 
 
 @cache

@@ -26,7 +26,6 @@ from spacy_hocrf.cli.auto.estimates import Score, SpanCounts, proportion, scores
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.compare import read_gold
 from spacy_hocrf.cli.counts import count_items, is_complete
-from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of, with_other_tokens
 from spacy_hocrf.cli.show import CURVE_FILE, read_curve
@@ -62,8 +61,6 @@ def card_cli(
     DOCS: docs/handing-on.md
     """
     import_code(code)
-    if not (model / META).is_file():
-        raise ValueError(CommandErrors.H571.format(path=model, expected=META))
     nlp = load_model(model)
     name, pipe = component_of(nlp, component)
     docs = read_gold(gold, scorer_of(pipe.target))

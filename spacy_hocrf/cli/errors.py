@@ -147,7 +147,7 @@ class CommandErrors(metaclass=Coded):
     H380 = (
         "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "
         "is one of these all the same, name it with hocrf convert --format; docs/data.md shows a line of "
-        "each."
+        'each. A text without annotation is a line of .jsonl: {{"text": "..."}}.'
     )
     H381 = (
         "{path} is {found}, but this command reads files of spaCy's (.spacy). Make one first: python -m "
@@ -226,10 +226,7 @@ class CommandErrors(metaclass=Coded):
     )
     H566 = "Writing {path} (see {one}) would replace {found} (see {other}). Choose another place."
     H567 = "{path} is no config: {reason}. Give a file that hocrf config has written, or spacy init config."
-    H571 = (
-        "{path} has no {expected}, expected the folder of a trained pipeline, such as model/model-last: what "
-        "is found out about it is kept there."
-    )
+    H571 = "{path} has no meta.json. Expected the folder of a trained pipeline, such as model/model-last."
     H574 = (
         "There is no option {found}. Options of {command}: {known}. A setting of the config has a dot in its "
         "name: --training.seed 1."

@@ -104,11 +104,6 @@ def test_what_is_accepted_is_told(model):
     assert told[1] == "100.0" and int(told[2]) == 20 and 10 < int(told[3]) < 20
 
 
-def test_a_folder_without_a_pipeline(model, tmp_path):
-    done = run(tmp_path, model / "gold.spacy", code=1)
-    assert "[H571]" in done
-
-
 @pytest.mark.filterwarnings("error:.*W015")
 def test_columns_of_the_annotated_file_are_read(tmp_path):
     Token.set_extension("hint", default="", force=True)

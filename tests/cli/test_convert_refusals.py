@@ -173,7 +173,7 @@ def test_columns_are_known_by_their_labels(tmp_path, text, name):
 )
 def test_who_says_which_columns_there_are_gets_columns(tmp_path, settings):
     (tmp_path / "a.txt").write_text("one Ada x1\ntwo ran x2\n", encoding="utf8")
-    with pytest.raises(ValueError, match="H380"):
+    with pytest.raises(ValueError, match=r'H380.*\{"text": "\.\.\."\}'):
         format_of(tmp_path / "a.txt", ConvertSettings())
     assert format_of(tmp_path / "a.txt", ConvertSettings(**settings)) == "columns"
 

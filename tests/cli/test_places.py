@@ -175,3 +175,20 @@ def test_a_config_that_is_no_text(run, name, tmp_path):
     arguments = COMMANDS.get(name, "config.cfg").replace("OUT", output)
     done, left = run(name, "", {name: arguments})
     assert done.exit_code == 1 and "[H567]" in done.output and not left
+
+
+@pytest.mark.parametrize(
+    "name, arguments",
+    [
+        ("annotate", "model texts.jsonl new.jsonl"),
+        ("card", "model texts.spacy"),
+        ("compare", "texts.spacy,model texts.spacy texts.spacy"),
+        ("inspect", "model"),
+        ("label", "texts.jsonl --labels A --model model --output new"),
+        ("show", "model texts.spacy --output new.html"),
+    ],
+)
+def test_the_folder_above_a_pipeline_is_none(run, name, arguments):
+    done, left = run(name, "", {name: arguments})
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and not left and "[H571] model has no meta.json" in said
