@@ -47,7 +47,7 @@ class ReadingErrors(metaclass=Coded):
     H202 = "select = {found} in [components.{name}], but must be 'decoded' or 'all'."
     H203 = (
         "select = 'all' in [components.{name}] writes all spans that are as probable as threshold, but "
-        "{found}. Set a threshold above 0 and at most 1, and scores = true, without "
+        "{found}. Set a threshold from 0 to 1, and scores = true, without "
         "[components.{name}.joint]."
     )
     H210 = (

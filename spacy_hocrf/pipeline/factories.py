@@ -328,7 +328,7 @@ def _check_selection(
     if select != "all":
         raise ValueError(ReadingErrors.H202.format(found=repr(select), name=name))
     found = []
-    if threshold is None or not 0 < threshold <= 1:
+    if threshold is None or not 0 <= threshold <= 1:
         found.append(f"threshold = {'null' if threshold is None else threshold}")
     found += ["scores = false"] if not scores else []
     found += ["Docs are decoded together"] if joint is not None else []
