@@ -9,10 +9,11 @@ is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json`
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, MutableMapping
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,11 @@ TAGS = "token.tag"
 """Key of the table of tags; those of spans have the key of their span group."""
 
 UNDERSCORE, PREFIX = "._.", "hocrf_score:"
+
+PLACES: MutableMapping[Doc, tuple[Any, list[Any]]] = WeakKeyDictionary()
+"""Where a Doc's tables are, among attributes of tokens, of which there may be many thousands."""
+SAVED: MutableMapping[Doc, tuple[Any, dict[tuple[int, int, str], float]]] = WeakKeyDictionary()
+"""Scores that a Doc's span groups keep, by first character, end and label."""
 
 
 class KnownScore(NamedTuple):
@@ -178,8 +184,7 @@ def score_of(span: Span) -> float | None:
         if score is not None:
             return score
         keys.add(key)
-    saved = (row for key in doc.spans if key not in keys for row in group_scores(doc, key))
-    return next((row.score for row in saved if row[:3] == wanted), None)
+    return _saved(doc, keys).get(wanted)
 
 
 def tag_score_of(token: Token) -> float | None:
@@ -190,6 +195,21 @@ def tag_score_of(token: Token) -> float | None:
     tables = ((offset, table) for _, key, offset, table in _tables(token.doc) if key == TAGS)
     found = (_look_up(table, offset, *wanted) for offset, table in tables)
     return next((score for score in found if score is not None), None)
+
+
+def _saved(doc: Doc, but: Collection[str]) -> dict[tuple[int, int, str], float]:
+    """Scores that span groups keep, besides those of these keys."""
+    state = [
+        (len(doc), key, len(group), np.asarray(group.attrs["scores"]).tobytes())
+        for key, group in doc.spans.items()
+        if key not in but and is_scored(group)
+    ]
+    known, scores = SAVED.get(doc, (None, {}))
+    if known != state:
+        rows = (row for _, key, _, _ in state[::-1] for row in group_scores(doc, key))
+        scores = {row[:3]: row.score for row in rows}
+        SAVED[doc] = state, scores
+    return scores
 
 
 @lru_cache
@@ -242,10 +262,18 @@ def _names(said: bytes) -> tuple[str, ...]:
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
     """Place in `user_data`, key, the character that it counts from, and table."""
     data: dict[Any, Any] = doc.user_data
-    for place, value in data.items():
-        if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX):
-            _, name, offset, _ = place
-            yield place, name.removeprefix(PREFIX), offset, _unpacked(value)
+    state = len(data), next(reversed(data), None)  # whatever is added is the last then
+    known, places = PLACES.get(doc, (None, []))
+    if known != state:
+        places = [
+            place
+            for place in data
+            if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX)
+        ]
+        PLACES[doc] = state, places
+    for place in places:
+        _, name, offset, _ = place
+        yield place, name.removeprefix(PREFIX), offset, _unpacked(data[place])
 
 
 def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> float | None:

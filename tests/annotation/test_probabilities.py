@@ -241,6 +241,45 @@ def test_spans_of_two_components_keep_their_own_scores():
     assert {row["key"] for row in doc._.hocrf_scores} == {"hocrf", "sc"}
 
 
+class Attributes(dict):
+    """Counts how often somebody looks through all of them."""
+
+    looked_through = 0
+
+    def __iter__(self):
+        self.looked_through += 1
+        return super().__iter__()
+
+    def items(self):
+        self.looked_through += 1
+        return super().items()
+
+
+def test_attributes_of_tokens_are_not_looked_through_for_every_score():
+    doc = Doc(VOCAB, words=WORDS, user_data=Attributes())
+    EntsTarget("hocrf", False).annotate([doc], [prediction()])
+    doc.user_data.update((("._.", "page", token.idx, None), 1) for token in doc)
+    doc.user_data.looked_through = 0
+    assert [known(doc) for _ in range(10)] == [EXPECTED] * 10
+    assert doc.user_data.looked_through <= 1
+    del doc.user_data["._.", "page", 0, None]  # as many as before
+    SpansTarget("sc").annotate([doc], [prediction([(2, 3, 1)], [0.25])])
+    assert known(doc, "sc") == [("lives", "CITY", 0.25)] and known(doc) == EXPECTED
+    doc.user_data = {}
+    assert [score for _, _, score in known(doc)] == [None, None]
+
+
+def test_scores_of_a_saved_group_are_those_that_it_has_now():
+    doc = through_bin(annotated(SpansTarget("sc")))
+    assert known(doc, "sc") == EXPECTED
+    doc.spans["sc"].attrs["scores"] = np.array([0.25, 0.5], dtype=np.float32)
+    assert [score for _, _, score in known(doc, "sc")] == [0.25, 0.5]
+    doc.spans["sc"].append(Span(doc, 2, 3, "CITY"))
+    assert [score for _, _, score in known(doc, "sc")] == [0.25, 0.5, None]
+    doc.spans["sc"] = list(doc.spans["sc"])
+    assert [score for _, _, score in known(doc, "sc")] == [None, None, None]
+
+
 @pytest.mark.parametrize(
     "way",
     [
