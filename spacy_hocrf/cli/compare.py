@@ -40,7 +40,7 @@ HEADER: tuple[str, ...] = (
 NOTES = """\
 p         how probable so large a difference is if A and B are equally good
 Holm      the same, corrected for asking about every label
-shuffles  of all of them p is exact, of n of them (n_c + 1)/(n + 1)
+shuffles  swaps tried; p is exact if all were, else (n_c + 1)/(n + 1) for n at random
 differ    documents in which the counts of A and B differ
 gold      annotated items
 texts     documents that have all annotated items and no others

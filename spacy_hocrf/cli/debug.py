@@ -193,8 +193,8 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
         yield f"{facts.taught} of {n} {what} texts are not annotated: teachers say what is in them."
     if facts.partial:
         yield (
-            f"{facts.partial} of {n} {what} texts are annotated in part: unknown tokens are summed over, "
-            "and where they are nothing is scored."
+            f"{facts.partial} of {n} {what} texts are annotated in part: training sums over what unknown "
+            "tokens could be, and scores leave them out."
         )
     if facts.contradicted:
         yield (
@@ -347,7 +347,7 @@ def _print(found: Checked) -> None:
     print(as_table(columns, labels))
     if len(by_count) > MOST_LABELS:
         msg.text(f"and {len(by_count) - MOST_LABELS} rarer labels")
-    msg.divider("What may not be meant")
+    msg.divider("Possible mistakes")
     for note in found.notes:
         msg.warn(note)
     if not found.notes:
