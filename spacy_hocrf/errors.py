@@ -114,8 +114,8 @@ class Errors(metaclass=Coded):
         "altered; load another copy."
     )
     H040 = (
-        "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label or "
-        "initialize the pipeline anew."
+        "The label '{label}' is unknown to the model. Known: {known}. Add it with add_label, or initialize "
+        "the pipeline anew. Where `spacy train` has a source, use `python -m spacy hocrf extend` instead."
     )
     H041 = (
         "Tokens {start} to {end} have no label, but in the training data every token has one, so "
