@@ -262,7 +262,7 @@ def _names(said: bytes) -> tuple[str, ...]:
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
     """Place in `user_data`, key, the character that it counts from, and table."""
     data: dict[Any, Any] = doc.user_data
-    state = len(data), next(reversed(data), None)  # whatever is added is the last then
+    state = id(data), len(data), next(reversed(data), None)  # whatever is added is the last
     known, places = PLACES.get(doc, (None, []))
     if known != state:
         places = [
