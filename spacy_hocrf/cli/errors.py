@@ -210,7 +210,7 @@ class CommandErrors(metaclass=Coded):
     )
     H549 = (
         "--labels is {found}, expected the names of the labels, separated by commas, each once: without the "
-        "option there must be some in the texts or in --model."
+        "option there must be some in the texts, in --output or in --model."
     )
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
     H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."

@@ -125,6 +125,13 @@ def test_it_goes_on_where_it_was(label, lines, tmp_path):
     assert label.opened["progress"]["annotated"] == 5
 
 
+def test_it_goes_on_with_the_labels_that_it_was_begun_with(label, lines):
+    label(lines, "--labels", "PER,LOC", "-o", "mine", texts=3)
+    label(lines, "-o", "mine", texts=2)
+    assert label.opened["progress"]["annotated"] == 3
+    assert label.opened["labels"] == ["PER", "LOC"]
+
+
 def test_it_goes_on_with_other_tokens(label, lines):
     arguments = (lines, "--labels", "PER,LOC", "-o", "mine", "--lang")
     assert "widened" not in label(*arguments, "zh", texts=3)  # letters are tokens

@@ -21,7 +21,7 @@ from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.label.export import Export
 from spacy_hocrf.cli.label.loop import LabelLoop
 from spacy_hocrf.cli.label.session import Session, TextToLabel
-from spacy_hocrf.cli.label.store import LOCK, DecisionStore
+from spacy_hocrf.cli.label.store import LOCK, DecisionStore, labels_in
 from spacy_hocrf.cli.label.texts import read_texts
 from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path, names_in
 from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
@@ -94,7 +94,8 @@ def label_cli(
     for what, times in report.lost.items():
         msg.warn(f"{times:,} {what}")
     there = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}
-    names = _labels(labels, sorted(there), component_of(nlp, own)[1].labels, texts)
+    learnt = component_of(nlp, own)[1].labels
+    names = _labels(labels, labels_in(output), sorted(there), learnt, texts)
     if anew:
         rows = [TextToLabel(row.words, row.id) for row in rows]
     key = target.spans_key if isinstance(target, SpansTarget) else None
@@ -159,13 +160,18 @@ def _pipeline(
 
 
 def _labels(
-    option: str | None, there: Sequence[str], learnt: Sequence[str], path: Path
+    option: str | None,
+    before: Sequence[str],
+    there: Sequence[str],
+    learnt: Sequence[str],
+    path: Path,
 ) -> list[str]:
-    """The labels, in their order: those that were named, or of the texts; then those of the model.
+    """The labels, in their order: those of the option, or else of the folder and of the texts; then those of
+    the model.
 
     RAISES (ValueError): H549 if there are none, or one twice; H542 if the texts have others.
     """
-    names = [*there] if option is None else names_in(option)
+    names = [*dict.fromkeys([*before, *there])] if option is None else names_in(option)
     if option is not None and (not all(names) or len({*names}) < len(names)):
         raise ValueError(CommandErrors.H549.format(found=repr(option)))
     if {*there} - {*names}:

@@ -17,7 +17,7 @@ import msgspec
 from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["Chars", "Decision", "DecisionStore", "check"]
+__all__ = ["Chars", "Decision", "DecisionStore", "check", "labels_in"]
 
 Chars = tuple[int, int, str]
 """First character of a span, one past its last, and its label."""
@@ -101,19 +101,9 @@ class DecisionStore:
 
     def _check_texts(self, folder: Path, texts: Sequence[str]) -> None:
         """RAISES (ValueError): H540 or H541 for a folder of something else."""
-        path = folder / SETTINGS
-        if not path.exists():
-            if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
-                raise ValueError(CommandErrors.H540.format(path=folder, reason=f"no {SETTINGS}"))
+        found = _settings(folder)
+        if found is None:
             return
-        try:
-            found = msgspec.json.decode(path.read_bytes(), type=_Settings)
-        except (OSError, ValueError) as error:
-            raise ValueError(CommandErrors.H540.format(path=folder, reason=error)) from error
-        if found.version != VERSION:
-            raise ValueError(
-                CommandErrors.H540.format(path=folder, reason=f"version {found.version}")
-            )
         if found.texts > len(texts) or found.digest != _digest(texts[: found.texts]):
             told = f"there were {found.texts:,}, now there are {len(texts):,}"
             told = (
@@ -141,6 +131,31 @@ class DecisionStore:
 
 LOCK = ".lock"
 """Name of the file by which a process has a folder for itself."""
+
+
+def labels_in(folder: Path) -> tuple[str, ...]:
+    """Labels that a folder was begun with, in their order; none for a new one.
+
+    RAISES (ValueError): H540 for a folder of something else.
+    """
+    found = _settings(folder)
+    return () if found is None else found.labels
+
+
+def _settings(folder: Path) -> _Settings | None:
+    """Read what a folder was begun with. RAISES (ValueError): H540 for a folder of something else."""
+    path = folder / SETTINGS
+    if not path.exists():
+        if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
+            raise ValueError(CommandErrors.H540.format(path=folder, reason=f"no {SETTINGS}"))
+        return None
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=_Settings)
+    except (OSError, ValueError) as error:
+        raise ValueError(CommandErrors.H540.format(path=folder, reason=error)) from error
+    if found.version != VERSION:
+        raise ValueError(CommandErrors.H540.format(path=folder, reason=f"version {found.version}"))
+    return found
 
 
 def check(decision: Decision, texts: Sequence[str]) -> None:
