@@ -1,8 +1,8 @@
-"""Other readings of a text than the one that is shown: the best ones in order, and random ones.
+"""Alternative readings of a text: the n best in order, and random samples.
 
-A reading is all spans of a text as they are shown, and its probability the sum over the segmentations
-that are shown so. That is one, but where spans of the model may have white space at their ends: there
-readings come in the order of their most probable segmentations, each once.
+A reading is the complete set of spans of a text as they are shown; its probability is the sum over all
+segmentations that are shown that way. Usually there is exactly one, unless the model's spans may begin or end
+with whitespace; readings are then ordered by their most probable segmentation, and each is listed once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -44,19 +44,19 @@ from spacy_hocrf.types import Segments, is_whole
 __all__ = ["Alternatives", "HasAlternatives"]
 
 SLACK = 1e-6
-"""Log probabilities that differ by less are equal, but for errors of rounding."""
+"""Log probabilities that differ by less than this count as equal (rounding errors)."""
 MOST_TOGETHER = 100
-"""So many readings are found for all Docs of a batch at once; more take longer than that saves."""
+"""Up to this many readings are computed for all Docs of a batch at once; beyond it, that is slower."""
 
 
 class HasAlternatives:
-    """Base of readings: the part of them that is about other segmentations of the Doc.
+    """Base class of `Reading`: the methods that list or sample whole readings of the Doc.
 
     doc (Doc): the text.
-    alternatives (Alternatives): of the batch that the Doc is in.
-    number (int): of the Doc in its batch.
-    log_z (float): log of the sum over its segmentations.
-    acceptance (Optional[Acceptance]): knows how far down the list right readings are.
+    alternatives (Alternatives): the readings of the batch that contains the Doc.
+    number (int): index of the Doc in that batch.
+    log_z (float): log of the sum over the segmentations of the Doc.
+    acceptance (Optional[Acceptance]): knows how far down the list the right reading tends to be.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class HasAlternatives:
         self._alternatives, self._number, self._acceptance = alternatives, number, acceptance
 
     def best(self, n: int = 10) -> list[ScoredReading]:
-        """The n most probable readings, the best one first; all of them if there are fewer.
+        """Return the n most probable readings, best first; all of them if there are fewer than n.
 
-        Where a CRF's spans may have white space at their ends, several segmentations are shown as one
-        reading, which comes where the most probable one of them would.
-        RAISES (ValueError): H210 for n below 1, H201 if too much white space lies beside spans.
+        Where a CRF's spans may begin or end with whitespace, several segmentations are shown as one reading,
+        which is ranked by the most probable of them.
+        RAISES (ValueError): H210 for n below 1, H201 if too much whitespace lies beside spans.
         """
         _check_number(n)
         if n > MOST_TOGETHER or self._alternatives.has_blank(self._number):
@@ -83,20 +83,21 @@ class HasAlternatives:
         return list(self._alternatives.best(self._number, n, self.log_partition))
 
     def alternatives(self) -> Iterator[ScoredReading]:
-        """All readings in the order of `best`, each found when it is asked for.
+        """Iterate lazily over all readings in the order of `best`.
 
-        RAISES (ValueError): H201 if too much white space lies beside the spans of the next one.
+        RAISES (ValueError): H201 if too much whitespace lies beside the spans of the next reading.
         """
         return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
 
     def set(self, level: float, most: int = 1000) -> ReadingSet:
-        """The most probable readings, so many that the right one is among them in a share of new texts that
-        are like those of `hocrf calibrate --accept`; the best one is always there.
+        """Return the most probable readings, enough of them to contain the right one in a given share of new
+        texts that resemble those of `hocrf calibrate --accept`. The best reading is always included.
 
-        level (float): that share, at least, over the choice of both the texts of calibration and new ones.
-        most (int): look at no more than so many; if there may be others, `complete` is False.
-        RAISES (ValueError): H505 if the model does not know how far down the list right readings are, H506
-            to H508 if that cannot be had for this level, H210 for `most` below 1, H201 as `alternatives`.
+        level (float): the minimum share, over the random choice of both the calibration texts and the new
+            ones.
+        most (int): consider at most this many readings; `complete` is False if there may be more.
+        RAISES (ValueError): H505 if the model has not learnt how far down the list right readings are, H506
+            to H508 if this level cannot be reached, H210 for `most` below 1, H201 as in `alternatives`.
         """
         _check_number(most)
         if self._acceptance is None or not self._acceptance.behind:
@@ -118,10 +119,10 @@ class HasAlternatives:
         return found
 
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
-        """Random readings, independent of one another, each with its probability.
+        """Draw n independent random readings; each reading is drawn with its probability.
 
-        seed (int): the same one gives the same readings on every run.
-        RETURNS (list[NamedSpans]): start, end and label of all spans of each.
+        seed (int): the same seed gives the same readings on every run.
+        RETURNS (list[NamedSpans]): start, end and label of all spans of each reading.
         RAISES (ValueError): H210 for n below 1.
         """
         _check_number(n)
@@ -129,7 +130,7 @@ class HasAlternatives:
         return list(islice(drawn, n))
 
     def _log_probability(self, spans: NamedSpans) -> float:
-        """Log of the probability of these spans and no others. RAISES (ValueError): H201."""
+        """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
         found = self._alternatives.log_z(self._number, spans, beginning(self.doc))
         return found - self.log_partition
 
@@ -137,17 +138,18 @@ class HasAlternatives:
 class Alternatives:
     """The readings of the Docs of a part.
 
-    pool (BufferPool): memory to work in.
+    pool (BufferPool): working memory.
     """
 
     def __init__(self, part: Part, pool: BufferPool) -> None:
         self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
         self.pool, self.blank, self._under = pool, part.blank, part.under
-        self._best: tuple[int, FoundReadings, frozenset[int]] | None = None  # the last n, and those
+        self._best: tuple[int, FoundReadings, frozenset[int]] | None = None  # of the last n
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
-        """The n most probable readings of a Doc; all of them if there are fewer, and fewer where the
-        probability of the next one is a sum over too much white space. Those of all Docs are found at once.
+        """Return the n most probable readings of a Doc. There are fewer if the Doc has fewer readings, or
+        where the probability of the next one is a sum over too much whitespace. The readings of all Docs are
+        computed at once.
 
         log_z (float): log of the sum over all segmentations of the Doc.
         """
@@ -157,9 +159,9 @@ class Alternatives:
         return BestReadings(found, number, log_z)
 
     def together(self, n: int) -> tuple[FoundReadings, frozenset[int]]:
-        """The n most probable segmentations of all Docs, and the Docs that have other readings: with white
-        space that may be at the end of spans, or under a rule that a segmentation breaks and that is not
-        followed.
+        """Return the n most probable segmentations of all Docs, and the numbers of the Docs whose readings
+        are different ones: spans may end with whitespace, or a segmentation breaks a rule that the part is
+        decoded without.
         """
         if self._best is None or self._best[0] != n:
             found, docs = self._find_best(n), range(len(self.potentials.offsets) - 1)
@@ -168,21 +170,21 @@ class Alternatives:
         return self._best[1:]
 
     def _breaks_rules(self, found: FoundReadings, number: int) -> bool:
-        """Does one of a Doc's segmentations break a rule that is not followed?"""
+        """Does one of the Doc's n best segmentations break a rule that the part is decoded without?"""
         if not self._under.incomplete:
             return False
         return any(self._under.missing(each.spans) for each in BestReadings(found, number, 0.0))
 
     def has_blank(self, number: int) -> bool:
-        """May white space be at the end of spans of a Doc?"""
+        """May spans of this Doc begin or end with whitespace?"""
         blank = self._blank(number)
         return blank is not None and bool(blank.any())
 
     def of(self, number: int, log_z: float, text: str) -> Iterator[ScoredReading]:
-        """The readings of a Doc, each when it is asked for.
+        """Iterate lazily over the readings of a Doc.
 
-        log_z (float): log of the sum over all of its segmentations. text (str): its beginning.
-        RAISES (ValueError): H201 if the probability is a sum over too much white space.
+        log_z (float): log of the sum over all of its segmentations. text (str): its beginning, for messages.
+        RAISES (ValueError): H201 if the probability is a sum over too much whitespace.
         """
         labels = self.scheme.labels
         for score, shown in self._each(number, text):
@@ -193,9 +195,10 @@ class Alternatives:
         return BestReadings(FoundReadings(_joined(found), self.scheme.labels), 0, log_z)
 
     def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
-        """Log of the sum over the segmentations that are shown as each reading of a Doc, and its spans.
+        """Yield the readings of a Doc: log of the sum over the segmentations shown as this reading, and its
+        spans.
 
-        A reading that breaks a rule is met by starting again with an automaton that knows the rule.
+        When a reading breaks a rule, enumeration restarts with an automaton that includes that rule.
         """
         blank, seen, rules = self._blank(number), set[ShownSpans](), set[int]()
         found = self._ranked(number, self.automaton)
@@ -218,7 +221,7 @@ class Alternatives:
             return ranked(self.potentials.only(number), automaton, buffers=buffers)
 
     def drawn(self, number: int, random: np.random.Generator) -> Iterator[ShownSpans]:
-        """Random readings of a Doc, without end."""
+        """Yield random readings of a Doc, endlessly."""
         with self.pool.lend(self.automaton) as buffers:
             potentials = self.potentials.only(number)
             found = draws(potentials, self.automaton, random, buffers=buffers)
@@ -229,10 +232,10 @@ class Alternatives:
                 yield spans
 
     def log_z(self, number: int, spans: NamedSpans, text: str) -> float:
-        """Log of the sum over the segmentations of a Doc that are shown as these spans and no others; -inf
-        if there is none.
+        """Return the log of the sum over the segmentations of a Doc that are shown as exactly these spans;
+        -inf if there are none.
 
-        spans (NamedSpans): sorted; without white space at either end. text (str): the Doc's beginning.
+        spans (NamedSpans): sorted; without whitespace at either end. text (str): the Doc's beginning.
         RAISES (ValueError): H201
         """
         potentials = self.potentials.only(number)
@@ -247,8 +250,8 @@ class Alternatives:
         return float(np.logaddexp.reduce(found))
 
     def log_sums(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
-        """`log_z` of every Doc, each with spans of its own, float64 [D]: of all Docs at once, but for those
-        that show them in several ways. Where these are too many the sum is of one way, so too small.
+        """Compute `log_z` of every Doc for its own spans, float64 [D], in one pass, except for Docs that can
+        show them in several ways. Where there are too many ways, the sum covers only one, so it is too small.
         """
         bits, several = self.potentials.allowed.copy(), list[int]()
         bounds = pairwise(self.potentials.offsets.tolist())
@@ -265,7 +268,7 @@ class Alternatives:
         return found
 
     def _find_best(self, n: int) -> FoundReadings:
-        """The spans of the n best segmentations of each Doc."""
+        """Find the spans of the n best segmentations of each Doc."""
         with self.pool.lend(self.automaton) as buffers:
             found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
         shown = found._replace(segments=self.scheme.spans(found.segments))
@@ -277,7 +280,7 @@ class Alternatives:
         return self.blank[slice(*self.potentials.offsets[number : number + 2].tolist())]
 
     def _shown(self, segments: Segments, blank: NDArray[np.bool_] | None) -> Segments:
-        """The spans of one segmentation, as they are shown."""
+        """Return the spans of a segmentation as they are shown, trimmed of whitespace."""
         spans = self.scheme.spans(segments)
         if blank is None:
             return spans
@@ -291,7 +294,7 @@ Each = tuple[float, Segments]
 
 
 def _until_refused(readings: Iterator[Each]) -> list[Each]:
-    """Readings up to the one that raises H201."""
+    """Collect readings until one raises H201."""
     found = list[Each]()
     with suppress(ValueError):
         for reading in readings:
@@ -300,7 +303,7 @@ def _until_refused(readings: Iterator[Each]) -> list[Each]:
 
 
 def _joined(readings: Sequence[Each]) -> Ranked:
-    """Readings of one Doc."""
+    """Join the readings of one Doc into arrays."""
     columns = zip(*(shown[1:] for _, shown in readings))
     start, end, label = map(np.concatenate, columns) if readings else [np.zeros(0, np.int32)] * 3
     offsets = offsets_of([len(shown.start) for _, shown in readings])
@@ -309,6 +312,6 @@ def _joined(readings: Sequence[Each]) -> Ranked:
 
 
 def _check_number(n: int) -> None:
-    """Check a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
+    """Check that n is a whole number above 0. RAISES (ValueError): H210 if not."""
     if not is_whole(n) or n < 1:
         raise ValueError(ReadingErrors.H210.format(found=n))

@@ -1,7 +1,7 @@
-"""Which words speak for a span: what features contribute, put down to the words that they look at.
+"""Word attributions: how much each word contributes to a span, computed from the features that look at it.
 
-A feature that looks at several words together contributes to each the same share, which is its Shapley
-value. What looks at no word, such as the label before or the length, is put down to none.
+The contribution of a feature that looks at several words is shared equally between them, which is its Shapley
+value. Contributions that depend on no word, such as the previous label or the length, are left out.
 """
 
 from collections.abc import Sequence
@@ -33,10 +33,10 @@ Offsets = tuple[int, ...]
 
 
 class WordShares:
-    """Shares of words in the scores of a model.
+    """Attributes the scores of a model to words.
 
-    structure (Structure): of the model. compiled (CompiledIndex): of its features.
-    weights (float64 [F]): of features, and of dense scores behind them.
+    structure (Structure): the model's structure. compiled (CompiledIndex): its compiled features.
+    weights (float64 [F]): weights of the features, followed by those of the dense scores.
     """
 
     def __init__(
@@ -46,8 +46,8 @@ class WordShares:
 
     @cached_property
     def groups(self) -> list[tuple[Offsets, Placed]]:
-        """The words that features look at, as offsets from the token where they are observed; and the
-        weights of those features alone.
+        """The sets of words that features look at, as offsets from the token where they are observed; each
+        with the weights of just those features.
         """
         index, scheme = self._structure.index, self._structure.scheme
         of_template = [_looks_at(template) for template in index.templates]
@@ -64,26 +64,25 @@ class WordShares:
         return found
 
     def of_text(self, text: CompiledBatch) -> "TextShares":
-        """Shares of the words of one text."""
+        """Return the attributions for one text."""
         return TextShares(self, text)
 
 
 class TextShares:
-    """Shares of the words of one text."""
+    """Attributes scores to the words of one text."""
 
     def __init__(self, shares: WordShares, text: CompiledBatch) -> None:
         self._shares, self._text = shares, text
 
     @cached_property
     def _observed(self) -> list[tuple[Offsets, Potentials]]:
-        """Potentials of the features that look at certain words, with the offsets of these."""
+        """For each set of offsets, the potentials of the features that look at these words."""
         return [(offsets, self._text.potentials(placed)) for offsets, placed in self._shares.groups]
 
     def between(self, one: Expectations, other: Expectations) -> NDArray[np.float64]:
-        """The share of each word in the difference of the scores of two segmentations, in nats,
-        float64 [T].
+        """Return each word's share in the score difference of two segmentations, in nats, float64 [T].
 
-        one, other (Expectations): how often each entry of the potentials fires in them.
+        one, other (Expectations): how often each entry of the potentials fires in each of them.
         """
         length = len(self._text.allowed)
         shares, differing = np.zeros(length), _differing(one, other)
@@ -107,7 +106,7 @@ class TextShares:
 def _differing(
     one: Expectations, other: Expectations
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
-    """Tokens and labels of each part at which the counts differ, and by how much."""
+    """Return, for each part, the tokens and labels whose counts differ, and the differences."""
     found = {}
     for part in PARTS:
         mine, theirs = getattr(one, part), getattr(other, part)
@@ -119,8 +118,8 @@ def _differing(
 
 
 def _looks_at(template: Template) -> Offsets | None:
-    """Offsets of the words that a template looks at, from the token where it observes them; None if it
-    is not known to look at words of its own.
+    """Return the offsets of the words that a template looks at, relative to the token where it observes them;
+    None if it looks at no word or is of an unknown type.
     """
     if template.part > INNER:
         return None
@@ -135,10 +134,10 @@ def _looks_at(template: Template) -> Offsets | None:
 
 
 def _dense_looks_at(score: DenseScore) -> Offsets | None:
-    """Offsets of the words that a dense score looks at, by default the token that it scores."""
+    """Return the offsets of the words that a dense score looks at: by default the token that it scores."""
     return (score.offset,) if isinstance(score, Vectors) else (0,)
 
 
 def _sorted(offsets: Sequence[int]) -> Offsets:
-    """Offsets without duplicates, ascending."""
+    """Sort offsets and remove duplicates."""
     return tuple(sorted(set(offsets)))

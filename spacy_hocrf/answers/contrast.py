@@ -1,8 +1,8 @@
-"""The best readings of a text with a span and without it.
+"""The best readings of a text with a given span and without it.
 
-A segmentation without the span departs from it somewhere: at its first token, at a later one, which
-begins something else, or before or behind it, where the same label goes on. Each of these cases forbids
-something of a few tokens and is decoded by itself; the best of all of them is the best one without it.
+A segmentation without the span differs from it somewhere: at its first token, at a later token that begins
+something else, or just before or after it, where the same label continues. Each of these cases forbids some
+labels at a few tokens and is decoded separately; the best result is the best segmentation without the span.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +29,7 @@ from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
 __all__ = ["Asked", "Contrast", "NamedSpan", "ScoredSegmentation", "departures"]
 
 MOST_TOKENS = 20_000
-"""Tokens that are decoded together."""
+"""Number of tokens that are decoded at once."""
 
 NamedSpan = tuple[int, int, str]
 Asked = Span | NamedSpan | Iterable[Span | NamedSpan]
@@ -46,17 +46,17 @@ class ScoredSegmentation(NamedTuple):
 
 @dataclass(frozen=True)
 class Contrast:
-    """One Doc, as the engine sees it."""
+    """One Doc with its potentials, for comparing its best readings."""
 
     doc: Doc
     part: Part  # the Doc alone
     pool: BufferPool
 
     def checked(self, span: Span | NamedSpan) -> NamedSpan:
-        """A span as it is shown.
+        """Return a span as it is shown, trimmed of whitespace.
 
-        RAISES (ValueError): H224 for what is no span of the Doc with one of the labels, or white space
-            alone, H569 for what is none at all.
+        RAISES (ValueError): H224 unless it is a non-blank span of the Doc with one of the model's labels,
+            H569 if it is no span at all.
         """
         start, end, label = given = row_of(span)
         inside = 0 <= start < end <= len(self.doc)
@@ -69,9 +69,9 @@ class Contrast:
     def compare(
         self, span: NamedSpan, instead: Asked | None
     ) -> tuple[ScoredSegmentation, ScoredSegmentation]:
-        """The best segmentations with a span, and with what there is instead.
+        """Return the best segmentation with a span, and the best one with the given alternative instead.
 
-        RAISES (ValueError): H224 to H227 as `explaining.Explainer.explain`.
+        RAISES (ValueError): H224 to H227, see `explaining.Explainer.explain`.
         """
         free, spans = self._free
         chosen = free if span in spans else self._best(self._with([span]))
@@ -88,7 +88,7 @@ class Contrast:
         return chosen, other
 
     def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
-        """Spans of a segmentation, without white space at their ends."""
+        """Return the spans of a segmentation, without whitespace at their ends."""
         (found,) = self.part.scheme.named(self.part.scheme.spans(segments))
         if self.part.blank is None:
             return tuple(found)
@@ -100,12 +100,12 @@ class Contrast:
 
     @cached_property
     def _free(self) -> tuple[ScoredSegmentation, frozenset[NamedSpan]]:
-        """The best segmentation of all, and its spans."""
+        """The best of all segmentations, and its spans."""
         best = self._best([self.part.potentials.allowed])
         return best, frozenset(self.shown(best.segments))
 
     def _instead(self, span: NamedSpan, asked: Asked) -> ScoredSegmentation:
-        """The best segmentation with what there should be instead."""
+        """Return the best segmentation that has what is asked for instead of the span."""
         one = _one_span(asked)
         if one is not None:
             other = self.checked(one)
@@ -126,14 +126,14 @@ class Contrast:
         return found
 
     def _with(self, spans: NamedSpans, *, complete: bool = False) -> Iterator[Bits]:
-        """Bits of the segmentations with some spans, with each way to give them white space."""
+        """Yield the `allowed` bits of segmentations with some spans, once for each way to add whitespace."""
         for chosen in variants_of(self.part.blank, spans, beginning(self.doc)):
             if not self.part.scheme.can_have(chosen):
                 continue
             unknown = np.ones(len(self.doc), dtype=bool)
             for start, end, _ in chosen:
                 unknown[start:end] = False
-            if complete:  # what has white space alone is not shown
+            if complete:  # a span of whitespace alone is not shown
                 unknown &= False if self.part.blank is None else self.part.blank
             covered = unknown.copy()
             for start, end, _ in chosen:
@@ -144,7 +144,7 @@ class Contrast:
             yield constrain(self.part.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed
 
     def _without(self, span: NamedSpan, allowed: Bits) -> Iterator[Bits]:
-        """Bits of segmentations without a span; each one without it is in one of the cases."""
+        """Yield `allowed` bits of cases that together cover every segmentation without the span."""
         start, end, label = span
         first, last = start, end
         if self.part.blank is not None:
@@ -153,7 +153,7 @@ class Contrast:
         return departures(self.part.scheme, allowed, (first, start, end, last), label)
 
     def _best(self, cases: Iterable[Bits]) -> ScoredSegmentation:
-        """The best segmentation of all cases that keeps to the rules of the text."""
+        """Return the best segmentation over all cases that keeps the rules of the text."""
         every, part = list(cases), self.part
         while True:
             best = self._best_of(every, part.automaton)
@@ -164,7 +164,7 @@ class Contrast:
             part = stricter
 
     def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> ScoredSegmentation:
-        """The best segmentation of all cases that an automaton has."""
+        """Return the best segmentation over all cases under one automaton."""
         together = max(1, MOST_TOKENS // max(1, len(self.doc)))
         found = [
             self._decode(np.stack(cases[i : i + together]), automaton)
@@ -175,7 +175,7 @@ class Contrast:
         return max(found, key=lambda best: best.score, default=none)
 
     def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> ScoredSegmentation:
-        """The best segmentation of some cases, uint8 [n, T, Y]."""
+        """Return the best segmentation over some cases, uint8 [n, T, Y]."""
         asked = self.part.potentials.repeated(len(bits))
         asked = replace(asked, allowed=np.ascontiguousarray(bits.reshape(-1, bits.shape[-1])))
         with self.pool.lend(automaton) as buffers:
@@ -201,18 +201,19 @@ class Contrast:
 def departures(
     scheme: LabelScheme, allowed: Bits, places: tuple[int, int, int, int], label: str
 ) -> Iterator[Bits]:
-    """Cases that are all segmentations without a span, and none with it.
+    """Split the segmentations without a span into cases: together they cover all of these and none with the
+    span.
 
-    allowed (uint8 [T, Y]): bits of segmentations; the cases are among them.
-    places (Tuple[int, int, int, int]): the span may begin at the first to the second of these tokens,
-        and end at the third to the last (white space that it is shown without).
-    RETURNS (Iterator[uint8 [T, Y]]): bits of each case, left out where one token has none.
+    allowed (uint8 [T, Y]): bits of the segmentations to split; the cases are subsets of them.
+    places (Tuple[int, int, int, int]): the span may begin anywhere from the first to the second of these
+        tokens, and end anywhere from the third to the last (surrounding whitespace is not shown).
+    RETURNS (Iterator[uint8 [T, Y]]): bits of each case; a case that leaves some token no label is omitted.
     """
     first, start, end, last = places
     anything = np.uint8(FIRST | CONTINUE | LAST)
-    member = np.zeros(scheme.n_labels, dtype=np.uint8)  # what a token of a span of the label can be
-    later = np.zeros(scheme.n_labels, dtype=np.uint8)  # the same of a token that is not the first
-    goes_on = np.zeros(scheme.n_labels, dtype=np.uint8)  # what makes it one
+    member = np.zeros(scheme.n_labels, dtype=np.uint8)  # bits of a token in a span of the label
+    later = np.zeros(scheme.n_labels, dtype=np.uint8)  # bits of any but its first token
+    goes_on = np.zeros(scheme.n_labels, dtype=np.uint8)  # bits that continue the span
     for y in range(scheme.n_labels):
         if y != scheme.outside and scheme.labels[scheme.user_label(y)] == label:
             member[y] = anything
@@ -220,7 +221,7 @@ def departures(
                 later[y], goes_on[y] = CONTINUE | LAST, CONTINUE
     for y in scheme.continuing(label) if scheme.encoding not in ("segments", "tags") else ():
         later[y] = goes_on[y] = anything
-    # with "io" a span goes on from the token before if that is one of the label
+    # with "io" a span continues from the token before if that has the same label
     before = first - (scheme.encoding == "io")
     cases: list[tuple[slice, NDArray[np.uint8]]] = [(slice(start, start + 1), ~member)]
     cases += [(slice(t, t + 1), ~goes_on) for t in range(start + 1, end)]
@@ -236,7 +237,7 @@ def departures(
 
 
 def _one_span(asked: Asked) -> Span | NamedSpan | None:
-    """None for several spans."""
+    """Return the span that is asked for; None if several are."""
     if isinstance(asked, Span) or not isinstance(asked, Iterable):
         return asked
     if isinstance(asked, tuple) and len(asked) == 3 and isinstance(asked[2], str):

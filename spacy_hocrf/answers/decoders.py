@@ -1,10 +1,9 @@
-"""How an answer is read off a model: what `[components.*.decoder]` names.
+"""Decoders: how an answer is read off a model; `[components.*.decoder]` names one of them.
 
-An answer is some spans of every sequence that do not overlap. The most probable segmentation is one
-(`Viterbi`), or what looks best among several probable ones (`Reranked`); the spans with the largest
-expected F-score are another (`ExpectedF`); the most probable tag of every token is that of a tagger
-(`ExpectedAccuracy`). `add_pipe` makes one; the engine is
-imported by its first answer.
+An answer is a set of non-overlapping spans for every sequence: the most probable segmentation (`Viterbi`),
+the one of the n most probable that looks best as a whole (`Reranked`), the spans with the largest expected
+F-score (`ExpectedF`), or, for a tagger, the most probable tag of every token (`ExpectedAccuracy`). `add_pipe`
+creates the decoder; its first answer imports the engine.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ __all__ = [
 
 AUTO = "auto"
 DEFAULT_COST = 0.25
-"""Where no cost could be learnt."""
+"""Cost of a span where none could be learnt."""
 MOST_READINGS = 100
 
 
@@ -53,21 +52,21 @@ Blank = NDArray[np.bool_] | None
 
 
 class Answer(NamedTuple):
-    """Spans of D sequences, which do not overlap."""
+    """Non-overlapping spans of D sequences."""
 
-    spans: Segments  # with places in the scheme's `labels` for labels
-    scores: NDArray[np.float64] | None  # [n] of each, if they are known already
-    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
-    log_partition: NDArray[np.float64] | None = None  # [D] log Z, if it is known already
-    # [D] P(these spans and no others), if that is not the model's
+    spans: Segments  # their labels are indices into the scheme's `labels`
+    scores: NDArray[np.float64] | None  # [n] of each span, if already known
+    possible: NDArray[np.bool_]  # [D] does the sequence have an allowed segmentation?
+    log_partition: NDArray[np.float64] | None = None  # [D] log Z, if already known
+    # [D] P(exactly these spans), if it differs from the model's
     whole: NDArray[np.float64] | None = None
 
 
 class Decoder(Protocol):
-    """Reads an answer off log potentials; a value of its settings."""
+    """Reads an answer off log potentials; compared by its settings."""
 
     def serves(self, encoding: str) -> bool:
-        """Can it read models of this encoding: "segments", "tags", "io", "bio", "bieso"?"""
+        """Can it decode models of this encoding: "segments", "tags", "io", "bio" or "bieso"?"""
         ...
 
     def answer(
@@ -77,11 +76,11 @@ class Decoder(Protocol):
         scheme: LabelScheme,
         blank: Blank = None,
     ) -> Answer:
-        """The answer for D sequences; no spans for one without an allowed segmentation.
+        """Return the answer for D sequences; no spans for a sequence without an allowed segmentation.
 
-        blank (Optional[bool [N]]): white space, which spans are shown without at their ends though
-            the model has spans with it; None if there is none. Spans with scores have none at their
-            ends then.
+        blank (Optional[bool [N]]): whitespace tokens. The model's spans may begin or end with them, but are
+            shown without; if the answer has scores, its spans are already trimmed. None if there is no such
+            whitespace.
         """
         ...
 
@@ -92,26 +91,25 @@ class Decoder(Protocol):
         scheme: LabelScheme,
         spans: Segments,
     ) -> NDArray[np.float64]:
-        """A score of each span, at least 0: float64 [n].
+        """Return a score of each span, at least 0: float64 [n].
 
-        spans (Segments): of the D sequences, n in all, with places in the scheme's `labels` for
-            labels; they may overlap.
+        spans (Segments): n spans of the D sequences, which may overlap; their labels are indices into the
+            scheme's `labels`.
 
-        Scores of spans that exclude one another are added where several of them would be shown as
-        one.
+        Scores of mutually exclusive spans are added up where they would be shown as one span.
         """
         ...
 
 
 @dataclass(frozen=True)
 class Viterbi:
-    """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, and exact probabilities of its spans."""
+    """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, with exact probabilities of its spans."""
 
     _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
 
     @property
     def pool(self) -> BufferPool:
-        """Memory to work in."""
+        """Working memory of the engine."""
         return self._pool
 
     def serves(self, encoding: str) -> bool:
@@ -125,12 +123,12 @@ class Viterbi:
         scheme: LabelScheme,
         blank: Blank = None,
     ) -> Answer:
-        """The spans of the best segmentation; their scores are not known yet."""
+        """Return the spans of the best segmentation, without scores."""
         best = self.best(potentials, automaton)
         return Answer(scheme.spans(best.segments), None, ~np.isneginf(best.scores))
 
     def best(self, potentials: Potentials, automaton: Automaton) -> Best:
-        """The segmentation of the highest score (Nguyen et al., JMLR 15, §2.4)."""
+        """Return the highest-scoring segmentation (Nguyen et al., JMLR 15, §2.4)."""
         from spacy_hocrf.engine.viterbi import viterbi
 
         with self._pool.lend(automaton) as buffers:
@@ -143,7 +141,7 @@ class Viterbi:
         scheme: LabelScheme,
         spans: Segments,
     ) -> NDArray[np.float64]:
-        """P(exactly this span is in the segmentation | Doc, constraints)."""
+        """Return P(exactly this span is in the segmentation | Doc, constraints) of each span."""
         from spacy_hocrf.engine.marginals import window_marginals
 
         if scheme.encoding == "segments":
@@ -168,7 +166,7 @@ class Viterbi:
         spans: Segments,
         starts: Starts | None = None,
     ) -> SegmentMarginals:
-        """P(span | Doc, constraints) and log Z, of a model whose spans are segments.
+        """Return P(span | Doc, constraints) and log Z, for a model whose spans are segments.
 
         starts (Optional[Starts]): as in `engine.probable.probable_spans`.
         """
@@ -186,17 +184,17 @@ class ExpectedF(Viterbi):
     """`spacy-hocrf.ExpectedF.v1`: the spans with the largest expected F-score, with their exact
     probabilities.
 
-    F_β = (1 + β²) TP / (β² G + P), with G annotated and P predicted spans. Of the expectations over
-    the corpus, the ratio is largest for the set of spans, none overlapping, that maximises
+    F_β = (1 + β²) TP / (β² G + P), with G annotated and P predicted spans. The ratio of the corpus
+    expectations is largest for the set of non-overlapping spans that maximises
 
         Σ (P(span | Doc) - c),   c = F* / (1 + β²)
 
-    F* being the value that is reached (Dinkelbach, Management Science 13, 1967): a span is worth its
-    probability and costs c.
+    where F* is the optimal value (Dinkelbach, Management Science 13, 1967): a span gains its probability and
+    costs c.
 
-    beta (float): above 1 recall counts more, below 1 precision.
-    cost (Union[float, str]): c, above 0 and below 1; "auto" to learn it at the end of training, from
-        texts that the model has not seen.
+    beta (float): above 1, recall counts more; below 1, precision.
+    cost (Union[float, str]): c, between 0 and 1 (exclusive); "auto" learns it at the end of training from
+        held-out texts.
     RAISES (ValueError): H150 or H151 for settings out of range.
     """
 
@@ -210,7 +208,7 @@ class ExpectedF(Viterbi):
             raise ValueError(Errors.H151.format(found=repr(self.beta)))
 
     def at(self, cost: float) -> ExpectedF:
-        """A copy with this cost, which shares the memory."""
+        """Return a copy with this cost that shares the working memory."""
         other = replace(self, cost=cost)
         object.__setattr__(other, "_pool", self._pool)
         return other
@@ -226,16 +224,16 @@ class ExpectedF(Viterbi):
         scheme: LabelScheme,
         blank: Blank = None,
     ) -> Answer:
-        """The spans that are worth most, with their probabilities."""
+        """Return the set of spans with the largest total gain, with their probabilities."""
         return self.chosen(self.candidates(potentials, automaton, scheme, self.price, blank))
 
     @cached_property
     def price(self) -> float:
-        """c; DEFAULT_COST until it is learnt."""
+        """The cost c of a span; DEFAULT_COST until it is learnt."""
         return DEFAULT_COST if self.cost == AUTO else float(self.cost)
 
     def chosen(self, found: Candidates) -> Answer:
-        """The answer, from all spans that are as probable as their price."""
+        """Choose the answer from all spans that are at least as probable as their price."""
         from spacy_hocrf.engine.probable import best_subset
 
         chosen = best_subset(found.spans, found.scores - self.price)
@@ -250,7 +248,7 @@ class ExpectedF(Viterbi):
         blank: Blank = None,
         starts: Starts | None = None,
     ) -> Candidates:
-        """All spans of at least this probability, as they are shown.
+        """Return all spans of at least this probability, as they are shown.
 
         blank (Optional[bool [N]]): as in `answer`. starts: as in `engine.probable.probable_spans`.
         """
@@ -260,7 +258,7 @@ class ExpectedF(Viterbi):
         if blank is not None:
             from spacy_hocrf.annotation.whitespace import merged, most_variants, scores_of_shown
 
-            # of the variants of a span one has at least an equal share of its probability
+            # at least one variant of a span has an equal share or more of its probability
             share = least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
             found = probable_spans(
@@ -282,12 +280,12 @@ class ExpectedF(Viterbi):
 
 @dataclass(frozen=True)
 class Reranked(Viterbi):
-    """`spacy-hocrf.Reranked.v1`: of the n most probable readings the one that, as a whole, looks most like
-    annotated texts, by weights that are learnt in training from texts that the model has not seen
-    (`answers.whole_readings`). Until then the most probable one.
+    """`spacy-hocrf.Reranked.v1`: of the n most probable readings, the one that as a whole looks most like
+    annotated texts, by weights that are learnt in training from held-out texts (`answers.whole_readings`).
+    Until these are learnt, the most probable reading.
 
-    n (int): how many readings are looked at, from 2 to 100.
-    RAISES (ValueError): H580 for another n.
+    n (int): number of readings to compare, from 2 to 100.
+    RAISES (ValueError): H580 for any other n.
     """
 
     n: int = 10
@@ -298,11 +296,11 @@ class Reranked(Viterbi):
             raise ValueError(Errors.H580.format(found=repr(self.n)))
 
     def knows(self, labels: Sequence[str]) -> bool:
-        """Has it learnt what readings with these labels look like?"""
+        """Has the reranker been trained for these labels?"""
         return self.reranker is not None and len(self.reranker.counts.labels) == len(labels)
 
     def by(self, reranker: Reranker) -> Reranked:
-        """A copy with what was learnt, which shares the memory."""
+        """Return a copy with this reranker that shares the working memory."""
         other = replace(self)
         object.__setattr__(other, "_pool", self._pool)
         object.__setattr__(other, "reranker", reranker)
@@ -314,20 +312,20 @@ class Reranked(Viterbi):
 
 
 class Candidates(NamedTuple):
-    """Spans of D sequences, which may overlap."""
+    """Spans of D sequences; they may overlap."""
 
-    spans: Segments  # with places in the scheme's `labels` for labels
-    scores: NDArray[np.float64]  # [n] probability of each
-    possible: NDArray[np.bool_]  # [D] has the sequence an allowed segmentation?
+    spans: Segments  # their labels are indices into the scheme's `labels`
+    scores: NDArray[np.float64]  # [n] probability of each span
+    possible: NDArray[np.bool_]  # [D] does the sequence have an allowed segmentation?
     log_partition: NDArray[np.float64]  # [D] log Z
 
 
 @dataclass(frozen=True)
 class ExpectedAccuracy(Viterbi):
-    """`spacy-hocrf.ExpectedAccuracy.v1`: the tags with the largest expected number of right ones.
+    """`spacy-hocrf.ExpectedAccuracy.v1`: the tag sequence with the largest expected number of correct tags.
 
-    Each token has the most probable tag, but for forbidden successions: of the allowed sequences it
-    is the one with the largest sum of the tags' probabilities.
+    Each token gets its most probable tag, unless that gives a forbidden transition: among the allowed
+    sequences, the answer has the largest sum of tag probabilities.
     """
 
     def serves(self, encoding: str) -> bool:
@@ -341,7 +339,7 @@ class ExpectedAccuracy(Viterbi):
         scheme: LabelScheme,
         blank: Blank = None,
     ) -> Answer:
-        """The tags, with the probabilities that they were chosen by."""
+        """Return the tags with the probabilities that they were chosen by."""
         best, chances = self._chosen(potentials, automaton)
         spans = scheme.spans(best.segments)
         scores = np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
@@ -350,7 +348,7 @@ class ExpectedAccuracy(Viterbi):
     def _chosen(
         self, potentials: Potentials, automaton: Automaton
     ) -> tuple[Best, NDArray[np.float64]]:
-        """The tags, and the probability of every tag of every token, float64 [N, Y]."""
+        """Return the best tags, and the probability of every tag of every token, float64 [N, Y]."""
         from spacy_hocrf.engine.viterbi import viterbi
 
         with self._pool.lend(automaton) as buffers:
@@ -359,11 +357,10 @@ class ExpectedAccuracy(Viterbi):
 
 
 def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
-    """The decoder of the component of this name, checked; `Viterbi` for None.
+    """Check and return the decoder of the component with this name; `Viterbi` for None.
 
-    encoding (str): of its model.
-    RAISES (ValueError): H118 for what lacks a member of `Decoder`, H152 for one that cannot read the
-        model.
+    encoding (str): encoding of its model.
+    RAISES (ValueError): H118 if the decoder lacks a member of `Decoder`, H152 if it cannot decode the model.
     """
     if decoder is None:
         return Viterbi()
@@ -384,23 +381,23 @@ def _between(value: Any, least: float, most: float) -> bool:
 
 
 def _first_tokens(potentials: Potentials, spans: Segments) -> NDArray[np.int64]:
-    """The first token of each span in the batch, int64 [n]."""
+    """Return the index in the batch of each span's first token, int64 [n]."""
     return np.repeat(potentials.offsets[:-1], np.diff(spans.offsets)) + spans.start
 
 
 def _tag_probabilities(
     potentials: Potentials, automaton: Automaton, buffers: Buffers
 ) -> Potentials:
-    """Potentials that score every label of a token with its probability, and nothing else."""
+    """Return potentials that score every label of a token with its probability, and nothing else."""
     from spacy_hocrf.engine.forward_backward import expectations
 
     counts = expectations(potentials, automaton, buffers=buffers)
-    return replace(potentials.unscored(), token=np.array(counts.token))  # buffers are used again
+    return replace(potentials.unscored(), token=np.array(counts.token))  # buffers are reused
 
 
 def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], length: int) -> Window:
-    """Labels that make a decoded span of a CRF exactly this span: its own, and neighbours that do
-    not prolong it.
+    """Return the label constraints under which a decoded span of a CRF is exactly this span: its own labels,
+    and neighbours that do not extend it.
     """
     from spacy_hocrf.engine.marginals import Window
     from spacy_hocrf.types import CONTINUE, FIRST, LAST

@@ -1,12 +1,12 @@
-"""Why a span, rather than something else: what every feature contributes to its log-odds.
+"""Explanations: what every feature contributes to the log-odds of a span.
 
-The score of a segmentation is linear in the weights, score(s) = Σ w_f · n_f(s), n_f(s) being how often
+The score of a segmentation is linear in the weights, score(s) = Σ w_f · n_f(s), where n_f(s) counts how often
 the feature f fires in s. So the log-odds of the best segmentation with a span, s, against the best one
-without it, s', are the sum of what the features contribute:
+without it, s', are the sum of the features' contributions:
 
     log P(s) / P(s') = score(s) - score(s') = Σ w_f · (n_f(s) - n_f(s'))
 
-and of what the one pays for rules that it breaks, and the other does not.
+plus the difference in the penalties that the two pay for broken rules.
 """
 
 from collections.abc import Callable
@@ -32,27 +32,25 @@ __all__ = ["Explainer", "Explanation", "Reason"]
 class Reason(NamedTuple):
     """The contribution of a feature, a dense score or a rule to the log-odds of a span."""
 
-    contribution: float  # nats; above 0 it speaks for the span
-    feature: str  # what is observed, in words; the name of a dense score, or of a rule
-    labels: str  # of consecutive segments with which it is observed, oldest first
-    template: str  # its name, or that of the dense score, or "rules"
+    contribution: float  # nats; positive if it favours the span
+    feature: str  # the observation in words; or the name of the dense score or rule
+    labels: str  # of the consecutive segments it is observed with, oldest first
+    template: str  # name of the template or dense score, or "rules"
 
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a span, rather than what is there in the best reading without it."""
+    """Why a span was found, compared with the best reading without it."""
 
-    span: NamedSpan  # first token, one past the last, label
-    log_odds: (
-        float  # of the best reading with the span against the one that it is compared with, nats
-    )
+    span: NamedSpan  # first token, one past the last token, label
+    log_odds: float  # nats; of the best reading with the span against the one it is compared with
     chosen: tuple[NamedSpan, ...]  # spans of the best reading with the span
-    instead: tuple[NamedSpan, ...]  # of the reading that it is compared with
+    instead: tuple[NamedSpan, ...]  # spans of the reading it is compared with
     _parts: "_Parts" = field(repr=False)
 
     @cached_property
     def reasons(self) -> tuple[Reason, ...]:
-        """All contributions, the largest first, whatever their sign. Their sum is `log_odds`."""
+        """All contributions, sorted by absolute value, largest first. Their sum is `log_odds`."""
         parts = self._parts
         found = [
             Reason(value, *parts.words(feature), parts.template(feature))
@@ -62,7 +60,7 @@ class Explanation:
 
     @cached_property
     def templates(self) -> dict[str, float]:
-        """Contribution of each template and each dense score, the largest first."""
+        """Total contribution of each template and dense score, largest absolute value first."""
         parts, found = self._parts, dict[str, float]()
         for feature, value in zip(parts.features.tolist(), parts.values.tolist()):
             name = parts.template(feature)
@@ -72,12 +70,12 @@ class Explanation:
         return dict(sorted(found.items(), key=lambda each: -abs(each[1])))
 
     def observations(self, top: int | None = None) -> list[tuple[str, float]]:
-        """Contribution of each observation with all labels together, the largest first.
+        """Return the contribution of each observation, summed over labels, largest absolute value first.
 
-        top (Optional[int]): so many of them.
+        top (Optional[int]): return only the first `top`.
         """
         parts = self._parts
-        first = dict[tuple[int, int], int]()  # a feature of each observation
+        first = dict[tuple[int, int], int]()  # one feature of each observation
         total = dict[tuple[int, int], float]()
         places = zip(parts.observations.tolist(), parts.templates.tolist())
         for place, feature, value in zip(places, parts.features.tolist(), parts.values.tolist()):
@@ -93,14 +91,13 @@ class Explanation:
 
     @cached_property
     def words(self) -> NDArray[np.float64]:
-        """Contribution of each word, float64 [T]; where a feature looks at several words, each
-        gets the same share. The rest of `log_odds` is about no word: the order of labels, lengths,
-        places.
+        """Contribution of each word, float64 [T]; a feature that looks at several words is shared equally
+        between them. The rest of `log_odds` belongs to no word: the order of labels, lengths, positions.
         """
         return self._parts.shares()
 
     def __str__(self) -> str:
-        """The reasons for and against the span, line by line."""
+        """Format the reasons for and against the span, one per line."""
         lines = [f"log-odds {self.log_odds:+.3f}"]
         lines += [
             f"{reason.contribution:+8.3f}  {reason.feature}  {reason.labels}"
@@ -111,28 +108,28 @@ class Explanation:
 
 @dataclass(frozen=True)
 class _Parts:
-    """Contributions of n features, and of dense scores."""
+    """Contributions of n features, and those of dense scores."""
 
     features: NDArray[np.int64]  # [n]
-    observations: NDArray[np.int64]  # [n] of each feature
+    observations: NDArray[np.int64]  # [n] observation of each feature
     templates: NDArray[np.int32]  # [n]
     values: NDArray[np.float64]  # [n] nats
     dense: tuple[Reason, ...]
-    words: Callable[[int], tuple[str, str]]  # of a feature: its observation and its labels
-    template: Callable[[int], str]  # of a feature: its template's name
-    shares: Callable[[], NDArray[np.float64]]  # of words, [T]
+    words: Callable[[int], tuple[str, str]]  # feature -> its observation and labels, as text
+    template: Callable[[int], str]  # feature -> name of its template
+    shares: Callable[[], NDArray[np.float64]]  # contributions of words, [T]
 
 
 class Explainer:
-    """Explains spans of the Docs of a batch.
+    """Explains spans of the Docs of a part.
 
-    predictor (Predictor): with the model as it was then.
-    part (Part): D Docs, around what earlier components have set.
+    predictor (Predictor): the model at the time of the reading.
+    part (Part): D Docs, decoded around what earlier components have set.
     """
 
     def __init__(self, predictor: Predictor, part: Part) -> None:
         self._predictor, self._part = predictor, part
-        self._last: _Text | None = None  # that was asked about
+        self._last: _Text | None = None  # the Doc of the last question
 
     @cached_property
     def _compiled(self) -> CompiledBatch:
@@ -142,7 +139,7 @@ class Explainer:
 
     @cached_property
     def _weights(self) -> NDArray[np.float64]:
-        """Weights of features, and of dense scores behind them, float64 [F]."""
+        """Weights of the features, followed by those of the dense scores, float64 [F]."""
         weights = self._predictor.weights
         if isinstance(weights, Placed):
             place = self._compiled.compiled.place
@@ -154,13 +151,14 @@ class Explainer:
         return WordShares(self._predictor.structure, self._compiled.compiled, self._weights)
 
     def explain(self, number: int, span: Span | NamedSpan, instead: Asked | None) -> Explanation:
-        """Why a span of a Doc, rather than something else.
+        """Explain why a span of a Doc was found rather than something else.
 
-        number (int): of the Doc in the part.
-        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
-            with the reading that has exactly these spans; None: with the best one without the span.
-        RAISES (ValueError): H224 for a span that the model cannot have, H225 if no reading is without
-            it, H226 if there is no reading with what is asked for instead, H227 if that has the span.
+        number (int): index of the Doc in the part.
+        instead (Optional[Asked]): a span: compare with the best reading that has it instead of the other;
+            several spans: with the reading that has exactly these; None: with the best reading without the
+            span.
+        RAISES (ValueError): H224 for a span that the model cannot produce, H225 if no reading is without it,
+            H226 if no reading has what is asked for instead, H227 if that contains the span.
         """
         text = self._text(number)
         asked = text.contrast.checked(span)
@@ -174,7 +172,7 @@ class Explainer:
         )
 
     def _text(self, number: int) -> "_Text":
-        """A Doc of the part."""
+        """Return a Doc of the part with its compiled features, cached for the next question."""
         known = self._last
         if known is not None and known.number == number:
             return known
@@ -184,12 +182,12 @@ class Explainer:
         return self._last
 
     def contrast(self, number: int) -> Contrast:
-        """What finds the best readings of a Doc of the part."""
+        """Return an object that finds the best readings of a Doc of the part with and without a span."""
         part = self._part.only(np.array([number]))
         return Contrast(part.doc(0), part, self._predictor.exact.pool)
 
     def _parts(self, text: "_Text", chosen: Segments, other: Segments) -> _Parts:
-        """Contributions of features and dense scores."""
+        """Compute the contributions of features, dense scores and rules."""
         structure, compiled = self._predictor.structure, text.compiled
         counts = compiled.compiled.nothing()
         fired, instead = (
@@ -230,7 +228,7 @@ class Explainer:
 class _Text(NamedTuple):
     """One Doc of a part."""
 
-    number: int  # in the part
+    number: int  # index in the part
     contrast: Contrast
     compiled: CompiledBatch
     shares: TextShares

@@ -1,8 +1,8 @@
-"""What constraints on single texts mean for a model: structural zeros of the texts' log potentials.
+"""Constraints on single texts as structural zeros of their log potentials.
 
-Most say which segments may have a token of their stretch, beginning, going on or ending there: they take
-bits of `allowed` away, all of them at once. That a span is not there is the score -inf of a segment, or
-of a label pattern.
+Most constraints restrict which segments may begin, continue or end at the tokens of a stretch: they clear
+bits of `allowed`, for all constraints at once. A span that must not occur instead becomes a score of -inf for
+a segment or a label pattern.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -31,15 +31,15 @@ from spacy_hocrf.types import CONTINUE, FIRST, LabelPattern
 __all__ = ["Masks", "agreeing", "forbidden_by", "span_patterns"]
 
 HEAD, INNER, TAIL, SINGLE, BEFORE, BEHIND = range(6)
-"""Places of a token in a stretch, or beside it."""
+"""Positions of a token in a stretch, or beside it."""
 
 FREE = np.uint8(255)
 
 
 class Masks:
-    """The bits that constraints leave to tokens.
+    """The bits that constraints leave to each token.
 
-    scheme (LabelScheme): the model's.
+    scheme (LabelScheme): the model's labels.
     """
 
     def __init__(self, scheme: LabelScheme) -> None:
@@ -49,10 +49,10 @@ class Masks:
     def take_from(
         self, bits: NDArray[np.uint8], found: TextConstraints, offsets: NDArray[np.int64]
     ) -> None:
-        """Take away, from the bits of a batch, the segmentations that break constraints; but for those of
-        the kind "not".
+        """Clear the bits of segmentations that break constraints, for a batch; constraints of the kind "not"
+        are not handled here.
 
-        bits (uint8 [N, Y]): changed. offsets (int64 [D + 1]): first token of each Doc.
+        bits (uint8 [N, Y]): changed in place. offsets (int64 [D + 1]): first token of each Doc.
         """
         only = found.kind == ONLY
         rest = found.only(~only & (found.kind != NOT))
@@ -64,7 +64,7 @@ class Masks:
     def _rows(
         self, found: TextConstraints, offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Tokens of the batch, int64 [m], and what is left to each, uint8 [m, Y]."""
+        """Return the constrained tokens of the batch, int64 [m], and the bits left to each, uint8 [m, Y]."""
         start, lengths = offsets[found.text] + found.start, found.end - found.start
         tokens = ranges(start, lengths)
         owner, ends = np.repeat(np.arange(len(start)), lengths), np.cumsum(lengths)
@@ -87,9 +87,7 @@ class Masks:
     def _rows_of_only(
         self, found: TextConstraints, offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-        """Tokens and masks as in `_rows`, where labels of constraints on the same stretch are
-        allowed together.
-        """
+        """Return tokens and masks for the kind "only"; labels for the same stretch are alternatives."""
         start, end = offsets[found.text] + found.start, offsets[found.text] + found.end
         order = np.lexsort((end, start))
         start, end, label = start[order], end[order], found.label[order]
@@ -101,10 +99,10 @@ class Masks:
         return ranges(start[new], lengths), np.repeat(masks, lengths, axis=0)
 
     def _mask(self, kind: int, label: int) -> NDArray[np.uint8]:
-        """Labels that a constraint leaves to the tokens of its stretch and beside it, uint8 [6,
-        Y].
+        """Return the bits that a constraint leaves to the tokens of its stretch and to its neighbours, uint8
+        [6, Y].
 
-        label (int): place in the scheme's labels, from 1 on.
+        label (int): index in the scheme's labels, from 1 on; 0 for none.
         """
         if (kind, label) not in self._known:
             name = self._scheme.labels[label - 1] if label else ""
@@ -141,10 +139,10 @@ def forbidden_by(
     offsets: NDArray[np.int64],
     blank: NDArray[np.bool_] | None,
 ) -> Forbidden:
-    """Segments and label patterns that constraints of the kind "not" forbid.
+    """Return the segments and label patterns that constraints of the kind "not" forbid.
 
-    found (TextConstraints): of all kinds. offsets (int64 [D + 1]): first token of each Doc.
-    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    found (TextConstraints): constraints of all kinds. offsets (int64 [D + 1]): first token of each Doc.
+    blank (Optional[bool [N]]): whitespace that spans are shown without, if there is any.
     """
     text, start, end, label, _ = found.of_kind(NOT)
     first = offsets[text]
@@ -178,10 +176,11 @@ def agreeing(
     offsets: NDArray[np.int64],
     annotations: Sequence[Annotation],
 ) -> Observed:
-    """Segmentations that agree with the annotation of each text of a batch.
+    """Return the segmentations that agree with the annotation of each text of a batch.
 
-    patterns (Sequence[LabelPattern]): of the model. compiled (Callable): the automaton of others.
-    bits (uint8 [N, Y]): what is allowed anyway; not changed.
+    patterns (Sequence[LabelPattern]): the model's patterns. compiled (Callable): compiles an automaton for
+        others.
+    bits (uint8 [N, Y]): what is allowed without annotation; not changed.
     offsets (int64 [D + 1]): first token of each text.
     """
     allowed = constrain_batch(scheme, bits, offsets, annotations)
@@ -198,9 +197,9 @@ def agreeing(
 
 
 def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:
-    """Leave to each token what all of its masks do.
+    """Intersect the bits of each token with all of its masks, in place.
 
-    tokens (int64 [m]): in any order, also several times. masks (uint8 [m, Y])
+    tokens (int64 [m]): in any order, with repetitions. masks (uint8 [m, Y])
     """
     order = np.argsort(tokens, kind="stable")
     new = np.flatnonzero(np.diff(tokens[order], prepend=-1))
@@ -213,15 +212,15 @@ def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.
 def span_patterns(
     scheme: LabelScheme, text: tuple[int, int], span: tuple[int, int, str]
 ) -> Iterator[ForbiddenPattern]:
-    """Label patterns one of which is there exactly if a span of a text is, which are forbidden so that it
-    cannot be shown.
+    """Yield the label patterns that must be forbidden so that a span of a text cannot be shown: exactly one
+    of them occurs in a segmentation if and only if the span does.
 
-    text (tuple[int, int]): the text's first token in the batch, and one past its last; places that
-        are returned are in the batch, too.
+    text (tuple[int, int]): the text's first token in the batch, and one past its last; the positions that are
+        yielded also refer to the batch.
     """
     start, end, label = span
     if scheme.encoding == "tags" and end - start > 1:
-        return  # there is none
+        return  # with tags there are none
     path = tuple(segment.label for segment in scheme.encode_span(start, end, label))
     start, end = text[0] + start, text[0] + end
     if scheme.encoding == "segments":
@@ -237,7 +236,7 @@ def span_patterns(
 
 
 def _labels(scheme: LabelScheme, label: str) -> list[int]:
-    """The engine's labels that tokens of such a span may have."""
+    """Return the engine's labels that tokens of a span with this label may have."""
     number = scheme.labels.index(label)
     return [
         y for y in range(scheme.n_labels) if y != scheme.outside and scheme.user_label(y) == number

@@ -1,4 +1,4 @@
-"""The gain of a reading: the sum over its spans of their probabilities, less the cost of each."""
+"""The gain of a reading: the sum of its spans' probabilities minus a cost per span."""
 
 from dataclasses import replace
 
@@ -15,9 +15,7 @@ __all__ = ["chances_of", "span_gains"]
 def span_gains(
     potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
 ) -> Potentials:
-    """Log potentials by which a segmentation scores the sum of P(span) - cost; what is forbidden stays
-    so.
-    """
+    """Return log potentials that score a segmentation with Σ (P(span) - cost); structural zeros are kept."""
     spans = found.spans
     at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
     zeros = np.flatnonzero(np.isneginf(potentials.span_score))
@@ -44,11 +42,12 @@ def span_gains(
 def chances_of(
     spans: Segments, found: Candidates | None, offsets: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
-    """The probabilities of some spans among those that were found; None if one of them was not.
+    """Look up the probabilities of some spans among candidates; None if one of them is missing.
 
-    spans (Segments): of D sequences.
-    found (Optional[Candidates]): of the same, by sequence, start, end and label; None for nothing.
-    offsets (int64 [D + 1]): tokens of the sequences.
+    spans (Segments): spans of D sequences.
+    found (Optional[Candidates]): candidates of the same sequences, sorted by sequence, start, end and label;
+        None if there are none.
+    offsets (int64 [D + 1]): token offsets of the sequences.
     """
     if found is None:
         return None
@@ -61,7 +60,7 @@ def chances_of(
 
 
 def _keys(spans: Segments, offsets: NDArray[np.int64], n_labels: int) -> NDArray[np.int64]:
-    """Numbers that order spans by sequence, start, end and label, int64 [n]."""
+    """Encode each span as an integer that sorts by sequence, start, end and label, int64 [n]."""
     at = np.repeat(offsets[:-1], np.diff(spans.offsets))
     place = (at + spans.start) * (offsets[-1] + 1) + at + spans.end
     return np.asarray(place * n_labels + spans.label)

@@ -1,4 +1,4 @@
-"""What was decoded from parts of a batch, put together again."""
+"""Joining answers that were decoded for parts of a batch."""
 
 from collections.abc import Sequence
 from typing import Any, TypeVar
@@ -16,9 +16,9 @@ Found = TypeVar("Found", Answer, Candidates)
 
 
 def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
-    """Results of a batch, replaced for some of its sequences.
+    """Replace the results of some sequences of a batch.
 
-    others (tuple[int64 [n], Found]): numbers of sequences, ascending, and what is found for them.
+    others (tuple[int64 [n], Found]): ascending numbers of sequences, and their new results.
     """
     numbers, parts = [np.arange(len(found.possible))], [found]
     for own, each in others:
@@ -28,10 +28,10 @@ def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found
 
 
 def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
-    """What was found for parts of a batch, together for all of it.
+    """Join results for parts of a batch into results for the whole batch.
 
-    sequences (Sequence[int64 [n]]): numbers of the sequences of each part, ascending; of a sequence of
-        several parts the last one counts.
+    sequences (Sequence[int64 [n]]): ascending numbers of the sequences of each part; if a sequence is in
+        several parts, the last one counts.
     """
     if len(found) == 1:
         return found[0]
@@ -54,13 +54,13 @@ def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Fo
 def _in_order(
     values: Sequence[NDArray[np.float64] | None], order: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
-    """Values of several parts in another order; None if those of a part are not known."""
+    """Concatenate the values of several parts and reorder them; None if they are missing for one part."""
     known = [each for each in values if each is not None]
     return np.concatenate(known)[order] if len(known) == len(values) else None
 
 
 def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
-    """Spans of some sequences. sequences (int64 [n]): their numbers, ascending."""
+    """Return the results of some sequences. sequences (int64 [n]): their numbers, ascending."""
     spans, scores, log_z, whole = found.spans, found.scores, found.log_partition, _whole(found)
     sizes = np.diff(spans.offsets)[sequences]
     chosen = ranges(spans.offsets[sequences], sizes)
@@ -75,5 +75,5 @@ def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
 
 
 def _whole(found: Answer | Candidates) -> NDArray[np.float64] | None:
-    """P(these spans and no others), where an answer has it."""
+    """Return P(exactly these spans) of each sequence, if this is an answer that has it."""
     return found.whole if isinstance(found, Answer) else None

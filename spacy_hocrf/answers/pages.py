@@ -1,7 +1,7 @@
-"""A page of HTML that shows what a model finds in texts: how sure it is, what else it could be, and why.
+"""An HTML page that shows what a model finds in texts: how sure it is, what else the spans could be, and why.
 
-The page is one file that needs no other and no network. Its data is JSON, which its script draws: no word of
-a text is ever taken for markup.
+The page is a single file that needs no network. Its script draws JSON data, so that no word of a text is ever
+interpreted as markup.
 """
 
 import json
@@ -29,26 +29,26 @@ if TYPE_CHECKING:
 __all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]
 
 LEAST = 0.05
-"""Less probable alternatives are left out."""
+"""Alternatives less probable than this are left out."""
 PERHAPS = 0.2
-"""Spans of this probability are marked where nothing is found."""
+"""Spans of at least this probability are marked where nothing is found."""
 TOP = 8
-"""Reasons for a span."""
+"""Number of reasons listed for a span."""
 SLIGHT = 0.05
-"""Words that contribute less, in nats, are not named."""
+"""Words that contribute less than this, in nats, are not listed."""
 FAINT = 0.005
-"""Less probable labels of tokens are left out."""
+"""Labels of tokens less probable than this are left out."""
 MOST_READ = 1_000_000
-"""Tokens of a text times spans that reasons are given for: each is found by reading the text again."""
+"""Limit on tokens × explained spans of a text: each explanation decodes the text again."""
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
 SCRIPTS = ("shared.js", "page.js")
-"""Of the page, in this order."""
+"""Scripts of the page, in this order."""
 HEIGHT = 480
-"""Of a page in a notebook, in pixels."""
+"""Height of a page in a notebook, in pixels."""
 
 
 ScoredSpan = tuple[int, int, str, float]
-"""First token, one past the last, label and probability."""
+"""First token, one past the last token, label and probability."""
 
 
 class Answers(Protocol):
@@ -75,11 +75,11 @@ def text_on_page(
     gold: Sequence[ScoredSpan] | None = None,
     unknown: NDArray[np.bool_] | None = None,
 ) -> dict[str, Any]:
-    """Data of a text on the page.
+    """Collect the data of one text for the page.
 
     shown (Sequence[ScoredSpan]): what the model finds.
-    labels (Sequence[str]): of the page, those of the reading among them.
-    gold (Optional[Sequence[ScoredSpan]]): the annotation, if there is some; with the same probabilities.
+    labels (Sequence[str]): labels of the page, including those of the reading.
+    gold (Optional[Sequence[ScoredSpan]]): the annotation, if there is one, with the model's probabilities.
     unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
     """
     place = {label: number for number, label in enumerate(labels)}
@@ -92,7 +92,7 @@ def text_on_page(
 
     def reasons(span: ScoredSpan) -> dict[str, Any]:
         if span[2] not in reading.labels and span[:3] in found:
-            return {"refused": "set"}  # only another component can
+            return {"refused": "set"}  # set by another component
         known = span[2] not in reading.labels or span[:3] in explained
         return _reasons(reading, span[:3], place) if known else {"refused": "long"}
 
@@ -122,9 +122,9 @@ def text_on_page(
 
 
 def surety(reading: Answers, spans: Sequence[ScoredSpan]) -> float:
-    """How sure the model is of a text: P(these spans and no others). If that is 0, since every token has to
-    be in some span, and a decoder leaves out what it is not sure of, the probability of the best reading.
-    If spans overlap, or white space allows too many ways to have them, that of the least certain one.
+    """Return how sure the model is of a text: P(exactly these spans). If that is 0 (because every token must
+    be in a span, but the decoder leaves out uncertain ones), the probability of the best reading. If spans
+    overlap, or whitespace allows too many segmentations, the probability of the least certain span.
     """
     try:
         complete = reading.log_probability(s[:3] for s in spans if s[2] in reading.labels)
@@ -144,18 +144,18 @@ def make_page(
     scores: Sequence[Mapping[str, float]] = (),
     curve: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page.
+    """Return the HTML of the page.
 
-    texts (Sequence[Dict]): as `text_on_page` makes them; with `doubt`, how much their annotation is doubted,
-        and `number` in their file, if they are to be ordered by that; with `id`, if that names them; with
-        `accepted`, whether nobody needs to read them, if that is known.
-    labels (Sequence[str]): that their spans have.
+    texts (Sequence[Dict]): texts as made by `text_on_page`. Optional keys: `doubt`, how doubtful their
+        annotation is, and `number` in their file, to sort by doubt; `id`, a name; `accepted`, whether nobody
+        needs to read them.
+    labels (Sequence[str]): labels of their spans.
     title, about (str): headline, and a line below it.
-    lang (str): language of the texts, as spaCy calls it.
+    lang (str): language of the texts, as spaCy names it.
     bins (Sequence[Dict]): `from`, `to`, `spans`, `right` and `mean` of intervals of probability.
     scores (Sequence[Dict]): `found`, `annotated`, `right`, `precision`, `recall` and `f` of all labels
-        together, then of each.
-    curve (Optional[Dict]): F1 by the number of texts that a model learns from.
+        together, then of each label.
+    curve (Optional[Dict]): F1 by number of training texts.
     """
     data = {
         "lang": tag_of(lang),
@@ -183,11 +183,11 @@ def make_page(
 
 
 def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
-    """A page without a script. What is not ours is escaped already.
+    """Return a page without a script; title, body and style must be escaped already.
 
     body (str): in English; words of texts in it have the attributes lang and dir.
-    lang (str): language of the texts, as spaCy calls it.
-    style (str): style sheet behind that of all pages.
+    lang (str): language of the texts, as spaCy names it.
+    style (str): style sheet added after that of all pages.
     """
     return (
         f'<!DOCTYPE html>\n<html lang="{escape(tag_of(lang))}"><head><meta charset="utf-8">'
@@ -200,7 +200,7 @@ def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
 
 
 def tag_of(lang: str) -> str:
-    """A language of spaCy as HTML has it: "" for none in particular."""
+    """Return the HTML code of a spaCy language: "" for the multi-language "xx"."""
     return "" if lang == "xx" else lang
 
 
@@ -209,7 +209,7 @@ def _style() -> str:
 
 
 def as_frame(page: str) -> str:
-    """The page inside another one, such as a notebook, of which it neither takes nor changes anything."""
+    """Embed the page in another one, such as a notebook, isolated from it."""
     return (
         f'<iframe srcdoc="{escape(page)}" sandbox="allow-scripts" title="What the model finds" '
         f'style="width: 100%; height: {HEIGHT}px; border: 0"></iframe>'
@@ -217,7 +217,7 @@ def as_frame(page: str) -> str:
 
 
 def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[ScoredSpan]:
-    """The most probable of other spans where nothing is found."""
+    """Return the most probable of the other spans, at positions where nothing is found."""
     taken, found = set[int](), list[ScoredSpan]()
     for start, end, *_ in shown:
         taken.update(range(start, end))
@@ -230,7 +230,7 @@ def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[
 
 
 def _explained(reading: Answers, asked: Sequence[ScoredSpan]) -> set[tuple[int, int, str]]:
-    """The spans that reasons are given for: the least probable, as many as MOST_READ allows."""
+    """Return the spans to explain: the least probable ones, as many as MOST_READ allows."""
     known = sorted((span for span in asked if span[2] in reading.labels), key=itemgetter(3, 0, 1))
     return {span[:3] for span in known[: max(1, MOST_READ // max(1, len(reading.doc)))]}
 
@@ -238,10 +238,10 @@ def _explained(reading: Answers, asked: Sequence[ScoredSpan]) -> set[tuple[int, 
 def _reasons(
     reading: Answers, span: tuple[int, int, str], place: Mapping[str, int]
 ) -> dict[str, Any]:
-    """Why a span, in words; or why there is nothing to say."""
+    """Return the reasons for a span, in words; or why there are none."""
     try:
         found = reading.explain(span)
-    except ValueError as error:  # it cannot be otherwise, or cannot be
+    except ValueError as error:  # the span is certain, or impossible
         return {"refused": "set" if str(error).startswith("[H225]") else "impossible"}
     every = found.observations()
     top, rest = every[:TOP], every[TOP:]
@@ -258,7 +258,7 @@ def _reasons(
 
 
 def _words(found: "Explanation") -> dict[str, Any]:
-    """Contributions of the words of the text, the largest ones first."""
+    """Return the contributions of the words of the text, largest first."""
     shares = found.words
     order = np.argsort(-np.abs(shares), kind="stable")[:TOP]
     words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= SLIGHT]
@@ -271,9 +271,9 @@ def _words(found: "Explanation") -> dict[str, Any]:
 
 
 def _heat(chances: NDArray[np.float64], columns: Sequence[int]) -> list[list[int]]:
-    """The probable labels of every token, each with its probability in thousandths.
+    """Return the probable labels of every token, each followed by its probability in thousandths.
 
-    chances (float64 [T, L + 1]), columns (Sequence[int]): of the columns, which label each is.
+    chances (float64 [T, L + 1]), columns (Sequence[int]): label of each column.
     """
     return [
         [

@@ -1,4 +1,4 @@
-"""Docs of a batch that are read with the same automaton."""
+"""Docs of a batch that are decoded with the same automaton."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -25,11 +25,11 @@ __all__ = ["Part"]
 
 @dataclass(frozen=True)
 class Part:
-    """D Docs of a batch, and what they are read with.
+    """D Docs of a batch, and what they are decoded with.
 
     potentials (Potentials): log potentials of the D Docs.
-    under (FollowedRules): the rules that they are read under.
-    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    under (FollowedRules): the rules that they are decoded under.
+    blank (Optional[bool [N]]): whitespace that spans are shown without, if there is any.
     docs (int64 [D]): numbers of the Docs in the batch, ascending.
     inside (Optional[TextConstraints]): tokens that must be in a span, if there are any.
     """
@@ -43,7 +43,7 @@ class Part:
 
     @property
     def automaton(self) -> Automaton:
-        """Automaton of the model times the rules that are followed."""
+        """Product of the model's automaton and the rules that are followed."""
         return self.under.automaton
 
     @property
@@ -52,9 +52,9 @@ class Part:
         return self.under.rules.scheme
 
     def scores(self, decoder: Decoder, spans: Segments) -> NDArray[np.float64]:
-        """The score of each span as it is shown, float64 [n].
+        """Return the score of each span as it is shown, float64 [n].
 
-        spans (Segments): of the D Docs, n in all, with places in the scheme's `labels` for labels.
+        spans (Segments): n spans of the D Docs; their labels are indices into the scheme's `labels`.
         """
         score = partial(decoder.scores, self.potentials, self.automaton, self.scheme)
         if self.blank is None:
@@ -62,13 +62,13 @@ class Part:
         return scores_of_shown(score, spans, self.blank, self.potentials.offsets)
 
     def doc(self, number: int) -> Doc:
-        """The Doc of this number in the part."""
+        """Return the Doc with this index in the part."""
         return self.batch.docs[int(self.docs[number])]
 
     def only(self, some: NDArray[np.int64]) -> "Part":
-        """Some Docs of the part.
+        """Return a part with some of the Docs.
 
-        some (int64 [n]): their numbers in the part, ascending.
+        some (int64 [n]): their indices in the part, ascending.
         """
         offsets, blank = self.potentials.offsets, self.blank
         if len(some) == len(self.docs):
@@ -84,13 +84,13 @@ class Part:
         )
 
     def following(self, rules: Numbers) -> "Part":
-        """A part with the same Docs, under these rules instead."""
+        """Return a part with the same Docs that follows these rules instead."""
         return replace(self, under=replace(self.under, numbers=rules))
 
     def stricter(self, spans: NamedSpans) -> "Part | None":
-        """A part with the same Docs, under those rules as well that these spans break and that must be kept:
-        the best reading with an improbable span may break rules which the part is read without. None if the
-        spans break none.
+        """Return a part with the same Docs that also follows the hard rules broken by these spans: the best
+        reading with an improbable span may break rules that the part is decoded without. None if none is
+        broken.
         """
         missing = self.under.missing(spans)
         return replace(self, under=self.under.with_others(missing)) if missing else None

@@ -1,8 +1,8 @@
-"""What a model predicts for Docs: the best segmentation around what earlier components have set and under
-the constraints, those of the settings and those of single texts; and how probable its spans are.
+"""Predictions: the best segmentation of each Doc, given what earlier components have set and the constraints
+of the settings and of single texts; and how probable its spans are.
 
-What a text must not have is a structural zero, so that every probability is conditional on the constraints.
-Rules about all spans of a text are followed by `answers.under_rules`. Neither the model nor a Doc is changed.
+Whatever a text must not contain is a structural zero, so every probability is conditional on the constraints.
+Rules about all spans of a text are applied in `answers.under_rules`. Neither the model nor a Doc is changed.
 """
 
 import warnings
@@ -47,35 +47,37 @@ __all__ = ["Predictor", "Revise", "Revised"]
 
 
 class Revised(NamedTuple):
-    """The best segmentations of D Docs together, what they say of each, and what is proved about them."""
+    """The jointly best segmentations of D Docs, each Doc's potentials given the others, and bounds on the
+    score.
+    """
 
     best: Best
-    # of each Doc, given the others' segmentations: spans and their probabilities are read off these
+    # of each Doc, given the others' segmentations; spans and their probabilities are read off these
     potentials: Potentials
-    whole: bool = False  # must each Doc have its best segmentation, whatever the decoder?
-    # [D] no segmentations of the Docs that were decided on together score higher by more, nats
+    whole: bool = False  # must each Doc get its best segmentation, whatever the decoder?
+    # [D] upper bound, in nats, on how much better a joint segmentation could score
     gap: NDArray[np.float64] | None = None
-    certificate: NDArray[np.bool_] | None = None  # [D] proved to be the best ones?
-    traces: Sequence[Trace] | None = None  # [D] how that came, if it is asked for
+    certificate: NDArray[np.bool_] | None = None  # [D] proved optimal?
+    traces: Sequence[Trace] | None = None  # [D] trace of the decoding, if requested
 
 
 Revise = Callable[[TokenBatch, Potentials, Automaton, Best | BoundedBest], Revised]
-"""Looks at the log potentials and the best segmentation of each Doc by itself, and decides."""
+"""Takes the log potentials and the best segmentation of each Doc by itself, and decides jointly."""
 
 Found = TypeVar("Found")
-"""What is read off the log potentials of a batch."""
+"""A result read off the log potentials of a batch."""
 
 Read = Callable[[Part], tuple[Found, NDArray[np.bool_]]]
-"""Reads something off D Docs, and says which of them have an allowed segmentation, bool [D]."""
+"""Reads a result off D Docs, and tells which of them have an allowed segmentation, bool [D]."""
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A trained model, and what its predictions keep to.
+    """A trained model, and the constraints on its predictions.
 
-    weights (Placed, or float64 [F]): placed, or as they are learnt.
-    rules (CompiledRules): the constraints; labels and automaton of the model are theirs.
-    exact (ExpectedF): finds all spans, whatever the decoder.
+    weights (Placed, or float64 [F]): placed in the compiled index, or as they are learnt.
+    rules (CompiledRules): the constraints; they hold the model's labels and automaton.
+    exact (ExpectedF): finds all probable spans, whatever the decoder.
     """
 
     structure: Structure
@@ -87,7 +89,7 @@ class Predictor:
 
     @cached_property
     def scheme(self) -> LabelScheme:
-        """Labels and segments of the model, with the forbidden successions."""
+        """Labels and segments of the model, with the forbidden transitions."""
         return self.rules.scheme
 
     def predict(
@@ -99,15 +101,15 @@ class Predictor:
         revise: Revise | None = None,
         whole: bool = False,
     ) -> Predictions:
-        """Spans of every Doc.
+        """Predict the spans of every Doc.
 
-        scores (bool): with their probabilities; a threshold computes them too.
+        scores (bool): compute their probabilities; a threshold implies this.
         threshold (Optional[float]): leave out spans that are less probable.
-        revise (Optional[Revise]): reads Docs together: each then has spans and probabilities given what
-            the best segmentations of all say of its places.
-        whole (bool): with P(the spans of the Doc and no others).
+        revise (Optional[Revise]): decode the Docs jointly: each Doc's spans and probabilities are then
+            conditional on the best segmentations of the others.
+        whole (bool): compute P(exactly the spans of the Doc).
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H216 if its constraints cannot be
-            kept.
+            satisfied.
         """
         found = self._found(batch, scores, threshold, revise, whole)
         (offsets, start, end, label), names, chances, right = found.batch
@@ -133,14 +135,14 @@ class Predictor:
         return Predictions(predictions, found.batch)
 
     def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
-        """What `predict` says of every Doc by itself, without alternatives."""
+        """Predict the spans of every Doc by itself, without alternatives."""
         return self._found(batch, scores, threshold, None, False).batch
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
-        """Docs that are read under the same rules, around what was set before, and log Z of each,
+        """Yield Docs that are decoded under the same rules, given what was set before, with log Z of each,
         float64 [D].
 
-        RAISES (ValueError): H007 or H216 as `predict`.
+        RAISES (ValueError): H007 or H216 as in `predict`.
         """
         yield from self._decode(batch, self._presets(batch), self._read_totals)[1]
 
@@ -152,7 +154,7 @@ class Predictor:
         revise: Revise | None,
         whole: bool,
     ) -> "_Found":
-        """What `predict` and `spans` are made of."""
+        """Compute the raw results for `predict` and `spans`."""
         presets = self._presets(batch)
         revised = None
         read: Read[Answer] = self._read_answer
@@ -190,31 +192,31 @@ class Predictor:
         found = BatchPrediction(shown, self.scheme.labels, chances, right if whole else None)
         return _Found(found, parts, total, revised)
 
-    # What is read off the log potentials
+    # Reading results off the log potentials
 
     @cached_property
     def _under(self) -> UnderRules:
         return UnderRules(self.rules, self.decoder, self.exact)
 
     def _read_answer(self, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
-        """The spans that the decoder chooses."""
+        """Return the spans that the decoder chooses."""
         answer = self._under.answer(part)
         return answer, answer.possible
 
     def _read_spans(self, least: float, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
-        """All spans that are so probable."""
+        """Return all spans of at least this probability."""
         found = self._under.spans(part, least, exactly=self.target.n_best > 0)
         return Answer(*found), found.possible
 
     def _read_best(self, part: Part) -> tuple[Best | BoundedBest, NDArray[np.bool_]]:
-        """The best segmentations."""
+        """Return the best segmentations."""
         best = self._under.best(part)
         return best, ~np.isneginf(best.scores)
 
     def _read_totals(
         self, part: Part
     ) -> tuple[list[tuple[Part, NDArray[np.float64]]], NDArray[np.bool_]]:
-        """Docs that are read under the same rules, and log Z of each."""
+        """Return the Docs grouped by the rules they are decoded under, with log Z of each."""
         found, possible = [], np.ones(len(part.docs), dtype=bool)
         for each in self._under.apart(part, exactly=True):
             total = self._total(each)
@@ -223,17 +225,17 @@ class Predictor:
         return found, possible
 
     def _total(self, part: Part) -> NDArray[np.float64]:
-        """log Z of each Doc."""
+        """Return log Z of each Doc."""
         with self.exact.pool.lend(part.automaton) as buffers:
             return log_partition(part.potentials, part.automaton, buffers=buffers)
 
     def _decode(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], read: Read[Found]
     ) -> tuple[Part, Found]:
-        """All Docs, constrained by what was set before and by their constraints, and what is read off them.
+        """Apply annotations set before and the constraints to all Docs, and read a result off them.
 
-        Where that leaves a Doc no segmentation, what was set before gives way.
-        RAISES (ValueError): H007 or H216 as `predict`.
+        Where that leaves a Doc no segmentation, the annotations set before are ignored.
+        RAISES (ValueError): H007 or H216 as in `predict`.
         """
         texts, forbidden = self._text_constraints(batch)
         constrained = texts is not None or not self.rules.constraints.empty
@@ -260,29 +262,29 @@ class Predictor:
         return part, found
 
     def _empty(self, batch: TokenBatch, number: int) -> bool:
-        """Has a Doc nothing that a span can be shown on: no token, or white space alone?"""
+        """Is there nothing in this Doc that a span could be shown on: no tokens, or only whitespace?"""
         if not len(batch.docs[number]):
             return True
         own = slice(*batch.offsets[number : number + 2].tolist())
         return self.target.trims and bool(batch.blank[own].all())
 
-    # What is given to the model
+    # Input of the model
 
     def _presets(self, batch: TokenBatch) -> dict[int, Annotation]:
-        """What was set before; all that is needed of the Docs is read at once."""
+        """Return the annotations set before, having fetched all token attributes that are needed."""
         batch.prefetch(self._reads)
         return self.target.presets(batch)
 
     @cached_property
     def _reads(self) -> tuple[str, ...]:
-        """Token attributes that are needed of every Doc."""
+        """Token attributes needed from every Doc."""
         index, target = self.structure.index, self.target
         return (*index.attributes, *target.reads, *target.writes_by, "IS_SPACE")
 
     def _text_constraints(
         self, batch: TokenBatch
     ) -> tuple[TextConstraints | None, Forbidden | None]:
-        """The constraints that single texts have, and the spans that these must not have."""
+        """Return the constraints on single texts, and the segments and patterns that these forbid."""
         key = self.rules.constraints.spans_key
         some = batch.with_group(key)
         if not some:
@@ -291,7 +293,7 @@ class Predictor:
         return texts, forbidden_by(self.scheme, texts, batch.offsets, self._blank(batch))
 
     def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
-        """White space that a span of the model may begin or end with, though none is shown with it;
+        """Return the whitespace that a span of the model may begin or end with, though it is shown without;
         None if there is none.
         """
         solid = self.scheme.solid or not self.target.trims or not batch.has_blank
@@ -304,7 +306,7 @@ class Predictor:
         forbidden: Forbidden | None,
         potentials: Potentials,
     ) -> Part:
-        """All Docs, without the spans of several tokens that must not be."""
+        """Return a part of all Docs in which forbidden spans of several tokens score -inf."""
         automaton = self.rules.automaton
         if forbidden is not None:
             patterns = forbidden.added_to(automaton.patterns)
@@ -326,9 +328,7 @@ class Predictor:
         forbidden: Forbidden | None,
         bits: NDArray[np.uint8],
     ) -> NDArray[np.uint8]:
-        """Bits of the segmentations that keep the constraints, but for spans of several tokens that
-        must not be.
-        """
+        """Return the bits that satisfy the constraints, except for forbidden spans of several tokens."""
         kept: NDArray[np.uint8] = bits.copy()
         if self.rules.edged:
             self.rules.at_edges(kept, batch.blank, batch.offsets)
@@ -341,7 +341,7 @@ class Predictor:
     def _with_presets(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], free: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
-        """Bits of every token, uint8 [N, Y], around what was set before."""
+        """Return the bits of every token, uint8 [N, Y], given what was set before."""
         allowed: NDArray[np.uint8] = free.copy()
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
@@ -349,20 +349,20 @@ class Predictor:
         return allowed
 
     def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
-        """Bits of the segmentations that agree with what was set before; what this model cannot
-        have is outside.
+        """Return the bits of the segmentations that agree with what was set before; spans that this model
+        cannot produce count as outside.
         """
         return constrain(self.scheme, bits, Annotation(self._had(preset), preset.unknown))
 
     def _had(self, preset: Annotation) -> tuple[tuple[int, int, str], ...]:
-        """Spans that were set before and that this model can have."""
+        """Return the spans set before that this model can produce."""
         labels = self.scheme.labels
         return tuple(
             span for span in preset.spans if span[2] in labels and self.scheme.can_have([span])
         )
 
     def _tell(self, batch: TokenBatch, docs: Sequence[int]) -> None:
-        """Warn once that what was set before gives way to constraints."""
+        """Warn once that annotations set before give way to constraints."""
         if docs and not self.rules.told:
             self.rules.told = True
             text = Warnings.W036.format(text=beginning(batch.docs[docs[0]]))
@@ -382,13 +382,13 @@ class Predictor:
         key, text = self.rules.constraints.spans_key, beginning(doc)
         raise ValueError(ConstraintErrors.H216.format(text=text, which=which, key=key))
 
-    # What is shown
+    # Output
 
     def _shown(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], decoded: Segments
     ) -> tuple[Segments, NDArray[np.bool_] | None]:
-        """The spans without white space at either end, and without those that are in the way of what
-        was there before; and which of all they are, bool [n], None for all of them.
+        """Trim whitespace from the spans and drop those that collide with what was set before. Also return
+        which of the decoded spans remain, bool [n], or None if all do.
         """
         trims = self.target.trims and batch.has_blank
         if not presets and not trims:
@@ -399,7 +399,7 @@ class Predictor:
             start, end = without_whitespace(batch.blank, start, end)
         keep = start < end
         if presets:
-            taken = np.zeros(len(batch) + 1, dtype=np.int64)  # known tokens up to each token
+            taken = np.zeros(len(batch) + 1, dtype=np.int64)  # preset tokens up to each token
             for i, preset in presets.items():
                 taken[batch.offsets[i] + 1 : batch.offsets[i + 1] + 1] = ~preset.unknown
             taken = np.cumsum(taken)
@@ -412,7 +412,7 @@ class Predictor:
     def _whole(
         self, parts: Sequence[Part], presets: Mapping[int, Annotation], shown: Segments
     ) -> NDArray[np.float64]:
-        """P(the spans that are shown, beside those that were set before, and no others), float64 [D]."""
+        """Return P(exactly the spans that are shown and those set before), float64 [D]."""
         named: list[NamedSpans] = [*self.scheme.named(shown)]
         for i, preset in presets.items():
             named[i] = sorted({*named[i], *self._had(preset)})
@@ -423,7 +423,7 @@ class Predictor:
         return found
 
     def _add_alternatives(self, predictions: list[Prediction], found: "_Found") -> None:
-        """Add the best readings of each Doc by itself to its prediction."""
+        """Add the n best readings of each Doc by itself to its prediction."""
         for part in found.parts:
             others = Alternatives(part, self.exact.pool)
             log_z = self._total(part) if found.total is None else found.total
@@ -433,9 +433,9 @@ class Predictor:
 
 
 class _Found(NamedTuple):
-    """What is found in a batch."""
+    """Raw results for a batch."""
 
     batch: BatchPrediction
     parts: Sequence[Part]
-    total: NDArray[np.float64] | None  # [D] log Z, if it is known
+    total: NDArray[np.float64] | None  # [D] log Z, if known
     revised: Revised | None

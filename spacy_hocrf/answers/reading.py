@@ -1,12 +1,11 @@
-"""What a model knows about a text: exact probabilities of whatever can be said about its spans.
+"""Readings: exact probabilities of anything that can be said about the spans of a text.
 
-All of it follows from the log potentials φ of the text, which are made once. With Z(A) the sum of
-exp φ(s) over the segmentations s that are allowed and agree with A,
+Everything follows from the log potentials φ of the text, which are computed once. With Z(A) the sum of exp
+φ(s) over the allowed segmentations s that agree with A,
 
     P(A) = Z(A) / Z,    E[count] = ∂ log Z / ∂φ,    entropy = log Z - Σ φ · E[count]
 
-(Nguyen et al., JMLR 15 (2014) §2.3). What earlier components have set is taken for certain, as in
-predictions.
+(Nguyen et al., JMLR 15 (2014) §2.3). What earlier components have set is taken as certain, as in predictions.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -56,9 +55,9 @@ class ScoredSpan(NamedTuple):
 def readings_of(
     predictor: Predictor, batch: TokenBatch, acceptance: Acceptance | None = None
 ) -> Iterator["Reading"]:
-    """A reading of every Doc of a batch.
+    """Yield a reading of every Doc of a batch.
 
-    acceptance (Optional[Acceptance]): knows how far down the list right readings are.
+    acceptance (Optional[Acceptance]): knows how far down the list the right reading tends to be.
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
     found = dict[int, Reading]()
@@ -70,17 +69,17 @@ def readings_of(
 
 
 class BatchReading:
-    """Docs that are read together, and what was found out about all of them at once.
+    """Docs that are decoded together, with results cached for all of them.
 
-    exact (ExpectedF): how candidates and their probabilities are found.
+    exact (ExpectedF): computes candidates and their probabilities.
     """
 
     def __init__(self, part: Part, exact: ExpectedF, explainer: Explainer | None = None) -> None:
         self.part, self.exact, self.explainer = part, exact, explainer
-        self._candidates: tuple[float, Candidates] | None = None  # the last ones, and their least
+        self._candidates: tuple[float, Candidates] | None = None  # of the last call
 
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
-        """Expected counts in arrays of their own."""
+        """Return expected counts, in newly allocated arrays."""
         with self.exact.pool.lend(automaton) as buffers:
             found = expectations(potentials, automaton, buffers=buffers)
             token = None if found.token is None else found.token.copy()
@@ -94,7 +93,7 @@ class BatchReading:
         return found
 
     def candidates(self, at_least: float) -> Candidates:
-        """All spans of at least this probability."""
+        """Return all spans of at least this probability."""
         known, part = self._candidates, self.part
         if known is None or known[0] != at_least:
             found = self.exact.candidates(
@@ -105,18 +104,18 @@ class BatchReading:
 
     @cached_property
     def alternatives(self) -> Alternatives:
-        """Other readings of the Docs."""
+        """The n best and random readings of the Docs."""
         return Alternatives(self.part, self.exact.pool)
 
 
 class Reading(HasAlternatives):
-    """The model's posterior distribution over one Doc, as it was when the reading was made. All
-    numbers are exact.
+    """The model's posterior distribution over the segmentations of one Doc, at the time the reading was made.
+    All numbers are exact.
 
     doc (Doc): the text.
     labels (tuple[str, …]): the model's labels.
-    names (tuple[str, …]): labels of the model's segments: those of a semi-CRF or a tagger are `labels`
-        and "O" for unlabelled text; those of a CRF have "B-", "I-" and so on in front.
+    names (tuple[str, …]): labels of the model's segments: for a semi-CRF or a tagger, `labels` and "O" for
+        unlabelled text; for a CRF, with prefixes "B-", "I-" and so on.
     log_partition (float): log Z, in nats.
     """
 
@@ -138,18 +137,18 @@ class Reading(HasAlternatives):
         return len(range(self._tokens.start, self._tokens.stop))
 
     def probability(self, start: int, end: int, label: str) -> float:
-        """P(exactly this span is there), whatever else is.
+        """Return P(exactly this span is there), whatever the other spans are.
 
-        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label.
+        RAISES (ValueError): H197 for a span outside the Doc, H198 for an unknown label.
         """
         return float(self.probabilities([(start, end, label)])[0])
 
     def probabilities(self, spans: Iterable[Span | tuple[int, int, str]]) -> NDArray[np.float64]:
-        """P(exactly this span is there) of each of some spans, float64 [n]: in as many passes over the text
-        as for a single one. They may overlap.
+        """Return P(exactly this span is there) for each of some spans, float64 [n], in as many passes over
+        the text as for a single one. The spans may overlap.
 
-        RAISES (ValueError): H197 for a span that is none of the Doc, H198 for an unknown label, H569 for
-            what is no span.
+        RAISES (ValueError): H197 for a span outside the Doc, H198 for an unknown label, H569 for an object
+            that is no span.
         """
         rows = [row for span in spans for row in self._checked([row_of(span)])]
         possible = np.array([self._scheme.can_have([row]) for row in rows], dtype=bool)
@@ -159,7 +158,8 @@ class Reading(HasAlternatives):
         return found
 
     def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
-        """All spans with at least this probability, by start and end; below 0.5 they may overlap.
+        """Return all spans with at least this probability, sorted by start and end; below 0.5 they may
+        overlap.
 
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
@@ -174,12 +174,12 @@ class Reading(HasAlternatives):
     def log_probability(
         self, spans: Iterable[Span | tuple[int, int, str]], *, complete: bool = True
     ) -> float:
-        """Log of the probability of some spans together, in nats; -inf if they cannot be.
+        """Return the joint log probability of some spans, in nats; -inf if they are impossible together.
 
         spans (Iterable[Union[Span, Tuple[int, int, str]]]): in any order.
-        complete (bool): and of no other span; else whatever else there is.
-        RAISES (ValueError): H197 for a span that is none of the Doc, or overlaps another one, H198 for
-            an unknown label, H569 for what is no span, H201 if too much white space lies beside them.
+        complete (bool): True: of these spans and no others; False: whatever the other spans are.
+        RAISES (ValueError): H197 for a span outside the Doc or one that overlaps another, H198 for an unknown
+            label, H569 for an object that is no span, H201 if too much whitespace lies beside them.
         """
         asked = self._checked([*map(row_of, spans)])
         if not self._scheme.can_have(asked):
@@ -190,8 +190,8 @@ class Reading(HasAlternatives):
         return float(np.logaddexp.reduce(found)) - self.log_partition
 
     def tokens(self) -> NDArray[np.float64]:
-        """P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the last
-        column is of tokens in no span.
+        """Return P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the
+        last column is P(the token is in no span).
         """
         scheme, counts = self._scheme, self._together.token_counts[self._tokens]
         chances = np.zeros((len(self), len(self.labels) + 1))
@@ -202,13 +202,13 @@ class Reading(HasAlternatives):
         return np.clip(chances, 0.0, 1.0)
 
     def token_entropy(self) -> NDArray[np.float64]:
-        """Entropy of each token's label, in nats, float64 [T]."""
+        """Return the entropy of each token's label, in nats, float64 [T]."""
         chances = self.tokens()
         logs = np.log(np.where(chances > 0, chances, 1.0))
         return np.asarray(-(chances * logs).sum(axis=1))
 
     def entropy(self) -> float:
-        """Entropy of the segmentation as a whole, in nats: 0 if it is certain."""
+        """Return the entropy of the segmentation as a whole, in nats: 0 if it is certain."""
         potentials, counts = self._potentials, self._counts
         parts = ("const", "start", "end", "token", "inner")
         pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
@@ -218,14 +218,14 @@ class Reading(HasAlternatives):
         return max(0.0, self.log_partition - score + paid)
 
     def expected_breaks(self) -> dict[str, float]:
-        """How probably each rule about all spans is broken, by the rules' names: E[b_r].
+        """Return the probability that each rule about all spans is broken, by rule name: E[b_r].
 
-        RAISES (ValueError): H219 for rules that have too many states together.
+        RAISES (ValueError): H219 if the rules together have too many states.
         """
         return self._under.chances_of_breaks(self._potentials)
 
     def expected_count(self, label: str) -> float:
-        """Expected number of spans of a label.
+        """Return the expected number of spans with a label.
 
         RAISES (ValueError): H198 for an unknown label.
         """
@@ -245,15 +245,15 @@ class Reading(HasAlternatives):
     def pattern(
         self, names: Sequence[str], start: int | None = None, end: int | None = None
     ) -> NDArray[np.float64] | float:
-        """P(a segment with the last of these labels begins at the token, behind segments with the
-        others), float64 [T]; or, of a stretch, P(consecutive spans with just these labels cover it).
+        """Return P(a segment with the last of these labels begins at the token, preceded by segments with the
+        others), float64 [T]; or, for a stretch, P(consecutive spans with exactly these labels cover it).
 
-        names (Sequence[str]): labels of consecutive segments, of `names`, oldest first; for a stretch, of
-            `labels`, and "O" for a segment without a label: a token, or with outside = "run" all tokens
-            between two spans.
-        start, end (Optional[int]): first token of the stretch, one past its last. White space at the ends
+        names (Sequence[str]): labels of consecutive segments, oldest first. Without a stretch, they are
+            elements of `names`; for a stretch, of `labels`, plus "O" for an unlabelled segment: one token, or
+            with outside = "run" all tokens between two spans.
+        start, end (Optional[int]): first token of the stretch, and one past its last. Whitespace at the ends
             of spans counts.
-        RAISES (ValueError): H199 for another name, or none, H197 for a stretch that is none of the Doc.
+        RAISES (ValueError): H199 for an unknown name, or no names, H197 for a stretch outside the Doc.
         """
         if start is not None or end is not None:
             return self._covered(names, start, end)
@@ -276,19 +276,20 @@ class Reading(HasAlternatives):
     def explain(
         self, span: Span | tuple[int, int, str], instead: Asked | None = None
     ) -> Explanation:
-        """Why a span, rather than what is there without it: what every feature contributes to the log-odds
-        of the best reading with the span against the best one without it.
+        """Explain why a span is there: what every feature contributes to the log-odds of the best reading
+        with the span against the best one without it.
 
-        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
-            with the reading that has exactly these spans.
-        RAISES (ValueError): H224 to H227 for what the model cannot have, or cannot be without.
+        instead (Optional[Asked]): a span: compare with the best reading that has it instead of the other;
+            several spans: with the reading that has exactly these.
+        RAISES (ValueError): H224 to H227 for spans that the model cannot produce, or cannot do without.
         """
         explainer = self._together.explainer
         assert explainer is not None
         return explainer.explain(self._number, span, instead)
 
     def to_html(self, at_least: float = 0.5) -> str:
-        """A page that shows the spans of at least this probability, what else they could be, and why.
+        """Return an HTML page that shows the spans of at least this probability, what else they could be, and
+        why.
 
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
@@ -297,12 +298,12 @@ class Reading(HasAlternatives):
         return make_page([text], self.labels, title, lang=self.doc.lang_)
 
     def _repr_html_(self) -> str:
-        """The page in a notebook."""
+        """Show the page in a notebook."""
         return as_frame(self.to_html())
 
     @cached_property
     def _tokens(self) -> slice:
-        """Tokens of the Doc in its batch."""
+        """Token indices of the Doc in its batch."""
         first, last = self._together.part.potentials.offsets[
             self._number : self._number + 2
         ].tolist()
@@ -310,7 +311,7 @@ class Reading(HasAlternatives):
 
     @cached_property
     def _blank(self) -> NDArray[np.bool_] | None:
-        """White space that spans are shown without, bool [T]; None if there is none in the batch."""
+        """Whitespace that spans are shown without, bool [T]; None if the batch has none."""
         blank = self._together.part.blank
         return None if blank is None else blank[self._tokens]
 
@@ -324,7 +325,7 @@ class Reading(HasAlternatives):
         return self._together.expectations(self._potentials, self._automaton)
 
     def _covered(self, labels: Sequence[str], start: int | None, end: int | None) -> float:
-        """P(consecutive spans with just these labels cover a stretch). RAISES (ValueError): H197, H199."""
+        """P(consecutive spans with exactly these labels cover a stretch). RAISES (ValueError): H197, H199."""
         ends, bits = Ends(self._scheme), self._potentials.allowed.copy()
         self._numbers(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
         if start is None or end is None or not 0 <= start < end <= len(self):
@@ -337,7 +338,7 @@ class Reading(HasAlternatives):
         return float(np.exp(min(0.0, found)))
 
     def _numbers(self, names: Sequence[str], known: Sequence[str]) -> LabelPattern:
-        """Labels by name. RAISES (ValueError): H199 for one that the model does not have, or none."""
+        """Return label numbers by name. RAISES (ValueError): H199 for an unknown name, or no names."""
         wrong = [name for name in names if name not in known] if len(names) else ["nothing"]
         if wrong:
             listed, text = ", ".join(known), beginning(self.doc)
@@ -348,7 +349,7 @@ class Reading(HasAlternatives):
         return np.zeros((len(self), len(self.names)))
 
     def _scores(self, spans: NamedSpans) -> NDArray[np.float64]:
-        """Probabilities of spans as they are shown."""
+        """Return the probabilities of spans as they are shown."""
         score = partial(
             self._together.exact.scores, self._potentials, self._automaton, self._scheme
         )
@@ -358,7 +359,7 @@ class Reading(HasAlternatives):
         return scores_of_shown(score, found, self._blank, self._potentials.offsets)
 
     def _checked(self, spans: Sequence[tuple[int, int, str]]) -> NamedSpans:
-        """Sorted, without white space at either end: empty if there is nothing else.
+        """Sort spans and trim whitespace from their ends; a span of whitespace alone becomes empty.
 
         RAISES (ValueError): H197 or H198.
         """
@@ -384,7 +385,7 @@ class Reading(HasAlternatives):
             raise ValueError(ReadingErrors.H198.format(found=label, known=known))
 
     def _log_z(self, spans: NamedSpans) -> float:
-        """Log of the sum over the segmentations with these spans, whatever else there is."""
+        """Return the log of the sum over the segmentations that contain these spans, and any others."""
         potentials, scheme = self._potentials, self._scheme
         free = np.ones(len(self), dtype=bool)
         for start, end, _ in spans:
@@ -398,14 +399,14 @@ class Reading(HasAlternatives):
 
 
 def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:
-    """Σ φ · E[count]; what never is has no part in it, though its φ may be -inf."""
+    """Return Σ φ · E[count]; entries that never fire are skipped, since their φ may be -inf."""
     fires = count != 0
     return float(phi[fires] @ count[fires])
 
 
 def _with_rows(potentials: Potentials, pattern: int) -> tuple[Potentials, NDArray[np.int64]]:
-    """Potentials with an added row of score 0 at the start of a segment with this pattern, at
-    every token; and where these rows are, int64 [T].
+    """Add a row of score 0 for the start of a segment with this pattern at every token; return the new
+    potentials and the indices of these rows, int64 [T].
     """
     tokens = len(potentials.allowed)
     before = potentials.row_offsets[1:]

@@ -1,4 +1,4 @@
-"""The reading of a text that looks best as a whole, of the most probable ones: `spacy-hocrf.Reranked.v1`."""
+"""Reranking (`spacy-hocrf.Reranked.v1`): of the n most probable readings, the one that is best as a whole."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,9 @@ __all__ = ["read"]
 
 
 def read(part: Part, decoder: Reranked) -> Answer:
-    """The reading of each Doc that looks best, and how probable it is that it is all of the Doc.
+    """Return the best-looking reading of each Doc, with the probability that it is exactly the Doc's reading.
 
-    decoder (Reranked): one that has learnt what readings look like.
+    decoder (Reranked): a decoder whose reranker has been learnt.
     """
     reranker = decoder.reranker
     assert reranker is not None
@@ -39,7 +39,7 @@ def read(part: Part, decoder: Reranked) -> Answer:
 def _scored(
     part: Part, decoder: Reranked, spans: Segments
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
-    """The probability of each span, if it comes out of the sums for log Z, and log Z of each Doc."""
+    """Return the probability of each span (None if it takes more than log Z), and log Z of each Doc."""
     if part.blank is None and part.scheme.encoding == "segments":
         return decoder.marginals(part.potentials, part.automaton, part.scheme, spans)
     with decoder.pool.lend(part.automaton) as buffers:
@@ -47,8 +47,8 @@ def _scored(
 
 
 def _best(part: Part, decoder: Reranked) -> WholeReadings:
-    """The n most probable readings of all Docs, with their scores instead of log probabilities. With much
-    white space the score of a reading is not known, but of a segmentation.
+    """Return the n most probable readings of all Docs, with unnormalised scores instead of log probabilities.
+    With much whitespace, the score is that of one segmentation of the reading.
     """
     alternatives = Alternatives(part, decoder.pool)
     found, apart = alternatives.together(decoder.n)

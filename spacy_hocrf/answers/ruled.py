@@ -1,4 +1,4 @@
-"""Answers under rules about all spans of a text, however many rules there are."""
+"""Answers under rules about all spans of a text, for any number of rules."""
 
 from typing import NamedTuple
 
@@ -17,10 +17,10 @@ __all__ = ["RuledTexts"]
 
 
 class RuledTexts(NamedTuple):
-    """D texts, and their rules.
+    """D texts and their rules.
 
-    rows (int32 [m, 5]): what makes a span of each label; see `LabelScheme.rules`.
-    blank (Optional[bool [N]]): white space that spans are shown without, if there is any.
+    rows (int32 [m, 5]): which labels of the engine make up a span of each label; see `LabelScheme.rules`.
+    blank (Optional[bool [N]]): whitespace that spans are shown without, if there is any.
     """
 
     ruled: Ruled
@@ -31,11 +31,12 @@ class RuledTexts(NamedTuple):
     def probable(
         self, texts: NDArray[np.int64], least: float
     ) -> tuple[NDArray[np.int64], Candidates, NDArray[np.int64]]:
-        """Spans of some texts, as they are shown, that are so probable under the rules.
+        """Return the spans of some texts, as they are shown, that have at least this probability under the
+        rules.
 
         texts (int64 [n]): their numbers, ascending.
-        RETURNS (tuple[int64 [m], Candidates, int64 [k]]): the texts that were read, their spans, and the
-            texts that were not read as exactly as asked for.
+        RETURNS (tuple[int64 [m], Candidates, int64 [k]]): the texts that could be read, their spans, and the
+            texts that were read with a larger tolerance or not at all.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
             share = least if self.blank is None else 0.0
@@ -49,11 +50,11 @@ class RuledTexts(NamedTuple):
         return *_read(texts, Candidates(spans, scores, *_known(found))), worse
 
     def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
-        """The reading of some texts that is worth most, of those that keep the rules that must be kept.
+        """Return the reading with the largest gain of some texts, among those that keep the hard rules.
 
-        texts (int64 [n]): their numbers, ascending; there is no white space.
-        cost (float): of a span, whose gain is its probability.
-        RETURNS (tuple[int64 [m], Answer]): the texts that were read, and their spans.
+        texts (int64 [n]): their numbers, ascending; without whitespace.
+        cost (float): cost of a span; its gain is its probability minus this.
+        RETURNS (tuple[int64 [m], Answer]): the texts that could be read, and their spans.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
             found = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
@@ -62,7 +63,7 @@ class RuledTexts(NamedTuple):
     def _shown(
         self, found: RuledSpans, texts: NDArray[np.int64], least: float
     ) -> tuple[Segments, NDArray[np.float64]]:
-        """Without white space at their ends, and with the sum of all that are shown alike."""
+        """Trim whitespace from the spans and add up the probabilities of spans that are then equal."""
         assert self.blank is not None
         spans, base = found.spans, self.ruled.potentials.offsets[texts]
         text = np.repeat(np.arange(len(texts)), np.diff(spans.offsets))
@@ -85,7 +86,7 @@ def _known(found: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
 
 
 def _read(texts: NDArray[np.int64], found: Found) -> tuple[NDArray[np.int64], Found]:
-    """Texts with a possible reading, and their results."""
+    """Keep only texts with a possible reading, and their results."""
     if found.possible.all():
         return texts, found
     good = np.flatnonzero(found.possible)

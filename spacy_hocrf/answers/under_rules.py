@@ -1,12 +1,12 @@
-"""Answers that keep the constraints of a model, and pay for the rules that they break.
+"""Answers that satisfy the constraints of a model, and pay for the rules that they break.
 
-What is forbidden is a structural zero of the potentials already. Rules about all spans of a text are
-followed where it could break them more probably than the tolerance: with an automaton that remembers their
-states, for those texts together that could break the same; or, where that takes many states, all rules at
-once on the probable paths of each text (`answers.ruled`).
+Anything forbidden is already a structural zero of the potentials. Rules about all spans of a text are
+followed only where a text may break them with more probability than the tolerance: with an automaton that
+remembers their states, for groups of texts that could break the same rules; or, where that takes many states,
+with all rules at once on the probable paths of each text (`answers.ruled`).
 
-A decoder that puts an answer together out of spans that are probable one by one may break a constraint
-nevertheless. Such a text gets the whole reading that is worth most, of those that keep the constraints.
+A decoder that assembles its answer from individually probable spans may still break a constraint. Such a text
+gets the whole reading with the largest gain among those that satisfy the constraints.
 """
 
 import warnings
@@ -45,21 +45,21 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["LEAST", "UnderRules"]
 
 LARGER = (0.1, 0.4)
-"""Tolerances for texts that could break too many rules at once to be read more exactly."""
+"""Tolerances for texts that could break too many rules at once to be read with the requested one."""
 
 FEW_STATES = 10
-"""So few states of all rules together multiply the automaton, which is faster then."""
+"""Up to this many states of all rules together, multiplying them into the automaton is faster."""
 
 LEAST = 1e-6
-"""Less probable spans are not worth the memory, whatever the threshold."""
+"""Spans less probable than this are not worth their memory, whatever the threshold."""
 
 
 @dataclass(frozen=True)
 class UnderRules:
     """Reads Docs under the rules of a model.
 
-    decoder (Decoder): how an answer is read off the potentials.
-    exact (ExpectedF): finds all spans, whatever the decoder.
+    decoder (Decoder): reads the answer off the potentials.
+    exact (ExpectedF): finds all probable spans, whatever the decoder.
     """
 
     rules: CompiledRules
@@ -72,9 +72,9 @@ class UnderRules:
         return self.rules.scheme
 
     def best(self, part: Part, needed: NDArray[np.bool_] | None = None) -> Best | BoundedBest:
-        """The best segmentations under all rules.
+        """Return the best segmentations under all rules.
 
-        needed (Optional[bool [D, n]]): rules that the best ones without rules are known to break.
+        needed (Optional[bool [D, n]]): rules known to be broken by the best segmentations without rules.
         """
         if not self.rules.prices.any():
             return self.exact.best(part.potentials, part.automaton)
@@ -85,14 +85,14 @@ class UnderRules:
             return search.best(part.potentials, part.automaton, buffers)
 
     def answer(self, part: Part) -> Answer:
-        """The decoder's answer for Docs that are read without rules so far."""
+        """Return the decoder's answer for a part that follows no rules yet."""
         decoder = self.decoder
         if isinstance(decoder, Reranked) and decoder.knows(self.scheme.labels):
             parts = self.apart(part, exactly=True)
             answers = [self._kept(each, read(each, decoder)) for each in parts]
             return joined([each.docs for each in parts], answers)
         if self.rules.constraints.empty and part.inside is None:
-            return self._decoded(part)  # which has nothing to break
+            return self._decoded(part)  # there is nothing to break
         if not self.rules.rules:
             return self._kept(part, self._decoded(part))
         if type(decoder) is Viterbi:
@@ -110,7 +110,7 @@ class UnderRules:
         return self._kept_apart([*parts, part], decoder.chosen(found))
 
     def spans(self, part: Part, least: float, *, exactly: bool) -> Candidates:
-        """All spans of at least this probability, of Docs that are read without rules so far.
+        """Return all spans of at least this probability, for a part that follows no rules yet.
 
         exactly (bool): as in `apart`.
         """
@@ -122,9 +122,9 @@ class UnderRules:
         return joined([each.docs for each in parts], found)
 
     def apart(self, part: Part, *, exactly: bool) -> list[Part]:
-        """Docs that are read without rules so far, with those together that could break the same rules.
+        """Split a part that follows no rules yet into parts of Docs that could break the same rules.
 
-        exactly (bool): follow more than the tolerance asks for; see `violations.with_more`.
+        exactly (bool): follow more rules than the tolerance requires; see `violations.with_more`.
         """
         if not self.rules.rules:
             return [part]
@@ -133,10 +133,10 @@ class UnderRules:
     def scored(
         self, part: Part, spans: Segments, *, exactly: bool
     ) -> tuple[list[Part], NDArray[np.float64]]:
-        """`apart`, or, unless `exactly`, nothing of Docs that are read without rules; and the score of each
-        span of all Docs that is shown, float64 [n].
+        """Return the parts as `apart` does (unless `exactly`, without those that follow no rules), and the
+        score of each shown span of all Docs, float64 [n].
 
-        spans (Segments): of all Docs of the part, n in all.
+        spans (Segments): n spans of all Docs of the part.
         """
         if not self.rules.rules:
             return [part], part.scores(self.decoder, spans)
@@ -164,14 +164,14 @@ class UnderRules:
         followed: bool = False,
         most: int | None = None,
     ) -> list[Part]:
-        """`apart`. followed (bool): leave out Docs that are read without rules."""
+        """Split a part like `apart`. followed (bool): leave out Docs that need no rules."""
         sets = self.rules.to_remember(self._texts(part, survey), exactly=exactly, most=most)
         some = [each for each in sets if each[0] or not followed]
         return [part.only(docs).following(numbers) for numbers, docs in some]
 
     def _survey(self, part: Part) -> tuple[RuleSurvey, Candidates | None]:
-        """How probably a segment of each label begins where, if all Docs are read without rules; and the
-        candidates for the answers of an `ExpectedF`, which come out of the same sums.
+        """Return how probably a segment of each label begins at each token if all Docs are decoded without
+        rules; and the candidates for the answers of an `ExpectedF`, which come from the same pass.
         """
         decoder, starts = self.decoder, starts_for(self.rules.rules, len(part.potentials.token))
         known = part.potentials, part.automaton, self.scheme
@@ -182,7 +182,7 @@ class UnderRules:
         return RuleSurvey(starts, log_z), None
 
     def _scored_survey(self, part: Part, spans: Segments) -> tuple[RuleSurvey, NDArray[np.float64]]:
-        """A survey without candidates, and how probable each span is that is shown, out of its sums."""
+        """Return a survey without candidates, and the probability of each shown span, from one pass."""
         starts = starts_for(self.rules.rules, len(part.potentials.token))
         known, log_z = (part.potentials, part.automaton, self.scheme), np.zeros(len(part.docs))
 
@@ -200,7 +200,7 @@ class UnderRules:
         return Texts(part.potentials, part.automaton, survey, self.scheme.encoding == "io")
 
     def _most_probable(self, part: Part) -> Answer:
-        """The best segmentations under all rules: that without rules, if it breaks none."""
+        """Return the best segmentations under all rules: the one without rules, where it breaks none."""
         best = self.exact.best(part.potentials, part.automaton)
         answer = self._answer_of(best)
         broken = self.rules.broken_segments(best.segments) & (self.rules.prices > 0)
@@ -214,11 +214,11 @@ class UnderRules:
         return Answer(self.scheme.spans(best.segments), None, ~np.isneginf(best.scores))
 
     def _decoded(self, part: Part) -> Answer:
-        """What the decoder says under the rules of the part."""
+        """Return the decoder's answer under the rules of the part."""
         return self.decoder.answer(part.potentials, part.automaton, self.scheme, part.blank)
 
     def _candidates(self, part: Part) -> Candidates:
-        """The spans that are as probable as their price."""
+        """Return the spans that are at least as probable as their price."""
         decoder = self.decoder
         assert isinstance(decoder, ExpectedF)
         known = part.potentials, part.automaton, self.scheme
@@ -228,20 +228,20 @@ class UnderRules:
 
     @cached_property
     def _all_rules(self) -> bool:
-        """Is it faster to follow all rules at once on the probable paths? A span must be one segment."""
+        """Is it faster to follow all rules at once on the probable paths? Only if spans are segments."""
         exact = self.rules.constraints.tolerance == 0
         many = not self.rules.fits(range(len(self.rules.rules)), FEW_STATES)
         return self.scheme.encoding == "segments" and many and not exact
 
     @cached_property
     def _fit_well(self) -> bool:
-        """Can a text be read under all rules, whatever it could break?"""
+        """Can a text be read under all rules together, whichever it could break?"""
         return self.rules.fits(range(len(self.rules.rules)), READ_STATES)
 
     def _by_all_rules(
         self, part: Part, survey: RuleSurvey, found: Candidates, decoder: ExpectedF
     ) -> Answer:
-        """The answer by all rules; where these are too many for a text, by those that it could break."""
+        """Return the answer under all rules; if these are too many for a text, under those it could break."""
         breaking, violations = self.rules.may_break(self._texts(part, survey))
         ruled = self._ruled(part, survey, violations)
         if len(breaking):
@@ -264,9 +264,9 @@ class UnderRules:
         found: Candidates,
         decoder: ExpectedF,
     ) -> Answer:
-        """The answer, for which some texts that could break rules are read once more.
+        """Return the answer after decoding texts that could break rules a second time.
 
-        breaking (int64 [n]): their numbers in the part, ascending.
+        breaking (int64 [n]): their indices in the part, ascending.
         """
         texts, others, worse = ruled.probable(breaking, decoder.price)
         answer = decoder.chosen(with_others(found, (texts, others)))
@@ -291,12 +291,10 @@ class UnderRules:
         ruled = Ruled(*known, (exact, *larger))
         return RuledTexts(ruled, self.scheme.rules, part.blank, self.exact.pool)
 
-    # Whole readings, where an answer breaks a constraint
+    # Whole readings in place of answers that break a constraint
 
     def _kept(self, part: Part, answer: Answer) -> Answer:
-        """An answer for the Docs of a part, with the whole reading that is worth most for each that breaks a
-        constraint.
-        """
+        """Replace answers that break a constraint by the whole reading with the largest gain."""
         broken = self._broken_texts(part, answer)
         if not len(broken):
             return answer
@@ -304,8 +302,8 @@ class UnderRules:
         return with_others(answer, (broken, whole))
 
     def _kept_apart(self, parts: Sequence[Part], answer: Answer) -> Answer:
-        """An answer for all Docs of the last part, with the whole reading that is worth most for each that
-        breaks a constraint; Docs that another part has, too, are read under the rules of that one.
+        """Replace the answer of each Doc of the last part that breaks a constraint by the whole reading with
+        the largest gain; Docs that are in another part, too, are read under the rules of that one.
         """
         broken = self._broken_texts(parts[-1], answer)
         for part in parts if len(broken) else ():
@@ -316,16 +314,16 @@ class UnderRules:
         return answer
 
     def _whole(self, part: Part, scored: bool) -> Answer:
-        """The spans of the reading that is worth most, of all those that keep the rules that must be kept.
+        """Return the spans of the reading with the largest gain, among those that keep the hard rules.
 
-        scored (bool): with their probabilities.
+        scored (bool): compute their probabilities.
         """
         while True:
             best, found = self._best_whole(part)
             spans = self.scheme.spans(best.segments)
             broken = self._broken(part, spans).values()
             missing = set[int]().union(*broken) - set(part.under.numbers)
-            if not missing:  # the best of more readings than keep the rules, and it keeps them
+            if not missing:  # the best of a superset of all readings that keep the rules
                 break
             part = part.following(self.rules.together(part.under.numbers, missing))
         if part.blank is not None:
@@ -336,9 +334,9 @@ class UnderRules:
         return Answer(spans, scores, ~np.isneginf(best.scores))
 
     def _best_whole(self, part: Part) -> tuple[Best, Candidates | None]:
-        """Whole readings with the largest sum of P(span) - cost, if that is what the decoder goes by
-        and a span is one segment, and the spans that are probable at all; else the most probable ones.
-        What breaking a rule costs has its part in P(span) then, and only there.
+        """Return the whole readings with the largest Σ (P(span) - cost), if the decoder is an `ExpectedF` and
+        spans are segments, with all spans that are probable at all; else the most probable readings. The
+        penalties of broken rules then only enter through P(span).
         """
         decoder = self.decoder
         if not isinstance(decoder, ExpectedF) or self.scheme.encoding != "segments":
@@ -349,12 +347,12 @@ class UnderRules:
         return self.exact.best(potentials, part.following(hard).automaton), found
 
     def _broken_texts(self, part: Part, answer: Answer) -> NDArray[np.int64]:
-        """Numbers in the part of the Docs whose answer breaks a constraint, ascending."""
+        """Return the indices in the part of the Docs whose answer breaks a constraint, ascending."""
         return np.array(sorted(self._broken(part, answer.spans)), dtype=np.int64)
 
     def _broken(self, part: Part, spans: Segments) -> dict[int, set[int]]:
-        """The Docs of the part whose spans break a rule that must be kept, by number, with the numbers of
-        those about all spans.
+        """Return the Docs of the part whose spans break a hard constraint: by index in the part, the numbers
+        of the broken rules about all spans.
         """
         wrong = self.rules.broken(spans, np.diff(part.potentials.offsets))
         wrong[:, :-1] &= self.rules.hard

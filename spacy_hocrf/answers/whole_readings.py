@@ -1,20 +1,20 @@
-"""How much readings look, as wholes, like annotated texts: what `spacy-hocrf.Reranked.v1` chooses by.
+"""Features of whole readings: what `spacy-hocrf.Reranked.v1` chooses by.
 
-A CRF scores spans, and spans beside each other. Whether a text as a whole is like annotated ones (are two
-titles usual, or a year without a title?) it does not see. So its n most probable readings are scored once
-more, each as a whole: with ψ(y) what a reading looks like,
+A CRF scores spans and neighbouring spans. It cannot see whether a text as a whole resembles annotated ones
+(are two titles usual, or a year without a title?). So its n most probable readings are scored again, each as
+a whole: with ψ(y) the features of a reading,
 
     P(y) = P(one of the n) · exp(w · ψ(y)) / Σ_y' exp(w · ψ(y')),
 
 over the n readings y'; the first of ψ is log P(y) of the CRF (Collins, ICML 2000; Charniak and Johnson, ACL
-2005). The others are taken from c, how often something is in annotated texts:
+2005). The others are computed from c, the number of times something occurs in annotated texts:
 
-    log (c + 1/2) of the labels of all spans, whatever their order, and whether c is 0; the same of which
-        labels there are;
-    Σ log ((c + 1/10) / (texts + 1/2)) over the labels: as many spans of each;
+    log (c + 1/2) of the multiset of the labels of all spans, and whether c is 0; log (c + 1/2) of the set of
+        labels that occur;
+    Σ log ((c + 1/10) / (texts + 1/2)) over the labels, c of this number of spans with the label;
     Σ log P(label | word) / P(label) over the spans, for the first and the last word of the span and those
-        before and behind it, with P(label | word) = (c + a P(label)) / (c(word) + a), a = 0.3;
-    how many spans there are.
+        before and after it, with P(label | word) = (c + a P(label)) / (c(word) + a), a = 0.3;
+    the number of spans.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,16 +32,17 @@ from spacy_hocrf.types import Segments
 __all__ = ["LOOKS", "ReadingCounts", "Reranker", "WholeReadings"]
 
 LOOKS = 10
-"""Numbers that say what a reading looks like."""
+"""Number of features of a reading."""
 MANY = 4
-"""So many spans of one label, or more, are one case."""
+"""This many spans of one label, or more, count as one case."""
 AROUND = 4
-"""Words in and beside a span that are looked at: first, last, before, behind."""
+"""Number of words read in and beside a span: first, last, before, after."""
 SMOOTHING = 0.3
 FAR = 6.0
-"""A reading whose log probability alone makes it score so much less than the first one of its text is not
-looked at, but counts as if it looked like that. In five folds of addresses and AnyStyle 50.1 and 40.1 % of
-the texts are accepted unread, with all ten looked at 50.2 and 40.1, with 3 instead of 6 46.6 and 36.1.
+"""Readings whose log probability alone makes them score this much below the first reading of their text are
+not looked at, but scored as if their other features were those of the first. In five folds of addresses and
+AnyStyle, 50.1 and 40.1 % of the texts are accepted unread; with all ten readings looked at, 50.2 and 40.1;
+with 3 instead of 6, 46.6 and 36.1.
 """
 
 Hashes = NDArray[np.uint64]
@@ -50,14 +51,14 @@ Floats = NDArray[np.float64]
 
 
 class WholeReadings(NamedTuple):
-    """m readings of D texts; those of one text follow one another."""
+    """m readings of D texts; readings of the same text are adjacent."""
 
-    spans: Segments  # of each reading, with places in the scheme's `labels` for labels
-    text: Places  # [m] number of the text of each
-    log_probability: Floats  # [m] of the CRF, nats
+    spans: Segments  # of each reading; their labels are indices into the scheme's `labels`
+    text: Places  # [m] number of each reading's text
+    log_probability: Floats  # [m] under the CRF, nats
 
     def at(self, places: Places) -> "WholeReadings":
-        """Readings at some places, int64 [k]."""
+        """Return the readings with some indices, int64 [k]."""
         first, sizes = self.spans.offsets[places], np.diff(self.spans.offsets)[places]
         columns = (column[ranges(first, sizes)] for column in self.spans[1:])
         spans = Segments(offsets_of(sizes), *columns)
@@ -65,7 +66,7 @@ class WholeReadings(NamedTuple):
 
     @classmethod
     def joined(cls, parts: Sequence["WholeReadings"]) -> "WholeReadings":
-        """The readings of several parts, of at least one, one after the other."""
+        """Concatenate the readings of one or more parts."""
         sizes = np.concatenate([np.diff(each.spans.offsets) for each in parts])
         columns = map(np.concatenate, zip(*(each.spans[1:] for each in parts)))
         text, logs = (np.concatenate([each[i] for each in parts]) for i in (1, 2))
@@ -74,11 +75,11 @@ class WholeReadings(NamedTuple):
 
 @dataclass(frozen=True)
 class ReadingCounts:
-    """How often annotated texts have what a reading may look like; each thing by a hash of it.
+    """How often features of readings occur in annotated texts; each feature is identified by a hash.
 
-    texts (int): how many were counted.
-    labels (int64 [L]): spans of each label.
-    keys (uint64 [n]): ascending. numbers (int64 [n]): how often there is each.
+    texts (int): number of texts counted.
+    labels (int64 [L]): number of spans with each label.
+    keys (uint64 [n]): hashes, ascending. numbers (int64 [n]): count of each.
     """
 
     texts: int
@@ -90,7 +91,7 @@ class ReadingCounts:
     def of(
         cls, n_labels: int, batches: Iterable[tuple[WholeReadings, Hashes, Places]]
     ) -> "ReadingCounts":
-        """The counts of annotated texts, batch by batch: what is annotated is the only reading of a text.
+        """Count annotated texts, batch by batch; the annotation is the only reading of its text.
 
         batches (Iterable[Tuple[WholeReadings, uint64 [N], int64 [D, 2]]]): with words and places as in
             `looks`.
@@ -104,9 +105,9 @@ class ReadingCounts:
         return cls(texts, labels, found, numbers.astype(np.int64))
 
     def looks(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
-        """ψ of each reading, float64 [m, LOOKS].
+        """Compute ψ of each reading, float64 [m, LOOKS].
 
-        words (uint64 [N]): of the tokens of all texts.
+        words (uint64 [N]): words of the tokens of all texts.
         places (int64 [D, 2]): first token of each text, and one past its last.
         """
         seen = _Seen.of(len(self.labels), readings, words, places)
@@ -132,30 +133,30 @@ class ReadingCounts:
 
     @cached_property
     def _amounts(self) -> Floats:
-        """log ((c + 1/10) / (texts + 1/2)) of so many spans of each label, float64 [MANY + 1, L]."""
+        """log ((c + 1/10) / (texts + 1/2)) of each number of spans per label, float64 [MANY + 1, L]."""
         every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
         return np.asarray(np.log((self._number(every) + 0.1) / (self.texts + 0.5)))
 
     def _number(self, keys: Hashes) -> Floats:
-        """How often there is each."""
+        """Return the count of each key; 0 for unknown keys."""
         place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         return np.where(self.keys[place] == keys, self.numbers[place], 0).astype(np.float64)
 
 
 class _Seen(NamedTuple):
-    """What m readings with S spans of texts of N tokens look like; L labels."""
+    """Feature keys of m readings with S spans of texts with N tokens; L labels."""
 
-    together: Hashes  # [m] labels of all spans
-    which: Hashes  # [m] which labels there are
-    amounts: Places  # [m, L] how many spans of each, up to MANY
-    around: Places  # [AROUND, S] tokens: the first, the last, the one before and the one behind; N at an edge
+    together: Hashes  # [m] multiset of the labels of all spans
+    which: Hashes  # [m] set of the labels that occur
+    amounts: Places  # [m, L] number of spans per label, up to MANY
+    around: Places  # [AROUND, S] tokens: first, last, before, after; N at an edge
     words: Hashes  # [AROUND, S] their words
     label: NDArray[np.int32]  # [S]
     owner: Places  # [S] reading of each span
 
     @classmethod
     def of(cls, n_labels: int, readings: WholeReadings, words: Hashes, places: Places) -> "_Seen":
-        """What they look like, for the arguments of `ReadingCounts.looks`."""
+        """Compute the feature keys, for the arguments of `ReadingCounts.looks`."""
         _, start, end, label = readings.spans
         sizes = np.diff(readings.spans.offsets)
         owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -178,34 +179,34 @@ class _Seen(NamedTuple):
         )
 
     def keys(self) -> list[Hashes]:
-        """All that is counted."""
+        """Return all keys that are counted."""
         amounts = _amounts(self.amounts.astype(np.uint64), self.amounts.shape[1])
         pairs = _hashes(self.words, self.label.astype(np.uint64))
         return [self.together, self.which, *(each.ravel() for each in (amounts, pairs, self.words))]
 
 
 def _amounts(amounts: Hashes, n_labels: int) -> Hashes:
-    """Keys of so many spans of each label, uint64 [n, L]; amounts: uint64 [n, L] or [n, 1]."""
+    """Return keys of numbers of spans per label, uint64 [n, L]; amounts: uint64 [n, L] or [n, 1]."""
     kinds = np.arange(n_labels, dtype=np.uint64)
     return _hashes(amounts * np.uint64(n_labels) + kinds, np.uint64(3))
 
 
 class Reranker(NamedTuple):
-    """What readings are looked at with."""
+    """Weights and counts by which readings are reranked."""
 
     counts: ReadingCounts
     weights: Floats  # [LOOKS]
-    attribute: str  # of the words
-    texts: int  # that the weights were learnt from
+    attribute: str  # token attribute that stands for a word
+    texts: int  # number of texts that the weights were learnt from
 
     def tempered(self, temperature: float) -> "Reranker":
-        """What prefers the same readings of a model whose scores are divided by a temperature."""
+        """Return a reranker with the same preferences for a model with scores divided by a temperature."""
         scale = np.where(np.arange(LOOKS) == 0, temperature, 1.0)
         return self._replace(weights=self.weights * scale)
 
     def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
-        """Log of the probability of each reading, as far as that of the CRF is one, float64 [m]; words and
-        places as `looks` has them.
+        """Return the log probability of each reading, normalised like those of the CRF, float64 [m]; words
+        and places as in `looks`.
         """
         logs, first = readings.log_probability, np.flatnonzero(np.diff(readings.text, prepend=-1))
         if not len(logs):
@@ -224,7 +225,7 @@ class Reranker(NamedTuple):
 
 
 def _hashes(values: Hashes, kind: Hashes | np.uint64) -> Hashes:
-    """Hashes of values of a kind (the last steps of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    """Hash values of a kind (the last steps of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
     with np.errstate(over="ignore"):
         mixed = values + (kind + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
