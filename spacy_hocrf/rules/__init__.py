@@ -1,1 +1,1 @@
-"""Rules about all spans of a text: what they say, how probably it breaks them, what they mean for a model."""
+"""Rules about all spans of a text: what they say, how probably a text breaks them, their compiled form."""

@@ -1,9 +1,8 @@
-"""What constraints mean for one model: which successions are impossible, and rules over the labels of its
-segments.
+"""Constraints compiled for one model: forbidden transitions, and rules over the labels of its segments.
 
-Forbidden successions are structural zeros of the automaton, and of the first and last token. Rules about
-all spans are followed where a text could break them (violations.py): on its probable paths
-(engine/ruled.py), or with an automaton that remembers their states (engine/rules.py).
+Forbidden transitions are structural zeros of the automaton, and of the first and last token. Rules about all
+spans are followed where a text could break them (violations.py): on its probable paths (engine/ruled.py), or
+with an automaton that remembers their states (engine/rules.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,39 +31,41 @@ from spacy_hocrf.types import LabelPattern, Segments
 __all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
 
 MOST_STATES = 1024
-"""States of several rules together: ten labels that may come once, for instance."""
+"""Maximum number of states of several rules together; enough for ten labels that may occur at most once."""
 
 KEPT_STATES = 8192
-"""States of all products that are kept for further texts."""
+"""Total number of states of the product automata that are cached for further texts."""
 
 KEPT_TABLES = 4096
-"""Sets of rules of which it is known how many states they have together."""
+"""Number of sets of rules whose joint table is cached."""
 
 WIDER = 2
-"""A product that is there already serves a text that needs so many rules less."""
+"""A cached product also serves texts that need up to this many rules fewer."""
 
 Numbers = tuple[int, ...]
-"""Of some rules, ascending."""
+"""Numbers of some rules, ascending."""
 
 Sets = list[tuple[Numbers, NDArray[np.int64]]]
-"""Some rules, and numbers of texts; the texts of different rules are different ones."""
+"""Sets of rules, each with the numbers of its texts; no text is in two sets."""
 
 
 class CompiledRules:
-    """Constraints, translated for one model.
+    """Constraints, compiled for one model.
 
-    constraints (Constraints): the settings. carried (Collection[LabelPattern]): of the model.
-    learnt (Optional[Mapping[str, float]]): prices that were learnt, by the names of the rules; others cost
+    constraints (Constraints): the settings. carried (Collection[LabelPattern]): the model's carried patterns.
+    learnt (Optional[Mapping[str, float]]): learnt prices by rule name; a learnable rule without one costs
         nothing.
 
-    of (Automaton): the model's.
-    scheme (LabelScheme): the model's, with the forbidden successions.
-    automaton (Automaton): with the same, without rules about all spans.
-    rules (Sequence[Rule]): n rules about all spans, over the labels of segments, Y.
-    prices (float64 [n]): of them, nats. hard (bool [n]): must each be kept? learnable (bool [n])
-    first, last (bool [Y]): may a segment of the label be first, or last, in a text?
-    told (bool): has somebody been warned of entities that break them? told_of_many (bool): and of a text
-        that could break too many at once?
+    of (Automaton): the model's automaton.
+    scheme (LabelScheme): the model's labels, with the forbidden transitions.
+    automaton (Automaton): the model's automaton with the forbidden transitions, without rules about all
+        spans.
+    rules (Sequence[Rule]): n rules about all spans, over the Y labels of segments.
+    prices (float64 [n]): price of each rule, nats. hard (bool [n]): must the rule be kept? learnable (bool
+        [n])
+    first, last (bool [Y]): may a segment with this label be the first, or the last, of a text?
+    told (bool): has a warning been given about preset entities that break the constraints? told_of_many
+        (bool): and about a text that could break too many rules at once?
     RAISES (ValueError): H215 for a label that the model does not have, H311 for a rule whose table does not
         fit the labels.
     """
@@ -84,7 +85,7 @@ class CompiledRules:
         self.constraints, self.carried, self.of = constraints, carried, automaton
         self.first = np.ones(scheme.n_labels, dtype=bool)
         self.last = self.first.copy()
-        # [L + 2, L + 2] of L labels, text in no span, and the edge of the text: may one follow another?
+        # [L + 2, L + 2] may one follow the other? L labels, text in no span, edge of the text
         self._allowed = np.ones((len(scheme.labels) + 2,) * 2, dtype=bool)
         pairs = self._successions(Ends(scheme))
         self.scheme, self.automaton = scheme, automaton
@@ -116,40 +117,40 @@ class CompiledRules:
 
     @cached_property
     def alike(self) -> list[AlikeRules]:
-        """The rules, as those that differ in their labels alone."""
+        """The rules, grouped by those that differ only in their labels."""
         return alike(self.rules)
 
     @cached_property
     def tables(self) -> RuleTables:
-        """The rules as the search of probable paths takes them."""
+        """The rules in the form that the search of probable paths takes."""
         return RuleTables.of(self.rules, self.scheme.n_labels)
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
-        """An automaton of other patterns, without rules about all spans."""
+        """Compile an automaton with other patterns, without rules about all spans."""
         limits, forbidden = self.scheme.limits, self.scheme.forbidden
         return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
 
     def at_edges(
         self, bits: NDArray[np.uint8], blank: NDArray[np.bool_], offsets: NDArray[np.int64]
     ) -> None:
-        """Take away from the bits of a batch, uint8 [N, Y], what must not be first or last in a text.
+        """Clear the bits of a batch, uint8 [N, Y], for labels that must not be first or last in a text.
 
-        blank (bool [N]): white space, which does not count at the edges.
+        blank (bool [N]): whitespace tokens, which are ignored at the edges.
         """
         solid = np.flatnonzero(~blank)
         places = np.searchsorted(solid, offsets)
         some = np.flatnonzero(places[:-1] < places[1:])
-        # a segment that is here is the first, and has begun no earlier
+        # the segment of the first solid token begins there
         bits[np.ix_(solid[places[some]], ~self.first)] = 0
         bits[np.ix_(solid[places[some + 1] - 1], ~self.last)] = 0
 
     @property
     def edged(self) -> bool:
-        """Is there anything that must not be first or last?"""
+        """Is any label forbidden at the beginning or end of a text?"""
         return not (self.first.all() and self.last.all())
 
     def may_break(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Texts of D that could break rules, and the bounds of all violations, float64 [D, n]."""
+        """Return the texts that could break rules, and bounds of all violations, float64 [D, n]."""
         tolerance = self.constraints.tolerance
         violations = violation_bounds(self.alike, texts)
         some = violations.sum(axis=1)
@@ -157,11 +158,11 @@ class CompiledRules:
         return np.flatnonzero(~(some <= tolerance * (1.0 - some))), violations
 
     def to_remember(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
-        """Sets of rules that texts could break, and with each the texts that are to remember just
-        these rules, ascending.
+        """Return sets of rules that texts could break, each with the numbers of the texts that have to follow
+        exactly these rules, ascending.
 
-        exactly (bool): as many others as `with_more` adds.
-        most (Optional[int]): no more states together; None is MOST_STATES.
+        exactly (bool): add further rules, see `with_more`.
+        most (Optional[int]): maximum number of joint states; None for MOST_STATES.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
         violations = violation_bounds(self.alike, texts)
@@ -171,7 +172,7 @@ class CompiledRules:
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = np.where(violations > 0, violations / kept[:, None], 0.0)
             known, found = found, self._probably_broken(relative, most)
-            # P(the remembered ones are kept) is 1 - their violations at least
+            # P(the remembered ones are kept) is at least 1 - their violations
             remembered, others = ((violations * own).sum(axis=1) for own in (found, ~found))
             unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
             new = np.flatnonzero(unclear & (found != known).any(axis=1))
@@ -182,9 +183,9 @@ class CompiledRules:
     def remembering(
         self, automaton: Automaton, rules: Numbers
     ) -> tuple[JoinedRules | None, Automaton]:
-        """Some rules together, and the automaton that remembers their states.
+        """Return the joint table of some rules, and the product of an automaton with it.
 
-        RAISES (ValueError): H219 if that takes too many.
+        RAISES (ValueError): H219 if that takes too many states.
         """
         if not rules:
             return None, automaton
@@ -202,14 +203,14 @@ class CompiledRules:
             return memory, self._products[rules]
 
     def together(self, rules: Iterable[int], others: Iterable[int]) -> Numbers:
-        """Some rules, and others. RAISES (ValueError): H219 if that is too much to remember."""
+        """Return the union of two sets of rules. RAISES (ValueError): H219 if it has too many states."""
         found = tuple(sorted({*rules, *others}))
         if not self.fits(found):
             raise ValueError(ConstraintErrors.H219.format(most=MOST_STATES))
         return found
 
     def fits(self, rules: Iterable[int], most: int | None = None) -> bool:
-        """Do some rules have no more than so many states together? None is MOST_STATES."""
+        """Do some rules have at most this many joint states? None is MOST_STATES."""
         most = MOST_STATES if most is None else most
         numbers = tuple(sorted(rules))
         if prod(len(self.rules[i]) for i in numbers) <= most:
@@ -219,11 +220,11 @@ class CompiledRules:
         return memory is not None and len(memory) <= most
 
     def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which rules do the spans of D texts break? bool [D, n + 1]: each rule, and last one about
-        successions.
+        """Which rules do the spans of D texts break? bool [D, n + 1]: one column per rule; the last one is
+        for forbidden transitions.
 
-        spans (Segments): with places in the scheme's `labels` for labels; none overlap.
-        lengths (int64 [D]): tokens of the texts.
+        spans (Segments): non-overlapping spans; their labels are indices into the scheme's `labels`.
+        lengths (int64 [D]): number of tokens of each text.
         """
         wrong = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
         wrong[:, :-1] = self._of_labels.broken(spans)
@@ -236,8 +237,9 @@ class CompiledRules:
         return self._of_segments.broken(segments)
 
     def broken_of(self, spans: Sequence[tuple[int, int, str]], length: int) -> NDArray[np.bool_]:
-        """Which rules do spans of one text of this many tokens break, sorted and not overlapping? bool
-        [n + 1] as `broken` has them.
+        """Which rules do the spans of one text break? bool [n + 1], columns as in `broken`.
+
+        spans (Sequence[tuple[int, int, str]]): sorted, without overlaps. length (int): tokens of the text.
         """
         labels = [self.scheme.labels.index(label) for _, _, label in spans]
         start, end = (np.array([span[i] for span in spans], dtype=np.int32) for i in (0, 1))
@@ -245,11 +247,11 @@ class CompiledRules:
         return np.asarray(self.broken(found, np.array([length]))[0])
 
     def must_keep(self, spans: Sequence[tuple[int, int, str]]) -> set[int]:
-        """Which rules about all spans do these break, sorted and not overlapping, that must be kept?"""
+        """Return the hard rules that the spans of a text break; spans are sorted and do not overlap."""
         return set(np.flatnonzero(self.broken_of(spans, 0)[:-1] & self.hard).tolist())
 
     def _join(self, rules: Numbers) -> JoinedRules | None:
-        """None for too many states."""
+        """Return the joint table of some rules; None if it has too many states."""
         if rules not in self._joined:
             if len(self._joined) >= KEPT_TABLES:
                 self._joined = {}
@@ -261,8 +263,8 @@ class CompiledRules:
         return sum(each.copies for each in self._products.values())
 
     def _shared(self, wanted: NDArray[np.bool_]) -> Sets:
-        """Nearly the wanted rules: a few more where that lets many texts share a set, or use a
-        known one.
+        """Group texts by the rules that they follow: the wanted ones, plus a few more where that lets many
+        texts share a set or use a cached product.
 
         wanted (bool [D, n]): rules of each text.
         """
@@ -280,9 +282,9 @@ class CompiledRules:
     def _chance(
         self, texts: Texts, numbers: NDArray[np.int64], rules: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """E[exp(-price of what is broken)] of some texts, float64 [n].
+        """Return E[exp(-price of the broken rules)] of some texts, float64 [n].
 
-        numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): of each of all texts.
+        numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): rules of each of all texts.
         """
         chances = np.zeros(len(numbers))
         for each, here in _alike(rules[numbers]):
@@ -299,10 +301,10 @@ class CompiledRules:
     def _probably_broken(
         self, violations: NDArray[np.float64], most: int | None
     ) -> NDArray[np.bool_]:
-        """Rules to be remembered for each text, bool [D, n]: all but those that are together
-        broken with a probability up to the tolerance, and no more than may be remembered.
+        """Select the rules to remember for each text, bool [D, n]: all but the least probable violations
+        whose sum stays within the tolerance, as far as their joint states fit.
 
-        violations (float64 [D, n]): of each text and rule.
+        violations (float64 [D, n]): bound for each text and rule.
         """
         order = np.argsort(violations, axis=1, kind="stable")
         texts = np.arange(len(violations))[:, None]
@@ -317,9 +319,7 @@ class CompiledRules:
         return found
 
     def _fitting(self, rules: Sequence[int], most: int | None) -> int:
-        """How many of some rules, the first ones, fit together; it is tried with twice as many each time, and
-        then between.
-        """
+        """Return how many rules, counted from the first, fit together; by doubling, then bisection."""
         fit, fail = 0, 1
         while self.fits(rules[:fail], most):
             fit, fail = fail, min(2 * fail, len(rules))
@@ -331,7 +331,7 @@ class CompiledRules:
         return fit
 
     def _forbidden(self, ends: Ends) -> list[tuple[str, str]]:
-        """Pairs of labels, with what a required one leaves out."""
+        """Return all forbidden pairs of labels, including those that a required pair excludes."""
         everything = [*ends.scheme.labels, OUTSIDE, EDGE]
         forbidden = [(a, b) for a, b in self.constraints.forbidden]
         for a, b in self.constraints.required:
@@ -339,9 +339,7 @@ class CompiledRules:
         return forbidden
 
     def _successions(self, ends: Ends) -> set[tuple[int, int]]:
-        """Pairs of the engine's labels that must not follow one another; notes what must not be
-        first or last.
-        """
+        """Return the forbidden pairs of the engine's labels; also set `first` and `last`."""
         pairs = set()
         for a, b in self._forbidden(ends):
             self._allowed[ends.place(a), ends.place(b)] = False
@@ -355,9 +353,9 @@ class CompiledRules:
 
 
 def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str, float]:
-    """Prices for some of the rules whose price is learnt, by their names.
+    """Check prices for some of the rules with learnt prices, by rule name.
 
-    RAISES (ValueError): H214 for another rule, or what is no finite price.
+    RAISES (ValueError): H214 for an unknown rule, or a price that is no finite number.
     """
     known = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
     found = {}
@@ -372,7 +370,7 @@ def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str,
 
 
 def _alike(wanted: NDArray[np.bool_]) -> Sets:
-    """Rules, and the texts that want just these. wanted (bool [D, n]): rules of each text."""
+    """Group texts that want exactly the same rules. wanted (bool [D, n]): rules of each text."""
     some = wanted.any(axis=1)
     found: Sets = [] if some.all() else [((), np.flatnonzero(~some))]
     texts = np.flatnonzero(some)
@@ -385,9 +383,9 @@ def _alike(wanted: NDArray[np.bool_]) -> Sets:
 
 
 def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
-    """A rule over the labels of spans as one over those of the segments that they are written with, Y.
-    What begins a span is read, all else is not; where a span is all neighbours of one label, so that
-    unlabelled text ends it, the last label is remembered.
+    """Translate a rule over the labels of spans into one over the Y labels of the segments that encode them.
+    Only the segment that begins a span changes the state. With "io", where a span is a run of neighbours with
+    the same label, the states also remember the last label.
     """
     states = np.arange(len(rule))
     after = np.repeat(states[:, None], scheme.n_labels, axis=1).astype(np.int32)
@@ -396,7 +394,7 @@ def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
     if scheme.encoding != "io":
         return replace(rule, after=after)
     told = np.flatnonzero((after != states[:, None]).any(axis=0))
-    sides = len(told) + 1  # the last label is each of these, or another one
+    sides = len(told) + 1  # the last label is one of these, or any other
     last = np.zeros(scheme.n_labels, dtype=np.int64)
     last[told] = 1 + np.arange(len(told))
     found = np.zeros((len(rule), sides, scheme.n_labels), dtype=np.int32)
@@ -408,17 +406,17 @@ def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
 
 
 class _SideBySide(NamedTuple):
-    """n rules side by side, over Y labels."""
+    """Tables of n rules over Y labels, stacked and padded to S states."""
 
     after: NDArray[np.int32]  # [n, S, Y]
     kept: NDArray[np.bool_]  # [n, S]
 
     @classmethod
     def of(cls, rules: Sequence[Rule], n_labels: int) -> "_SideBySide":
-        """Tables of some rules over the Y labels."""
+        """Stack the tables of some rules over the Y labels."""
         return cls(*side_by_side(rules, n_labels))
 
     def broken(self, spans: Segments) -> NDArray[np.bool_]:
-        """Which rules do the labels of D texts break? bool [D, n]"""
+        """Which rules do the label sequences of D texts break? bool [D, n]"""
         state = last_states(spans.offsets, spans.label, self.after)
         return ~self.kept[np.arange(len(self.kept)), state]

@@ -1,4 +1,4 @@
-"""`spacy-hocrf.Constraints.v1`: what every text's spans keep to, and at what price."""
+"""`spacy-hocrf.Constraints.v1`: constraints on the spans of every text, and their prices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,23 +17,24 @@ TRAINING = ("none", "successions", "all")
 
 @dataclass(frozen=True)
 class Constraints:
-    """`spacy-hocrf.Constraints.v1`: what every text's spans keep to.
+    """`spacy-hocrf.Constraints.v1`: constraints on the spans of every text.
 
-    forbidden (Sequence[Sequence[str]]): pairs of labels; no span of the second begins where one of
-        the first ends. "O" is text in no span; "" is the beginning of the text in the first place
-        and its end in the second.
-    required (Sequence[Sequence[str]]): pairs; where a span of the first ends, one of the second begins.
+    forbidden (Sequence[Sequence[str]]): pairs of labels; no span of the second label may begin where one of
+        the first ends. "O" is text in no span; "" is the beginning of the text when it is the first of a
+        pair, and its end when it is the second.
+    required (Sequence[Sequence[str]]): pairs of labels; where a span of the first label ends, one of the
+        second must begin.
     at_most, at_least (Optional[Mapping[str, int]]): number of spans of a label in a text; short for `rules`
         of the kinds `AtMost.v1` and `AtLeast.v1` with `price = "inf"`.
     rules (Optional[Mapping[str, RuleTemplate]]): further rules about all spans of a text, by the names of the
-        config's blocks, each with its price.
-    tolerance (float): scores of predictions are wrong by no more, and 0 makes them exact: a text that breaks
-        rules less probably is read without them. Predictions never break one whose price is "inf".
-        Readings look at more, see `violations.with_more`.
+        config blocks, each with its price.
+    tolerance (float): maximum error of predicted scores; 0 makes them exact. A text that breaks rules with
+        less probability than this is decoded without them. Predictions never break a rule with price "inf".
+        Readings follow more rules, see `violations.with_more`.
     spans_key (str): key of `doc.spans` for the constraints of single texts.
-    training (str): what training keeps: "none", "successions" (forbidden and required) or "all", which has
-        the rules of the price "inf", too.
-    RAISES (ValueError): H214 for anything else.
+    training (str): the constraints that training observes: "none", "successions" (forbidden and required) or
+        "all" (also the rules with price "inf").
+    RAISES (ValueError): H214 for invalid settings.
     """
 
     forbidden: Sequence[Sequence[str]] = ()
@@ -78,25 +79,25 @@ class Constraints:
 
     @property
     def labels(self) -> list[str]:
-        """All labels that are named but for those of `rules`."""
+        """All labels named in the settings, except in `rules`."""
         pairs = [label for pair in (*self.forbidden, *self.required) for label in pair]
         counted = [*(self.at_most or {}), *(self.at_least or {})]
         return [*(label for label in pairs if label != EDGE), *dict.fromkeys(counted)]
 
     @cached_property
     def templates(self) -> tuple[RuleTemplate, ...]:
-        """All rules about the spans of a text."""
+        """Templates of all rules about the spans of a text."""
         most, least = (self.at_most or {}), (self.at_least or {})
         counted = [AtMost(labels=[y], most=n, price=inf) for y, n in most.items()]
         more = [AtLeast(labels=[y], least=n, price=inf) for y, n in least.items() if n]
         return (*counted, *more, *(self.rules or {}).values())
 
     @cached_property
-    def learnt(self) -> bool:  # has a rule a price that is learnt?
+    def learnt(self) -> bool:  # is the price of any rule learnt?
         return any(template.price == LEARNT for template in self.templates)
 
     @cached_property
-    def in_training(self) -> bool:  # are there any that training keeps?
+    def in_training(self) -> bool:  # does training observe any constraint?
         successions = bool(self.forbidden or self.required)
         hard = any(template.price == inf for template in self.templates)
         return {"none": False, "successions": successions, "all": successions or hard}[
@@ -104,12 +105,12 @@ class Constraints:
         ]
 
     @cached_property
-    def empty(self) -> bool:  # are there none but those of single texts?
+    def empty(self) -> bool:  # are there no constraints but those of single texts?
         return not self.labels and not self.templates
 
 
 def _is_pair(pair: Any) -> bool:
-    """Two labels, of which one at most is the edge of the text."""
+    """Is it a pair of labels, at most one of which is the edge of the text?"""
     return (
         isinstance(pair, Sequence)
         and not isinstance(pair, str)

@@ -1,4 +1,4 @@
-"""The engine's labels at the ends of users' spans: what a succession of two labels means for them."""
+"""The engine's labels at the ends of users' spans: how a pair of user labels translates into transitions."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from spacy_hocrf.types import Segments
 __all__ = ["EDGE", "Ends", "follows"]
 
 EDGE = ""
-"""Stands for the beginning and for the end of a text."""
+"""Stands for the beginning or the end of a text."""
 
 
 class Ends(NamedTuple):
@@ -22,20 +22,20 @@ class Ends(NamedTuple):
     scheme: LabelScheme
 
     def place(self, label: str) -> int:
-        """Place of a label in the table of what may follow what."""
+        """Return the index of a label in the table of allowed transitions."""
         labels = self.scheme.labels
         return labels.index(label) if label in labels else len(labels) + (label == EDGE)
 
     def firsts(self, label: str) -> list[int]:
-        """Labels that the first segment of a span may have."""
+        """Return the engine's labels that the first segment of a span may have."""
         return self._each(label, 0)
 
     def lasts(self, label: str) -> list[int]:
-        """Labels that the last segment of a span may have."""
+        """Return the engine's labels that the last segment of a span may have."""
         return self._each(label, -1)
 
     def chain(self, labels: Sequence[str]) -> JoinedRules:
-        """A rule that is kept by the segments of consecutive spans with just these labels, and no others.
+        """Return a rule that exactly the segments of consecutive spans with these labels satisfy.
 
         labels (Sequence[str]): oldest first; OUTSIDE for a segment of unlabelled text.
         """
@@ -43,15 +43,15 @@ class Ends(NamedTuple):
         after = np.full((size, self.scheme.n_labels), DEAD, dtype=np.int32)
         for i in reversed(range(len(labels))):
             after[i, self.firsts(labels[i])] = i + 1
-            after[i + 1, self.going_on(labels[i])] = i + 1  # in "io" no span begins by that
+            after[i + 1, self.going_on(labels[i])] = i + 1  # "io": the span goes on
         return JoinedRules(after, np.arange(size)[:, None] < size - 1)
 
     def going_on(self, label: str) -> list[int]:
-        """Labels by which a span goes on after its first segment."""
+        """Return the engine's labels that continue a span after its first segment."""
         return self.scheme.continuing(label) if label in self.scheme.labels else []
 
     def one(self, before: int, behind: int) -> bool:
-        """Would these two neighbours be in one span, or in one stretch without spans?"""
+        """Would these two neighbouring labels be in the same span, or in the same stretch without spans?"""
         return before == behind and (self.scheme.encoding == "io" or before == self.scheme.outside)
 
     def _each(self, label: str, place: int) -> list[int]:
@@ -64,12 +64,12 @@ class Ends(NamedTuple):
 def follows(
     allowed: NDArray[np.bool_], spans: Segments, lengths: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """May the spans of D texts, text in no span, and the edges follow one another as they do? bool [D]
+    """Are all neighbouring spans, stretches in no span and edges of D texts in an allowed order? bool [D]
 
-    allowed (bool [L + 2, L + 2]): may the second follow the first: L labels, text in no span, edge.
+    allowed (bool [L + 2, L + 2]): may the second follow the first? L labels, text in no span, edge.
     """
     outside, edge = len(allowed) - 2, len(allowed) - 1
-    # [2, L + 2, L + 2] the same with text between them
+    # [2, L + 2, L + 2] without and with text between the two
     through = np.stack([allowed, allowed[:, outside, None] & allowed[outside]])
     counts = np.diff(spans.offsets)
     some, none = np.flatnonzero(counts), np.flatnonzero((counts == 0) & (lengths > 0))

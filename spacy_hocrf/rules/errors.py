@@ -1,5 +1,5 @@
-"""What can go wrong with rules about all spans of a text, each with a code to search for: what was found,
-what was expected. The other codes are in `spacy_hocrf.errors`.
+"""Errors of rules about all spans of a text, each with a code to search for: what was found, what was
+expected. The other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded

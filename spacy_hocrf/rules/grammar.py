@@ -1,10 +1,10 @@
 """The grammar of a record: `spacy-hocrf.Grammar.v1`, a regular expression over the labels of a text's spans.
 
-An expression becomes an automaton of its positions (Glushkov, Russian Mathematical Surveys 16, 1961):
-position j may follow i where some sentence has them so, `first` begin one, and `last` end one. Its subsets
-that can be reached are the states of a deterministic automaton, and states are one where no continuation
-tells them apart (Moore, Automata Studies, 1956): so the automaton is the smallest. The rule is exact wherever
-rules are.
+An expression becomes a position automaton (Glushkov, Russian Mathematical Surveys 16, 1961): position j may
+follow i if it does so in some sentence; `first` are the positions that can begin a sentence, `last` those
+that can end one. The reachable subsets of positions are the states of a deterministic automaton; states that
+no continuation distinguishes are merged (Moore, Automata Studies, 1956), so the automaton is minimal. The
+rule is exact wherever rules are.
 """
 
 import re
@@ -25,36 +25,36 @@ __all__ = ["Grammar"]
 ANYWHERE, NOWHERE = "anywhere", "nowhere"
 TOKEN = re.compile(r'\s*(?:"([^"]+)"|([()|?*+])|([^\s()|?*+"]+))')
 LEGIBLE = 20
-"""Characters that show where an expression cannot be read."""
+"""Number of characters quoted at a syntax error."""
 
 Places = frozenset[int]
 
 
 class _Sign(NamedTuple):
-    """A sign or a label of an expression."""
+    """An operator or a label of an expression."""
 
     text: str
-    at: int  # character
+    at: int  # character offset
     is_label: bool
 
 
 class _Part(NamedTuple):
-    """Positions of a part of an expression."""
+    """Positions of a subexpression."""
 
-    empty: bool  # may it have no span?
+    empty: bool  # does it match the empty sequence?
     first: Places
     last: Places
 
 
 @dataclass(frozen=True, kw_only=True)
 class Grammar(Priced):
-    """`spacy-hocrf.Grammar.v1`: the labels of a text's spans, in their order, are as an expression says.
+    """`spacy-hocrf.Grammar.v1`: the sequence of labels of a text's spans matches a regular expression.
 
-    expression (str): labels one after the other, as in "author+ title (journal volume? | booktitle) date?":
-        "|" is or, "?" at most once, "+" once and more, "*" any number, parentheses are a group. A label with
-        other signs stands in double quotes.
-    others (str): "anywhere": labels that the expression does not name may come anywhere; "nowhere".
-    price (Union[float, str]): what it costs to be otherwise, nats; "inf" for never, "learnt".
+    expression (str): labels in sequence, as in "author+ title (journal volume? | booktitle) date?": "|" means
+        or, "?" at most once, "+" once or more, "*" any number of times; parentheses group. A label with other
+        characters is written in double quotes.
+    others (str): "anywhere": labels that the expression does not name are allowed at any position; "nowhere".
+    price (Union[float, str]): penalty for a text that does not match, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H312 for an expression that cannot be read; H215 for a label
         that the model does not have.
     """
@@ -73,11 +73,11 @@ class Grammar(Priced):
 
     @property
     def name(self) -> str:
-        """The kind and the expression."""
+        """The kind of rule and the expression."""
         return f"Grammar[{self.expression}]"
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
-        """One, of all spans."""
+        """Return one rule about all spans."""
         found = _Reader(self.expression)
         for label in found.positions:
             place_of(label, labels)
@@ -87,7 +87,8 @@ class Grammar(Priced):
     def _subsets(
         self, found: "_Reader", labels: Sequence[str]
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-        """Table and kept states of the subsets of positions; position -1 is before the first span.
+        """Return transition table and accepting states of the subsets of positions; position -1 is the start,
+        before the first span.
 
         RAISES (ValueError): H312 if there are too many.
         """
@@ -120,11 +121,12 @@ class Grammar(Priced):
 
 
 class _Reader:
-    """An expression, by recursive descent.
+    """Recursive-descent parser of an expression.
 
-    positions (List[str]): the label of each position. follow (List[Set[int]]): which may come after each.
-    whole (_Part): all of it.
-    RAISES (ValueError): H312 for one that cannot be read.
+    positions (List[str]): the label of each position. follow (List[Set[int]]): positions that may follow
+        each.
+    whole (_Part): the whole expression.
+    RAISES (ValueError): H312 for one that cannot be parsed.
     """
 
     def __init__(self, expression: str) -> None:
@@ -153,7 +155,7 @@ class _Reader:
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def _takes(self, signs: str) -> str:
-        """The next token, if it is one of these signs; "" if not."""
+        """Consume the next token if it is one of these operators, and return it; else return ""."""
         token = self._token
         if token is None or token.is_label or token.text not in signs:
             return ""
@@ -161,7 +163,7 @@ class _Reader:
         return token.text
 
     def _choice(self) -> _Part:
-        """Alternatives, with "|" between them."""
+        """Parse alternatives, separated by "|"."""
         part = self._sequence()
         while self._takes("|"):
             other = self._sequence()
@@ -171,14 +173,14 @@ class _Reader:
         return part
 
     def _sequence(self) -> _Part:
-        """Parts one after the other."""
+        """Parse a sequence of subexpressions."""
         part = self._repeated()
         while (token := self._token) is not None and (token.is_label or token.text == "("):
             part = self._joined(part, self._repeated())
         return part
 
     def _repeated(self) -> _Part:
-        """A label or a group, and how often it comes."""
+        """Parse a label or a group with its repetition operators."""
         part = self._single()
         while sign := self._takes("?*+"):
             if sign != "?":
@@ -187,7 +189,7 @@ class _Reader:
         return part
 
     def _single(self) -> _Part:
-        """A label, or a group."""
+        """Parse a label or a group."""
         if (token := self._token) is None:
             self._refuse("a label or a group is missing at the end", len(self._expression))
         if self._takes("("):
@@ -225,7 +227,7 @@ class _Reader:
 def _smallest(
     after: NDArray[np.int32], kept: NDArray[np.bool_]
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """The automaton with states that no continuation tells apart as one; the first is that of state 0."""
+    """Minimise an automaton by merging equivalent states; state 0 remains the first."""
     kinds, number = kept.astype(np.int64), 0
     while True:
         rows = np.column_stack([kinds, kinds[after]])

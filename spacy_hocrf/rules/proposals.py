@@ -1,16 +1,16 @@
-"""A grammar that nearly all of some texts keep, found from the labels of their spans.
+"""Proposes a grammar that nearly all of some texts satisfy, learnt from the labels of their spans.
 
-It is a chain of factors such as (journal | booktitle)?, each of some labels. Let a → b if some text has a
-before b: labels that reach one another are one factor, factors stand in an order that → allows, and counts
-say what is behind each, "?", "+", "*" or nothing (CRX of Bex, Neven, Schwentick and Vansummeren, ACM TODS 35,
-2010). Factors without an order that no text has together, nor one of them twice, are one as well. So that a
-few texts may break it, those are left out first that have what is rarest: labels in an order that others
-have the other way round, then a factor twice, then one too few.
+It is a chain of factors such as (journal | booktitle)?, each of one or more labels. Let a → b if some text
+has a before b: labels that reach each other form one factor, factors are put in an order that → allows, and
+counts give the operator of each, "?", "+", "*" or none (CRX of Bex, Neven, Schwentick and Vansummeren, ACM
+TODS 35, 2010). Unordered factors are also merged if no text has them together, or one of them twice. To allow
+a few texts to break the grammar, texts with the rarest deviations are left out first: labels in an order that
+other texts reverse, then a repeated factor, then a missing one.
 
-A label that comes anywhere makes one factor of all that stand around it. So the grammar names some labels,
-and others may be anywhere: it gets one more at a time, the one with which it says most. With p(n) the
-probability that n independent labels, as frequent as those of the texts, keep it, it says -log2 p(n) bits
-about a text of n spans.
+A label that occurs anywhere merges all labels around it into one factor. So the grammar names only some
+labels, and the others may be anywhere: labels are added one at a time, always the most informative one. With
+p(n) the probability that n independent labels, as frequent as in the texts, satisfy the grammar, it gives
+-log2 p(n) bits about a text of n spans.
 """
 
 import re
@@ -28,51 +28,51 @@ from spacy_hocrf.rules.grammar import Grammar
 __all__ = ["ProposedGrammar", "propose_grammar"]
 
 LEAST = 0.05
-"""Bits about a text that each label must bring, on average."""
+"""Bits per text that each additional label must contribute on average."""
 PLAIN = re.compile(r'[^\s()|?*+"]+')
 """A label that needs no quotes."""
 SIGNS = {(True, True): "", (False, True): "?", (True, False): "+", (False, False): "*"}
-"""By whether a factor is there at least once, and at most once."""
+"""Operator by whether a factor occurs at least once, and at most once."""
 TINY = 1e-300
-"""No grammar is less probable."""
+"""Lower bound of the probability of satisfying a grammar."""
 
 Sentence = tuple[str, ...]
-"""The labels of a text's spans, in their order."""
+"""The sequence of labels of a text's spans."""
 
 
 @dataclass(frozen=True)
 class ProposedGrammar:
-    """A grammar that most of some texts keep."""
+    """A grammar that most of some texts satisfy."""
 
-    expression: str  # of `Grammar`, other labels anywhere; "" if no label has a place of its own
-    bits: float  # that it says about a text, on average
-    kept: float  # share of the texts that keep it
-    # the labels of texts that break it, and how many have them; most first
+    expression: str  # for `Grammar` with other labels anywhere; "" if no label has a fixed place
+    bits: float  # information about a text, on average
+    kept: float  # share of the texts that satisfy it
+    # label sequences of texts that break it, with their number; most frequent first
     broken: tuple[tuple[Sentence, int], ...]
 
 
 @dataclass(frozen=True)
 class _Texts:
-    """Kinds of texts, n, by their spans of Y labels."""
+    """n kinds of texts that differ in their spans; Y labels."""
 
-    size: NDArray[np.int64]  # [n] texts
-    count: NDArray[np.int64]  # [n, Y] spans
+    size: NDArray[np.int64]  # [n] number of texts of this kind
+    count: NDArray[np.int64]  # [n, Y] number of spans
     order: NDArray[np.bool_]  # [n, Y, Y] is one of the first label before one of the second?
 
     def where(self, rows: NDArray[np.bool_]) -> "_Texts":
-        """Some of the texts, bool [n]."""
+        """Return a selection of the texts, bool [n]."""
         return _Texts(self.size[rows], self.count[rows], self.order[rows])
 
     def of(self, labels: Sequence[int]) -> "_Texts":
-        """The spans of some labels only."""
+        """Return the texts with the spans of some labels only."""
         return _Texts(self.size, self.count[:, labels], self.order[:, labels][:, :, labels])
 
 
 def propose_grammar(sentences: Sequence[Sentence], share: float = 0.99) -> ProposedGrammar:
-    """Find the grammar that says most about some texts, of those that nearly all of them keep.
+    """Find the most informative grammar among those that nearly all of some texts satisfy.
 
-    sentences (Sequence[Tuple[str, ...]]): the labels of each text's spans, in their order.
-    share (float): above 0; of the texts, so many keep it at least.
+    sentences (Sequence[Tuple[str, ...]]): the sequence of labels of each text's spans.
+    share (float): minimum share of the texts that satisfy the grammar, above 0.
     """
     kinds, total = Counter(sentences), len(sentences)
     spare = total - ceil(share * total - 1e-9)
@@ -121,7 +121,7 @@ def _texts_of(kinds: Counter[Sentence], labels: Sequence[str]) -> _Texts:
 
 
 def _expression(texts: _Texts, labels: Sequence[str], spare: int) -> str:
-    """The chain that all texts keep, but for `spare` of them at most."""
+    """Return the chain that all texts but at most `spare` satisfy."""
     for find in (_disorders, _repeats, _lacks):
         while True:
             having = find(texts)
@@ -142,9 +142,7 @@ def _expression(texts: _Texts, labels: Sequence[str], spare: int) -> str:
 
 
 def _disorders(texts: _Texts) -> NDArray[np.bool_]:
-    """Which texts have two labels in an order that others have the other way round? bool [n, k] for k such
-    orders.
-    """
+    """Which texts have two labels in an order that others reverse? bool [n, k] for k such pairs."""
     there = texts.order.any(axis=0)
     both = np.asarray(there & there.T & (np.eye(*there.shape) == 0))
     return texts.order[:, both]
@@ -156,17 +154,17 @@ def _repeats(texts: _Texts) -> NDArray[np.bool_]:
 
 
 def _lacks(texts: _Texts) -> NDArray[np.bool_]:
-    """Which texts do not have each factor? bool [n, k]"""
+    """Which texts lack each factor? bool [n, k]"""
     here = texts.count @ _chain(texts)
     return np.asarray((here == 0) & here.any(axis=0))
 
 
 def _chain(texts: _Texts) -> NDArray[np.bool_]:
-    """The factors in their order, bool [Y, k]: is a label in each?"""
+    """Return the factors in order, bool [Y, k]: does a factor contain the label?"""
     factor = np.eye(texts.count.shape[1], dtype=bool)
     before = texts.order.any(axis=0) | factor
     while True:
-        here = texts.count @ factor  # spans of each text
+        here = texts.count @ factor  # spans per text and factor
         reach = factor.T @ before @ factor
         for _ in range(len(before).bit_length()):
             reach = reach @ reach
@@ -176,7 +174,7 @@ def _chain(texts: _Texts) -> NDArray[np.bool_]:
             apart = ~(reach | reach.T | (there.T @ there))
             one = np.triu(apart & once & once[:, None], 1)
         if not one.any():
-            return factor[:, np.argsort(reach.sum(axis=0), kind="stable")]  # by what is before each
+            return factor[:, np.argsort(reach.sum(axis=0), kind="stable")]  # by predecessors
         size = texts.size @ here
         i, j = max(np.argwhere(one).tolist(), key=lambda pair: int(size[pair].sum()))
         factor[:, i] |= factor[:, j]
@@ -189,9 +187,9 @@ def _rule(expression: str, labels: Sequence[str]) -> Rule:
 
 
 def _bits(rule: Rule, lengths: NDArray[np.float64], frequency: NDArray[np.int64]) -> float:
-    """What the grammar says about a text, on average.
+    """Return the information that the grammar gives about a text, in bits, on average.
 
-    lengths (float64 [n]): texts with 0, 1, … spans. frequency (int64 [Y]): spans of each label.
+    lengths (float64 [n]): number of texts with 0, 1, … spans. frequency (int64 [Y]): spans of each label.
     """
     step = np.zeros((len(rule), len(rule)))  # probability of a state after another one
     np.add.at(step, (np.arange(len(rule))[:, None], rule.after), frequency / frequency.sum())

@@ -1,14 +1,14 @@
-"""The best segmentation of each sequence where breaking a rule about its spans has a price.
+"""The best segmentation of each sequence when broken rules about its spans are penalised.
 
-The score of a segmentation is that of the potentials less the prices of the rules that it breaks. A rule
-that is left out costs nothing, so that without some rules the best score is an upper bound. Rules are
-therefore remembered (an automaton times theirs, as in engine/rules.py) only when the best segmentation
-without them breaks them, and then it is sought again: where it breaks no other rule it is the best of all.
-So most sequences need no rule at all, and others a few of hundreds.
+The score of a segmentation is that of the potentials minus the prices of the rules that it breaks. A rule
+that is left out costs nothing, so the best score without some rules is an upper bound. Rules are therefore
+added (as a product automaton, see engine/rules.py) only when the best segmentation without them breaks them,
+and the search is repeated: once its result breaks no further rule, it is optimal. So most sequences need no
+rule at all, and the others a few out of hundreds.
 
-Where the rules would have too many states together, segmentations come in the order of their scores without
-the rules that are left out (engine/alternatives.py), until the next one's is below the best score found.
-Where that takes too long, too, the next one's score is the bound.
+Where the rules would have too many joint states, segmentations are enumerated by their scores without the
+omitted rules (engine/alternatives.py), until the next score is below the best score found. Where that takes
+too long, too, the next score is the bound.
 
 Letters: D sequences, n rules.
 """
@@ -33,18 +33,18 @@ from spacy_hocrf.types import Potentials, Segments
 __all__ = ["BoundedBest", "RuledSearch"]
 
 MOST_READINGS = 500
-"""Segmentations of a sequence that are looked at, besides the best."""
+"""Maximum number of segmentations enumerated for a sequence, besides the best."""
 TOGETHER = 50
-"""So many of them are found before they are looked at."""
+"""Number of segmentations enumerated before they are checked."""
 SETTLED = 1e-9
-"""A bound that is higher by no more than this, relative to the score, is reached."""
+"""Relative difference up to which score and bound count as equal."""
 
 
 class BoundedBest(NamedTuple):
-    """A `Best` of D sequences that is not always known to be the best."""
+    """A `Best` of D sequences with upper bounds; it may not be optimal."""
 
     segments: Segments
-    scores: NDArray[np.float64]  # [D] nats, less the prices of the rules that are broken
+    scores: NDArray[np.float64]  # [D] nats, minus the prices of broken rules
     bounds: NDArray[np.float64]  # [D] no segmentation has a higher score
 
 
@@ -52,27 +52,27 @@ class _Found(NamedTuple):
     """A segmentation of one sequence."""
 
     segments: Segments
-    score: float  # less the prices of all rules that it breaks
+    score: float  # minus the prices of all rules that it breaks
     bound: float  # no segmentation has a higher score
-    missing: NDArray[np.bool_]  # [n] rules that were left out, and that it breaks
+    missing: NDArray[np.bool_]  # [n] omitted rules that it breaks
 
     @property
     def settled(self) -> bool:
-        """Is it the best one?"""
+        """Is it proved optimal?"""
         found = self.score > -np.inf
         return found and self.bound - self.score <= SETTLED * (1.0 + abs(self.score))
 
     def beside(self, other: "_Found") -> "_Found":
-        """The better one of both, with the lower bound."""
+        """Return the better of the two segmentations, with the lower bound."""
         best = self if self.score >= other.score else other
         return best._replace(bound=min(self.bound, other.bound))
 
 
 class RuledSearch:
-    """Rules with their prices, and which of them each of D sequences has needed so far.
+    """Searches D sequences under priced rules, and records which rules each has needed so far.
 
     rules (CompiledRules): n rules. needed (bool [D, n]): those that are known to be needed.
-    pool (BufferPool): memory to work in.
+    pool (BufferPool): working memory.
     """
 
     def __init__(self, rules: CompiledRules, needed: NDArray[np.bool_], pool: BufferPool) -> None:
@@ -81,11 +81,11 @@ class RuledSearch:
         self._remembered = [self._fitting({*np.flatnonzero(own).tolist()}) for own in needed]
 
     def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> BoundedBest:
-        """The best segmentations that are found, with their scores, -inf where every one breaks a rule
-        that must be kept, and upper bounds of all scores.
+        """Return the best segmentations found with their scores, -inf where every one breaks a hard rule, and
+        upper bounds of all scores.
 
         potentials (Potentials): log potentials of the D sequences. automaton (Automaton): without rules.
-        buffers (Buffers): of this automaton.
+        buffers (Buffers): buffers for this automaton.
         """
         found, sought = dict[int, _Found](), dict(enumerate(self._remembered))
         wanted = {i: set(rules) for i, rules in sought.items()}
@@ -106,7 +106,7 @@ class RuledSearch:
         return _joined([found[i] for i in range(len(found))])
 
     def _fitting(self, wanted: set[int]) -> Numbers:
-        """The wanted rules, or if they are too many those that cost most."""
+        """Return the wanted rules; if they have too many states, the most expensive ones that fit."""
         everything = tuple(sorted(wanted))
         if self.rules.fits(everything):
             return everything
@@ -124,7 +124,7 @@ class RuledSearch:
         buffers: Buffers,
         sought: Mapping[int, Numbers],
     ) -> Iterator[tuple[int, _Found]]:
-        """The best segmentation of some sequences, each where no other rules than its own count.
+        """Yield the best segmentation of some sequences, each under its own rules only.
 
         sought (Mapping[int, Numbers]): rules of each sequence, by its number.
         """
@@ -145,7 +145,7 @@ class RuledSearch:
     def _look_on(
         self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Found
     ) -> _Found:
-        """One segmentation after the other."""
+        """Enumerate further segmentations in order of score."""
         _, product = self.rules.remembering(automaton, rules)
         with self._pool.lend(product) as buffers:
             readings = ranked(potentials, product, buffers=buffers)
@@ -160,7 +160,7 @@ class RuledSearch:
         return best
 
     def _read(self, best: Best, rules: Numbers) -> Iterator[_Found]:
-        """Results of a search under some rules, while no others counted."""
+        """Score the results of a search under some rules against all rules."""
         broken = self.rules.broken_segments(best.segments)
         costs = np.where(broken, self.rules.prices, 0.0)
         left_out = np.ones(len(self.rules.rules), dtype=bool)
@@ -172,21 +172,21 @@ class RuledSearch:
 
 
 def _part(segments: Segments, i: int) -> Segments:
-    """Segments of one sequence."""
+    """Return the segments of one sequence."""
     own = slice(*segments.offsets[i : i + 2].tolist())
     columns = (column[own] for column in segments[1:])
     return Segments(np.array([0, own.stop - own.start]), *columns)
 
 
 def _several(readings: Sequence[tuple[float, Segments]]) -> Best:
-    """Several segmentations with their scores, at least one."""
+    """Join one or more segmentations and their scores."""
     columns = map(np.concatenate, zip(*(segments[1:] for _, segments in readings)))
     offsets = offsets_of([len(segments.label) for _, segments in readings])
     return Best(Segments(offsets, *columns), np.array([score for score, _ in readings]))
 
 
 def _joined(found: Sequence[_Found]) -> BoundedBest:
-    """Segmentations of all sequences."""
+    """Join the segmentations of all sequences."""
     scores = np.array([each.score for each in found])
     bounds = np.array([each.bound for each in found])
     if not found:

@@ -1,9 +1,9 @@
-"""Rules about all spans of a text, as a config writes them: `spacy-hocrf.AtMost.v1` and its like.
+"""Rules about all spans of a text, as written in a config: `spacy-hocrf.AtMost.v1` and others.
 
-Each is a small automaton over the labels of the spans (engine/rules.py), and has a price, which a reading
-that breaks it pays: a number, infinity, or one that is learnt. With a finite price these are the soft
-constraints of Anzaroot, Passos, Belanger and McCallum, ICML 2014, of which many are made from the labels,
-and those of no use get the price 0.
+Each rule is a small automaton over the labels of the spans (engine/rules.py) with a price that a reading pays
+for breaking it: a number, infinity, or learnt. With finite prices these are the soft constraints of Anzaroot,
+Passos, Belanger and McCallum, ICML 2014: many are generated from the labels, and useless ones get the price
+0.
 """
 
 import math
@@ -37,10 +37,10 @@ __all__ = [
 ]
 
 LEARNT = "learnt"
-"""The price of a rule that is learnt from the training corpus."""
+"""The price of rules whose price is learnt from the training corpus."""
 
 DEAREST = 1e6
-"""The largest finite price: sums with a larger one lose digits."""
+"""The largest finite price; sums with larger ones would lose digits."""
 
 
 @runtime_checkable
@@ -49,29 +49,29 @@ class RuleTemplate(Protocol):
 
     @property
     def name(self) -> str:
-        """Unlike that of any other template of the component."""
+        """A name that no other template of the component has."""
         ...
 
     @property
     def price(self) -> float | str:
-        """Price of a broken rule, nats, at least 0; "inf" if none may be broken, "learnt" for a
-        price of its own for each, learnt from the training corpus.
+        """Price of a broken rule, nats, at least 0; "inf" if none may be broken, "learnt" to learn a separate
+        price for each rule from the training corpus.
         """
         ...
 
     def rules(self, labels: Sequence[str]) -> Sequence[Rule]:
-        """The rules for the labels of a model, each with a name of its own; their tables are over these
-        labels. `kept` says of each state: is the rule kept if no more spans follow?
+        """Return the rules for the labels of a model, with distinct names; their tables are over these
+        labels. `kept` tells for each state whether the rule is kept if no more spans follow.
         """
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class Priced:
-    """Base of our templates.
+    """Base class of the built-in templates.
 
-    price (Union[float, str]): what it costs to break one of the rules, nats; "inf" for rules that no reading
-        breaks, "learnt" for what the training corpus says.
+    price (Union[float, str]): price for breaking one of the rules, nats; "inf" to forbid it, "learnt" to
+        learn it from the training corpus.
     """
 
     price: Any = LEARNT
@@ -82,9 +82,9 @@ class Priced:
 
 @dataclass(frozen=True, kw_only=True)
 class _OfLabels(Priced):
-    """A rule about each of some labels.
+    """Makes one rule for each of some labels.
 
-    labels (Optional[Sequence[str]]): null for all of the model.
+    labels (Optional[Sequence[str]]): null for all labels of the model.
     """
 
     labels: Sequence[str] | None = None
@@ -107,11 +107,11 @@ class _OfLabels(Priced):
 
 @dataclass(frozen=True, kw_only=True)
 class AtMost(_OfLabels):
-    """`spacy-hocrf.AtMost.v1`: a text has so many spans of a label at most.
+    """`spacy-hocrf.AtMost.v1`: a text has at most `most` spans of a label.
 
     labels (Optional[Sequence[str]]): one rule for each; null for all labels of the model.
     most (int): number of spans.
-    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    price (Union[float, str]): price for breaking a rule, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
     """
 
@@ -123,21 +123,21 @@ class AtMost(_OfLabels):
 
     @property
     def name(self) -> str:
-        """The number, and the labels if they are chosen."""
+        """The kind of rule, the number, and the labels if they are given."""
         return self._name(self.most)
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
-        """One for each label."""
+        """Return one rule for each label."""
         return self._each(labels, lambda y: _counted(y, self.most, len(labels), most=True))
 
 
 @dataclass(frozen=True, kw_only=True)
 class AtLeast(_OfLabels):
-    """`spacy-hocrf.AtLeast.v1`: a text has so many spans of a label at least.
+    """`spacy-hocrf.AtLeast.v1`: a text has at least `least` spans of a label.
 
     labels (Optional[Sequence[str]]): one rule for each; null for all labels of the model.
     least (int): number of spans.
-    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    price (Union[float, str]): price for breaking a rule, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
     """
 
@@ -149,19 +149,19 @@ class AtLeast(_OfLabels):
 
     @property
     def name(self) -> str:
-        """The number, and the labels if they are chosen."""
+        """The kind of rule, the number, and the labels if they are given."""
         return self._name(self.least)
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
-        """One for each label."""
+        """Return one rule for each label."""
         return self._each(labels, lambda y: _counted(y, self.least - 1, len(labels), most=False))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _OfPairs(Priced):
-    """A rule about each of some pairs of different labels.
+    """Makes one rule for each of some pairs of different labels.
 
-    pairs (Optional[Sequence[Sequence[str]]]): null for all of the model.
+    pairs (Optional[Sequence[Sequence[str]]]): null for all pairs of the model's labels.
     """
 
     pairs: Sequence[Sequence[str]] | None = None
@@ -176,12 +176,12 @@ class _OfPairs(Priced):
 
     @property
     def name(self) -> str:
-        """The kind, and the pairs if they are chosen."""
+        """The kind of rule, and the pairs if they are given."""
         chosen = [] if self.pairs is None else [f"{a} & {b}" for a, b in self.pairs]
         return type(self).__name__ + (f"[{', '.join(chosen)}]" if chosen else "")
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
-        """One for each pair."""
+        """Return one rule for each pair."""
         wanted = list(permutations(labels, 2)) if self.pairs is None else self.pairs
         return [
             replace(
@@ -198,13 +198,13 @@ class _OfPairs(Priced):
 class Precedes(_OfPairs):
     """`spacy-hocrf.Precedes.v1`: no span of the second label comes before one of the first.
 
-    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all ordered pairs.
-    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    pairs (Optional[Sequence[Sequence[str]]]): pairs of labels, one rule for each; null for all ordered pairs.
+    price (Union[float, str]): price for breaking a rule, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
     """
 
     def _rule(self, one: int, other: int, n_labels: int) -> Rule:
-        """States: 1, the second has come; 2, and then the first."""
+        """States: 0, neither has come, or the first only; 1, the second has come; 2, then the first."""
         after = _staying(3, n_labels)
         after[0, other] = 1
         after[1, one] = 2
@@ -213,15 +213,15 @@ class Precedes(_OfPairs):
 
 @dataclass(frozen=True, kw_only=True)
 class Together(_OfPairs):
-    """`spacy-hocrf.Together.v1`: a text with a span of the first label has one of the second.
+    """`spacy-hocrf.Together.v1`: a text with a span of the first label also has one of the second.
 
-    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all ordered pairs.
-    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    pairs (Optional[Sequence[Sequence[str]]]): pairs of labels, one rule for each; null for all ordered pairs.
+    price (Union[float, str]): price for breaking a rule, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
     """
 
     def _rule(self, one: int, other: int, n_labels: int) -> Rule:
-        """States: 1, only the first has come; 2, the second has."""
+        """States: 0, neither has come; 1, only the first; 2, the second."""
         after = _staying(3, n_labels)
         after[0, one] = 1
         after[:2, other] = 2
@@ -232,13 +232,13 @@ class Together(_OfPairs):
 class Apart(_OfPairs):
     """`spacy-hocrf.Apart.v1`: no text has spans of both labels.
 
-    pairs (Optional[Sequence[Sequence[str]]]): of labels, one rule for each; null for all pairs.
-    price (Union[float, str]): what it costs to break a rule, nats; "inf" for never, "learnt".
+    pairs (Optional[Sequence[Sequence[str]]]): pairs of labels, one rule for each; null for all pairs.
+    price (Union[float, str]): price for breaking a rule, nats; "inf" to forbid it, "learnt".
     RAISES (ValueError): H214 for bad settings, H215 for a label that the model does not have.
     """
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
-        """One for each pair, in either order."""
+        """Return one rule for each unordered pair."""
         found = super().rules(labels)
         if self.pairs is not None:
             return found
@@ -246,7 +246,7 @@ class Apart(_OfPairs):
         return [rule for (one, other), rule in zip(order, found) if one < other]
 
     def _rule(self, one: int, other: int, n_labels: int) -> Rule:
-        """States: 1, only the first has come; 2, only the second; 3, both."""
+        """States: 0, neither has come; 1, only the first; 2, only the second; 3, both."""
         after = _staying(4, n_labels)
         after[:, one] = [1, 1, 3, 3]
         after[:, other] = [2, 3, 2, 3]
@@ -254,8 +254,8 @@ class Apart(_OfPairs):
 
 
 def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
-    """The rules of a template for some labels, with the template's name before theirs; what is learnt has
-    the price 0 so far.
+    """Return the rules of a template for some labels, their names prefixed with the template's name; prices
+    to be learnt are 0 for now.
 
     RAISES (ValueError): H311 for a table that does not fit the labels.
     """
@@ -274,12 +274,12 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
 
 
 def _staying(n_states: int, n_labels: int) -> NDArray[np.int32]:
-    """Every state is left for itself, int32 [n_states, n_labels]."""
+    """Return a table in which no label changes the state, int32 [n_states, n_labels]."""
     return np.repeat(np.arange(n_states, dtype=np.int32)[:, None], n_labels, axis=1)
 
 
 def _counted(label: int, number: int, n_labels: int, *, most: bool) -> Rule:
-    """States: how many have come, up to number + 1; kept with so many at most, or with more."""
+    """States: number of spans of the label, up to number + 1; kept with at most `number`, or with more."""
     after = _staying(number + 2, n_labels)
     after[:, label] = np.minimum(np.arange(1, number + 3), number + 1)
     few = np.arange(number + 2) <= number
@@ -287,14 +287,14 @@ def _counted(label: int, number: int, n_labels: int, *, most: bool) -> Rule:
 
 
 def place_of(label: str, labels: Sequence[str]) -> int:
-    """The place of a label among those of a model. RAISES (ValueError): H215 for another one."""
+    """Return the index of a label among those of a model. RAISES (ValueError): H215 for an unknown one."""
     if label not in labels:
         raise ValueError(ConstraintErrors.H215.format(found=label, known=", ".join(labels)))
     return labels.index(label)
 
 
 def checked_price(price: Any) -> float | str:
-    """RAISES (ValueError): H214 for anything but a price."""
+    """Check a price and return it as a number or "learnt". RAISES (ValueError): H214 for anything else."""
     if price == LEARNT:
         return LEARNT
     try:
@@ -317,5 +317,5 @@ def _check_count(name: str, found: Any, least: int) -> None:
 
 
 def refuse(name: str, found: Any, expected: str) -> None:
-    """RAISES (ValueError): H214, always."""
+    """Reject a setting. RAISES (ValueError): H214, always."""
     raise ValueError(ConstraintErrors.H214.format(name=name, found=found, expected=expected))

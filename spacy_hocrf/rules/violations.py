@@ -1,4 +1,4 @@
-"""How probably a text breaks rules about all of its spans that nothing keeps it from breaking."""
+"""Bounds on the probability that a text, decoded without rules about all of its spans, breaks them."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
@@ -24,18 +24,18 @@ __all__ = [
 ]
 
 NEGLIGIBLE = 1e-10
-"""A break of a rule that is less probable changes no number that is shown."""
+"""A violation less probable than this changes no digit that is shown."""
 
 ROUNDING = 1e-14
 """The largest rounding error of a bound, which is a difference."""
 
 READ_STATES = 64
-"""States of what readings remember besides what a text could break more probably than the tolerance."""
+"""Joint states that readings may use for rules beyond those that the tolerance requires."""
 
 
 def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
-    """Table that a search for probable spans fills in for a survey, of all labels that rules are
-    about.
+    """Allocate the table of span starts that a search for probable spans fills in for a survey, for all
+    labels that rules are about.
     """
     told = np.flatnonzero(np.any([rule.told_by for rule in rules], axis=0))
     extents = n_tokens, len(told)
@@ -43,15 +43,15 @@ def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
 
 
 class RuleSurvey(NamedTuple):
-    """Probabilities about D texts that a search for probable spans finds besides."""
+    """By-products of a search for probable spans in D texts, from which violations are bounded."""
 
-    starts: Starts  # of the labels that rules are about
+    starts: Starts  # for the labels that rules are about
     log_partition: NDArray[np.float64]  # [D] log Z
 
     def of_texts(self, texts: NDArray[np.int64], offsets: NDArray[np.int64]) -> "RuleSurvey":
-        """Survey of some texts.
+        """Return the survey of some texts.
 
-        texts (int64 [n]): their numbers. offsets (int64 [D + 1]): tokens of all.
+        texts (int64 [n]): their numbers. offsets (int64 [D + 1]): token offsets of all texts.
         """
         tokens = ranges(offsets[texts], np.diff(offsets)[texts])
         labels, chance, cover = self.starts
@@ -59,24 +59,24 @@ class RuleSurvey(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """D texts that nothing keeps from breaking rules."""
+    """D texts decoded without rules."""
 
     potentials: Potentials
     automaton: Automaton  # without rules
     survey: RuleSurvey
-    runs: bool  # is a span all neighbours of one label, so that not every segment begins one?
+    runs: bool  # are spans runs of neighbours with one label, so that not every segment begins one?
 
 
 class AlikeRules(NamedTuple):
-    """m of n rules that have the same states and differ in the labels that lead from one to another, and in
-    their prices.
+    """m of n rules that have the same states and differ only in the labels of their transitions and in their
+    prices.
 
-    A label's column of `Rule.after` says where it leads from each state: they share K of them. The tables
-    are those of `bound_violations`.
+    A label's column of `Rule.after` gives the next state from each state; the rules share K distinct columns.
+    The tables are arguments of `bound_violations`.
     """
 
-    numbers: NDArray[np.int64]  # [m] among the n rules
-    kinds: NDArray[np.int64]  # [m, Y] the column that each label has
+    numbers: NDArray[np.int64]  # [m] indices of the n rules
+    kinds: NDArray[np.int64]  # [m, Y] index of each label's column
     by_state: NDArray[np.int32]  # [moves, 4]
     by_kind: NDArray[np.int32]  # [moves, 4]
     apart: NDArray[np.uint8]  # [K, S]
@@ -85,7 +85,7 @@ class AlikeRules(NamedTuple):
 
 
 def alike(rules: Sequence[Rule]) -> list[AlikeRules]:
-    """The rules, each with those that are like it."""
+    """Group the rules by their states and columns."""
     found = dict[tuple[bytes, bytes], tuple[list[int], list[NDArray[np.int64]]]]()
     for i, rule in enumerate(rules):
         columns, kinds = np.unique(rule.after, axis=1, return_inverse=True)
@@ -110,15 +110,15 @@ def _alike(
 
 
 def _moves(*columns: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Moves in ascending order, and of each, is it the last one with its first two numbers? int32 [n, 4]"""
+    """Sort moves, and mark the last one of each group with equal first two numbers: int32 [n, 4]."""
     moves = np.stack(columns, axis=1)[np.lexsort(columns[::-1])]
     last = np.append((moves[1:, :2] != moves[:-1, :2]).any(axis=1), True)[: len(moves)]
     return np.column_stack([moves, last]).astype(np.int32)
 
 
 def violation_bounds(rules: Sequence[AlikeRules], texts: Texts) -> NDArray[np.float64]:
-    """Upper bounds of how much probabilities of D texts are wrong if one of n rules is left out, float64
-    [D, n]: by 1 - exp(-price) times the probability that it is broken.
+    """Return upper bounds on the error of the probabilities of D texts when one of n rules is left out,
+    float64 [D, n]: (1 - exp(-price)) · P(the rule is broken).
     """
     offsets, starts = texts.potentials.offsets, texts.survey.starts
     violations = np.ones((len(offsets) - 1, sum(len(each.numbers) for each in rules)))
@@ -137,11 +137,11 @@ def with_more(
     violations: NDArray[np.float64],
     fits: Callable[[Iterable[int], int], bool],
 ) -> NDArray[np.bool_]:
-    """Rules that texts are to remember, and others that they break at all, the most probable ones first, as
-    long as all of them have no more than READ_STATES.
+    """Add, for each text, further rules that it may break at all, the most probable violations first, as long
+    as all its rules have at most READ_STATES joint states.
 
-    wanted (bool [D, n]), violations (float64 [D, n]): of each text and rule.
-    fits (Callable): have some rules no more than so many states together?
+    wanted (bool [D, n]), violations (float64 [D, n]): for each text and rule.
+    fits (Callable): do some rules have at most this many joint states?
     """
     found: NDArray[np.bool_] = wanted.copy()
     others = (violations > NEGLIGIBLE) & ~wanted
