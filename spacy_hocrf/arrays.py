@@ -1,4 +1,4 @@
-"""Ragged arrays, rows of different lengths laid end to end, how they are cut into batches, and the
+"""Ragged arrays (rows of different lengths laid end to end), cutting them into batches, and connected
 components of a graph.
 
 Row i of a ragged array is `offsets[i]:offsets[i + 1]` of a flat one.
@@ -13,7 +13,7 @@ __all__ = ["components", "offsets_of", "ranges", "stretches"]
 
 
 def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
-    """Where rows begin, and the last one ends, int64 [n + 1].
+    """Return the offsets of rows, int64 [n + 1]: where each begins, and where the last one ends.
 
     sizes (ArrayLike): length of each row, int [n].
     """
@@ -24,10 +24,10 @@ def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
 
 
 def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …
+    """Concatenate ranges: first[0], first[0] + 1, …, counts[0] of them, then those from first[1], …
 
     first, counts (int64 [n]): where each range begins, and its length, which may be 0.
-    RETURNS (int64 [Σ counts]): the ranges, one after the other.
+    RETURNS (int64 [Σ counts]): the concatenated ranges.
     """
     ends = np.cumsum(counts)
     return np.repeat(first - ends + counts, counts) + np.arange(int(counts.sum()))
@@ -36,13 +36,13 @@ def ranges(first: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.in
 def stretches(
     sizes: Iterable[int], least: int, groups: ArrayLike | None = None
 ) -> Iterator[tuple[int, int]]:
-    """Cut n things in a row into batches: the first of each batch, and one past its last.
+    """Cut n items into consecutive batches; yield the first item of each batch, and one past its last.
 
-    sizes (Iterable[int]): of each thing, such as its tokens.
-    least (int): size of a batch, which ends with the first thing that reaches it; the last batch
-        has what is left.
-    groups (Optional[ArrayLike]): int [n] number of each thing's group; neighbours of one group come
-        into one batch.
+    sizes (Iterable[int]): size of each item, such as its number of tokens.
+    least (int): size of a batch, which ends with the first item that reaches it; the last batch gets the
+        rest.
+    groups (Optional[ArrayLike]): int [n] number of each item's group; consecutive items of one group stay
+        together.
     """
     numbers = None if groups is None else np.asarray(groups, dtype=np.int64)
     first = end = size = 0
@@ -57,7 +57,7 @@ def stretches(
 
 
 def components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Connected components of n nodes: the smallest node of each node's own, int64 [n].
+    """Find the connected components of n nodes: the smallest node in each node's component, int64 [n].
 
     one, other (int64 [edges]): the ends of the edges.
     """

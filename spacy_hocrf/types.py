@@ -1,12 +1,11 @@
-"""The words that all layers share: segments, label patterns, and the arrays that flow between
-them.
+"""Types shared by all layers: segments, label patterns, and the arrays that are passed between them.
 
     Doc → token attributes → Observations → Potentials → Expectations → gradient
                                                      └→ segmentation
 
 Every class here describes a *batch* of D sequences whose N tokens are laid end to end;
-`offsets[i]:offsets[i + 1]` are the tokens of sequence i. Extents: N tokens, Y labels, Z label
-patterns, R rows, S spans, G patterns with length scores, M lengths.
+`offsets[i]:offsets[i + 1]` are the tokens of sequence i. Extents: N tokens, Y labels, Z label patterns, R
+rows, S spans, G patterns with length scores, M lengths.
 """
 
 import math
@@ -47,7 +46,7 @@ LabelPattern = tuple[int, ...]
 """Labels of consecutive segments, oldest first."""
 
 MOST_ORDER = 1000
-"""Earlier segments that a setting may name: each order has features of its own."""
+"""Largest number of earlier segments that a setting may name; each order has its own features."""
 
 
 class Segment(NamedTuple):
@@ -62,9 +61,7 @@ Segmentation = list[Segment]
 
 
 class Segments(NamedTuple):
-    """Segmentations of D sequences as arrays, n segments in all, with positions inside their own
-    sequence.
-    """
+    """Segmentations of D sequences as arrays, n segments in all; positions are within the sequence."""
 
     offsets: NDArray[np.int64]  # [D + 1] first segment of each sequence
     start: NDArray[np.int32]  # [n]
@@ -72,14 +69,14 @@ class Segments(NamedTuple):
     label: NDArray[np.int32]  # [n]
 
     def only(self, keep: NDArray[np.bool_]) -> "Segments":
-        """Some of them.
+        """Return a selection of the segments.
 
-        keep (bool [n]): of each segment.
+        keep (bool [n]): which segments to keep.
         """
         return self.at(keep.nonzero()[0])
 
     def at(self, places: NDArray[np.int64]) -> "Segments":
-        """Segments at some places, int64 [m], ascending."""
+        """Return the segments with some indices, int64 [m], ascending."""
         return Segments(
             places.searchsorted(self.offsets),
             self.start[places],
@@ -88,18 +85,18 @@ class Segments(NamedTuple):
         )
 
 
-# The part of a segment [u, v) at which an observation is made.
+# The part of a segment [u, v) where an observation is made:
 # token u; token v - 1; every token u..v - 1; every token but the first
 START, END, TOKEN, INNER = range(4)
 PARTS = ("start", "end", "token", "inner")  # their names
-SPAN, LENGTH, CONST = 4, 5, 6  # the whole segment; its length; the mere fact that there is one
+SPAN, LENGTH, CONST = 4, 5, 6  # the whole segment; its length; its mere presence
 
-# What a token may be in a segment of some label: bits of `Potentials.allowed`.
+# Position that a token may have in a segment with some label: bits of `Potentials.allowed`.
 FIRST, CONTINUE, LAST = 1, 2, 4
 
 
 class Rows(NamedTuple):
-    """Observations token by token."""
+    """Observations per token."""
 
     offsets: NDArray[np.int64]  # [N + 1]
     ids: NDArray[np.int32]  # [R] observation numbers
@@ -107,9 +104,7 @@ class Rows(NamedTuple):
 
 
 class Spans(NamedTuple):
-    """Observations on whole segments, sorted by start and end; positions are counted over the
-    batch.
-    """
+    """Observations on whole segments, sorted by start and end; positions refer to the batch."""
 
     start: NDArray[np.int64]  # [S]
     end: NDArray[np.int64]  # [S]
@@ -119,7 +114,7 @@ class Spans(NamedTuple):
 
 @dataclass(frozen=True)
 class Observations:
-    """Known observations of a batch, whatever features they have."""
+    """Observations of a batch that are in the index, whatever features they have."""
 
     offsets: NDArray[np.int64]  # [D + 1]
     tokens: Rows
@@ -129,19 +124,19 @@ class Observations:
 
 @dataclass(frozen=True)
 class Potentials:
-    """Log potentials of a batch: the score of a segment [u, v) whose label history, itself
-    included, ends in z, is
+    """Log potentials of a batch. The score of a segment [u, v) whose label history, itself included, ends in
+    z, is
 
         const[z] + start_z(u) + end_z(v-1) + Σ_{u≤t<v} token_z(t) + Σ_{u<t<v} inner_z(t) +
         length_z(v-u) + span_z(u, v)
 
-    summed over all patterns z that end the history. Patterns 0..Y-1 are the single labels; their
-    parts are dense, those of longer patterns are rows sorted by token.
+    summed over all patterns z that end the history. Patterns 0..Y-1 are the single labels; their parts are
+    dense, those of longer patterns are rows sorted by token.
     """
 
     offsets: NDArray[np.int64]  # [D + 1] first token of each sequence
     const: NDArray[np.float64]  # [Z]
-    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, for no score but 0
+    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, if all are 0
     end: NDArray[np.float64] | None  # [N, Y]
     token: NDArray[np.float64]  # [N, Y]
     inner: NDArray[np.float64] | None  # [N, Y]
@@ -150,17 +145,17 @@ class Potentials:
     row_pattern: NDArray[np.int32]  # [R] pattern longer than one label
     row_score: NDArray[np.float64]  # [R]
     length_pattern: NDArray[np.int32]  # [G] patterns that have a length score
-    length_score: NDArray[np.float64]  # [G, M] of lengths 1, 2, …, M - 1, and of M and more
-    # [S] first token of the segment, counted over the batch; ascending
+    length_score: NDArray[np.float64]  # [G, M] for lengths 1, 2, …, M - 1, and M or more
+    # [S] first token of the segment in the batch, ascending
     span_start: NDArray[np.int64]
     span_end: NDArray[np.int64]  # [S] one past its last token
     span_pattern: NDArray[np.int32]  # [S]
     span_score: NDArray[np.float64]  # [S]
-    # [N, Y] bits FIRST, CONTINUE, LAST: what token t may be in a segment of label y
+    # [N, Y] bits FIRST, CONTINUE, LAST: position that token t may have in a segment with label y
     allowed: NDArray[np.uint8]
 
     def __str__(self) -> str:
-        """The extents, which is what `spacy debug model` has use for."""
+        """Describe the extents, for `spacy debug model`."""
         tokens, labels = self.allowed.shape
         return (
             f"log potentials of {len(self.offsets) - 1:,} texts: {tokens:,} tokens, {labels:,} "
@@ -169,7 +164,7 @@ class Potentials:
         )
 
     def only(self, sequence: int) -> "Potentials":
-        """Potentials of one sequence."""
+        """Return the potentials of one sequence."""
         first, last = self.offsets[sequence : sequence + 2].tolist()
         tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
         spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
@@ -195,7 +190,7 @@ class Potentials:
     def zero(
         cls, offsets: NDArray[np.int64], allowed: NDArray[np.uint8], n_patterns: int
     ) -> "Potentials":
-        """No score but 0.
+        """Create potentials whose scores are all 0.
 
         offsets (int64 [D + 1]): first token of each sequence. allowed (uint8 [N, Y]): bits.
         n_patterns (int): Z.
@@ -222,11 +217,11 @@ class Potentials:
         )
 
     def unscored(self) -> "Potentials":
-        """A copy with all scores 0; sequences and allowed bits stay."""
+        """Return a copy with all scores 0; sequences and allowed bits stay."""
         return Potentials.zero(self.offsets, self.allowed, len(self.const))
 
     def repeated(self, times: int) -> "Potentials":
-        """All sequences so many times, one after the other."""
+        """Repeat the whole batch of sequences a number of times."""
         tokens, rows = int(self.offsets[-1]), len(self.row_part)
         number = np.arange(times)
 
@@ -258,50 +253,44 @@ class Potentials:
 
 @dataclass(frozen=True)
 class Expectations:
-    """Expected number of times that each entry of the `Potentials` fires; the same extents, entry
-    by entry.
-    """
+    """Expected number of times that each entry of the `Potentials` fires, with the same extents."""
 
     log_partition: NDArray[np.float64]  # [D] nats; -inf if no segmentation is allowed
     const: NDArray[np.float64]  # [Z]
-    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, where nobody asks
+    start: NDArray[np.float64] | None  # [N, Y]; None, here and below, if not requested
     end: NDArray[np.float64] | None  # [N, Y]
     token: NDArray[np.float64] | None  # [N, Y]
     inner: NDArray[np.float64] | None  # [N, Y]
     row: NDArray[np.float64]  # [R]
     length: NDArray[np.float64]  # [G, M]
-    span: NDArray[np.float64]  # [S] marginal probability of that segment after that history
+    span: NDArray[np.float64]  # [S] marginal probability of the segment with its label history
 
 
 class Scratch:
-    """Arrays that one thread uses again and again: to ask the system for large ones every time is
-    slow, above all with threads.
-    """
+    """Arrays that one thread reuses: allocating large ones every time is slow, especially with threads."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, NDArray[np.float64]] = {}
 
     def array(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
-        """float64 [extents], whatever its contents; what was asked for before under this name is
-        overwritten.
-        """
+        """Return an uninitialised array, float64 [extents]; it overwrites the previous one of this name."""
         size = math.prod(extents)
         if name not in self._arrays or len(self._arrays[name]) < size:
             self._arrays[name] = np.empty(size)
         return self._arrays[name][:size].reshape(extents)
 
     def zeros(self, name: str, extents: tuple[int, ...]) -> NDArray[np.float64]:
-        """An array like that of `array`, filled with 0."""
+        """Return an array like that of `array`, filled with 0."""
         array = self.array(name, extents)
         array.fill(0.0)
         return array
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Is it a number, of Python or NumPy? True and False are none."""
+    """Is it a number, of Python or NumPy? True and False are not."""
     return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def is_whole(value: object) -> TypeGuard[int]:
-    """Is it a whole number, of Python or NumPy? True and False are none."""
+    """Is it an integer, of Python or NumPy? True and False are not."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
