@@ -1,1 +1,1 @@
-"""What a component learns from a corpus: features, settings, weights, costs, prices, a temperature."""
+"""Learning from a corpus: features, settings, weights, costs of spans, prices of rules, a temperature."""

@@ -1,4 +1,4 @@
-"""Saves from which probability on texts are accepted unread."""
+"""Saves the probability threshold above which texts are accepted unread."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,10 +13,10 @@ __all__ = ["AcceptanceKeeper"]
 
 
 class AcceptanceKeeper:
-    """Saves an acceptance.
+    """Saves the component's `Acceptance`.
 
-    acceptance (Callable[[], Optional[Acceptance]]): as it is. adopt (Callable[[Optional[Acceptance]], None]):
-        takes a loaded one.
+    acceptance (Callable[[], Optional[Acceptance]]): returns the current one. adopt
+        (Callable[[Optional[Acceptance]], None]): takes a loaded one.
     """
 
     setting = "[components.*]"
@@ -29,10 +29,10 @@ class AcceptanceKeeper:
         self._acceptance, self.adopt = acceptance, adopt
 
     def saved(self) -> Section | None:
-        """None if there is none."""
+        """Return the section to save; None if there is no acceptance."""
         found = self._acceptance()
         return None if found is None else Section(to_builtins(found), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Any:
-        """The acceptance. RAISES (ValueError): H039 or H134 for what is none."""
+        """Return the saved acceptance. RAISES (ValueError): H039 or H134 for an invalid section."""
         return None if section is None else section.read("acceptance", Acceptance)

@@ -1,5 +1,5 @@
-"""What "auto" has come to mean in a component's settings: chosen when it is initialised, used whenever
-its training goes on, and kept with the model.
+"""The values chosen for settings that are "auto": chosen when a component is initialised, used whenever its
+training continues, and saved with the model.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ __all__ = ["Choice", "ChoiceKeeper"]
 
 
 class _Header(Struct, forbid_unknown_fields=True):
-    """A choice, as a model is saved with it."""
+    """The saved form of a choice."""
 
     sigma: Annotated[float, Meta(gt=0)] | None
     order: Whole | None
@@ -27,13 +27,15 @@ class _Header(Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True)
 class Choice:
-    """Settings that were chosen; None for one that the config names itself, or that is still to be chosen.
+    """Settings that were chosen; None for one that the config sets itself, or that is not chosen yet.
 
-    sigma (Optional[float]), order (Optional[int]), wide (Optional[bool]): by the loss of texts held back.
-    documents (int): that decided on these; 0 if there were too few, and they are defaults.
-    cost (Optional[float]): of `ExpectedF`.
-    temperature (Optional[float]): by which `temper` has divided all scores; None if it has not, or if a
-        trainer of the whole corpus has taken a step since.
+    sigma (Optional[float]), order (Optional[int]), wide (Optional[bool]): chosen by the loss on held-out
+        texts.
+    documents (int): number of held-out documents they were chosen by; 0 if there were too few, and they are
+        defaults.
+    cost (Optional[float]): cost of a span for `ExpectedF`.
+    temperature (Optional[float]): temperature by which `temper` has divided all scores; None if it has not,
+        or if a trainer on the whole corpus has taken a step since.
     """
 
     sigma: float | None = None
@@ -47,7 +49,7 @@ class Choice:
 class ChoiceKeeper:
     """Saves the choice.
 
-    choice (Callable[[], Optional[Choice]]): as it is; None if nothing was chosen.
+    choice (Callable[[], Optional[Choice]]): returns the current one; None if nothing was chosen.
     """
 
     setting = "[components.*.trainer]"
@@ -56,7 +58,7 @@ class ChoiceKeeper:
         self._choice = choice
 
     def saved(self) -> Section | None:
-        """None if nothing was chosen."""
+        """Return the section to save; None if nothing was chosen."""
         choice = self._choice()
         if choice is None or replace(choice, documents=0) == Choice():
             return None
@@ -64,7 +66,7 @@ class ChoiceKeeper:
         return Section(to_builtins(_Header(*settings)), {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
-        """The choice. RAISES (ValueError): H039 or H134 for what is none."""
+        """Return the saved choice. RAISES (ValueError): H039 or H134 for an invalid section."""
         if section is None:
             return None
         saved = section.read("choice", _Header)
@@ -72,4 +74,4 @@ class ChoiceKeeper:
         return Choice(*settings, wide=saved.wide, temperature=saved.temperature)
 
     def adopt(self, value: Any) -> None:
-        """Nothing: `Learner.restore` has taken it."""
+        """Do nothing: `Learner.restore` has already taken the choice."""

@@ -1,10 +1,10 @@
-"""How settings that are "auto" are chosen: by the loss of texts that the model has not learnt from, minus
-their log-likelihood, which is exact.
+"""Chooses the settings that are "auto" by the loss on held-out texts: minus their log-likelihood, which is
+exact.
 
-Sigma goes from small to large, from a strong prior to a weak one, and training for each begins at
-the weights of the one before it, whose optimum is near. A larger model, of a higher order or with more
-templates, is tried with what is the best so far, and begins at its weights. All sums have one order
-whatever the number of threads, so the choice is the same, too.
+Sigma is tried from small to large, from a strong prior to a weak one, and training for each starts from the
+weights of the previous one, whose optimum is near. A larger model, of a higher order or with more templates,
+is tried with the best sigma so far, and starts from the best weights. All sums are taken in one order
+whatever the number of threads, so the choice does not depend on it.
 """
 
 import sys
@@ -36,31 +36,31 @@ __all__ = [
 CONSOLE = "spacy-hocrf.ConsoleLogger.v1"
 ORDERS = (1, 2)
 TOLERANCE = 0.08
-"""Of the lowest loss: so much more may a weaker prior lose. The likelihood prefers a stronger prior
-than F1 does, above all where texts are few and have few spans.
+"""Share of the lowest loss by which a weaker prior may be worse: the likelihood prefers a stronger prior than
+F1 does, especially where texts are few and have few spans.
 """
 GAINS = {"order": 0.02, "wide": 0.005}
-"""Of the loss: so much less must a larger model lose, which takes longer."""
+"""Share of the loss by which a larger model, which takes longer, must be better."""
 WIDE = 30_000
-"""Tokens, at least, of texts by which a wide model is tried: with fewer it seldom pays."""
+"""Minimum number of tokens in the texts by which a wide model is tried: with fewer it seldom pays."""
 
 HELD_BACK = 100
-"""So many documents held back are enough to choose by."""
+"""Number of held-out documents that is enough to choose by."""
 
 Vector = NDArray[np.float64]  # [F]
 
 
 class Trial(NamedTuple):
-    """A candidate; its settings as they are where they are not "auto"."""
+    """A candidate: its settings where they are "auto", and its loss."""
 
     order: int
     wide: bool
     sigma: float | None
-    loss: float  # of all documents held back
+    loss: float  # on all held-out documents
 
 
 def watched(nlp: Any) -> bool:
-    """Is training shown in the table of `ConsoleLogger.v1`? Then somebody waits for its first row.
+    """Does `ConsoleLogger.v1` show a table of the training, so that a user waits for its first row?
 
     nlp (Optional[Language]): the pipeline.
     """
@@ -71,9 +71,9 @@ def watched(nlp: Any) -> bool:
 def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     """Choose the settings of a learner that are "auto".
 
-    learner (Learner): knows its corpus, and has no features yet; it gets the folds of the best candidate.
-    name (str): of the component, for the log.
-    shown (bool): say on standard error what is chosen, and how far that is, even if it is no terminal.
+    learner (Learner): has its corpus, but no features yet; it receives the folds of the best candidate.
+    name (str): name of the component, for the log.
+    shown (bool): show the choice and its progress on standard error, even if that is no terminal.
     """
     settings, sigmas, orders = learner.structure.settings, learner.trainer.choices, _orders(learner)
     if not orders and not sigmas:
@@ -108,7 +108,7 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
 
 
 def _orders(learner: Learner) -> Sequence[int]:
-    """Candidates; none if the order is set. Orders without a template of their own are left out."""
+    """Return the candidate orders that have a template of their own; none if the order is set."""
     settings = learner.structure.settings
     highest = replace(settings, order=ORDERS[-1]).used
     known = {ORDERS[0], *(template.order for template in highest)}
@@ -116,7 +116,7 @@ def _orders(learner: Learner) -> Sequence[int]:
 
 
 def _tokens(parts: Sequence[Sides]) -> int:
-    """Tokens of all texts that decide; 0 if there are none."""
+    """Return the number of tokens in all texts that decide; 0 if there are none."""
     return sum(map(len, chain(*parts[0]))) if parts else 0
 
 
@@ -129,14 +129,14 @@ def _compare(
     *,
     shown: bool,
 ) -> dict[Trial, list[tuple[Fold, Vector]]]:
-    """The losses of candidates: sigmas with the smallest model, then larger ones with the best of all before.
+    """Compute the losses of candidates: all sigmas with the smallest model, then larger models with the best
+    so far.
 
-    parts (Sequence[Sides]): what each fold learns from, and what it holds back.
-    steps (Sequence[Mapping[str, Any]]): settings of the smallest model, and what each larger one changes.
-    sigmas (Sequence[float]): candidates, ascending; none if the config has it.
-    title (str): of the progress bar. shown (bool): show it even where there is no terminal.
-    RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): with the folds, and the weights that each of
-        them had.
+    parts (Sequence[Sides]): training and held-out documents of each fold.
+    steps (Sequence[Mapping[str, Any]]): settings of the smallest model, then the changes of each larger one.
+    sigmas (Sequence[float]): candidates, ascending; empty if the config sets sigma.
+    title (str): title of the progress bar. shown (bool): show it even if there is no terminal.
+    RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): the folds of each candidate, with their weights.
     """
     found = dict[Trial, list[tuple[Fold, Vector]]]()
     trainer = judge(learner.trainer)
@@ -173,8 +173,8 @@ def _compare(
 
 
 def _best(trials: Sequence[Trial]) -> Trial:
-    """The choice: of the smallest model the weakest prior within TOLERANCE of the lowest loss, and a larger
-    one if it has the gain that it must have.
+    """Return the chosen candidate: for the smallest model, the weakest prior within TOLERANCE of the lowest
+    loss; then a larger model if it has the required gain.
     """
     smallest = [each for each in trials if each[:2] == trials[0][:2]]
     limit = _limit(smallest)
@@ -187,12 +187,12 @@ def _best(trials: Sequence[Trial]) -> Trial:
 
 
 def _limit(trials: Sequence[Trial]) -> float:
-    """The highest loss that is low enough."""
+    """Return the highest acceptable loss."""
     return (1 + TOLERANCE) * min(trial.loss for trial in trials)
 
 
 def _spell(trials: Sequence[Trial]) -> str:
-    """Losses of all candidates."""
+    """Format the losses of all candidates."""
     rows = (
         (f"order {t.order}", "wide" * t.wide, f"sigma {t.sigma:g}" if t.sigma else "", t.loss)
         for t in trials
@@ -201,5 +201,5 @@ def _spell(trials: Sequence[Trial]) -> str:
 
 
 def _written(value: Any) -> str:
-    """A setting as a config has it."""
+    """Format a setting as in a config."""
     return str(value).lower() if isinstance(value, bool) else f"{value:g}"

@@ -1,9 +1,9 @@
-"""The training corpus of a component: the documents it was shown, each once per copy.
+"""The training corpus of a component: the documents it was shown, with their number of copies.
 
-Documents are known by their content, never by identity: `initialize` and `update` read the corpus
-separately, and every update makes new Docs. Documents of one text and annotation are two if
-`initialize` saw them with different features, such as images of one word by two writers. A document
-whose features have changed (an earlier component was trained meanwhile) replaces its older self.
+Documents are identified by their content, never by identity: `initialize` and `update` read the corpus
+separately, and every update makes new Docs. Documents with the same text and annotation are distinct if
+`initialize` saw them with different features, such as images of one word by two writers. A document whose
+features have changed (because an earlier component was trained meanwhile) replaces its older version.
 """
 
 import hashlib
@@ -38,44 +38,44 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
 
 DIGEST = 16
-"""Bytes of the hash of a document's content, and of that of its features."""
+"""Bytes of the hash of a document's content, and of the hash of its features."""
 FIRST = 3
-"""Texts that a warning names."""
+"""Number of texts that a warning quotes."""
 
 
 class Memory(Protocol):
-    """What a corpus remembers of documents besides features and annotation, for others to ask."""
+    """What a corpus keeps of documents besides features and annotation, for other parts of the component."""
 
     @property
     def blanks(self) -> bool:
-        """Which tokens are white space?"""
+        """Must it be known which tokens are whitespace?"""
         ...
 
     @property
     def recordable(self) -> bool:
-        """Is it known what will be asked, the same of every Doc? Else the Docs are kept whole."""
+        """Are the attributes to be read known, and equal for all Docs? If not, Docs are kept whole."""
         ...
 
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
-        """What will be asked of a Doc, in the words of `TokenBatch.reads`, by who asks."""
+        """Return what will be read of a Doc, by reader, in the format of `TokenBatch.reads`."""
         ...
 
 
 @dataclass(frozen=True)
 class NoMemory:
-    """A memory of nothing."""
+    """A memory that keeps nothing."""
 
     blanks = False
     recordable = True
 
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
-        """Nothing at all."""
+        """Return an empty mapping: nothing is read."""
         return {}
 
 
 @dataclass(frozen=True)
 class Difference:
-    """What some examples would change about a corpus."""
+    """What some examples would change in a corpus."""
 
     documents: Mapping[bytes, Document]  # new and changed ones, by key
     older: Mapping[bytes, bytes]  # key of the document that a changed one replaces
@@ -83,19 +83,19 @@ class Difference:
     usable: int  # number of examples that are documents of the corpus, new or not
     read: int  # number of examples
     empty: int  # number of examples without tokens, or of weight 0
-    weightless: int = 0  # of these, those of weight 0
+    weightless: int = 0  # how many of these have weight 0
 
 
 class Corpus:
     """The documents that a component learns from.
 
-    gold (Gold): reads what is known of them.
-    templates (Sequence[Template]): what the features are made of.
-    scores (Sequence[Tuple[str, DenseScore]]): what else the model reads.
-    blanks (bool): does the model ask which tokens are white space?
-    memory (Optional[Memory]): what else is remembered of the documents.
-    group_by (Optional[str]): extension attribute of Docs that is equal for those of one group; a
-        document without a value is a group by itself.
+    gold (Gold): reads their annotation.
+    templates (Sequence[Template]): templates of the features.
+    scores (Sequence[Tuple[str, DenseScore]]): dense scores that the model reads.
+    blanks (bool): must it be known which tokens are whitespace?
+    memory (Optional[Memory]): what else is kept of the documents.
+    group_by (Optional[str]): extension attribute of Docs that has the same value within a group; a document
+        without a value is a group by itself.
     """
 
     def __init__(
@@ -112,17 +112,17 @@ class Corpus:
         self.set_readers(templates, scores)
         self._memory: Memory = NoMemory() if memory is None else memory
         self._blanks = blanks or self._memory.blanks
-        # by content and fingerprint of the features, end to end
+        # by content followed by the fingerprint of the features
         self._documents: dict[bytes, Document] = {}
         register(WEIGHT)
-        # of each content, longest known first; once there is a change
+        # keys by content, oldest first; built at the first change
         self._keys: dict[bytes, list[bytes]] | None = None
         self._skipped: set[bytes] = set()  # contents
-        self._raw: set[bytes] = set()  # by content and state: examples before others wrote to them
+        self._raw: set[bytes] = set()  # content and state of noted examples
         self._size = 0
-        self._stores = list[StringStore]()  # of the vocabularies that its Docs have had
+        self._stores = list[StringStore]()  # of the vocabularies of its Docs
         self.reads: Sequence[str] | None = None
-        """What the features read of a Doc; known once there is one."""
+        """What the features read of a Doc; known after the first Doc."""
 
     def __len__(self) -> int:
         """Number of documents, copies included."""
@@ -136,18 +136,17 @@ class Corpus:
     def set_readers(
         self, templates: Sequence[Template], scores: Sequence[tuple[str, DenseScore]]
     ) -> None:
-        """Take other templates and dense scores, as long as there are no documents."""
+        """Replace the templates and dense scores, as long as there are no documents."""
         self._templates = [each for each in templates if each.part not in (LENGTH, CONST)]
         self._scores = scores
 
     def compare(self, examples: Iterable[Example], *, initial: bool = False) -> Difference:
-        """What is new in some examples; nothing is taken in.
+        """Find out what is new in some examples, without adding anything.
 
-        initial (bool): these are the whole corpus, so equal ones are copies; later, a document that
-            is known already is that same document once more, and only equal ones among the new of
-            one batch are copies.
-        RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that
-            reads the answer, H217 for a constraint that cannot be read, H520 for a weight that is none.
+        initial (bool): these are the whole corpus, so equal examples are copies; in later calls, a known
+            document is the same document again, and only equal new ones within a batch are copies.
+        RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that reads the
+            answer, H217 for a constraint that cannot be read, H520 for an invalid weight.
         """
         fresh: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
@@ -192,23 +191,23 @@ class Corpus:
         return Difference(fresh, older, skips, seen.total(), read, empty, weightless)
 
     def _warn_of(self, overlapping: Sequence[tuple[int, str]]) -> None:
-        """Once for all texts. overlapping: of each, spans that are left out, and its beginning."""
+        """Warn once for all texts. overlapping: number of spans left out of each text, and its beginning."""
         some = "', '".join(text for _, text in overlapping[:FIRST])
         counts = {"found": sum(n for n, _ in overlapping), "texts": len(overlapping)}
         text = Warnings.W003.format(**counts, place=self.gold.target.place, first=some)
         warnings.warn(text, stacklevel=4)
 
     def note(self, example: Example) -> None:
-        """Recognize an example of the corpus from now on by what it was before components wrote to it that
-        write the same each time.
+        """From now on, recognise an example of the corpus by its state before other components write to it,
+        provided that they always write the same.
         """
         mark = self._mark(example)
         if mark is not None:
             self._raw.add(mark)
 
     def recognized(self, examples: Iterable[Example]) -> Difference | None:
-        """What `compare` says of examples after others wrote to them, all of which were noted before; None
-        if one was not.
+        """Return what `compare` would return for examples after other components wrote to them, if all of
+        them were noted before; else None.
         """
         usable = read = empty = 0
         for example in examples:
@@ -223,11 +222,9 @@ class Corpus:
         return Difference({}, {}, frozenset(), usable, read, empty)
 
     def add(self, difference: Difference) -> list[Document]:
-        """Take in what `compare` has found. RETURNS (list[Document]): the documents that are new or
-        have changed.
-        """
+        """Add the result of `compare`. RETURNS (list[Document]): new and changed documents."""
         if difference.older:
-            self._raw.clear()  # what was noted has become another document
+            self._raw.clear()  # noted examples have become other documents
         for key, document in difference.documents.items():
             if key in difference.older:
                 self._remove(difference.older[key])
@@ -239,18 +236,18 @@ class Corpus:
         return list(difference.documents.values())
 
     def discard(self, documents: Iterable[Document]) -> None:
-        """Take documents out again."""
+        """Remove some documents from the corpus."""
         unwanted = {id(document) for document in documents}
         for key in [key for key, document in self._documents.items() if id(document) in unwanted]:
             self._remove(key)
 
     def without(self, documents: Iterable[Document]) -> "Corpus":
-        """A corpus of the other documents, which the two have in common from then on."""
+        """Return a corpus of the other documents; the Document objects are shared."""
         unwanted = {id(document) for document in documents}
         return self.only(d for d in self._documents.values() if id(d) not in unwanted)
 
     def only(self, documents: Iterable[Document]) -> "Corpus":
-        """A corpus of some of the documents, which the two have in common from then on."""
+        """Return a corpus of some of the documents; the Document objects are shared."""
         other = Corpus(
             self.gold,
             self._templates,
@@ -268,9 +265,9 @@ class Corpus:
         return other
 
     def groups(self, *, most: int) -> list[list[Document]]:
-        """The completely annotated documents, copies included, by their groups.
+        """Return the completely annotated documents, with copies, by group.
 
-        most (int): tokens of a group; larger ones are split. A document by itself never is.
+        most (int): maximum number of tokens of a group; larger ones are split, but never a document.
         """
         groups: dict[Hashable, list[Document]] = {}
         for number, document in enumerate(self._documents.values()):
@@ -291,7 +288,7 @@ class Corpus:
         return parts
 
     def batch(self, documents: Sequence[Document], *, learn: bool = False) -> TokenBatch:
-        """The tokens of some documents, as the templates read them."""
+        """Return the tokens of some documents, for the templates to read."""
         sources = [document.source for document in documents]
         docs = [source for source in sources if isinstance(source, Doc)]
         if docs:
@@ -300,7 +297,7 @@ class Corpus:
         return RecordedBatch(records, self._recorded, joined_stores(self._stores), learn=learn)
 
     def batches(self, documents: Sequence[Document]) -> Iterator[TokenBatch]:
-        """Documents to learn from, about BATCH_TOKENS tokens at a time."""
+        """Yield batches of documents to learn from, of about BATCH_TOKENS tokens."""
         for first, last in stretches(map(len, documents), BATCH_TOKENS):
             yield self.batch(documents[first:last], learn=True)
 
@@ -309,12 +306,12 @@ class Corpus:
         return {*(self.reads or ()), *(["IS_SPACE"] if self._blanks else [])}
 
     def _match(self, fresh: dict[bytes, Document], seen: Mapping[bytes, int]) -> dict[bytes, bytes]:
-        """Which known documents the fresh ones are, with other features than before.
+        """Match new documents with known ones of the same content whose features have changed.
 
-        Where several have one content, those that are not seen with their known features change,
-        longest known first. Fresh ones beyond these are taken out.
+        Among several with the same content, those that were not seen again with their known features are
+        replaced, oldest first. Surplus new ones are removed from `fresh`.
 
-        RETURNS (dict[bytes, bytes]): the older key of each fresh one that has changed.
+        RETURNS (dict[bytes, bytes]): for each changed document, the key of its older version.
         """
         if self._keys is None:
             self._keys = {}
@@ -344,7 +341,7 @@ class Corpus:
                 del self._keys[key[:DIGEST]]
 
     def _content(self, example: Example, group: Hashable) -> bytes:
-        """A digest of text and annotation, and of the group, if there is one."""
+        """Hash text and annotation, and the group, if there is one."""
         content = self.gold.key(example.reference) + (
             b"" if group is None else repr(group).encode()
         )
@@ -358,7 +355,7 @@ class Corpus:
         return content + hashlib.blake2b(state, digest_size=DIGEST).digest()
 
     def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
-        """What features are extracted from, None where that is the Doc itself, and its fingerprint."""
+        """Return what features are extracted from (None: the Doc itself), and its fingerprint."""
         if self.reads is None:
             self._probe(doc)
         if doc.vocab.strings not in self._stores:
@@ -373,7 +370,7 @@ class Corpus:
         return None, TokenBatch([doc]).fingerprint(self.reads) + self._heard(doc)
 
     def _heard(self, doc: Doc) -> bytes:
-        """A digest of what another component says to the encoder, if it listens to one."""
+        """Hash what another component passes to the encoder, if that listens to one."""
         heads = (score for _, score in self._scores if isinstance(score, Head))
         head = next(heads, None)
         if head is None or not listens(head.encoder):
@@ -382,9 +379,7 @@ class Corpus:
         return hashlib.blake2b(rows.tobytes(), digest_size=DIGEST).digest()
 
     def _probe(self, doc: Doc) -> None:
-        """Find out what the templates read. RAISES (ValueError): H051 for one, of whatever kind,
-        that reads the answer.
-        """
+        """Find out what the templates read. RAISES (ValueError): H051 if one, or a score, reads answers."""
         reads: set[str] = set()
         for template in self._templates:
             batch = TokenBatch([doc], learn=True)
@@ -405,8 +400,10 @@ class Corpus:
 
 
 def check_groups(corpus: Corpus, templates: Iterable[Template]) -> None:
-    """Components that annotate write after `initialize`, and some write no group where they find
-    nothing, so this is asked late.
+    """Check that the span groups that templates read exist.
+
+    It is called late, since annotating components write after `initialize`, and some write no group where
+    they find nothing.
 
     RAISES (ValueError): H182 if a span group that a template reads is in no document.
     """

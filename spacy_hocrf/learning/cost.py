@@ -1,11 +1,10 @@
-"""What a span must be worth to be shown: the cost of `ExpectedF`, learnt from texts that the model
-has not seen.
+"""The cost of a span for `ExpectedF`: how probable it must be to be shown, learnt from held-out texts.
 
-The best cost is F* / (1 + β²), F* being the expected F-score that is reached: but a model expects too
-much of texts that it has learnt from, and often of others. So the training texts are divided, and
-every part is scored by a model that has seen the others alone. The F-score there is flat around its
-maximum, so that chance decides which cost is best; its height is surer. What is learnt is half-way
-between the best cost and that height / (1 + β²).
+The best cost is F* / (1 + β²), where F* is the expected F-score at the optimum; but a model is overconfident
+on texts that it has learnt from, and often on others. So the training texts are split into folds, and each is
+scored by a model trained on the others. The F-score there is flat around its maximum, so the best cost is a
+matter of chance; its height is more reliable. The learnt cost is half-way between the best cost and that
+height / (1 + β²).
 """
 
 from collections.abc import Iterator, Sequence
@@ -47,41 +46,39 @@ __all__ = [
 COSTS = np.arange(1, 31) / 50
 """Candidates, from 0.02 to 0.6."""
 SMOOTHED = 2
-"""The F-score of a cost is the mean over so many candidates to either side: one text more or less
-should not decide.
-"""
+"""The F-score of a cost is averaged over this many candidates on either side: one text should not decide."""
 
 LEAST = 2
-"""Groups of completely annotated documents, usually of one each, that a cost is learnt from."""
+"""Minimum number of groups of completely annotated documents (usually one each) to learn a cost from."""
 
 STEPS = 40
-"""Steps of training in each fold, at most; more change the marginals little."""
+"""Maximum number of training steps in each fold; more change the marginals little."""
 FEW = 4
-"""Times what is looked at: a larger corpus stays compiled meanwhile. To compile it again, and to send it
-to whoever works, takes long, and the folds' memory is little beside its own.
+"""A corpus of more than this many times the sampled documents stays compiled in the meantime: compiling it
+again, and sending it to the workers, takes long, and the memory of the folds is small in comparison.
 """
 
 
 class LearntCost(Struct, frozen=True, forbid_unknown_fields=True):
-    """A learnt cost, and what it rests on."""
+    """A learnt cost, and the number of texts it was learnt from."""
 
     cost: Annotated[float, Meta(gt=0, lt=1)]
-    documents: Amount  # that it was learnt from
+    documents: Amount  # number of held-out documents
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Probable spans of documents that a model has not seen, and how many were annotated."""
+    """Probable spans of held-out documents, and the number of annotated spans."""
 
     spans: Segments  # of D documents
     probability: NDArray[np.float64]  # [n]
     right: NDArray[np.bool_]  # [n] annotated?
     lengths: NDArray[np.int64]  # [D] tokens
-    annotated: int  # spans
+    annotated: int  # number of annotated spans
 
     def f_score(self, cost: float, beta: float) -> float:
-        """F_β, from 0 to 1, of the spans that `ExpectedF` chooses at this cost; 1 if there is
-        nothing to find and nothing found.
+        """Return F_β, from 0 to 1, of the spans that `ExpectedF` chooses at this cost; 1 if nothing is
+        annotated and nothing found.
         """
         chosen = best_subset(self.spans, self.probability - cost)
         weight = beta * beta
@@ -92,8 +89,8 @@ class Evidence:
 def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | None:
     """Learn the cost by cross-fitting on a bounded part of the corpus.
 
-    learner (Learner): knows its corpus; it is left as it is.
-    name (str): of the component, for the log.
+    learner (Learner): has its corpus; not changed.
+    name (str): name of the component, for the log.
     RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
     """
     parts = held_back(learner.corpus, HELD_BACK, LEAST)
@@ -119,8 +116,8 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
 
 
 def best_cost(evidence: Evidence, beta: float) -> float:
-    """Half-way between the candidate with the highest smoothed F-score, the middle one of several,
-    and what would be best if the model's probabilities were right.
+    """Return the mean of two costs: the candidate with the highest smoothed F-score (the middle one of
+    several), and the one that would be optimal if the model's probabilities were right.
     """
     scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
     padded = np.pad(scores, SMOOTHED, mode="edge")
@@ -133,8 +130,8 @@ def best_cost(evidence: Evidence, beta: float) -> float:
 def held_out_models(
     learner: Learner, parts: Sequence[Sides]
 ) -> Iterator[tuple[Learner, list[Document]]]:
-    """A model for each part of the corpus, and the documents that it has not seen. Those which settings
-    were chosen with are there, and others begin near them.
+    """Yield a model for each fold of the corpus, with the documents that it has not seen. Models by which
+    settings were chosen are reused, and the others start near them.
     """
     there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
     if parts and not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
@@ -145,7 +142,7 @@ def held_out_models(
 
 
 def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:
-    """A model that has seen some documents alone; its training begins near others."""
+    """Train a model on some documents only, starting near others."""
     model = learner.seeing(learnt)
     begin_near(model, near)
     model.set_trainer(model.trainer.quick() or model.trainer)
@@ -154,7 +151,7 @@ def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Traine
 
 
 def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:
-    """What a model makes of documents that it has not seen."""
+    """Collect the probable spans of documents that a model has not seen."""
     weights, scheme = model.snapshot().placed, model.scheme
     parts = []
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
@@ -182,7 +179,7 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
 
 
 def _joined(parts: Sequence[Evidence]) -> Evidence:
-    """Evidence of all folds, concatenated."""
+    """Concatenate the evidence of all folds."""
     counts = np.concatenate([np.diff(part.spans.offsets) for part in parts])
     columns = (np.concatenate(column) for column in zip(*(part.spans[1:] for part in parts)))
     return Evidence(

@@ -1,6 +1,7 @@
-"""What is probably not meant: settings without effect, and features of what no training text has.
+"""Warnings about probable mistakes: settings without effect, and features of things that no training text
+has.
 
-It works, so it is no error; each is told once, as soon as it is known.
+None of them is an error; each warning is given once, as soon as it is known.
 """
 
 import warnings
@@ -31,14 +32,14 @@ __all__ = [
 ]
 
 ENOUGH = 100
-"""Texts that show where annotation is."""
+"""Number of texts that are searched for annotation in other places."""
 
 
 def check_settings(settings: Settings, labels: Collection[str], tried: Collection[int]) -> None:
-    """Warn of templates that the model's order leaves out, W011; of limits for labels that there are
-    not, W012; and of a semi-Markov model that knows nothing of segments but their words, W018.
+    """Warn of templates above the model's order, W011; of limits for unknown labels, W012; and of a
+    semi-Markov model that has no features of segments but their words, W018.
 
-    labels (Collection[str]): of the component.
+    labels (Collection[str]): labels of the component.
     tried (Collection[int]): orders that "auto" may choose.
     """
     highest = max(tried) if settings.auto_order else settings.order
@@ -63,16 +64,16 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
 
 
 def noting(examples: Iterable[Example], groups: set[str]) -> Iterator[Example]:
-    """Examples as they come; names of the span groups that they have are added to the set."""
+    """Pass examples through, adding the names of their span groups to the set."""
     for example in examples:
         groups.update(groups_of(example.reference))
         yield example
 
 
 def check_teachers(teachers: Iterable[str], groups: Collection[str], name: str) -> None:
-    """Warn of teachers that say nothing of any text, W052.
+    """Warn of teachers that no text has, W052.
 
-    groups (Collection[str]): names of all span groups that there are. name (str): of the component.
+    groups (Collection[str]): names of all existing span groups. name (str): name of the component.
     """
     for key in teachers:
         if key not in groups:
@@ -88,12 +89,11 @@ def check_annotation(
     place: str,
     read: Callable[[], Iterable[Example]],
 ) -> None:
-    """Warn of texts without annotation, W004; and, W017, where no text has some, of annotation that
-    there is elsewhere.
+    """Warn of texts without annotation, W004; and if no text has any, of annotation in other places, W017.
 
-    unannotated (int): texts that are not in the corpus, since they have none.
-    name, place (str): of the component, and all places where it looks for annotation.
-    read (Callable[[], Iterable[Example]]): all examples.
+    unannotated (int): number of texts that are not in the corpus because they have no annotation.
+    name, place (str): name of the component, and the places where it looks for annotation.
+    read (Callable[[], Iterable[Example]]): reads all examples.
     """
     if len(corpus):
         if unannotated:
@@ -109,11 +109,11 @@ def check_annotation(
 def check_initial_features(
     structure: Structure, corpus: Corpus, nlp: Language | None, name: str
 ) -> Watch | None:
-    """`check_features` as soon as training begins, unless other components have yet to write, and
-    without span groups.
+    """Run `check_features` without span groups as soon as training begins, unless other components have yet
+    to write.
 
     nlp (Optional[Language]): the pipeline; None if it is not known.
-    name (str): of the component.
+    name (str): name of the component.
     """
     if nlp is None or not structure.ready or not all_have_written(nlp, name):
         return None
@@ -125,12 +125,12 @@ def check_initial_features(
 
 
 def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -> Watch | None:
-    """Warn of what templates and dense scores read and no training text has, W013 and W016.
+    """Warn of templates and dense scores that read something that no training text has, W013 and W016.
 
-    Components that annotate write after `initialize`, so this is asked late.
+    It is called late, since annotating components write after `initialize`.
 
-    before (Optional[Watch]): of an earlier check, which has warned already.
-    RETURNS (Optional[Watch]): for texts to come; None without features.
+    before (Optional[Watch]): result of an earlier check, whose warnings are not repeated.
+    RETURNS (Optional[Watch]): to check new texts against; None without features.
     RAISES (ValueError): H182 if a span group that a template reads is in no document.
     """
     check_groups(corpus, structure.settings.templates)
@@ -142,10 +142,10 @@ def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -
 def _compared(
     structure: Structure, corpus: Corpus, counts: dict[str, int], before: Watch | None
 ) -> Watch:
-    """Warn of sources that say nothing, and of arrays that there are not."""
+    """Warn of sources without observations, and of missing arrays."""
     for source in [source for source, times in counts.items() if not times]:
         if any(said_in(corpus.batch([document]), source) for document in corpus.documents):
-            del counts[source]  # there are no features of it yet, or too rare ones
+            del counts[source]  # it has no features yet, or only too rare ones
         elif before is None or source not in before.empty:
             text = Warnings.W013.format(source=in_words(source), found=len(corpus))
             warnings.warn(text, stacklevel=4)
@@ -157,7 +157,7 @@ def _compared(
 
 
 def _without_arrays(structure: Structure, corpus: Corpus) -> Iterator[str]:
-    """Names of the dense scores whose arrays are zero throughout, or of no word of the corpus."""
+    """Yield the names of dense scores whose arrays are all zero, or have no word of the corpus."""
     for name, score in structure.settings.dense:
         if not isinstance(score, Vectors):
             continue

@@ -1,5 +1,5 @@
-"""The encoder of a neural model: its shapes when training begins, its parameters in saved models, and
-whether it stays as it is.
+"""The encoder of a neural model: shape inference when training begins, saving its parameters, and checking
+that its output stays constant.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,14 +20,14 @@ from spacy_hocrf.saving.persistence import Section
 __all__ = ["EncoderKeeper", "begun", "check_constant"]
 
 SAMPLE = 100
-"""An encoder infers its shapes from the first so many texts."""
+"""Number of texts from which an encoder infers its shapes."""
 
 Encoder = Model[Any, Any]
 
 
 @contextmanager
 def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Iterator[None]:
-    """With an encoder that has its shapes, and new parameters; it is as it was if anything fails.
+    """Context manager: initialise an encoder's shapes and parameters, and restore it if anything fails.
 
     read (Callable[[], Iterable[Example]]): reads the training corpus.
     """
@@ -51,7 +51,8 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
 
 
 def check_constant(encoder: Encoder, examples: Sequence[Example], name: str) -> None:
-    """A trainer that goes through the corpus again and again needs the same rows each time.
+    """Check that an encoder that listens to another component gets constant input: a trainer that iterates
+    over the whole corpus needs the same rows each time.
 
     RAISES (ValueError): H179 if another component changes them, or has written none.
     """
@@ -67,9 +68,9 @@ def check_constant(encoder: Encoder, examples: Sequence[Example], name: str) -> 
 
 
 class EncoderKeeper:
-    """Saves the encoder's parameters, as thinc writes them.
+    """Saves the encoder's parameters in thinc's format.
 
-    encoder (Optional[Model]): of the component that has this name.
+    encoder (Optional[Model]): encoder of the component with this name.
     """
 
     def __init__(self, encoder: Encoder | None, name: str) -> None:
@@ -78,19 +79,19 @@ class EncoderKeeper:
 
     @property
     def setting(self) -> str:
-        """Where the config has it."""
+        """The config block of the encoder."""
         return "[components.*.model.tok2vec]"
 
     def saved(self) -> Section | None:
-        """None without an encoder."""
+        """Return the section to save; None without an encoder."""
         if self._encoder is None:
             return None
         return Section({}, {"bytes": np.frombuffer(self._encoder.to_bytes(), dtype=np.uint8)})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> bytes | None:
-        """What thinc reads, once it has been read into a copy.
+        """Return the saved bytes, after test-loading them into a copy.
 
-        RAISES (ValueError): H039 for damaged data, H178 for other layers than the saved ones.
+        RAISES (ValueError): H039 for damaged data, H178 if the saved layers differ.
         """
         if section is None and self._encoder is None:
             return None
@@ -108,6 +109,6 @@ class EncoderKeeper:
         return saved.tobytes()
 
     def adopt(self, value: Any) -> None:
-        """Become the saved encoder."""
+        """Load the saved parameters into the encoder."""
         if value is not None and self._encoder is not None:
             self._encoder.from_bytes(value)

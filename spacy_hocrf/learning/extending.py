@@ -1,6 +1,4 @@
-"""More texts for a model that is trained, and more labels: of texts in which only the new ones need be
-annotated.
-"""
+"""Teaches a trained model more texts and more labels; only the new labels need be annotated."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,9 +14,9 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 __all__ = ["EXTEND_SIGMA", "extend"]
 
 EXTEND_SIGMA = 1.0
-"""Sigma of what the weights there are may change for a new label. Of 0.1, 0.3, 1 and 3 it loses the least of
-old labels (CoNLL04, each label in turn, 50 texts: -0.7, -0.6, -0.2 and -1.3 of F1): what speaks against a new
-label gives way.
+"""Sigma of the prior on changes of the existing weights for a new label. Of 0.1, 0.3, 1 and 3 it costs the
+old labels least (CoNLL04, each label in turn, 50 texts: -0.7, -0.6, -0.2 and -1.3 of F1): it lets the
+evidence against a new label fade.
 """
 
 
@@ -29,10 +27,9 @@ def extend(
     sigma: float | None,
     after_step: Callable[[Run], None],
 ) -> list[str]:
-    """Learn more texts, and the labels that they have and the learner has not; see
-    `SegmentationPipe.extend`.
+    """Learn more texts, with labels that may be new to the learner; see `SegmentationPipe.extend`.
 
-    learner (Learner): of a model that was loaded, without a corpus.
+    learner (Learner): learner of a loaded model, without a corpus.
     after_step (Callable[[Run], None]): called after each step of the trainer.
     """
     trainer, gold = learner.trainer, learner.gold

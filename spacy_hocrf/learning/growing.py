@@ -1,8 +1,8 @@
-"""A model that grows: labels, limits, label patterns and features, with a weight for each, which keeps
-its value while others are added.
+"""A model that grows: labels, limits, label patterns and features are added while existing weights keep their
+values.
 
-Structure, automaton and weights are replaced together, under a lock; a `Snapshot` of them is what
-predictions work on.
+Structure, automaton and weights are replaced together, under a lock; predictions work on a `Snapshot` of
+them.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,24 +35,23 @@ __all__ = ["GrowingModel", "Snapshot", "automaton_of"]
 
 
 class Snapshot(NamedTuple):
-    """A trained model at one moment; nothing of it is changed later."""
+    """A trained model at one moment; never changed afterwards."""
 
     structure: Structure
     scheme: LabelScheme
     automaton: Automaton
     weights: NDArray[np.float32]  # [F]
-    placed: Placed  # the weights as the structure's batches take them
+    placed: Placed  # the weights in the layout of the compiled index
 
 
 class GrowingModel:
     """Labels, structure and weights that fit each other.
 
-    model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
+    model (Model[List[Doc], Potentials]): holds the structure and the growing weights.
     labels (Iterable[str]): the labels so far.
 
     lock (RLock): held while structure, automaton and weights do not fit each other.
-    watch (Optional[Watch]): compares new texts with those of training; None before all of these are
-        known.
+    watch (Optional[Watch]): compares new texts with the training texts; None until all of these are known.
     """
 
     def __init__(self, model: Model[list[Doc], Potentials], labels: Iterable[str] = ()) -> None:
@@ -61,10 +60,10 @@ class GrowingModel:
         self.lock = RLock()
         self._automaton: Automaton | None = None
         self.watch: Watch | None = None
-        self._said: Mapping[str, int] = {}  # by the loaded model
+        self._said: Mapping[str, int] = {}  # counts of the loaded model
         self._survey = Survey()
         self._snapshot: Snapshot | None = None
-        # nan for features that are new since
+        # nan for new features
         self._loaded_weights: NDArray[np.float64] | None = None
         self._loaded_labels: Sequence[str] = ()
         self._loaded_documents = 0
@@ -82,16 +81,14 @@ class GrowingModel:
 
     @property
     def plain(self) -> Automaton:
-        """States and arcs of the model, which knows no constraints. RAISES (ValueError): H042 before
-        there are any.
-        """
+        """States and arcs of the model without constraints. RAISES (ValueError): H042 if there are none."""
         if self._automaton is None:
             raise ValueError(Errors.H042)
         return self._automaton
 
     @property
     def documents(self) -> int:
-        """How many documents the model was trained on."""
+        """Number of documents the model was trained on."""
         return self._loaded_documents
 
     @property
@@ -101,20 +98,18 @@ class GrowingModel:
 
     @property
     def loaded_weights(self) -> NDArray[np.float64] | None:
-        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
-        None if the model began untrained.
-        """
+        """Weights of the loaded model, float64 [F], 0 for features added since; None if none was loaded."""
         return None if self._loaded_weights is None else np.nan_to_num(self._loaded_weights)
 
     @property
     def new_features(self) -> NDArray[np.bool_]:
-        """Which features are new since the model was loaded, bool [F]; all, if it began untrained."""
+        """Which features were added since the model was loaded, bool [F]; all, if it began untrained."""
         loaded = self._loaded_weights
         return np.ones(self.structure.size, dtype=bool) if loaded is None else np.isnan(loaded)
 
     @property
     def unheard(self) -> list[int]:
-        """The engine's labels of labels that are new since the model was loaded."""
+        """The engine's labels for labels that were added since the model was loaded."""
         new = (label for label in self.labels if label not in self._loaded_labels)
         return [y for label in new for y in self.scheme.engine_labels(label)]
 
@@ -128,13 +123,13 @@ class GrowingModel:
 
     @property
     def layout(self) -> CompiledIndex:
-        """How the shards want the weights. RAISES (ValueError): H042 before there are features."""
+        """Layout in which the shards expect the weights. RAISES (ValueError): H042 without features."""
         return self.structure.compiled
 
     def snapshot(self) -> "Snapshot":
-        """What predictions work on, whatever training does meanwhile; its `placed` is another object
-        only where structure or weights have changed. The model's weights cannot be written to from
-        now on, so that they are known by their array: who changes them sets another one.
+        """Return a snapshot for predictions, which further training does not affect; its `placed` is a new
+        object only if structure or weights have changed. The model's weight array becomes read-only, so that
+        changes can be detected by identity: changing weights means setting a new array.
 
         RAISES (ValueError): H042 before there are any.
         """
@@ -157,7 +152,7 @@ class GrowingModel:
     # Growing
 
     def add_label(self, label: str) -> None:
-        """Add a label that is not known yet; the weights stay those of their features."""
+        """Add an unknown label; existing features keep their weights."""
         self.labels.append(label)
         if self.structure.ready:
             structure = copy(self.structure)
@@ -166,9 +161,7 @@ class GrowingModel:
             self._become(structure)
 
     def admit(self, annotations: Sequence[Annotation]) -> None:
-        """Raise the limits, and allow the successions, that some annotation needs, without new
-        features.
-        """
+        """Raise limits and allow transitions as some annotation needs, without adding features."""
         self._check_labels(annotations)
         if self._survey.note(annotations, self.structure.settings):
             structure = copy(self.structure)
@@ -178,10 +171,10 @@ class GrowingModel:
     def extend(
         self, annotations: Callable[[], Iterable[Annotation]], batches: Iterable[TokenBatch]
     ) -> None:
-        """Extend limits, label patterns and features by what new documents show; the weights keep
-        their values.
+        """Add the limits, label patterns and features that new documents show; existing weights keep their
+        values.
 
-        annotations (Callable[[], Iterable[Annotation]]): those of the documents, in order; called
+        annotations (Callable[[], Iterable[Annotation]]): annotations of the documents, in order; called
             twice, since all of them together take more memory than the documents.
         batches (Iterable[TokenBatch]): their tokens.
         """
@@ -203,9 +196,9 @@ class GrowingModel:
         self._become(structure, features)
 
     def take(self, order: int | None, *, wide: bool = False) -> None:
-        """Take another order, if there is one, as long as there are no features.
+        """Set another order, if one is given, as long as there are no features.
 
-        wide (bool): with the templates that only a wide model has.
+        wide (bool): include the templates that only a wide model has.
         """
         settings = self.structure.settings
         settings = replace(settings, wide=wide)
@@ -214,16 +207,16 @@ class GrowingModel:
         self._set(settings)
 
     def _set(self, settings: Settings) -> None:
-        """Take other settings, as long as there are no features."""
+        """Replace the settings, as long as there are no features."""
         structure = copy(self.structure)
         structure.settings = settings
         self.model.attrs["structure"] = structure
 
     def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
-        """Make a structure the model's, with every weight where its feature is now; new features
-        have the weight 0.
+        """Make a structure the model's and move every weight to the new number of its feature; new features
+        get weight 0.
 
-        features (Optional[int64 [F before]]): new number of every feature; None if all stay.
+        features (Optional[int64 [F before]]): new number of every feature; None if unchanged.
         """
         automaton = automaton_of(structure)
         with self.lock:
@@ -242,7 +235,7 @@ class GrowingModel:
     # Saving
 
     def restore(self, model: LearntModel) -> None:
-        """Start from a loaded model; its extra "scores" are the weights of dense scores."""
+        """Start from a loaded model; its extra "scores" are the weights of the dense scores."""
         self.labels = list(model.labels)
         if model.scheme is None or model.index is None:
             return
@@ -261,8 +254,8 @@ class GrowingModel:
         self.watch = Watch(self._sources(), model.documents)
 
     def _sources(self) -> dict[str, int]:
-        """How often what other components set said something in training, by what it is; without what
-        may have been too rare for a feature.
+        """Count how often each source set by other components was observed in training; sources that may have
+        been too rare for a feature are left out.
         """
         rare = self.structure.settings.min_count > 1
         known = observed(self.structure.index) if self.structure.ready else {}
@@ -270,8 +263,8 @@ class GrowingModel:
         return {source: times for source, times in said.items() if times or not rare}
 
     def learnt(self) -> LearntModel:
-        """What `restore` makes another component of. Features whose weight is 0 are left out, unless all
-        are, before training.
+        """Return the model for `restore` in another component. Features with weight 0 are left out, unless
+        all weights are 0 (before training).
         """
         with self.lock:
             structure, weights = self.structure, np.array(self.model.get_param("W"))
@@ -297,7 +290,7 @@ class GrowingModel:
     # Annotation
 
     def as_modelled(self, annotation: Annotation) -> Annotation:
-        """The annotation with the distinctions that this model cannot make taken out."""
+        """Return the annotation without distinctions that this model cannot represent."""
         return annotation.merged() if joins(self.structure.settings) else annotation
 
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
@@ -311,9 +304,9 @@ class GrowingModel:
 
 
 def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None = None) -> Automaton:
-    """States and arcs of a model.
+    """Compile the states and arcs of a model.
 
-    patterns (Optional[Sequence[LabelPattern]]): None for its own.
+    patterns (Optional[Sequence[LabelPattern]]): None for the model's own patterns.
     """
     scheme, index = structure.scheme, structure.index
     return compile_automaton(
@@ -327,7 +320,7 @@ def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None =
 def _moved(
     values: NDArray[np.float64], moved: NDArray[np.int64], size: int, new: float = 0.0
 ) -> NDArray[np.float64]:
-    """Values at their new places, and one for what is new elsewhere, float64 [size]."""
+    """Move values to their new indices and fill the others with a default, float64 [size]."""
     result = np.full(size, new)
     result[moved] = values
     return result

@@ -1,9 +1,8 @@
-"""Models that have not seen some documents: how many texts decide, which are held back, and who learns the
-others, to which end.
+"""Held-out models: how many texts are held out, how they are split into folds, and training on the others.
 
-A model knows its own training data nearly by heart. Settings are chosen, and whatever is learnt on top of
-its scores is learnt, from documents as they will be: such as it has not seen (stacked generalisation:
-Wolpert, Neural Networks 5, 1992). Copies of a document, and those of a group, are on one side.
+A model knows its training data nearly by heart. So settings are chosen, and anything on top of its scores is
+learnt, from documents that resemble future ones: those that it has not seen (stacked generalisation: Wolpert,
+Neural Networks 5, 1992). Copies of a document, and documents of one group, are always on the same side.
 """
 
 import sys
@@ -41,32 +40,32 @@ __all__ = [
 ]
 
 LEAST = 20
-"""Groups of completely annotated documents, usually of one each. With fewer, defaults stand."""
+"""Minimum number of groups of completely annotated documents (usually one each); below, defaults apply."""
 MOST = 2_000
-"""Documents that decide, chosen at random where there are more."""
+"""Maximum number of documents that decide; sampled at random if there are more."""
 TOKENS = 25
-"""Of a document, on average, if a sample has as many as it may: those of a sentence."""
+"""Average tokens per document in a full sample: those of a sentence."""
 FEWEST = 10
-"""Groups of a sample, at least, however long they are."""
+"""Minimum number of groups in a sample, however long they are."""
 FOLDS = 5
-"""A model that learns from much less than the one that will be used is less sure."""
+"""Number of folds; a model trained on much less data than the final one is less confident."""
 HELD_BACK = 400
-"""So many documents held back are enough to learn a number from; folds beyond them are left out."""
+"""Number of held-out documents that is enough to learn a number from; further folds are left out."""
 LONG = 50
-"""Tokens of a document, for what is enough: a few long ones show as much as many short ones."""
+"""Tokens that count as one document for HELD_BACK: a few long documents show as much as many short ones."""
 SEED = 0
 SIGMA = 1.0
-"""Of models by which settings are chosen for a trainer that has no prior."""
+"""Sigma of models by which settings are chosen for a trainer that has no prior."""
 
 Vector = NDArray[np.float64]  # [F]
-Sides = tuple[list[Document], list[Document]]  # learnt, held back
+Sides = tuple[list[Document], list[Document]]  # for training, held out
 
 
 def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Document]]:
-    """Completely annotated documents by their groups, without copies, in a random order.
+    """Return completely annotated documents by group, without copies, in random order.
 
-    most (int): documents, at most; and so many times TOKENS tokens, unless these are FEWEST groups.
-    least (int): groups of the corpus; none is returned where it has fewer.
+    most (int): maximum number of documents, and of TOKENS tokens times that, but at least FEWEST groups.
+    least (int): return nothing if the corpus has fewer groups than this.
     """
     groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
     if len(groups) < least:
@@ -80,9 +79,9 @@ def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Do
 
 
 def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
-    """Numbers of things in parts of nearly equally many groups, at random.
+    """Split item numbers at random into parts with nearly equal numbers of groups.
 
-    keys (Sequence[Hashable]): of each thing; those with equal ones are a group, which is in one part.
+    keys (Sequence[Hashable]): group key of each item; a group is never divided.
     folds (int): number of parts, or fewer if there are fewer groups.
     """
     groups = {key: number for number, key in enumerate(dict.fromkeys(keys))}
@@ -93,11 +92,11 @@ def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
 
 
 def held_back(corpus: Corpus, enough: int, least: int = LEAST) -> list[Sides]:
-    """What each fold learns from and holds back, of at most MOST completely annotated documents; nothing if
-    there are too few.
+    """Return training and held-out documents of each fold, out of at most MOST completely annotated ones;
+    empty if there are too few.
 
-    enough (int): documents that all folds together hold back, or as many times LONG tokens of longer ones.
-    least (int): groups of documents, at least 2.
+    enough (int): number of documents that all folds together hold out, or that many times LONG tokens.
+    least (int): minimum number of groups, at least 2.
     """
     groups = sampled_groups(corpus, MOST, least=least)
     found: list[Sides] = []
@@ -115,13 +114,13 @@ def held_back(corpus: Corpus, enough: int, least: int = LEAST) -> list[Sides]:
 
 
 def judge(trainer: Trainer) -> LBFGSTrainer:
-    """What trains models that are compared."""
+    """Return the trainer for models that are compared."""
     own: LBFGSTrainer | None = trainer.quick()
     return own or LBFGSTrainer(sigma=getattr(trainer, "sigma", SIGMA)).quick()
 
 
 def train(model: Learner, steps: int) -> None:
-    """Take so many steps of the model's trainer, or fewer if it converges."""
+    """Take up to this many steps of the model's trainer, until it converges."""
     for _ in range(steps):
         run = model.run
         if run is None or not run.running:
@@ -138,15 +137,16 @@ def cross_fitted(
     steps: int,
     rest: bool = True,
 ) -> Iterator[tuple[Learner, list[int]]]:
-    """Local models, each with the groups that it has not seen; one model at a time is in memory.
+    """Train local models one after the other and yield each with the groups that it has not seen; only one
+    model is in memory at a time.
 
-    learner (Learner): knows the corpus; its own training rests.
-    groups (Sequence[Sequence[Document]]): documents of the corpus, each in one group; a group is
-        not divided, and those that a document's own group connects are in one fold.
-    folds (int): number of models, at least 2; no more than groups.
-    seed (int): of the division, at random into parts of nearly equal numbers of groups.
-    steps (int): of the trainer, or fewer if it converges.
-    rest (bool): all models see the documents that are in no group; else none does.
+    learner (Learner): has the corpus; its own training releases memory.
+    groups (Sequence[Sequence[Document]]): disjoint groups of documents of the corpus; a group is not divided,
+        and groups connected by their documents' own group are in one fold.
+    folds (int): number of models, at least 2, at most the number of groups.
+    seed (int): seed of the random division into parts with nearly equal numbers of groups.
+    steps (int): maximum number of steps of the trainer.
+    rest (bool): whether all models also see the documents that are in no group.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     learner.rest()
@@ -165,24 +165,24 @@ def cross_fitted(
 
 
 class Trained(NamedTuple):
-    """A model of some documents, to be used beside that of the component."""
+    """A model trained on some documents, to be used beside the component's own."""
 
     model: Learner
-    trainer: Trainer  # the optimum of whose objective its weights are near
+    trainer: Trainer  # whose optimum its weights are near
     learnt: Sequence[Document]
     held_back: Sequence[Document]
 
 
 class Fold:
-    """A model without some documents, and these documents.
+    """A model trained without some documents, and these documents.
 
-    learner (Learner): knows the corpus.
-    learnt (Sequence[Document]): what the model learns from.
-    held_back (Sequence[Document]): other documents, completely annotated.
-    below (Optional[Fold]): the same with a smaller model; training begins at its weights, else at 0.
-    settings (Any): of the model, where they are not the learner's.
+    learner (Learner): has the corpus.
+    learnt (Sequence[Document]): training documents.
+    held_back (Sequence[Document]): held-out documents, completely annotated.
+    below (Optional[Fold]): the fold of a smaller model, whose weights training starts from; else from 0.
+    settings (Any): settings of the model that differ from the learner's.
 
-    weights (float64 [F]): where training has come to.
+    weights (float64 [F]): current weights.
     """
 
     def __init__(
@@ -204,52 +204,53 @@ class Fold:
 
     @property
     def model(self) -> Learner:
-        """What predicts with these weights."""
+        """The model with the current weights."""
         set_weights(self._learner.model, self.weights)
         return self._learner
 
     def trained(self, trainer: Trainer, weights: Vector) -> Trained:
-        """The model with weights that it had, float64 [F], near what some trainer would find."""
+        """Return the model with earlier weights, float64 [F], which are near the trainer's optimum."""
         self.weights = weights
         self.rest()
         return Trained(self.model, trainer, *self._documents)
 
     def rest(self) -> None:
-        """Give back memory that the next training takes again."""
+        """Release memory that the next training allocates again."""
         self._view = self._learner.view()
         for shard in self._held_back:
             shard.rest()
 
     def go_on_from(self, other: "Fold") -> None:
-        """Take the weights that another model has; those of features that it has not are 0."""
+        """Copy the weights of another model; features that it does not have get 0."""
         self.weights = _weights_in(self._learner, other._learner, other.weights)
 
     def train(self, trainer: LBFGSTrainer) -> None:
-        """Train on from the weights there are."""
+        """Continue training from the current weights."""
         run = trainer.begin(self._view._replace(weights=self.weights))
         while run.running:
             run.step()
         self.weights = run.weights.copy()
 
     def loss(self, trainer: LBFGSTrainer) -> float:
-        """Train on from the weights there are.
+        """Continue training from the current weights and return the held-out loss.
 
-        RETURNS (float): minus the log-likelihood of the documents held back, each times its weight, in nats.
+        RETURNS (float): minus the log-likelihood of the held-out documents, multiplied by their weights, in
+            nats.
         """
         self.train(trainer)
         return self._likelihood(self._held_back, trainer.n_threads)(self.weights)[0]
 
     def _likelihood(self, shards: Sequence[Shard], threads: int) -> Objective:
-        """The objective of some documents, without a prior."""
+        """Return the objective of some documents, without a prior."""
         nothing, known = np.zeros(len(self.weights)), (self._view.layout, self._view.automaton)
         return Objective(shards, *known, nothing, nothing, threads=threads)
 
 
 def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
-    """Let training begin at what folds have learnt of the corpus, by which settings were chosen: the mean of
-    their weights, 0 where a fold does not know a feature.
+    """Initialise the weights with the mean of the weights of folds by which settings were chosen (0 where a
+    fold lacks a feature).
 
-    Only where the optimum is the same: that of the likelihood, every token of the corpus known.
+    Only where the optimum does not depend on the start: that of the likelihood, with every token annotated.
     """
     known = all(document.complete for document in learner.corpus.documents)
     if not (folds and known and learner.trainer.exact):
@@ -259,7 +260,7 @@ def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
 
 
 def _weights_in(learner: Learner, other: Learner, weights: Vector) -> Vector:
-    """The weights of another model for the features of this one, 0 for those that it has not."""
+    """Map another model's weights to the features of this one; 0 for features that it lacks."""
     places = learner.structure.found_in(other.structure)
     found: Vector = np.append(weights, 0.0)[places]  # place -1 is the last
     return found

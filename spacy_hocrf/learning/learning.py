@@ -1,4 +1,4 @@
-"""How a component learns: its model grows with its corpus, and its trainer runs on all of it.
+"""Learning of a component: its model grows with its corpus, and its trainer runs on the whole corpus.
 
 Nothing is kept of examples that turn out to be unusable.
 """
@@ -51,14 +51,14 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["Choose", "Learner", "View"]
 
 GROWTH = 4
-"""The model grows by new documents that are one in so many, if an update brings none, or before a run."""
+"""The model grows when one in this many documents is new, when an update brings none, or before a run."""
 
 Choose = Callable[["Learner"], Choice]
-"""Chooses the settings that are "auto"."""
+"""Callable that chooses the settings that are "auto"."""
 
 
 class View(NamedTuple):
-    """A model and its corpus as they are now: `training.base.Trainable`."""
+    """The current model and its corpus: `training.base.Trainable`."""
 
     weights: NDArray[np.float64]
     loaded_weights: NDArray[np.float64] | None
@@ -74,19 +74,21 @@ class View(NamedTuple):
 class Learner(GrowingModel):
     """What a component has learnt, and how it learns more.
 
-    model (Model[List[Doc], Potentials]): holds the structure and the weights, which grow here.
+    model (Model[List[Doc], Potentials]): holds the structure and the growing weights.
     target (Target): what is predicted.
     trainer (Trainer): how it is learnt.
     labels (Iterable[str]): the labels so far.
-    memory (Optional[Memory]): what the corpus remembers besides features and annotation.
-    group_by (Optional[str]): extension attribute of Docs that are held back together.
-    constraints (Optional[Constraints]): what training may keep, and where texts have their own.
-    positives_only (bool): is nothing known of what is in no annotated span?
-    teachers (Sequence[str]): of the span groups that say what annotation does not.
+    memory (Optional[Memory]): what the corpus keeps besides features and annotation.
+    group_by (Optional[str]): extension attribute of Docs that are held out together.
+    constraints (Optional[Constraints]): constraints that training observes, and the key of those of single
+        texts.
+    positives_only (bool): is everything outside the annotated spans unknown?
+    teachers (Sequence[str]): span groups that complement the annotation.
 
-    choice (Optional[Choice]): of the settings that are "auto". folds (Sequence[Trained]): it was made with.
-    trainer (Trainer): with the sigma that was chosen.
-    steps (int): that the trainer has taken. shown (int): examples of all updates.
+    choice (Optional[Choice]): chosen values of settings that are "auto". folds (Sequence[Trained]): models
+        that they were chosen by.
+    trainer (Trainer): with the chosen sigma.
+    steps (int): steps that the trainer has taken. shown (int): number of examples in all updates.
     """
 
     def __init__(
@@ -116,15 +118,15 @@ class Learner(GrowingModel):
         self._memory = memory
         self.shown = 0
         self._waiting: list[Document] = []
-        # those of the last growth, until the objective could be had with them
+        # documents of the last growth, until the objective was computed with them
         self._newest: Sequence[Document] = ()
         self._run: Run | None = None
-        self._changed = False  # since the run was made
+        self._changed = False  # since the run began
 
     def untrained(self, labels: Iterable[str] = (), settings: Settings | None = None) -> "Learner":
-        """One that knows nothing but labels; its model is its own.
+        """Return an untrained learner with some labels and a model of its own.
 
-        settings (Optional[Settings]): of the model; None for the same.
+        settings (Optional[Settings]): settings of the model; None for the same.
         """
         model = model_of(self.structure.settings if settings is None else settings)
         known = self._named_trainer, labels, self._memory, self.constraints
@@ -134,22 +136,22 @@ class Learner(GrowingModel):
 
     @property
     def constraints_key(self) -> str | None:
-        """Key of `doc.spans` for what is known of single texts; None if training does not ask."""
+        """Key of `doc.spans` for the constraints of single texts; None if training ignores them."""
         if self.constraints is None or self.constraints.training == "none":
             return None
         return self.constraints.spans_key
 
     @property
     def constrained(self) -> bool:
-        """Is there anything that training keeps?"""
+        """Does training observe any constraints?"""
         return self.constraints is not None and self.constraints.in_training
 
     @property
     def rules(self) -> TrainingRules | None:
-        """What the constraints mean for the model as it is; None if training keeps none.
+        """The constraints compiled for the current model; None if training observes none.
 
-        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not
-            have, H221 for too much to remember.
+        RAISES (ValueError): H042 before there are labels, H215 for a label that the model does not have, H221
+            if there are too many states.
         """
         if self.constraints is None or not self.constrained:
             return None
@@ -161,19 +163,19 @@ class Learner(GrowingModel):
 
     @property
     def automaton(self) -> Automaton:
-        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042
-        before there are any, and as `rules`.
+        """States and arcs of the segmentations that training sums over. RAISES (ValueError): H042 before
+        there are any, and as `rules`.
         """
         rules = self.rules
         return self.plain if rules is None else rules.automaton
 
     def allowed(self, tokens: TokenBatch) -> NDArray[np.uint8]:
-        """Bits of every token and label of these segmentations, uint8 [N, Y]."""
+        """Return the bits of every token and label that training allows, uint8 [N, Y]."""
         return allowed_in(self.structure, self.rules, tokens)
 
     @property
     def documents(self) -> int:
-        """How many documents the model was trained on, those of the loaded model included."""
+        """Number of documents the model was trained on, including those of the loaded model."""
         return max(len(self.corpus), self._loaded_documents)
 
     @property
@@ -185,7 +187,7 @@ class Learner(GrowingModel):
 
     @property
     def adapts(self) -> bool:
-        """Does training change a loaded model a little, rather than learn from this corpus alone?"""
+        """Does training adapt a loaded model, rather than learn from this corpus alone?"""
         return self.trainer.adapts(self)
 
     @property
@@ -194,13 +196,13 @@ class Learner(GrowingModel):
         return self.structure.settings.auto_order or bool(self._named_trainer.choices)
 
     def set_trainer(self, trainer: Trainer) -> None:
-        """Go on with other settings, from the weights there are."""
+        """Continue with another trainer, from the current weights."""
         self._named_trainer = trainer
         self._settle(self.choice)
         self._changed = True
 
     def _settle(self, choice: Choice | None) -> None:
-        """Take settings that were chosen."""
+        """Apply a choice of settings."""
         self.choice, self.trainer = choice, self._named_trainer
         if choice is not None:
             self.trainer = self.trainer.with_sigma(choice.sigma)
@@ -214,15 +216,15 @@ class Learner(GrowingModel):
         """Learn labels, features and patterns of a first corpus; the weights start at 0.
 
         examples (Iterable[Example]): the corpus; read once, and not kept.
-        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of
-            the corpus.
-        choose (Optional[Callable[[Learner], Choice]]): chooses the settings that are "auto", of a
-            learner that knows its corpus and has no features yet.
+        labels (Optional[Sequence[str]]): labels besides those that were added; by default those of the
+            corpus.
+        choose (Optional[Callable[[Learner], Choice]]): chooses the settings that are "auto", for a learner
+            that has its corpus but no features yet.
         RETURNS (int): number of examples without any annotation.
-        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels,
-            H051 for a template that reads the answer, H255 if all have the weight 0, H182 for a span
-            group that no document has, if no update can bring it, H533 or H534 if only positives are
-            known, and there are none, of a label either, or too many.
+        RAISES (ValueError): H040 for an unknown label, H049 without examples, H050 without labels, H051 for a
+            template that reads the answer, H255 if all have weight 0, H182 for a span group that no document
+            has and no update can add; with positives only, H533 if there are none (of some label), H534 if
+            there are too many.
         """
         difference = self.corpus.compare(self._look_into(examples), initial=True)
         if not difference.read:
@@ -239,7 +241,7 @@ class Learner(GrowingModel):
             raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
         documents = difference.documents.values()
         self._check_labels(document.annotation for document in documents)
-        # Where something is unknown everywhere, there may be unlabelled text.
+        # If no document is annotated completely, there may be unlabelled text.
         self._survey.has_outside = (
             self.gold.positives_only
             or any(d.annotation.has_outside for d in documents)
@@ -259,9 +261,7 @@ class Learner(GrowingModel):
         return difference.read - difference.empty - difference.usable
 
     def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
-        """Examples as they come, after templates and dense scores have seen what there is for the tokens of
-        the first one.
-        """
+        """Pass examples through, after the first one with tokens was shown to templates and dense scores."""
         known = False
         for example in examples:
             if not known and len(example.predicted):
@@ -272,12 +272,12 @@ class Learner(GrowingModel):
             yield example
 
     def add(self, examples: Sequence[Example]) -> int:
-        """Take in the examples of an update.
+        """Add the examples of an update.
 
         RETURNS (int): how many of them are in the corpus, that is, have some annotation.
-        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was
-            none; nothing is taken in then. H182 once as many examples as the corpus has have been
-            shown, if no document has a span group that a template reads.
+        RAISES (ValueError): H040 for an unknown label, H041 for unlabelled text where there was none; nothing
+            is added then. H182 once the corpus has been shown in full, if no document has a span group that a
+            template reads.
         """
         difference = self.corpus.recognized(examples) or self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
@@ -293,25 +293,23 @@ class Learner(GrowingModel):
         return difference.usable
 
     def without(self, documents: Iterable[Document]) -> "Learner":
-        """One that has never seen some documents of the corpus; untrained, but with the same labels
-        and limits.
+        """Return an untrained learner that has never seen some documents, with the same labels and limits.
 
-        RAISES (ValueError): H080 if none is left.
+        RAISES (ValueError): H080 if no document is left.
         """
         return self._with(self.corpus.without(documents), self.structure.settings)
 
     def seeing(self, documents: Iterable[Document], **settings: Any) -> "Learner":
-        """One that has seen some documents of the corpus alone; untrained, but with the same labels
-        and limits.
+        """Return an untrained learner that has seen only some documents, with the same labels and limits.
 
-        settings (Any): of its model, where they are others.
-        RAISES (ValueError): H080 without any.
+        settings (Any): settings of its model that differ.
+        RAISES (ValueError): H080 without any documents.
         """
         own = self.structure.settings
         return self._with(self.corpus.only(documents), replace(own, **settings))
 
     def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
-        """An untrained one of this part of the corpus."""
+        """Return an untrained learner for a part of the corpus."""
         other = self.untrained(self.labels, settings)
         other.choice, other.trainer = self.choice, self.trainer
         other._survey = self._survey.copy()
@@ -322,21 +320,21 @@ class Learner(GrowingModel):
         return other
 
     def restore(self, model: LearntModel) -> None:
-        """Start from a loaded model, with its choice of settings, its extra "choice"."""
+        """Start from a loaded model, with its choice of settings (its extra "choice")."""
         super().restore(model)
         self._settle(model.extra.get("choice"))
 
-    # What a trainer may use, besides
+    # What a trainer may use
 
     def view(self) -> View:
-        """The whole corpus as a trainer sees it now; shards are made once, by the first trainer that asks."""
+        """Return the current corpus as a trainer sees it; its shards are made once, on first use."""
         known = self.new_features, self.orders, self.positives, self.layout, self.automaton
         return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
 
     @property
     def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
-        """Which of the engine's labels tokens of each label have, bool [Y]; None unless the corpus has
-        positives only, and no loaded model that is adapted says what else there is.
+        """Which of the engine's labels belong to each label, bool [Y]; None unless the corpus has positives
+        only, and no loaded model fills in the rest.
         """
         if not self.gold.positives_only or self.adapts:
             return None
@@ -344,31 +342,31 @@ class Learner(GrowingModel):
         return {x: np.isin(numbers, self.scheme.engine_labels(x)) for x in self.labels}
 
     def shards(self) -> list[CorpusShard]:
-        """The corpus as the engine's objectives take it."""
+        """Return the corpus as shards, the form that the engine's objectives take."""
         return self.shards_of(self.corpus)
 
     def tied(self, threads: int) -> Tied:
-        """The corpus with one weight for features that it does not tell apart; where a loaded model is
-        adapted, all have their own.
+        """Return the corpus with tied weights: features that it cannot distinguish share one weight; all have
+        their own if a loaded model is adapted.
         """
         if self.adapts:
             return Tied(self.shards(), self.layout, None)
         return tied_shards(self.structure, self.shards(), threads)
 
     def shards_of(self, corpus: Corpus) -> list[CorpusShard]:
-        """Shards of other documents."""
+        """Return the shards of another corpus."""
         return make_shards(self.structure, corpus, self.rules, self.loaded)
 
     @property
     def loaded(self) -> LoadedModel | None:
-        """The loaded model, which says what annotation leaves open while it is adapted; else None."""
+        """The loaded model, which fills in what the annotation leaves open while it is adapted; else None."""
         weights = self.loaded_weights
         return None if weights is None or not self.adapts else LoadedModel(weights, self.unheard)
 
     # Training
 
     def objective(self) -> Loss:
-        """The training objective of the corpus as it is now: call it with float64 weights [F].
+        """Return the training objective of the current corpus; call it with float64 weights [F].
 
         RAISES (ValueError): H042 before there are features, H081 if the trainer has none.
         """
@@ -377,31 +375,29 @@ class Learner(GrowingModel):
         return self.trainer.objective(self)
 
     def penalty(self) -> tuple[float, NDArray[np.float64]]:
-        """What a batch-wise trainer adds to the loss of all documents that the model has learnt
-        from, and its gradient, float64 [F].
+        """Return the penalty that a batch-wise trainer adds to the loss of all training documents, and its
+        gradient, float64 [F].
         """
         return self.trainer.penalty(self)
 
     @property
     def run(self) -> Run | None:
-        """The training on the corpus as it is now; None while there is nothing to learn from, or
-        with a batch-wise trainer.
-        """
+        """The training run on the current corpus; None without documents, or with a batch-wise trainer."""
         if self._changed and self._teaches and not self.trainer.batchwise:
-            self.rest()  # those who worked for the run before
+            self.rest()  # the workers of the previous run
             self._run = self.trainer.begin(self)
             self._changed = False
         return self._run
 
     def rest(self) -> None:
-        """Give back memory that the next step takes again, before other models are trained."""
+        """Release memory that the next step allocates again, before other models are trained."""
         getattr(self._run, "rest", lambda: None)()  # not every trainer's run has it
 
     def loss(self) -> float:
-        """The objective of the corpus at the model's weights; 0 with nothing to learn from.
+        """Return the objective of the corpus at the model's weights; 0 if there is nothing to learn from.
 
-        RAISES (ValueError): H007 for a document that no allowed segmentation covers; those that
-            came with it are taken out again.
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers; the documents added with
+            it are removed again.
         """
         try:
             run = self.run
@@ -414,8 +410,8 @@ class Learner(GrowingModel):
         return loss
 
     def step(self, run: Run) -> None:
-        """Let the trainer take its step in the run that there is; the model has the last accepted
-        weights, also after an interruption.
+        """Let the trainer take a step of the run; afterwards, even after an interruption, the model has the
+        last accepted weights.
         """
         self.steps += 1
         if self.choice is not None and self.choice.temperature is not None:
@@ -423,17 +419,17 @@ class Learner(GrowingModel):
         try:
             run.step()
         except BaseException:
-            # the optimiser may have been left half-way: begin another from here
+            # the optimiser may be in an inconsistent state: begin another from here
             self._changed = True
             raise
         finally:
             set_weights(self.model, run.weights)
 
     def _check_kept(self, documents: Sequence[Document]) -> None:
-        """Warn of documents of the corpus whose annotation breaks what training keeps.
+        """Warn of documents of the corpus whose annotation breaks the constraints that training observes.
 
-        RAISES (ValueError): H223 if these are all that there are; H243 for a document whose own constraints
-            contradict its annotation, and none of the documents is in the corpus then.
+        RAISES (ValueError): H223 if these are all documents; H243 for a document whose own constraints
+            contradict its annotation: none of the documents is then in the corpus.
         """
         own = [document for document in documents if document.constraints]
         if own and self.constraints_key is not None:
@@ -455,13 +451,13 @@ class Learner(GrowingModel):
 
     @property
     def _teaches(self) -> bool:
-        """Is there something to learn from?"""
+        """Is there any document to learn from?"""
         return bool(self.corpus.documents)
 
     # Growing
 
     def _grow(self, documents: Sequence[Document]) -> None:
-        """Extend the model by what new documents show."""
+        """Extend the model with the labels, patterns and features of new documents."""
         self._join_neighbours(documents)
         repeated = [each for each in documents for _ in each.annotation.readings]
         self.extend(

@@ -1,4 +1,4 @@
-"""The loss of one batch at given log potentials: what a trainer lowers that learns batch by batch.
+"""The loss of one batch at given log potentials, which batch-wise trainers minimise.
 
     loss = log Z − log Z(observed),    its derivative by a log potential: E[count] − E[count | observed]
 
@@ -34,12 +34,13 @@ __all__ = ["add_gradient_into", "loss_of", "negative_log_likelihood"]
 def loss_of(
     learner: Learner, examples: Sequence[Example], potentials: Potentials
 ) -> tuple[float, Expectations]:
-    """Loss of a batch, and its derivative.
+    """Return the loss of a batch, and its derivative.
 
-    potentials (Potentials): of the examples' Docs.
+    potentials (Potentials): log potentials of the examples' Docs.
     RETURNS (tuple[float, Expectations]): nats, and expected minus observed counts.
-    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation, H222 if none
-        of them keeps the constraints that training keeps, H243 if its own contradict its annotation.
+    RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation, H222 if none of
+        those that agree satisfies the constraints that training observes, H243 if the example's own
+        constraints contradict its annotation.
     """
     annotations = [learner.as_modelled(learner.gold.annotation(example)) for example in examples]
     free, rules = potentials.allowed, learner.rules
@@ -67,12 +68,12 @@ def loss_of(
 def add_gradient_into(
     model: Model[list[Doc], Any], learner: Learner, examples: Sequence[Example], drop: float
 ) -> float:
-    """Add the gradient of one batch, with its share of the prior, to what the model has so far. Examples
-    that break constraints which training keeps are left out.
+    """Add the gradient of one batch, with its share of the prior, to the model's gradient. Examples that
+    break constraints that training observes are left out.
 
     drop (float): dropout rate of the encoder, if the model has one.
     RETURNS (float): loss, in nats.
-    RAISES (ValueError): H007 as `loss_of`, H040 for an unknown label.
+    RAISES (ValueError): H007 as in `loss_of`, H040 for an unknown label.
     """
     annotations = [learner.gold.annotation(example) for example in examples]
     learner.admit(annotations)
@@ -95,7 +96,7 @@ def add_gradient_into(
 def _fitting(
     learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
 ) -> Sequence[Example]:
-    """Documents that keep the constraints that training keeps."""
+    """Return the examples that satisfy the constraints that training observes."""
     if learner.rules is None:
         return examples
     tokens = TokenBatch([example.predicted for example in examples])
@@ -109,12 +110,12 @@ def negative_log_likelihood(
     automaton: Automaton,
     weights: NDArray[np.float64] | None = None,
 ) -> tuple[NDArray[np.float64], Expectations]:
-    """Minus the log probability of what is known of each sequence.
+    """Return minus the log probability of the annotation of each sequence.
 
-    observed (Observed): what agrees with it.
-    weights (Optional[float64 [D]]): what that of each sequence is multiplied by, above 0; None for 1.
-    RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and
-        expected minus observed counts, which mean nothing there.
+    observed (Observed): the segmentations that agree with it.
+    weights (Optional[float64 [D]]): factor of each sequence, above 0; None for 1.
+    RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and expected
+        minus observed counts, which are meaningless there.
     """
     free = expectations(potentials, automaton, weights=weights)
     known = observed.expectations(potentials, automaton, weights=weights)

@@ -1,9 +1,9 @@
-"""What a loaded model keeps saying of texts while it is adapted to them.
+"""The loaded model as a soft teacher while it is adapted to new texts.
 
-Where annotation leaves something open, the model that was loaded fills it in, softly: of the
-segmentations that agree with the annotation, each has the probability that this model gives it among
-them. So a few texts in which one new label alone is annotated teach that label, and little of the others is
-forgotten. A label that the loaded model did not have is nowhere but where it is annotated.
+Where annotation leaves something open, the loaded model fills it in softly: each segmentation that agrees
+with the annotation is weighted with its probability, among these, under the loaded model. So a few texts in
+which only one new label is annotated teach that label, and little is forgotten of the others. A label that
+the loaded model did not have occurs only where it is annotated.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,9 @@ __all__ = ["LoadedModel"]
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model that was loaded, in the structure that has grown since.
+    """A loaded model, in the structure that has grown since.
 
-    weights (float64 [F]): its weights, 0 for features that are new.
+    weights (float64 [F]): its weights, 0 for new features.
     unheard (Sequence[int]): the engine's labels that it did not have.
     """
 
@@ -27,7 +27,7 @@ class LoadedModel:
     unheard: Sequence[int]
 
     def allowed(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Bits of every token and label without labels that it did not have, uint8 [N, Y]."""
+        """Clear the bits, uint8 [N, Y], of labels that the loaded model did not have."""
         if not self.unheard:
             return bits
         bits = bits.copy()

@@ -1,4 +1,4 @@
-"""Is there enough to learn from in texts of which some spans are known, and no more?"""
+"""Checks that a corpus with positives only (some annotated spans, nothing else known) can be learnt from."""
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
@@ -13,11 +13,11 @@ __all__ = ["check_positives"]
 def check_positives(
     documents: Collection[Document], labels: Sequence[str], trainer: object
 ) -> None:
-    """Look at a first corpus of texts with positives only.
+    """Check a first corpus of texts with positives only.
 
-    labels (Sequence[str]): of the model.
-    RAISES (ValueError): H533 if there is none, or none of a label, H534 if more tokens are marked than the
-        trainer's ratio has room for.
+    labels (Sequence[str]): labels of the model.
+    RAISES (ValueError): H533 if no span is annotated, or none with some label, H534 if more tokens are in
+        annotated spans than the trainer's ratio allows.
     """
     marked, tokens, all_labels = Counter[str](), 0, ""
     known = {label for document in documents for label in document.labels}

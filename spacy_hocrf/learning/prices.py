@@ -1,15 +1,15 @@
-"""Prices of rules that are learnt: what a reading pays for each rule that it breaks.
+"""Learns the prices of rules: what a reading pays for each rule that it breaks.
 
-With w the prices, b_r(y) = 1 where a reading y breaks rule r and else 0, and p the model without these
-rules, the likelihood of a text is that of p(y) exp(-w · b(y)) / Σ p(y') exp(-w · b(y')). Its derivative is
+With w the prices, b_r(y) = 1 if a reading y breaks rule r and else 0, and p the model without these rules,
+the likelihood of a text is that of p(y) exp(-w · b(y)) / Σ p(y') exp(-w · b(y')). Its derivative is
 
     d/dw_r -log p_w(y) = b_r(y) - E_w[b_r]
 
-so that a price rises as long as the model breaks its rule more often than the annotation does. A model knows
-the texts that it was trained on nearly by heart; the texts here are held back from the models that read
-them, those which settings were chosen with. All that is needed of a text are the probabilities of the sets of
-rules that it may break together (engine/ruled.py), which are found once; so the sum over all texts, with a
-Gaussian prior, takes no time, and L-BFGS finds its least value among prices that are not below 0.
+so a price rises as long as the model breaks its rule more often than the annotation does. Since a model knows
+its training texts nearly by heart, held-out texts are used, read by the models by which settings were chosen.
+All that is needed of a text are the probabilities of the sets of rules that it may break together
+(engine/ruled.py), which are computed once; so the sum over all texts, with a Gaussian prior, is cheap, and
+L-BFGS minimises it over prices of at least 0.
 """
 
 from __future__ import annotations
@@ -48,28 +48,28 @@ __all__ = ["TextSets", "checked_prices", "learn_prices", "least_cost", "prices_s
 SIGMA = 1.0
 """Standard deviation of the prices' Gaussian prior, nats."""
 TOLERANCES = (1e-3, 0.1, 0.4)
-"""Probabilities of sets of broken rules are wrong by no more; the larger ones are for longer texts."""
+"""Maximum errors of the probabilities of sets of broken rules; the larger ones are for longer texts."""
 ROUNDS = 50
 
 
 class _Header(Struct, forbid_unknown_fields=True):
-    """What is saved beside the prices."""
+    """The saved header, beside the array of prices."""
 
-    rules: list[str]  # by their names
+    rules: list[str]  # names
 
 
 class TextSets(NamedTuple):
-    """What the readings of one text may break, and what its annotation does."""
+    """Sets of rules that the readings of one text may break, and those that its annotation breaks."""
 
     broken: NDArray[np.bool_]  # [m, n] sets of rules
-    probability: NDArray[np.float64]  # [m] of the readings that break just these, without prices
+    probability: NDArray[np.float64]  # [m] of the readings that break exactly these, without prices
     annotated: NDArray[np.bool_]  # [n] does the annotation break each rule?
 
 
 def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[str, float]:
-    """The prices of all rules that have one to be learnt, by their names.
+    """Learn the prices of all rules with price "learnt", by rule name.
 
-    learner (Learner): knows its corpus; it is left as it is. name (str): of the component, for the log.
+    learner (Learner): has its corpus; not changed. name (str): name of the component, for the log.
     RETURNS (dict[str, float]): nats; {} if there are too few completely annotated documents.
     """
     texts, rules = list[TextSets](), None
@@ -86,13 +86,13 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
         known = {"name": name, "found": lost, "all": lost + len(texts)}
         warnings.warn(Warnings.W050.format(**known), stacklevel=2)
     if rules is None or not texts:
-        logger.info("%s: rules have no prices: too few texts teach one", name)
+        logger.info("%s: no rule prices learnt: too few usable texts", name)
         return {}
     prices = least_cost(texts, SIGMA)
     names = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
     summary = "; ".join(f"{each}: {price:.2f}" for each, price in zip(names, prices) if price)
     logger.info(
-        "%s: prices learnt from %d texts that the model had not seen: %s",
+        "%s: rule prices learnt from %d held-out texts: %s",
         name,
         len(texts),
         summary or "all 0",
@@ -101,10 +101,10 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
 
 
 def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
-    """The prices of the smallest sum of -log p_w(annotation) + w · w / (2 sigma²), none below 0; float64
+    """Return the prices, all at least 0, that minimise Σ -log p_w(annotation) + w · w / (2 sigma²); float64
     [n].
 
-    texts (Sequence[TextSets]): at least one, of the same n rules.
+    texts (Sequence[TextSets]): one or more, for the same n rules.
     """
     n = len(texts[0].annotated)
     free, prices = np.ones(n, dtype=bool), np.zeros(n)
@@ -128,13 +128,13 @@ def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
 
 
 def prices_section(prices: Mapping[str, float]) -> Section:
-    """What is saved of learnt prices."""
+    """Return the section that saves learnt prices."""
     values = np.array(list(prices.values()), dtype=np.float64)
     return Section(to_builtins(_Header(list(prices))), {"prices": values})
 
 
 def checked_prices(section: Section) -> dict[str, float]:
-    """Prices that were saved. RAISES (ValueError): H039 or H134 for what are none."""
+    """Return the saved prices. RAISES (ValueError): H039 or H134 for an invalid section."""
     names = section.read("rules", _Header, ["prices"]).rules
     prices = section.arrays["prices"]
     if prices.shape != (len(names),) or not ((prices >= 0) & (prices <= DEAREST)).all():
@@ -145,7 +145,7 @@ def checked_prices(section: Section) -> dict[str, float]:
 def _objective(
     texts: Sequence[TextSets], prices: NDArray[np.float64], sigma: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Value and gradient."""
+    """Return value and gradient of the loss."""
     value = float(prices @ prices) / (2 * sigma**2)
     gradient = prices / sigma**2
     for broken, probability, annotated in texts:
@@ -159,8 +159,8 @@ def _objective(
 def _sets_of(
     model: Learner, rules: CompiledRules, documents: Sequence[Document]
 ) -> Iterator[TextSets | None]:
-    """Sets of rules that are broken together, of each text that a model has not seen; None where its
-    annotation breaks a rule that must be kept, or too many readings have to be looked at.
+    """Yield, for each text that a model has not seen, the sets of rules that its readings break together;
+    None if its annotation breaks a hard rule, or too many readings would have to be enumerated.
     """
     exact, weights = ExpectedF(), model.snapshot().placed
     some = rules.learnable

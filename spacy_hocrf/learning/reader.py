@@ -1,7 +1,7 @@
-"""A component's decoder, with what was learnt for it.
+"""A component's decoder, and what is learnt for it.
 
-Every component has one from the start; how a cost is learnt is in cost.py, and how readings are looked at as
-wholes in reranking.py, which are imported when they are.
+Every component has a `Reader` from the start; learning a cost (cost.py) and reranking (reranking.py) are
+imported when they are needed.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 __all__ = ["Reader"]
 
 FIRST = 16
-"""It is learnt after so many steps of training, or at its end."""
+"""Number of training steps after which it is learnt, or at the end of training."""
 
 
 class Reader:
-    """A component's decoder, with what was learnt for it; a keeper of that.
+    """A component's decoder with the cost or reranker learnt for it, which it also saves.
 
-    decoder (Decoder): as the config has it. name (str): of the component, for the log.
+    decoder (Decoder): the decoder of the config. name (str): name of the component, for the log.
     """
 
     setting = "[components.*.decoder]"
@@ -37,19 +37,19 @@ class Reader:
         self.named = decoder
         self.learnt: LearntCost | Reranker | None = None
         self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
-        self._reading: tuple[LearntCost | Reranker, Decoder] | None = None  # with that
+        self._reading: tuple[LearntCost | Reranker, Decoder] | None = None  # the decoder with it
         self._name = name
-        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
+        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size at that time
 
     @property
     def cost(self) -> float | None:
-        """The cost that was learnt."""
+        """The learnt cost; None if there is none."""
         cost: float | None = getattr(self.learnt, "cost", None)
         return cost
 
     @property
     def decoder(self) -> Decoder:
-        """What reads answers off the model."""
+        """The decoder, with what was learnt for it."""
         if self.learnt is None or not self._learns:
             return self.named
         if self._reading is None or self._reading[0] is not self.learnt:
@@ -57,8 +57,8 @@ class Reader:
         return self._reading[1]
 
     def learn(self, learner: Learner, run: Run) -> None:
-        """Learn after a step what the decoder asks for: once for a corpus, so that what `spacy train` keeps
-        has it, whichever step is the best. A loaded model that adapts to a small corpus keeps its own.
+        """Learn what the decoder needs, after a step: once per corpus, early enough that `spacy train` saves
+        it whichever step is best. A loaded model that is adapted to a small corpus keeps what it has.
         """
         if learner.adapts or not self._learns:
             learner.folds = ()
@@ -68,10 +68,10 @@ class Reader:
         if due and self._learnt_from != corpus:
             self.learnt = self._learn(learner)
             self._learnt_from = corpus
-            learner.folds = ()  # they have done their work
+            learner.folds = ()  # no longer needed
 
     def saved(self) -> Section | None:
-        """None if nothing was learnt."""
+        """Return the section to save; None if nothing was learnt."""
         if self.learnt is None:
             return None
         from msgspec import to_builtins
@@ -85,7 +85,7 @@ class Reader:
         return section_of(self.learnt)
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> LearntCost | Reranker | None:
-        """What was learnt. RAISES (ValueError): H039 or H134 for what is no such thing."""
+        """Return what was saved. RAISES (ValueError): H039 or H134 for an invalid section."""
         from spacy_hocrf.learning.cost import LearntCost
         from spacy_hocrf.learning.reranking import checked_reranker
 
@@ -96,12 +96,12 @@ class Reader:
         return section.read("cost", LearntCost)
 
     def adopt(self, value: Any) -> None:
-        """Use what was learnt; None for the default."""
+        """Use what was learnt before; None for the default."""
         self.learnt = value
         self._learnt_from = None
 
     def temper(self, temperature: float) -> None:
-        """All scores of the model have been divided by a temperature."""
+        """Adjust the reranker to scores that have been divided by a temperature."""
         from spacy_hocrf.answers.whole_readings import Reranker
 
         if isinstance(self.learnt, Reranker):
@@ -109,7 +109,7 @@ class Reader:
 
     @property
     def _learns(self) -> bool:
-        """Does the decoder ask for something that is learnt?"""
+        """Does the decoder need something that is learnt?"""
         asks = isinstance(self.named, ExpectedF) and self.named.cost == AUTO
         return asks or isinstance(self.named, Reranked)
 
@@ -124,7 +124,7 @@ class Reader:
         return learn_cost(learner, self.named, self._name)
 
     def _with(self, learnt: LearntCost | Reranker) -> Decoder:
-        """The decoder with what was learnt; as it is, if that is for another one."""
+        """Return the decoder with what was learnt; unchanged if that belongs to another decoder."""
         from spacy_hocrf.learning.cost import LearntCost
 
         if isinstance(learnt, LearntCost):

@@ -1,12 +1,11 @@
-"""What readings look like that are right as a whole: the weights of `answers.whole_readings`, learnt from
-texts that the model has not seen.
+"""Learns to rerank readings: the weights of the features in `answers.whole_readings`, from held-out texts.
 
-Of each text that is held back, the n most probable readings are found by a model of the others, and looked at
-by counts of the others. Where one of them is right, y*, the weights are learnt from
+For each held-out text, the n most probable readings are found by a model trained on other texts, and their
+features are computed from counts of these texts. Where one of them is right, y*, the weights minimise
 
     -Σ log (exp(w · ψ(y*)) / Σ_y exp(w · ψ(y))) + prior / 2 · |w' - w'_0|²,
 
-w' being the weights of ψ scaled to unit variance, and w_0 those that leave the model's order as it is.
+where w' are the weights of ψ scaled to unit variance, and w_0 those that keep the model's order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,43 +45,43 @@ __all__ = [
 ]
 
 ENOUGH = 1_000
-"""Texts that are held back, or as many of LONG tokens as `heldout` says."""
+"""Number of held-out texts, or that many times LONG tokens, see `heldout`."""
 PRIOR = 3.0
 ORDER_OF_MODEL = np.eye(1, LOOKS)[0]
-"""Weights by which the most probable reading looks best."""
+"""Weights that keep the model's order: the most probable reading comes first."""
 WORDS = ("NORM", "LOWER", "ORTH")
-"""What is looked at of words, if the features read it; else another attribute that they read."""
+"""Preferred attributes that stand for a word, if the features read one; else another that they read."""
 
 Floats = NDArray[np.float64]
 Batch = tuple[WholeReadings, NDArray[np.uint64], NDArray[np.int64]]
 
 
 class HeldOutReadings(NamedTuple):
-    """The n most probable readings of D documents that a model has not seen, m in all."""
+    """The n most probable readings of D held-out documents, m in all."""
 
-    readings: WholeReadings  # with places in the labels of that model
+    readings: WholeReadings  # their labels are indices into that model's labels
     looks: Floats  # [m, LOOKS]
-    right: NDArray[np.bool_]  # [m] is it what is annotated?
+    right: NDArray[np.bool_]  # [m] does it equal the annotation?
     offsets: NDArray[np.int64]  # [D + 1] first reading of each document
 
     def best(self, weights: Floats) -> NDArray[np.int64]:
-        """Which reading of each document looks best, int64 [D], by weights, float64 [LOOKS]."""
+        """Return the best reading of each document, int64 [D], by weights, float64 [LOOKS]."""
         scores, bounds = self.looks @ weights, pairwise(self.offsets.tolist())
         return np.array([a + int(scores[a:b].argmax()) for a, b in bounds], dtype=np.int64)
 
 
 class _Header(Struct, forbid_unknown_fields=True):
-    """What is saved beside the arrays."""
+    """The saved header, beside the arrays."""
 
     attribute: str
-    texts: Amount  # that the weights were learnt from
-    counted: Amount  # texts
+    texts: Amount  # number of texts that the weights were learnt from
+    counted: Amount  # number of texts that were counted
 
 
 def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker | None:
-    """Learn what readings look like that are right as a whole.
+    """Learn which readings look right as a whole.
 
-    learner (Learner): knows its corpus; it is left as it is. name (str): of the component, for the log.
+    learner (Learner): has its corpus; not changed. name (str): name of the component, for the log.
     RETURNS (Optional[Reranker]): None if there are too few completely annotated documents.
     """
     attribute = _attribute(learner)
@@ -94,7 +93,7 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
     ]
     if not any(part.right.any() for part in found):
         why = "since too few texts are annotated completely" if not parts else "since none is right"
-        logger.info("%s: readings are not looked at as wholes, %s", name, why)
+        logger.info("%s: readings are not reranked, %s", name, why)
         return None
     weights = weights_of(found)
     before, after = (
@@ -103,8 +102,8 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
     )
     texts = sum(len(part.offsets) - 1 for part in found)
     logger.info(
-        "%s: how right readings look, learnt from %d texts that the model had not seen; right as a "
-        "whole there: %.1f %% (as probable ones: %.1f %%)",
+        "%s: reranker learnt from %d held-out texts; completely right there: "
+        "%.1f %% (most probable readings: %.1f %%)",
         name,
         texts,
         after,
@@ -118,10 +117,10 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
 def held_out_readings(
     model: Learner, learnt: Sequence[Document], held: Sequence[Document], decoder: Reranked
 ) -> HeldOutReadings:
-    """The most probable readings of documents that a model has not seen, and what they look like.
+    """Return the most probable readings of held-out documents, with their features.
 
-    learnt (Sequence[Document]): what it has seen.
-    held (Sequence[Document]): completely annotated.
+    learnt (Sequence[Document]): documents that the model has seen.
+    held (Sequence[Document]): held-out documents, completely annotated.
     """
     attribute, complete = _attribute(model), [each for each in learnt if each.complete]
     counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
@@ -148,7 +147,7 @@ def held_out_readings(
 
 
 def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
-    """The weights by which right readings look best, float64 [LOOKS], learnt from at least one part."""
+    """Learn the weights that rank right readings first, float64 [LOOKS], from one or more parts."""
     looks = np.concatenate([part.looks for part in parts])
     right = np.concatenate([part.right for part in parts])
     return best_weights(
@@ -159,11 +158,11 @@ def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
 def best_weights(
     looks: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
 ) -> Floats:
-    """The weights of the smallest loss, float64 [K].
+    """Return the weights with the smallest loss, float64 [K].
 
-    looks (float64 [m, K]): ψ of all readings, the first of which is log P.
+    looks (float64 [m, K]): ψ of all readings; the first column is log P.
     right (bool [m]): is it the right reading of its text?
-    offsets (int64 [D + 1]): first reading of each of D texts, in one of which at least one is right.
+    offsets (int64 [D + 1]): first reading of each of D texts; at least one text has a right reading.
     """
     sizes = np.diff(offsets)
     taught = np.logical_or.reduceat(right, offsets[:-1]) if len(sizes) else right
@@ -187,7 +186,7 @@ def best_weights(
 
 
 def section_of(reranker: Reranker) -> Section:
-    """What is saved of it."""
+    """Return the section that saves a reranker."""
     counts = reranker.counts
     header = _Header(reranker.attribute, reranker.texts, counts.texts)
     arrays = {"weights": reranker.weights, "labels": counts.labels}
@@ -195,7 +194,7 @@ def section_of(reranker: Reranker) -> Section:
 
 
 def checked_reranker(section: Section) -> Reranker:
-    """What was saved. RAISES (ValueError): H039 or H134 for what is none."""
+    """Return the saved reranker. RAISES (ValueError): H039 or H134 for an invalid section."""
     header = section.read("reranker", _Header, ["weights", "labels", "keys", "numbers"])
     weights, labels, keys, numbers = (
         section.arrays[name] for name in ("weights", "labels", "keys", "numbers")
@@ -217,14 +216,14 @@ def checked_reranker(section: Section) -> Reranker:
 
 
 def _attribute(learner: Learner) -> str:
-    """What is looked at of words; "" if the features read no attribute of them."""
+    """Return the token attribute that stands for a word; "" if the features read none."""
     reads = learner.corpus.reads or ()
     known = sorted(each for each in reads if ":" not in each and each not in NUMBERS)
     return next((name for name in (*WORDS, *known) if name in known), "")
 
 
 def _annotated(model: Learner, documents: Sequence[Document], attribute: str) -> Iterator[Batch]:
-    """What is annotated, as the only reading of each document, in batches."""
+    """Yield the annotation as the only reading of each document, in batches."""
     for batch in _batches(documents):
         tokens = model.corpus.batch(batch)
         gold = [sorted(model.as_modelled(document.annotation).spans) for document in batch]
@@ -245,7 +244,7 @@ def _places(offsets: NDArray[np.int64]) -> NDArray[np.int64]:
 def _are_right(
     readings: WholeReadings, gold: Sequence[set[tuple[int, int, str]]], scheme: LabelScheme
 ) -> NDArray[np.bool_]:
-    """Is each reading what is annotated?"""
+    """Does each reading equal the annotation?"""
     named = scheme.named(readings.spans)
     pairs = zip(named, readings.text.tolist())
     return np.array([{*spans} == gold[text] for spans, text in pairs], dtype=bool)

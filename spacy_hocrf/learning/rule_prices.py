@@ -1,6 +1,6 @@
-"""The prices of a component's rules, as far as they are learnt.
+"""The learnt prices of a component's rules.
 
-Every component has them from the start; how they are learnt is in prices.py, which is imported when they are.
+Every component has a `RulePrices` from the start; learning them (prices.py) is imported when it is needed.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ __all__ = ["RulePrices"]
 
 
 class RulePrices:
-    """Prices that are learnt, by the names of their rules; a keeper.
+    """Learnt prices by rule name, which it also saves.
 
-    constraints (Callable[[], Constraints]): the rules. name (str): of the component, for the log.
+    constraints (Callable[[], Constraints]): returns the rules. name (str): name of the component, for the
+        log.
     """
 
     setting = "[components.*.constraints.rules]"
@@ -34,11 +35,11 @@ class RulePrices:
         self._constraints = constraints
         self.learnt: Mapping[str, float] = {}
         self._name = name
-        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size then
+        self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size at that time
 
     def learn(self, learner: Learner, run: Run) -> None:
-        """Learn the prices after a step, if there are any to be learnt: once for a corpus, as the decoder's
-        cost. A loaded model that adapts to a small corpus keeps its own.
+        """Learn prices after a step, if any are to be learnt: once per corpus, like the decoder's cost. A
+        loaded model that is adapted to a small corpus keeps its prices.
         """
         constraints = self._constraints()
         if not constraints.learnt or learner.adapts:
@@ -52,7 +53,7 @@ class RulePrices:
             self._learnt_from = corpus
 
     def saved(self) -> Section | None:
-        """None if nothing was learnt."""
+        """Return the section to save; None if nothing was learnt."""
         if not self.learnt:
             return None
         from spacy_hocrf.learning.prices import prices_section
@@ -60,12 +61,12 @@ class RulePrices:
         return prices_section(self.learnt)
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float] | None:
-        """The prices. RAISES (ValueError): H039 or H134 for what are none."""
+        """Return the saved prices. RAISES (ValueError): H039 or H134 for an invalid section."""
         from spacy_hocrf.learning.prices import checked_prices
 
         return None if section is None else checked_prices(section)
 
     def adopt(self, value: Any) -> None:
-        """Use these prices; None for none."""
+        """Use these prices; None if nothing was learnt."""
         self.learnt = value or {}
         self._learnt_from = None

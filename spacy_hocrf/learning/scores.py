@@ -1,5 +1,5 @@
-"""The weights of dense scores, kept with the model that they were learnt in; and what scores know of
-words, when training begins and when a model is loaded.
+"""The weights of dense scores, saved with the model; and fixing the words and width that scores use, when
+training begins or a model is loaded.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ from spacy_hocrf.saving.persistence import Section, described
 __all__ = ["ScoresKeeper", "as_saved", "looking_at"]
 
 WIDEST = 2**24
-"""Rows of weights that a dense score can have at most."""
+"""Limit on the rows of weights that a dense score can have."""
 
 
 def looking_at(settings: Settings, doc: Doc) -> Settings:
-    """A component's settings, its dense scores told what there is for words.
+    """Return a component's settings with dense scores that have been fitted to the available arrays.
 
     doc (Doc): a training text with tokens.
     RAISES (ValueError): as `features.vectors.Vectors.learning_from`.
@@ -35,16 +35,16 @@ def looking_at(settings: Settings, doc: Doc) -> Settings:
 
 
 def as_saved(settings: Settings, vocab: Vocab, payload: Payload) -> Settings:
-    """A component's settings, its dense scores as they were in a saved model.
+    """Return a component's settings with dense scores as they were in a saved model.
 
-    RAISES (ValueError): H171 if there are other vectors now.
+    RAISES (ValueError): H171 if the vectors have changed.
     """
     return replace(settings, scores=learnt(settings.scores, vocab, _widths(payload)))
 
 
 def _widths(payload: Payload) -> Mapping[str, int]:
-    """How many rows of weights each dense score of a saved model has, by name; anything else that
-    may be there is left to `ScoresKeeper.checked`.
+    """Return the number of rows of weights of each dense score of a saved model, by name; invalid entries are
+    left to `ScoresKeeper.checked`.
     """
     try:
         named = payload.header["extra"]["scores"]["header"]["scores"]
@@ -59,10 +59,11 @@ def _is_width(found: Any) -> bool:
 
 
 class ScoresKeeper:
-    """Saves the weights behind those of the features, with what the scores are.
+    """Saves the weights of dense scores, which follow those of the features, with a description of the
+    scores.
 
-    settings (Settings): of the model; name (str): of the component, for errors.
-    weights (Callable[[], float32 [H]]): the weights to save.
+    settings (Settings): settings of the model; name (str): name of the component, for errors.
+    weights (Callable[[], float32 [H]]): returns the weights to save.
     """
 
     setting = "[components.*.model.scores]"
@@ -75,15 +76,15 @@ class ScoresKeeper:
         self._weights = weights
 
     def saved(self) -> Section | None:
-        """None without dense scores."""
+        """Return the section to save; None without dense scores."""
         if not self._settings.dense:
             return None
         return Section({"scores": self._described()}, {"weights": self._weights()})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> NDArray[np.float32]:
-        """The weights, float32 [H].
+        """Return the saved weights, float32 [H].
 
-        RAISES (ValueError): H039 for damaged data, H054 for other dense scores than the saved ones.
+        RAISES (ValueError): H039 for damaged data, H054 if the dense scores differ from the saved ones.
         """
         before = [] if section is None else section.header.get("scores")
         now = self._described()
@@ -98,10 +99,10 @@ class ScoresKeeper:
         return weights.astype(np.float32)
 
     def adopt(self, value: Any) -> None:
-        """Nothing: `Learner.restore` has put them behind the weights of the features."""
+        """Do nothing: `Learner.restore` has already appended them to the weights of the features."""
 
     def _described(self) -> list[list[Any]]:
-        """Names, kinds and settings, in order."""
+        """Return names, kinds and settings of the scores, in order."""
         return [
             [name, type(score).__name__, described(score, part=score.part, width=score.width)]
             for name, score in self._settings.dense

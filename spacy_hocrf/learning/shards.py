@@ -1,5 +1,5 @@
-"""The corpus as the engine's objectives take it: documents whose features are extracted once, scored
-together, with their annotation.
+"""Shards: the corpus in the form that the engine's objectives take, documents whose features are extracted
+once and that are scored together, with their annotation.
 """
 
 from collections.abc import Sequence
@@ -37,31 +37,33 @@ from spacy_hocrf.types import Observations, Segmentation
 __all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
 SHARD_TOKENS = 4_000
-"""Tokens scored together; part of what fixes the last bit of the objective."""
+"""Number of tokens scored together; it affects the last bit of the objective."""
 COUNTED = SHARD_TOKENS // SIDE_BY_SIDE
-"""Tokens of a document that are counted, unless it is cut: so many go side by side through the lanes of the
-kernels, which would be empty else.
+"""Minimum number of tokens that a document counts for, unless it is cut: documents run side by side in the
+lanes of the kernels, which would otherwise be empty.
 """
 
 SOFT = 1
-"""Kind of documents with soft spans."""
+"""Kind of documents that have soft spans."""
 MOST_TIED = 500_000
-"""Tokens: of a larger corpus, what is observed takes too much memory to be kept until all is known. The more
-texts there are, the fewer features go together."""
+"""Maximum number of tokens for tying weights: the observations of a larger corpus take too much memory to be
+kept. The more texts there are, the fewer features share a weight.
+"""
 ENOUGH = 0.85
-"""Of all features, so many at most must have a weight of their own: else the second arrangement takes as much
+"""Maximum share of features with a weight of their own for tying: otherwise the second layout takes as much
 memory as fewer weights save.
 """
 
 
 class CorpusShard:
-    """Makes a compiled shard of some documents of the corpus, when it is first asked for; either all are
+    """Compiles a shard of some documents of the corpus when it is first needed; either all of them are
     completely annotated or none is, and either all have soft spans that count or none has.
 
-    copies (int): how often each of them counts; 0 for as much as its weight says.
-    rules (Optional[TrainingRules]): what the segmentations that are summed over keep.
-    loaded (Optional[LoadedModel]): what fills in what annotation leaves open; None for what is learnt itself.
-    soft (bool): do their soft spans count, rather than the most probable of these?
+    copies (int): how often each document counts; 0 to use its weight.
+    rules (Optional[TrainingRules]): constraints on the segmentations that are summed over.
+    loaded (Optional[LoadedModel]): fills in what the annotation leaves open; None to use the model being
+        learnt.
+    soft (bool): use the soft spans, rather than the most probable of them?
     """
 
     def __init__(
@@ -80,28 +82,28 @@ class CorpusShard:
         self._corpus = corpus
         self._documents = documents
         self._compiled: CompiledShard | None = None
-        # what is observed and allowed, until it is compiled
+        # observations and allowed bits, until they are compiled
         self._observed: tuple[Observations, NDArray[np.uint8]] | None = None
 
     @property
     def compiled(self) -> CompiledShard:
-        """Its arrays, kept until it rests."""
+        """The compiled arrays, kept until `rest`."""
         if self._compiled is None:
             self._compiled = self._compile()
         return self._compiled
 
     @property
     def tokens(self) -> int:
-        """How many there are."""
+        """Number of tokens of the shard."""
         return sum(map(len, self._documents))
 
     def observe(self) -> Observations:
-        """What is observed of its tokens, kept until it is compiled."""
+        """Return the observations of its tokens, kept until they are compiled."""
         self._observed = self._observed or self._observation()
         return self._observed[0]
 
     def arranged(self, compiled: CompiledIndex) -> "CorpusShard":
-        """A shard with another arrangement of the features; it takes what was observed."""
+        """Return a shard with another layout of the features; the observations are moved there."""
         structure = copy(self._structure)
         structure.compiled = compiled
         own = self.copies, self._rules, self._loaded, self._soft
@@ -110,7 +112,7 @@ class CorpusShard:
         return other
 
     def rest(self) -> None:
-        """Give back what the next use can make again."""
+        """Release everything that can be computed again."""
         self._compiled = None
 
     def _observation(self) -> tuple[Observations, NDArray[np.uint8]]:
@@ -149,16 +151,17 @@ def make_shards(
     rules: TrainingRules | None = None,
     loaded: LoadedModel | None = None,
 ) -> list[CorpusShard]:
-    """Shards of at most about SHARD_TOKENS tokens, complete documents first, then those with soft spans, then
-    those without constraints of their own, long documents after short ones.
+    """Divide a corpus into shards of about SHARD_TOKENS tokens at most: complete documents first, then those
+    with soft spans, then those without constraints of their own; short documents before long ones.
 
-    rules (Optional[TrainingRules]): what training keeps; documents that cannot are left out.
-    loaded (Optional[LoadedModel]): what fills in what annotation leaves open.
+    rules (Optional[TrainingRules]): constraints that training observes; documents that cannot satisfy them
+        are left out.
+    loaded (Optional[LoadedModel]): fills in what the annotation leaves open.
 
-    A document whose weight is a whole number is in shards that count 1, 2, 4, … times, so that it is in
-    few of them; others are in shards of their own, which have weights. Documents of nearly the same
-    length are best treated side by side. A corpus that needs several shards gets a multiple of
-    LEAST_PARTS, which go into parts of one size.
+    A document with an integral weight is put into shards that count 1, 2, 4, … times, so that it is in few of
+    them; others are in separate shards, which have weights. Documents of nearly the same length are best
+    processed side by side. A corpus that needs several shards gets a multiple of LEAST_PARTS, which are
+    grouped into parts of equal size.
     """
     everything = [
         (_kind(document), copies, document)
@@ -178,9 +181,10 @@ def make_shards(
 
 
 def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: int) -> Tied:
-    """Shards with one weight for features that they do not tell apart, if that saves enough weights.
+    """Return shards with tied weights, one for all features that they cannot distinguish, if that saves
+    enough weights.
 
-    structure (Structure): of the shards, which have not been compiled.
+    structure (Structure): structure of the shards, which have not been compiled yet.
     """
     index, compiled = structure.index, structure.compiled
     if sum(shard.tokens for shard in shards) <= MOST_TIED:
@@ -193,15 +197,15 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
 
 
 def _kind(document: Document) -> int:
-    """Documents of one kind are in shards together."""
+    """Return the kind of a document; documents of one kind share shards."""
     if document.soft:
         return SOFT
     return 0 if document.complete else 3 if document.constraints else 2
 
 
 def _copies(weight: float) -> list[int]:
-    """How often shards count a document: powers of two that add up to a whole number; 0, for its weight, if
-    it is none.
+    """Return how often shards count a document: powers of two that add up to an integral weight; [0], to use
+    the weight itself, if it is not integral.
     """
     number = int(weight)
     if number != weight:
@@ -211,12 +215,12 @@ def _copies(weight: float) -> list[int]:
 
 
 def _counted(document: Document) -> int:
-    """Its tokens, as far as they fill a shard."""
+    """Return the number of tokens that a document counts for in a shard."""
     tokens = len(document)
     return tokens if tokens >= LONG else min(tokens, COUNTED)
 
 
 def _shard_size(tokens: int) -> int:
-    """Tokens of each shard of a corpus."""
+    """Return the number of tokens of each shard of a corpus."""
     rounds = -(-tokens // (SHARD_TOKENS * LEAST_PARTS))
     return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * LEAST_PARTS))

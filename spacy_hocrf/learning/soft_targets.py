@@ -1,9 +1,9 @@
-"""Soft targets: a training text of which a distribution over segmentations is known, by its spans.
+"""Soft targets: a training text with a distribution over segmentations, given by probabilities of spans.
 
     q(s) ∝ Π p / (1 - p) over the soft spans of s,    0 for a segmentation with any other span there
 
-The sum over segmentations is that of the model's own lattice, with log p / (1 - p) as the score of each span,
-so the counts of every feature, at any order, are exact: see `engine.forbidden`.
+The sum over segmentations runs over the model's own lattice, with log p / (1 - p) as the score of each span,
+so the counts of all features, of any order, are exact: see `engine.forbidden`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -35,10 +35,10 @@ def soft_targets(
     annotations: Sequence[Annotation],
     nothing: Potentials,
 ) -> Observed:
-    """What is known of D texts with soft spans.
+    """Return the observed distribution of D texts with soft spans.
 
-    allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
-    nothing (Potentials): of the texts, with the score 0 everywhere; changed.
+    allowed (uint8 [N, Y]): bits that training sums over. offsets (int64 [D + 1]): first token of each text.
+    nothing (Potentials): potentials of the texts that are all 0; changed.
     """
     scheme = structure.scheme
     automaton = rules.compile if rules else partial(automaton_of, structure)
@@ -70,7 +70,7 @@ def soft_targets(
 
 
 def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place, float]) -> None:
-    """Leave to the tokens of spans what these have, and text in no span. bits (uint8 [T, Y]): changed."""
+    """Restrict tokens of soft spans to the spans' labels and to no span. bits (uint8 [T, Y]): changed."""
     left = np.zeros_like(bits)
     for start, end, label in spans:
         left[start:end] |= scheme.span_bits(start, end, label)
@@ -80,10 +80,10 @@ def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place,
 
 
 def _others(scheme: LabelScheme, spans: dict[Place, float]) -> Iterator[Place]:
-    """Spans that tokens with the bits of some spans could be read as, besides these."""
+    """Yield the other spans that can be read off tokens which have the labels of the given spans."""
     for label in dict.fromkeys(label for _, _, label in spans):
         mine = [each for each in spans if each[2] == label]
-        # tokens of a label do not say where a span begins (io), or ends (io, bio)
+        # labels of tokens do not tell where a span begins (io), or ends (io, bio)
         starts = {start for start, _, _ in mine}
         ends = {end for _, end, _ in mine}
         if scheme.encoding == "io":
@@ -104,7 +104,7 @@ def _others(scheme: LabelScheme, spans: dict[Place, float]) -> Iterator[Place]:
 
 
 def _is_possible(bits: Bits, each: ForbiddenPattern) -> bool:
-    """Do the bits of its tokens allow a pattern? Always, if it is one segment, of any length."""
+    """Do the bits of its tokens allow a pattern? Always true for a single segment, of any length."""
     if len(each.pattern) == 1:
         return True
     first = each.end - len(each.pattern)

@@ -1,5 +1,5 @@
-"""What annotation shows about a model before it has features: the longest segment of each label,
-whether there is unlabelled text, whether labels repeat, and which label patterns there are.
+"""Facts about the annotation that determine a model before it has features: the longest segment of each
+label, whether there is unlabelled text, whether labels repeat, and which label patterns occur.
 """
 
 import warnings
@@ -22,28 +22,28 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["Survey", "histories_of", "joins", "patterns_of"]
 
 PATTERNS, LABELS = "label patterns", "labels in all label patterns"
-"""What `LIMITS` calls their number, and how long they are."""
+"""Keys of `LIMITS` for the number of patterns and for their total length."""
 
 
 @dataclass
 class Survey:
-    """What all annotation so far has shown."""
+    """Facts about all annotation so far."""
 
     longest: dict[str, int] = field(default_factory=dict)
     """Tokens of the longest span of each label."""
     has_outside: bool = False
-    """Is some token known to be in no span?"""
+    """Is any token known to be in no span?"""
     repeats: bool = False
-    """Do two neighbouring spans share a label?"""
+    """Do any two neighbouring spans have the same label?"""
 
     def copy(self) -> "Survey":
-        """One that goes on by itself."""
+        """Return an independent copy."""
         return Survey(dict(self.longest), self.has_outside, self.repeats)
 
     def note(self, annotations: Iterable[Annotation], settings: Settings) -> bool:
-        """Note the longest span of every label, and repeats; warn of spans above a set limit.
+        """Record the longest span of every label, and repeats; warn of spans above a set limit.
 
-        RETURNS (bool): whether something is new.
+        RETURNS (bool): whether anything is new.
         """
         before, repeats = dict(self.longest), self.repeats
         for annotation in annotations:
@@ -59,13 +59,13 @@ class Survey:
         return self.longest != before or self.repeats != repeats
 
     def set_labels(self, structure: Structure, labels: list[str]) -> None:
-        """Give a structure these labels, with the limits that the annotation needs."""
+        """Set these labels in a structure, with the limits that the annotation needs."""
         outside = self.has_outside and structure.settings.encoding != "tags"
         structure.set_labels(labels, self.longest, outside=outside, repeats=self.repeats)
 
 
 def joins(settings: Settings) -> bool:
-    """Are neighbouring spans of one label one span to models with these settings?"""
+    """Do models with these settings join neighbouring spans with the same label?"""
     return settings.encoding == "io" or (
         settings.encoding == "segments" and settings.repeats is False
     )
@@ -74,15 +74,14 @@ def joins(settings: Settings) -> bool:
 def patterns_of(
     segmentations: Iterable[NDArray[np.int32]], structure: Structure, n_labels: int
 ) -> tuple[LabelPattern, ...]:
-    """Label patterns of known segments, those that the structure has first, and all pairs of labels
-    that may follow one another if the settings want them.
+    """Return the label patterns of known segments, those already in the structure first, and all allowed
+    pairs of labels if the settings ask for them.
 
-    segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
-        document.
+    segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each document.
     n_labels (int): Y.
-    RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns, H320 if
-        there are more patterns without a limit of their length, or more labels in them; H324 or H325
-        for a pattern that the config names and the model cannot have.
+    RAISES (ValueError): H143 if there are more pairs than a saved model may have patterns, H320 if there are
+        too many patterns without a limit of their length, or too many labels in them; H324 or H325 for a
+        pattern in the config that the model cannot have.
     """
     settings = structure.settings
     order: int | None = settings.order
@@ -124,17 +123,16 @@ def _all_pairs(structure: Structure, n_labels: int) -> Iterator[LabelPattern]:
 
 
 def histories_of(segmentations: Iterable[NDArray[np.int32]]) -> Iterator[list[int]]:
-    """Labels of touching segments, of one stretch after the other.
+    """Yield the labels of each run of adjacent segments.
 
-    segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each
-        document.
+    segmentations (Iterable[int32 [·, 3]]): start, end and label of the known segments of each document.
     """
     for segments in segmentations:
         yield from _histories(segments.tolist())
 
 
 def _named(structure: Structure) -> Iterator[LabelPattern]:
-    """The patterns that the config names, and what they begin and end with."""
+    """Yield the patterns named in the config, and all their contiguous parts."""
     scheme, named = structure.scheme, structure.settings.patterns
     assert isinstance(named, tuple)
     number, barred = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
@@ -153,7 +151,7 @@ def _named(structure: Structure) -> Iterator[LabelPattern]:
 
 
 def _histories(segments: Iterable[tuple[int, int, int]]) -> Iterator[list[int]]:
-    """Labels of the stretches of touching segments."""
+    """Yield the labels of each run of adjacent segments of one document."""
     labels: list[int] = []
     at = -1
     for start, end, label in segments:

@@ -1,12 +1,12 @@
-"""Temperature: how much surer, or less sure, a model should be.
+"""Temperature scaling: how much more, or less, confident a model should be.
 
-With all scores multiplied by s = 1 / T the loss of annotated texts that the model has not seen,
+With all scores multiplied by s = 1 / T, the loss on annotated held-out texts,
 
     loss(s) = log Z(s) - log Z(s, annotation),    d loss / d s = Σ φ · (E[count] - E[count | annotation]),
 
-has its minimum where the probabilities are right on average (Platt scaling with one parameter, as Guo et
-al., ICML 2017, §4.2, of a structured model). The scores are linear in the weights, so that s is taken into
-these, and nothing else of the model changes.
+is minimal where the probabilities are right on average (Platt scaling with one parameter, as Guo et al., ICML
+2017, §4.2, here for a structured model). The scores are linear in the weights, so s is multiplied into these,
+and nothing else in the model changes.
 """
 
 from collections.abc import Sequence
@@ -31,7 +31,7 @@ from spacy_hocrf.types import Potentials
 __all__ = ["HeldOut"]
 
 FARTHEST = 20.0
-"""Logarithm of a scale beyond which nobody looks: scores that large are not finite, or their products."""
+"""Largest absolute logarithm of a scale that is tried: beyond it, scores or their products overflow."""
 
 SCORES = {
     "const": "const",
@@ -43,15 +43,15 @@ SCORES = {
     "end": "end",
     "inner": "inner",
 }
-"""The scores in `Potentials`, and their counts in `Expectations`."""
+"""Names of the scores in `Potentials`, and of their counts in `Expectations`."""
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Annotated texts that a model has not seen, D of them.
+    """D annotated texts that a model has not seen.
 
-    potentials (Potentials): of the texts.
-    observed (uint8 [N, Y]): bits of what agrees with the annotation.
+    potentials (Potentials): log potentials of the texts.
+    observed (uint8 [N, Y]): bits that agree with the annotation.
     """
 
     potentials: Potentials
@@ -64,9 +64,10 @@ class HeldOut:
 
     @classmethod
     def of(cls, learner: Learner, examples: Sequence[Example]) -> "HeldOut":
-        """Examples that some reading of the model agrees with; others say nothing of temperatures.
+        """Select the examples whose annotation the model can represent; others tell nothing about the
+        temperature.
 
-        RAISES (ValueError): H220 if there is none.
+        RAISES (ValueError): H220 if there are none.
         """
         read = [
             (example.predicted, learner.as_modelled(learner.gold.target.annotation(example)))
@@ -92,9 +93,9 @@ class HeldOut:
         return cls(select_sequences(potentials, readable), bits.allowed, learner.automaton)
 
     def loss(self, scale: float) -> tuple[float, float]:
-        """Nats a token, and the derivative.
+        """Return the loss in nats per token, and its derivative.
 
-        scale (float): what all scores are multiplied by.
+        scale (float): factor of all scores.
         """
         potentials = self.potentials
         scores = {name: getattr(potentials, name) for name in SCORES}
@@ -109,8 +110,8 @@ class HeldOut:
         return float(losses.sum()) / tokens, float(slope) / tokens
 
     def temperature(self) -> float:
-        """The most probable temperature. Its logarithm has a standard normal prior: of texts that are read
-        without an error, the likelihood alone would make the model infinitely sure.
+        """Return the most probable temperature. Its logarithm has a standard normal prior: on texts that are
+        read without an error, the likelihood alone would make the model infinitely confident.
         """
         tokens = max(1, int(self.potentials.offsets[-1]))
         optimiser = LBFGS(np.zeros(1))

@@ -2,9 +2,9 @@
 
     log Z(constraints) - log Z(constraints, annotation)
 
-are over the segmentations that keep them. A document whose annotation keeps them in no way has the
-probability 0, whatever the weights are, and teaches nothing. What single texts have of their own is
-annotation: it restricts the second sum alone.
+are over the segmentations that satisfy them. A document whose annotation cannot satisfy them has probability
+0 for all weights, and teaches nothing. Constraints of single texts are annotation: they restrict the second
+sum only.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ __all__ = [
 
 
 class TrainingRules:
-    """What constraints mean for the training of one model.
+    """The constraints that the training of one model observes.
 
-    rules (CompiledRules): what they mean for its predictions.
+    rules (CompiledRules): the constraints of its predictions.
 
-    automaton (Automaton): of the segmentations that keep them; it remembers the rules of infinite price
-        if training keeps these.
-    RAISES (ValueError): H221 if that is too much to remember.
+    automaton (Automaton): automaton of the segmentations that satisfy them; it remembers the rules of
+        infinite price if training observes these.
+    RAISES (ValueError): H221 if that takes too many states.
     """
 
     def __init__(self, rules: CompiledRules) -> None:
@@ -65,12 +65,12 @@ class TrainingRules:
         _, self.automaton = rules.remembering(rules.automaton, self._numbers)
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
-        """The automaton with other label patterns."""
+        """Compile the automaton with other label patterns."""
         _, automaton = self.rules.remembering(self.rules.compile(patterns), self._numbers)
         return automaton
 
     def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Bits of a batch, uint8 [N, Y], without what must not be first or last in a text."""
+        """Return the bits of a batch, uint8 [N, Y], without labels forbidden at the edges of a text."""
         kept: NDArray[np.uint8] = bits.copy()
         if self.rules.edged:
             self.rules.at_edges(kept, tokens.blank, tokens.offsets)
@@ -79,10 +79,10 @@ class TrainingRules:
     def fits(
         self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
     ) -> NDArray[np.bool_]:
-        """Can the annotation of D sequences keep the constraints? bool [D]; true where no segmentation
-        of the model agrees with it in the first place.
+        """Can the annotation of D sequences satisfy the constraints? bool [D]; True where no segmentation of
+        the model agrees with it in the first place.
 
-        free (uint8 [N, Y]): what the model allows.
+        free (uint8 [N, Y]): bits that the model allows.
         """
         fits = _possible(self.observed(tokens, free, annotations), tokens.offsets, self.automaton)
         if not fits.all():
@@ -93,9 +93,9 @@ class TrainingRules:
     def observed(
         self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
     ) -> Observed:
-        """What agrees with the annotation of D sequences and keeps the constraints.
+        """Return the segmentations that agree with the annotation of D sequences and satisfy the constraints.
 
-        free (uint8 [N, Y]): what the model allows.
+        free (uint8 [N, Y]): bits that the model allows.
         """
         patterns, offsets = self.rules.of.patterns, tokens.offsets
         known = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
@@ -105,7 +105,7 @@ class TrainingRules:
 def allowed_in(
     structure: Structure, rules: TrainingRules | None, tokens: TokenBatch
 ) -> NDArray[np.uint8]:
-    """Bits of every token and label of what training sums over, uint8 [N, Y]."""
+    """Return the bits of every token and label that training sums over, uint8 [N, Y]."""
     bits = structure.allowed(tokens)
     return bits if rules is None else rules.kept(tokens, bits)
 
@@ -117,9 +117,9 @@ def observed_in(
     offsets: NDArray[np.int64],
     annotations: Sequence[Annotation],
 ) -> Observed:
-    """What of that agrees with the annotation of D texts.
+    """Return the segmentations that agree with the annotation of D texts.
 
-    allowed (uint8 [N, Y]): what training sums over. offsets (int64 [D + 1]): first token of each text.
+    allowed (uint8 [N, Y]): bits that training sums over. offsets (int64 [D + 1]): first token of each text.
     """
     compiled = rules.compile if rules else partial(automaton_of, structure)
     known = structure.scheme, structure.patterns, compiled
@@ -129,10 +129,10 @@ def observed_in(
 def check_constraints(
     structure: Structure, texts: Sequence[str], annotations: Sequence[Annotation], key: str
 ) -> None:
-    """RAISES (ValueError): H243 for the first text of whose constraints and annotation no segmentation of
-    the model agrees with both.
+    """Check that the constraints of each text are compatible with its annotation.
 
-    texts (Sequence[str]): the beginning of each. key (str): of `doc.spans`.
+    texts (Sequence[str]): the beginning of each. key (str): key of the constraints in `doc.spans`.
+    RAISES (ValueError): H243 for the first text for which no segmentation of the model agrees with both.
     """
     for bad in np.flatnonzero(~_possible_in(structure, annotations)).tolist():
         constraints = annotations[bad].constraints
@@ -146,7 +146,7 @@ def check_constraints(
 
 
 def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDArray[np.bool_]:
-    """Does some segmentation of the model agree with all that is known of each text?"""
+    """Does any segmentation of the model agree with everything that is known of each text?"""
     automaton, found = automaton_of(structure), [np.zeros(0, dtype=bool)]
     lengths = [len(annotation.unknown) for annotation in annotations]
     for first, last in stretches(lengths, BATCH_TOKENS):
@@ -160,7 +160,7 @@ def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDA
 def _possible(
     observed: Observed, offsets: NDArray[np.int64], automaton: Automaton
 ) -> NDArray[np.bool_]:
-    """Does some segmentation of each text of a batch agree? bool [D]"""
+    """Does any segmentation of each text of a batch agree with the observation? bool [D]"""
     nothing = Potentials.zero(offsets, observed.allowed, len(automaton.patterns))
     return np.isfinite(observed.log_partition(nothing, automaton))
 
@@ -168,7 +168,7 @@ def _possible(
 def fitting(
     structure: Structure, rules: TrainingRules | None, corpus: Corpus, documents: Sequence[Document]
 ) -> list[Document]:
-    """The documents of a corpus whose annotation can keep the rules, in their order."""
+    """Return the documents of a corpus whose annotation can satisfy the rules, in order."""
     if rules is None:
         return list(documents)
     found = []

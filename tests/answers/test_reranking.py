@@ -228,7 +228,7 @@ def test_it_is_kept_with_the_model_and_said_in_the_log(tmp_path, caplog, monkeyp
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger="spacy"):
         nlp, data = learnt()
-    assert "how right readings look, learnt from 48 texts" in caplog.text
+    assert "reranker learnt from 48 held-out texts" in caplog.text
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
         mine, theirs = (reader_of(each.get_pipe("hocrf")).learnt for each in (nlp, other))
@@ -344,7 +344,7 @@ def test_too_few_texts_teach_nothing(caplog, monkeypatch):
     with caplog.at_level(logging.INFO, logger="spacy"):
         nlp, _ = learnt(one_of_two(8))
     assert reader_of(nlp.get_pipe("hocrf")).learnt is None
-    assert "readings are not looked at as wholes, since too few texts" in caplog.text
+    assert "readings are not reranked, since too few texts" in caplog.text
 
 
 @pytest.mark.slow
