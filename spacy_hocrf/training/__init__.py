@@ -1,1 +1,1 @@
-"""What [components.*.trainer] names, and the selection of label patterns."""
+"""Trainers, which [components.*.trainer] names, and the selection of label patterns."""

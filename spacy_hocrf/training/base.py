@@ -1,7 +1,7 @@
-"""What `[components.*.trainer]` may name: whatever has the members of `Trainer`.
+"""The interface of trainers: `[components.*.trainer]` may name any object that has the members of `Trainer`.
 
-A trainer is a value, its settings. It begins a `Run`, the training of one corpus, which the
-component paces step by step. `BaseTrainer` has what most trainers answer alike.
+A trainer is an immutable value that holds settings. It begins a `Run`, the training on one corpus, which the
+component advances step by step. `BaseTrainer` has default implementations.
 """
 
 from collections.abc import Mapping, Sequence
@@ -35,40 +35,38 @@ __all__ = [
 Vector = NDArray[np.float64]
 
 AUTO = "auto"
-"""A setting that is chosen by what the corpus shows."""
+"""Value of a setting that is chosen by the corpus."""
 
 DEFAULT_SIGMA = 2.0
-"""Of `sigma = "auto"` where nothing was chosen, since texts are few (project/defaults)."""
+"""Value of `sigma = "auto"` where none was chosen because there are few texts (project/defaults)."""
 LARGEST_SIGMA = 1e9
-"""A larger one is as good as none; 1 over it as good as 0, and what is smaller leaves no finite loss."""
+"""A larger one is as good as infinity, 1 over it as good as 0; a smaller one leaves no finite loss."""
 
 
 class Loss(Protocol):
-    """What training lowers."""
+    """The objective that training minimises."""
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
-        """Value and (sub)gradient at float64 weights [F]; the next call may overwrite the latter."""
+        """Return value and (sub)gradient at float64 weights [F]; the next call may overwrite the gradient."""
         ...
 
 
 class Trainable(Protocol):
-    """What a trainer may use: a model with F features, and the corpus that it learns from."""
+    """What a trainer may use: a model with F features, and its corpus."""
 
     @property
     def weights(self) -> Vector:
-        """The model's weights, where training starts, float64 [F]; a copy."""
+        """A copy of the model's weights, where training starts, float64 [F]."""
         ...
 
     @property
     def loaded_weights(self) -> Vector | None:
-        """Weights of the model that was loaded, float64 [F], 0 for features that are new since;
-        None if the model began untrained.
-        """
+        """Weights of the loaded model, float64 [F], 0 for features added since; None if none was loaded."""
         ...
 
     @property
     def new_features(self) -> NDArray[np.bool_]:
-        """Which features are new since the model was loaded, bool [F]; all, if it began untrained."""
+        """Which features were added since the model was loaded, bool [F]; all, if it began untrained."""
         ...
 
     @property
@@ -78,7 +76,7 @@ class Trainable(Protocol):
 
     @property
     def layout(self) -> "Layout":
-        """How the shards want the weights."""
+        """Layout in which the shards expect the weights."""
         ...
 
     @property
@@ -88,37 +86,35 @@ class Trainable(Protocol):
 
     @property
     def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
-        """Which of the engine's labels tokens of each label have, bool [Y], where the corpus says of some
-        spans where they are, and no more; else None.
-        """
+        """Which engine labels belong to each label, bool [Y], for a corpus with positives only; else None."""
         ...
 
     def shards(self) -> Sequence["Shard"]:
-        """The corpus as the engine's objectives take it; made anew by every call. Copies of a document are
-        not all there; `Compiled.copies` says how many it stands for.
+        """Return the corpus as shards, the form that the engine's objectives take; new ones with every call.
+        Copies of a document are not repeated; `Compiled.copies` tells how many it stands for.
         """
         ...
 
     def tied(self, threads: int) -> "Tied":
-        """`shards` with one weight for features that they do not tell apart; with all weights
-        where a loaded model is adapted.
+        """Return `shards` with tied weights: features that the corpus cannot distinguish share one weight;
+        all have their own if a loaded model is adapted.
 
-        threads (int): that may look.
+        threads (int): maximum number of threads to use.
         """
         ...
 
 
 class Run(Protocol):
-    """The training of one corpus, step by step, as the component paces it."""
+    """The training on one corpus, which the component advances step by step."""
 
     @property
     def loss(self) -> float:
-        """What training lowers, for the log."""
+        """The current value of the objective, for the log."""
         ...
 
     @property
     def weights(self) -> Vector:
-        """The weights so far, float64 [F]; the run's own."""
+        """The current weights, float64 [F]; owned by the run."""
         ...
 
     @property
@@ -128,43 +124,43 @@ class Run(Protocol):
 
     @property
     def status(self) -> str:
-        """Why it ended, and after how much, for the log."""
+        """Why training ended, and after how many steps, for the log."""
         ...
 
     @property
     def evaluations(self) -> int:
-        """How often the corpus was gone through."""
+        """Number of passes over the corpus."""
         ...
 
     def step(self) -> None:
-        """Do as much as belongs to one step of the training loop."""
+        """Do the work of one step of the training loop."""
         ...
 
 
 class Trainer(Protocol):
-    """How a model is learnt."""
+    """Settings that determine how a model is trained."""
 
     @property
     def batchwise(self) -> bool:
-        """Does the training config's optimizer take the steps, batch by batch? No run is begun
-        then; the gradient is that of the batch's likelihood and of its share of `penalty`.
+        """Does the optimizer of the training config take the steps, batch by batch? Then no run is begun, and
+        the gradient is that of the batch's likelihood plus its share of `penalty`.
         """
         ...
 
     def begin(self, model: Trainable) -> Run:
-        """Start to train on a corpus; asked again whenever corpus or features have changed."""
+        """Begin training on a corpus; called again whenever corpus or features have changed."""
         ...
 
     def objective(self, model: Trainable) -> Loss:
-        """What the run would minimise. RAISES (ValueError): H081 if it minimises nothing."""
+        """Return the objective that the run minimises. RAISES (ValueError): H081 if there is none."""
         ...
 
     def adapts(self, model: Trainable) -> bool:
-        """Does training change a loaded model a little, rather than learn from this corpus alone?"""
+        """Does training adapt a loaded model, rather than learn from this corpus alone?"""
         ...
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
-        """What a batch-wise trainer adds to the loss of the whole corpus at the model's weights.
+        """Return what a batch-wise trainer adds to the loss of the whole corpus, at the model's weights.
 
         RETURNS (tuple[float, float64 [F]]): value and gradient.
         """
@@ -172,23 +168,23 @@ class Trainer(Protocol):
 
     @property
     def choices(self) -> Sequence[float]:
-        """What sigma is chosen from when a component is initialised, ascending; none if it is set."""
+        """Candidates for sigma when a component is initialised, ascending; empty if sigma is set."""
         ...
 
     def with_sigma(self, sigma: float | None) -> "Trainer":
-        """Settings with the sigma that was chosen where it is "auto", if one was."""
+        """Return a trainer with this sigma if its own is "auto", and one was chosen."""
         ...
 
     @property
     def exact(self) -> bool:
-        """Is its optimum that of the likelihood with a Gaussian prior, and nothing else? Then training may
-        begin where models of parts of the corpus have come to.
+        """Is the optimum exactly that of the likelihood with a Gaussian prior? Then training may start from
+        models of parts of the corpus.
         """
         ...
 
     def quick(self) -> Any:
-        """What trains models of parts of the corpus, which are compared by how probable the other parts are
-        for them.
+        """Return a trainer for models of parts of the corpus, which are compared by their likelihood on the
+        other parts.
 
         RETURNS (Optional[LBFGSTrainer]): None for L-BFGS with the same sigma, if there is one.
         """
@@ -196,49 +192,49 @@ class Trainer(Protocol):
 
 
 class BaseTrainer:
-    """The answers of a trainer that has nothing to say about them: full-batch, no objective, no prior."""
+    """Base class with defaults for all members but `begin`: full-batch, no objective, no prior."""
 
     batchwise: bool = False
     exact: bool = False
 
     def begin(self, model: Trainable) -> Run:
-        """RAISES (ValueError): H115 unless a subclass begins a run; a batch-wise trainer has none."""
+        """Begin a run. RAISES (ValueError): H115 unless overridden; a batch-wise trainer has no runs."""
         raise ValueError(Errors.H115.format(found=type(self).__name__))
 
     def objective(self, model: Trainable) -> Loss:
-        """RAISES (ValueError): H081, unless a subclass has one."""
+        """Return the objective. RAISES (ValueError): H081 unless overridden."""
         raise ValueError(Errors.H081.format(found=type(self).__name__))
 
     def adapts(self, model: Trainable) -> bool:
-        """Never: it starts at the model's weights and knows of no others."""
+        """Return False: training starts at the model's weights, whatever model was loaded."""
         return False
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
-        """None: 0 and zeros, float64 [F]."""
+        """Return no penalty: 0 and zeros, float64 [F]."""
         return 0.0, np.zeros(len(model.orders))
 
     @property
     def choices(self) -> Sequence[float]:
-        """No sigmas to choose from."""
+        """Candidates for sigma: none."""
         return ()
 
     def with_sigma(self, sigma: float | None) -> Trainer:
-        """The trainer itself."""
+        """Return the trainer itself."""
         return self
 
     def quick(self) -> Any:
-        """No settings for parts of a corpus: None."""
+        """Return None: no special settings for parts of a corpus."""
         return None
 
 
 def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:
-    """Members of a protocol that an object lacks, sorted."""
+    """Return the members of a protocol that an object lacks, sorted."""
     members = {name for name in vars(protocol) if not name.startswith("_")}
     return sorted(name for name in members if not hasattr(trainer, name))
 
 
 def check_trainer(trainer: object, name: str) -> None:
-    """RAISES (ValueError): H058 for what lacks a member of `Trainer`; `name` is the component's."""
+    """RAISES (ValueError): H058 unless it has all members of `Trainer`; `name` is the component's."""
     missing = missing_members(trainer)
     if missing:
         found = type(trainer).__name__
@@ -246,14 +242,14 @@ def check_trainer(trainer: object, name: str) -> None:
 
 
 def check_ratio(trainer: object, name: str, joint: bool = False) -> None:
-    """RAISES (ValueError): H532 for what cannot learn from positives alone; `name` is the component's."""
+    """RAISES (ValueError): H532 unless it can learn from positives only; `name` is the component's."""
     if joint or not hasattr(trainer, "ratio"):
         found = "joint features" if joint else type(trainer).__name__
         raise ValueError(Errors.H532.format(name=name, found=found))
 
 
 def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> tuple[float, ...]:
-    """One sigma, or one for each order. RAISES (ValueError): H048 or H146 for what is none."""
+    """Check one sigma, or one for each order. RAISES (ValueError): H048 or H146 for invalid ones."""
     if isinstance(sigma, str):
         raise ValueError(Errors.H146.format(found=sigma))
     sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
@@ -265,6 +261,6 @@ def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> 
 
 
 def precision_of(sigma: float | Sequence[float], orders: NDArray[np.int32]) -> Vector:
-    """1/sigma² of features of these orders, float64 [F]; the last sigma serves all higher ones."""
+    """Return 1/sigma² for features of these orders, float64 [F]; higher ones use the last sigma."""
     sigmas: Vector = np.atleast_1d(np.asarray(sigma, dtype=np.float64))
     return sigmas[np.minimum(orders, len(sigmas) - 1)] ** -2.0

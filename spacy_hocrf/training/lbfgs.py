@@ -1,8 +1,8 @@
 """Maximum likelihood by L-BFGS: `spacy-hocrf.LBFGS.v1`.
 
-It keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only pace it,
-so every batcher and every loop reaches the same optimum. `add_pipe` makes the settings; the engine is
-imported by what begins to train.
+The trainer keeps the whole corpus and takes L-BFGS iterations on its exact objective; batches only set the
+pace, so every batcher and every loop reaches the same optimum. `add_pipe` creates the settings; the engine is
+imported when training begins.
 """
 
 import math
@@ -32,43 +32,43 @@ if TYPE_CHECKING:
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
 MOST_PAIRS = 1000
-"""Each has two numbers for each weight."""
+"""Limit on `memory`: each pair stores two numbers per weight."""
 PRIORS = ("loaded", "zero")
 
 QUICK = 1e-3
-"""Improvement tolerance of runs that are only compared."""
+"""Improvement tolerance of runs that are only compared with each other."""
 QUICK_MEMORY = 20
-"""Pairs that they keep, at least: parts of a corpus are small."""
+"""Minimum number of pairs for these runs: parts of a corpus are small."""
 QUICK_PERIOD = 10
-"""In so many iterations, at least. With fewer, weak priors end before they have shown what they lose."""
+"""Minimum improvement period for these runs; with a shorter one, weak priors end before their loss shows."""
 
 
 @dataclass(frozen=True)
 class LBFGSTrainer(BaseTrainer):
-    """Exact maximum penalised likelihood on the whole corpus, with a Gaussian prior of the weights.
+    """Exact penalised maximum likelihood on the whole corpus, with a Gaussian prior on the weights.
 
-    sigma (Union[float, List[float], str]): standard deviation of the prior of the weights
-        (CRFsuite's c2 = 1/(2 sigma²)); a list gives one for each order, the last for all higher
-        ones; "auto" lets the component choose one when it is initialised.
-    iterations (int): of L-BFGS, for each step of the training loop.
-    threads (int): 0 for as many as the machine has. The result does not depend on it.
-    prior (str): what the prior is centred on when training goes on from a loaded model: "loaded", its
-        weights; or "zero", which leaves of them no more than where training starts.
-    adapt_sigma (float): sigma of a prior centred on loaded weights; small values forget less. Features
-        that the loaded model did not have keep `sigma`.
-    memory (int): pairs of steps and gradients kept.
+    sigma (Union[float, List[float], str]): standard deviation of the prior (CRFsuite's c2 = 1/(2 sigma²)); a
+        list gives one for each order, the last for all higher ones; "auto" lets the component choose one when
+        it is initialised.
+    iterations (int): L-BFGS iterations in each step of the training loop.
+    threads (int): number of threads; 0 for all CPUs. The result does not depend on it.
+    prior (str): centre of the prior when the training of a loaded model continues: "loaded", its weights; or
+        "zero", where the loaded weights are only the starting point.
+    adapt_sigma (float): sigma of a prior centred on loaded weights; with smaller values the model forgets
+        less. Features that the loaded model did not have keep `sigma`.
+    memory (int): number of pairs of steps and gradients kept.
     gradient_tolerance (float): converged when ||gradient|| <= this · max(1, ||weights||).
-    improvement_tolerance, improvement_period: converged when the objective fell by less than this
-        share of itself in so many iterations.
-    ratio (Union[float, Dict[str, float]]): share of the tokens that are in spans, all in all or for each
-        label, if the component says that the corpus has positives only.
-    ratio_weight (float): what the square of how far the share that the model expects is from that costs, in
-        nats for each token.
+    improvement_tolerance, improvement_period: converged when the objective fell by less than this share of
+        itself in this many iterations.
+    ratio (Union[float, Dict[str, float]]): expected share of the tokens that are in spans, in total or for
+        each label; used if the corpus has positives only.
+    ratio_weight (float): penalty on the squared difference between the model's expected share and `ratio`, in
+        nats per token.
     RAISES (ValueError): H047, H048, H146 or H530 for settings out of range.
     """
 
     candidates: ClassVar[tuple[float, ...]] = (0.5, 1.0, 2.0, 5.0, 10.0)
-    """What "auto" chooses from, ascending."""
+    """Values that "auto" chooses from, ascending."""
 
     sigma: float | Sequence[float] | str = AUTO
     iterations: int = 1
@@ -103,7 +103,7 @@ class LBFGSTrainer(BaseTrainer):
 
     @property
     def n_threads(self) -> int:
-        """Threads, with 0 resolved to what the machine has."""
+        """Number of threads, with 0 replaced by the number of CPUs."""
         return self.threads or os.cpu_count() or 1
 
     @property
@@ -117,31 +117,31 @@ class LBFGSTrainer(BaseTrainer):
         return self.candidates if self.sigma == AUTO else ()
 
     def with_sigma(self, sigma: float | None) -> "LBFGSTrainer":
-        """Settings with the sigma that was chosen where it is "auto", if one was."""
+        """Return a trainer with this sigma if its own is "auto", and one was chosen."""
         return self if sigma is None or self.sigma != AUTO else replace(self, sigma=sigma)
 
     def precision(self, model: Trainable) -> Vector:
-        """1/sigma² of every weight, float64 [F]: weights that a loaded model never had are free to grow."""
+        """Return 1/sigma² of every weight, float64 [F]: `adapt_sigma` for loaded weights that are adapted."""
         own = precision_of(self.sigmas, model.orders)
         adapts = self.adapts(model)
         return np.where(model.new_features, own, self.adapt_sigma**-2.0) if adapts else own
 
     def mean(self, model: Trainable) -> Vector:
-        """What the prior is centred on, float64 [F]."""
+        """Return the centre of the prior, float64 [F]."""
         loaded = model.loaded_weights
         return loaded if loaded is not None and self.adapts(model) else np.zeros(len(model.orders))
 
     def adapts(self, model: Trainable) -> bool:
-        """Is the prior centred on the loaded weights rather than on zero?"""
+        """Is the prior centred on loaded weights rather than on zero?"""
         return model.loaded_weights is not None and self.prior == "loaded"
 
     @property
     def exact(self) -> bool:  # type: ignore[override]
-        """Is its optimum that of the likelihood? Not if a subclass has an objective of its own."""
+        """Is the optimum that of the penalised likelihood? Not if a subclass overrides the objective."""
         return type(self).objective is LBFGSTrainer.objective
 
     def objective(self, model: Trainable) -> "Objective":
-        """The penalised negative log-likelihood of the corpus, in nats."""
+        """Return the penalised negative log-likelihood of the corpus, in nats."""
         from spacy_hocrf.engine.objective import Objective
 
         return Objective(
@@ -155,9 +155,9 @@ class LBFGSTrainer(BaseTrainer):
         )
 
     def ratios(self, model: Trainable) -> "Sequence[Ratio]":
-        """What the model is to expect of texts with positives only; nothing of others.
+        """Return the ratios that the model should expect if the texts have positives only; else none.
 
-        RAISES (ValueError): H531 for a label that there is not.
+        RAISES (ValueError): H531 for an unknown label.
         """
         positives = model.positives
         if positives is None:
@@ -173,7 +173,7 @@ class LBFGSTrainer(BaseTrainer):
         return [Ratio(positives[label], share, weight) for label, share in self.ratio.items()]
 
     def quick(self) -> "LBFGSTrainer":
-        """Settings for a part of the corpus; a run ends when it has become slow."""
+        """Return settings for a part of the corpus, with which a run ends as soon as progress is slow."""
         return replace(
             self,
             memory=max(self.memory, QUICK_MEMORY),
@@ -182,7 +182,7 @@ class LBFGSTrainer(BaseTrainer):
         )
 
     def begin(self, model: Trainable) -> "LBFGSRun":
-        """L-BFGS from the model's weights on."""
+        """Begin L-BFGS at the model's weights."""
         if not self.exact:
             return LBFGSRun(self, self.objective(model), model.weights)
         tied = model.tied(self.n_threads)
@@ -204,17 +204,17 @@ class LBFGSTrainer(BaseTrainer):
         return TiedRun(self, tied.objective(objective), model.weights, tied)
 
     def optimiser(self, weights: Vector, objective: "Objective | TiedObjective") -> Any:
-        """What asks for points of an objective, from float64 weights [F] on."""
+        """Create the optimiser that proposes points of an objective, starting from float64 weights [F]."""
         from spacy_hocrf.engine.lbfgs import LBFGS
 
-        # Told the curvature, L-BFGS goes down so fast that it is farther from the optimum when it
-        # becomes slow: too far to compare runs that end there.
+        # With the curvature, L-BFGS descends so fast that it is farther from the optimum when
+        # progress becomes slow: too far to compare runs that end there.
         curvature = objective.curvature if self.improvement_tolerance < QUICK else None
         return LBFGS(weights, **self.convergence, threads=self.n_threads, curvature=curvature)
 
     @property
     def convergence(self) -> dict[str, Any]:
-        """What an optimiser remembers, and when it has converged."""
+        """The optimiser's memory and convergence settings."""
         return {
             "memory": self.memory,
             "gradient_tolerance": self.gradient_tolerance,
@@ -227,8 +227,8 @@ class LBFGSRun:
     """L-BFGS on one objective, evaluation by evaluation.
 
     trainer (LBFGSTrainer): settings.
-    objective (Union[Objective, TiedObjective]): what is minimised.
-    weights (float64 [F]): where to start.
+    objective (Union[Objective, TiedObjective]): objective to minimise.
+    weights (float64 [F]): starting point.
     """
 
     def __init__(
@@ -240,8 +240,8 @@ class LBFGSRun:
 
     @property
     def loss(self) -> float:
-        """The lowest value of the objective that was accepted; that of the start, evaluated if need
-        be, if there is no other.
+        """The lowest accepted value of the objective; before the first step, the value at the start, which is
+        evaluated if necessary.
         """
         if self._optimiser.evaluations == 0:
             self._evaluate()
@@ -249,18 +249,18 @@ class LBFGSRun:
 
     @property
     def weights(self) -> Vector:
-        """The weights with the lowest value that was accepted, float64 [F]; the optimiser's own."""
+        """The weights with the lowest accepted value, float64 [F]; owned by the optimiser."""
         weights: Vector = self._optimiser.best_x
         return weights
 
     @property
     def running(self) -> bool:
-        """Not converged and not stuck?"""
+        """Is it neither converged nor stuck?"""
         return bool(self._optimiser.status == "running")
 
     @property
     def status(self) -> str:
-        """Why it ended, and after how much, for the log."""
+        """Why training ended, and after how many iterations and evaluations, for the log."""
         evaluations = f"({self.evaluations} evaluations)"
         return f"{self._optimiser.status} after {self.iterations} iterations {evaluations}"
 
@@ -271,7 +271,7 @@ class LBFGSRun:
 
     @property
     def evaluations(self) -> int:
-        """Evaluations of the objective."""
+        """Number of evaluations of the objective."""
         return int(self._optimiser.evaluations)
 
     @property
@@ -280,11 +280,11 @@ class LBFGSRun:
         return float(np.linalg.norm(self._optimiser.best_g))
 
     def step(self) -> None:
-        """The trainer's number of iterations, or fewer if it converges.
+        """Take the trainer's number of iterations, or fewer if it converges.
 
-        RAISES (ValueError): H046 if the optimiser has met values that are not finite.
+        RAISES (ValueError): H046 if the optimiser met values that are not finite.
         """
-        self.loss  # noqa: B018 - the start is no iteration
+        self.loss  # noqa: B018 - evaluates the start, which is no iteration
         goal = self.iterations + self._iterations
         while self.running and self.iterations < goal:
             self._evaluate()
@@ -292,11 +292,11 @@ class LBFGSRun:
             raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
     def rest(self) -> None:
-        """Give back memory that the next step takes again."""
+        """Release memory that the next step allocates again."""
         self._objective.rest()
 
     def _value(self, x: Vector) -> tuple[float, Vector]:
-        """Value of the objective, and its gradient, at a point of the optimiser's."""
+        """Return value and gradient of the objective at a point of the optimiser."""
         return self._objective(x)
 
     def _evaluate(self) -> None:
@@ -304,12 +304,12 @@ class LBFGSRun:
 
 
 class TiedRun(LBFGSRun):
-    """L-BFGS with one weight for features that the corpus does not tell apart.
+    """L-BFGS with tied weights: features that the corpus cannot distinguish share one.
 
     trainer (LBFGSTrainer): settings.
-    objective (TiedObjective): what is minimised.
-    weights (float64 [F]): where to start.
-    tied (Tied): which features have one weight.
+    objective (TiedObjective): objective to minimise.
+    weights (float64 [F]): starting point.
+    tied (Tied): which features share a weight.
     """
 
     def __init__(
@@ -324,12 +324,12 @@ class TiedRun(LBFGSRun):
 
     @property
     def weights(self) -> Vector:
-        """The weights with the lowest value that was accepted, float64 [F]."""
+        """The weights with the lowest accepted value, float64 [F]."""
         return self._tied.outside(super().weights)
 
 
 def _check_least(settings: "LBFGSTrainer", **least: int) -> None:
-    """Check that settings of these names are whole numbers of at least so much.
+    """Check that settings are whole numbers with at least these values.
 
     RAISES (ValueError): H048 for the first one that is not.
     """
@@ -346,7 +346,7 @@ def _check_least(settings: "LBFGSTrainer", **least: int) -> None:
 
 
 def _check_ratio(ratio: float | Mapping[str, float]) -> None:
-    """RAISES (ValueError): H530 for shares that the tokens of no text can have."""
+    """Check that ratios are shares between 0 and 1 with a sum below 1. RAISES (ValueError): H530 if not."""
     shares = list(ratio.values()) if isinstance(ratio, Mapping) else [ratio]
     numbers = all(type(share) in (int, float) and 0 < share < 1 for share in shares)
     if not shares or not numbers or sum(shares) >= 1:

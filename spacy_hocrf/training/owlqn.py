@@ -1,8 +1,8 @@
 """Sparse models by OWL-QN: `spacy-hocrf.OWLQN.v1`.
 
-Beside the Gaussian prior, if there is one, every weight costs c1 times its absolute value: a Laplace
-prior, under which the optimum has most weights at exactly 0 (lasso; with both priors the elastic net).
-Features without a weight are not saved.
+In addition to an optional Gaussian prior, every weight is penalised by c1 times its absolute value: a Laplace
+prior, under which most weights are exactly 0 at the optimum (lasso; with both priors, elastic net). Features
+with weight 0 are not saved.
 """
 
 import math
@@ -25,14 +25,14 @@ __all__ = ["AbsoluteObjective", "OWLQNRun", "OWLQNTrainer"]
 
 @dataclass(frozen=True)
 class OWLQNTrainer(LBFGSTrainer):
-    """Maximum likelihood on the whole corpus with few weights that are not 0.
+    """Maximum likelihood on the whole corpus with a sparse weight vector.
 
-    c1 (float): what 1 of a weight costs, in nats (CRFsuite's c1); weights that have grown from loaded
-        ones count by how far they are from these. 0 is L-BFGS.
-    sigma (Optional[Union[float, List[float], str]]): of the Gaussian prior beside it; None for no
-        such prior.
-    The other settings are those of `LBFGSTrainer`; the last tenths of a thousandth of the objective take
-    most of the time, and are not waited for.
+    c1 (float): penalty per unit of a weight, in nats (CRFsuite's c1); loaded weights that are adapted are
+        penalised by their distance from the loaded value. With 0 this is L-BFGS.
+    sigma (Optional[Union[float, List[float], str]]): sigma of the additional Gaussian prior; None for no such
+        prior.
+    The other settings are those of `LBFGSTrainer`. Training stops earlier: the last 0.01 % of the objective
+    would take most of the time.
     RAISES (ValueError): H047 or H048 for settings out of range.
     """
 
@@ -52,32 +52,32 @@ class OWLQNTrainer(LBFGSTrainer):
         super().__post_init__()
 
     def objective(self, model: Trainable) -> "AbsoluteObjective":  # type: ignore[override]
-        """The penalised negative log-likelihood of the corpus, in nats, with the Laplace prior."""
+        """Return the penalised negative log-likelihood of the corpus, in nats, with the Laplace prior."""
         return AbsoluteObjective(super().objective(model), self.c1, self.mean(model))
 
     def begin(self, model: Trainable) -> "OWLQNRun":
-        """OWL-QN from the model's weights on."""
+        """Begin OWL-QN at the model's weights."""
         return OWLQNRun(self, super().objective(model), model.weights, self.mean(model))
 
     def optimiser(self, weights: Vector, objective: "Objective | TiedObjective") -> Any:
-        """What asks for points of the smooth part, from float64 weights [F] on."""
+        """Create the optimiser that proposes points of the smooth part, starting from float64 weights [F]."""
         from spacy_hocrf.engine.owlqn import OWLQN
 
         return OWLQN(weights, self.c1, **self.convergence)
 
 
 class AbsoluteObjective:
-    """A smooth objective, and c1 times the absolute value of every weight.
+    """A smooth objective plus c1 times the absolute value of every weight.
 
-    smooth (Objective): of weights [F]. c1 (float): nats.
-    centre (float64 [F]): where a weight costs nothing.
+    smooth (Objective): function of weights [F]. c1 (float): nats.
+    centre (float64 [F]): point from which absolute values are measured.
     """
 
     def __init__(self, smooth: "Objective", c1: float, centre: Vector) -> None:
         self._smooth, self._c1, self._centre = smooth, c1, centre
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
-        """Value in nats, and the pseudo-gradient, float64 [F]."""
+        """Return the value in nats, and the pseudo-gradient, float64 [F]."""
         from spacy_hocrf.engine.owlqn import pseudo_gradient
 
         value, gradient = self._smooth(weights)
@@ -91,9 +91,9 @@ class OWLQNRun(LBFGSRun):
     """OWL-QN on one objective, evaluation by evaluation.
 
     trainer (OWLQNTrainer): settings.
-    objective (Objective): the smooth part of what is minimised.
-    weights (float64 [F]): where to start.
-    centre (float64 [F]): what the Laplace prior is centred on; the optimiser's point 0.
+    objective (Objective): the smooth part of the objective.
+    weights (float64 [F]): starting point.
+    centre (float64 [F]): centre of the Laplace prior; the optimiser's origin.
     """
 
     def __init__(
@@ -104,12 +104,12 @@ class OWLQNRun(LBFGSRun):
 
     @property
     def weights(self) -> Vector:
-        """The weights with the lowest value that was accepted, float64 [F]."""
+        """The weights with the lowest accepted value, float64 [F]."""
         return self._centre + super().weights
 
     @property
     def status(self) -> str:
-        """Why it ended, after how much, and how many weights are left, for the log."""
+        """Why training ended, after how many iterations, and how many weights are not 0, for the log."""
         left = int(np.count_nonzero(self.weights))
         return f"{super().status}, {left:,} of {len(self._centre):,} weights are not 0"
 

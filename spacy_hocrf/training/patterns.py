@@ -1,4 +1,4 @@
-"""Which label patterns a model has: those seen in training, up to its order."""
+"""Selects the label patterns of a model: those seen in training, up to its order."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, combinations, count
@@ -21,19 +21,17 @@ def select_patterns(
     most: float = inf,
     most_labels: float = inf,
 ) -> tuple[LabelPattern, ...]:
-    """The label n-grams of the training data (Nguyen et al., JMLR 15, §2.1: the label pattern
-    sparsity).
+    """Select the label n-grams of the training data (Nguyen et al., JMLR 15, §2.1: label pattern sparsity).
 
     histories (Iterable[Sequence[int]]): labels of consecutive known segments.
     n_labels (int): number of labels Y.
-    order (Optional[int]): longest pattern less one; None for no limit.
-    min_counts (Sequence[int]): patterns that are seen less often are left out: of order 1, 2, …, the
-        last for all higher ones. So are those that begin or end with what is left out.
-    more (Iterable[LabelPattern]): patterns of two or more labels that the model has anyway.
-    most, most_labels (float): longer patterns are not looked for once there are more patterns of two
-        or more labels, or more labels in all of them.
-    RETURNS (tuple[LabelPattern, ...]): the Y single labels, then longer patterns by length and
-        label.
+    order (Optional[int]): length of the longest pattern minus one; None for no limit.
+    min_counts (Sequence[int]): minimum counts of patterns of order 1, 2, …, the last for all higher ones.
+        Rarer patterns are left out, and so are those that begin or end with one that is left out.
+    more (Iterable[LabelPattern]): patterns of two or more labels that are always included.
+    most, most_labels (float): longer patterns are not searched for once there are more patterns of two or
+        more labels, or more labels in all of them.
+    RETURNS (tuple[LabelPattern, ...]): the Y single labels, then longer patterns by length and label.
     """
     found = {*more}
     n_spelt = sum(map(len, found))
@@ -49,30 +47,31 @@ def select_patterns(
 
 
 def parts_of(pattern: LabelPattern) -> Iterator[LabelPattern]:
-    """The pattern itself, and all successions of two or more labels in it."""
+    """Yield the pattern itself, and all contiguous parts of it with two or more labels."""
     for first, last in combinations(range(len(pattern) + 1), 2):
         if last - first > 1:
             yield pattern[first:last]
 
 
 def _least(min_counts: Sequence[int], length: int) -> int:
-    """How often a pattern of so many labels must be seen."""
+    """Return the minimum count of a pattern with this many labels."""
     return min_counts[min(length - 1, len(min_counts)) - 1]
 
 
 def _by_length(
     histories: Iterable[Sequence[int]], min_counts: Sequence[int]
 ) -> Iterator[set[LabelPattern]]:
-    """Patterns that are seen often enough, of two labels, of three, and so on, as long as there are some.
+    """Yield the sets of sufficiently frequent patterns of two labels, of three, and so on, until there are
+    none.
 
-    A pattern of n + 1 labels is a pair of patterns of n, that which it begins with and that which it
-    ends with. Such pairs are numbered anew for every length, so a pattern is spelt out once, however
-    often it is seen (Karp, Miller and Rosenberg, STOC 1972).
+    A pattern of n + 1 labels is a pair of patterns of n labels, its prefix and its suffix. Such pairs are
+    renumbered for every length, so a pattern is spelt out once, however often it is seen (Karp, Miller and
+    Rosenberg, STOC 1972).
     """
     texts = [(*labels, -1) for labels in histories]
     labels = np.array([*chain.from_iterable(texts)], dtype=np.int64)
-    start = np.flatnonzero(labels >= 0)  # [n] where patterns of the length before begin
-    number = labels[start]  # [n] of each of them, the same for equal ones
+    start = np.flatnonzero(labels >= 0)  # [n] where patterns of the previous length begin
+    number = labels[start]  # [n] number of each pattern, the same for equal ones
     for length in count(2):
         begins = np.flatnonzero(np.diff(start) == 1)
         if not len(begins):

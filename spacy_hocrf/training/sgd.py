@@ -1,4 +1,4 @@
-"""Batch-wise maximum likelihood: `spacy-hocrf.SGD.v1`, with the training config's optimizer."""
+"""Batch-wise maximum likelihood with the training config's optimizer: `spacy-hocrf.SGD.v1`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,13 +21,12 @@ __all__ = ["SGDTrainer"]
 
 @dataclass(frozen=True)
 class SGDTrainer(BaseTrainer):
-    """The training config's optimizer, batch by batch; for streamed or augmented corpora.
+    """Trains batch by batch with the training config's optimizer; for streamed or augmented corpora.
 
-    sigma (Union[float, List[float]]): standard deviation of the Gaussian prior of the weights; a
-        list gives one for each order, the last for all higher ones. Each batch gets its share of
-        the penalty.
-    RAISES (ValueError): H048 for a sigma out of range, H145 for "auto": no run reaches an optimum
-        by which one could be chosen.
+    sigma (Union[float, List[float]]): standard deviation of the Gaussian prior on the weights; a list gives
+        one for each order, the last for all higher ones. Each batch gets its share of the penalty.
+    RAISES (ValueError): H048 for a sigma out of range, H145 for "auto": no run reaches an optimum by which
+        one could be chosen.
     """
 
     sigma: float | Sequence[float] | str = 1.0
@@ -45,14 +44,14 @@ class SGDTrainer(BaseTrainer):
         return checked_sigma(self.sigma)
 
     def objective(self, model: Trainable) -> Objective:
-        """The penalised negative log-likelihood of the corpus, in nats."""
+        """Return the penalised negative log-likelihood of the corpus, in nats."""
         precision = precision_of(self.sigmas, model.orders)
         mean = np.zeros(len(precision))
         shards = model.shards()
         return Objective(shards, model.layout, model.automaton, precision, mean)
 
     def penalty(self, model: Trainable) -> tuple[float, Vector]:
-        """Σ w² / (2 sigma²) and its gradient, float64 [F]."""
+        """Return Σ w² / (2 sigma²) and its gradient, float64 [F]."""
         weights = model.weights
         gradient = precision_of(self.sigmas, model.orders) * weights
         return 0.5 * float(weights @ gradient), gradient
