@@ -1,1 +1,1 @@
-"""Models as files: bytes and folders, checked before anything is made of them."""
+"""Saved models, as bytes or folders; they are validated before anything is built from them."""

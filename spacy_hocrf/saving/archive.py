@@ -1,10 +1,10 @@
 """A header and named arrays as bytes or files, never a pickle.
 
-The header lists the arrays, which lie end to end, uncompressed, in an archive; so nothing larger
-than the file is ever made of it. A checksum over both tells a truncated or altered file from one
-that was written so. The archive's file is named by its checksum: saving puts a new archive beside
-the old one and replaces the header as a whole, both on disk before anything is deleted, so there is
-a loadable model at every moment, also after power loss.
+The header lists the arrays, which are stored uncompressed, end to end, in one archive file; so loading never
+allocates more than the file's size. A checksum over both detects truncated or altered files. The archive is
+named by its checksum: saving writes a new archive beside the old one and replaces the header atomically, both
+synced to disk before anything is deleted, so there is a loadable model at every moment, even after power
+loss.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ Dtype = Literal["uint8", "uint16", "int32", "int64", "uint64", "float32", "float
 
 
 class _ArrayEntry(Struct, forbid_unknown_fields=True):
-    """What the header says of an array."""
+    """Entry of an array in the header."""
 
     name: str
     dtype: Dtype
@@ -43,7 +43,7 @@ class _ArrayEntry(Struct, forbid_unknown_fields=True):
 
 
 class _OuterHeader(Struct, forbid_unknown_fields=True):
-    """The file of the header: the model's header proper, as JSON, and a checksum over all."""
+    """The header file: the model's own header as JSON, and a checksum over everything."""
 
     checksum: str
     model: str
@@ -58,14 +58,16 @@ class Payload:
 
 
 def write_bytes(payload: Payload) -> bytes:
-    """A payload as one string of bytes."""
+    """Serialise a payload to bytes."""
     header, arrays = _encode(payload)
     return b"".join([MAGIC, len(header).to_bytes(8, "little"), header, *arrays])
 
 
 def read_bytes(data: bytes) -> Payload:
-    """RAISES (ValueError): H052 for damaged data, H053 for another format, H134 or H136 for an
-    impossible or too large header.
+    """Deserialise a payload from bytes.
+
+    RAISES (ValueError): H052 for damaged data, H053 for another format, H134 or H136 for an impossible or too
+        large header.
     """
     begin = len(MAGIC) + 8
     end = begin + int.from_bytes(data[len(MAGIC) : begin], "little")
@@ -75,10 +77,10 @@ def read_bytes(data: bytes) -> Payload:
 
 
 def write_files(payload: Payload, path: Path) -> None:
-    """A payload as files in a folder.
+    """Write a payload to files in a folder.
 
-    RAISES (OSError): as the system does; the folder then has the model that was there before, or,
-        if only its last entry could not be synced, this one.
+    RAISES (OSError): from the operating system; the folder then has the model that was there before, or, if
+        only syncing its last entry failed, the new one.
     """
     header, arrays = _encode(payload)
     name = _archive(srsly.json_loads(header)["checksum"])
@@ -96,8 +98,10 @@ def write_files(payload: Payload, path: Path) -> None:
 
 
 def read_files(path: Path) -> Payload:
-    """RAISES (ValueError): H052 for missing or damaged files, H053 for another format, H134 or H136
-    for an impossible or too large header.
+    """Read a payload from files in a folder.
+
+    RAISES (ValueError): H052 for missing or damaged files, H053 for another format, H134 or H136 for an
+        impossible or too large header.
     """
     try:
         check_size("bytes of the header", (path / HEADER).stat().st_size)
@@ -111,7 +115,7 @@ def read_files(path: Path) -> Payload:
 
 
 def _encode(payload: Payload) -> tuple[bytes, list[memoryview]]:
-    """The header, and the bytes of each array, not copied where the machine has them like that."""
+    """Return the header, and the bytes of each array, without copies on little-endian machines."""
     table = [
         {"name": name, "dtype": str(array.dtype), "shape": list(array.shape)}
         for name, array in payload.arrays.items()
@@ -134,7 +138,7 @@ def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
 
 
 def _arrays_of(table: list[_ArrayEntry], data: bytes | memoryview) -> dict[str, NDArray[Any]]:
-    """The arrays of the table, copied, which must have exactly the bytes that there are."""
+    """Copy the arrays listed in the table out of the data, which must contain exactly their bytes."""
     view = memoryview(data)
     arrays: dict[str, NDArray[Any]] = {}
     at = 0
@@ -149,7 +153,7 @@ def _arrays_of(table: list[_ArrayEntry], data: bytes | memoryview) -> dict[str, 
         values = np.frombuffer(view[at:end], dtype=dtype.newbyteorder("<"))
         try:
             arrays[name] = values.astype(dtype).reshape(shape)  # aligned, as kernels read them
-        except ValueError as error:  # an extent of 0 and others beyond what numpy can count
+        except ValueError as error:  # an extent of 0 beside others that overflow in numpy
             raise _damaged(f"'{name[:40]}' has the extents {shape}") from error
         at = end
     if at != len(data):
@@ -158,7 +162,7 @@ def _arrays_of(table: list[_ArrayEntry], data: bytes | memoryview) -> dict[str, 
 
 
 def _read_header(header: bytes) -> tuple[_OuterHeader, dict[str, Any]]:
-    """Checksum and JSON of the model proper, and that JSON's values.
+    """Return checksum and JSON of the model header, and the values of that JSON.
 
     RAISES (ValueError): H052 if unreadable, H053 for another format, H136 if too large.
     """
@@ -190,7 +194,7 @@ def _checksum(body: str, *arrays: bytes | memoryview) -> str:
 
 
 def _named_in(path: Path) -> str | None:
-    """File name of the arrays that belong to the header of a folder; None without a sound one."""
+    """Return the name of the archive that the header in a folder refers to; None without a valid header."""
     try:
         return _archive(_read_header((path / HEADER).read_bytes())[0].checksum)
     except (OSError, ValueError):
@@ -198,12 +202,12 @@ def _named_in(path: Path) -> str | None:
 
 
 def _archive(checksum: str) -> str:
-    """Name of the file of the arrays."""
+    """Return the name of the archive file."""
     return f"arrays-{checksum[:16]}.bin"
 
 
 def _replace(path: Path, parts: Iterable[bytes | memoryview]) -> None:
-    """Write a file as a whole or not at all; it is on disk when this returns."""
+    """Write a file atomically; it is on disk when this returns."""
     temporary = path.with_name(f"{path.name}.writing")
     try:
         with temporary.open("wb") as file:
@@ -218,7 +222,7 @@ def _replace(path: Path, parts: Iterable[bytes | memoryview]) -> None:
 
 
 def _sync_folder(path: Path) -> None:
-    """Let the names of a folder reach the disk; Windows has no such call and does it by itself."""
+    """Sync a folder's entries to disk; Windows has no such call and does it by itself."""
     if os.name == "nt":
         return
     folder = os.open(path, os.O_RDONLY)

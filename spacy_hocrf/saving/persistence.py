@@ -1,9 +1,9 @@
-"""What a component has learnt, as a value, and that value as a JSON header and named arrays.
+"""A trained model as a value, and conversion of that value to and from a JSON header and named arrays.
 
-A component saves `Learner.learnt()` and becomes what `read` returns; nothing in between changes a
-component, so that a file that is refused leaves it as it was. What other parts of a component have
-learnt (the weights of features of several documents, for instance) travels in sections of its own,
-which a `Keeper` writes and checks: this file does not know them.
+A component saves `Learner.learnt()` and adopts what `read` returns; nothing in between changes a component,
+so a refused file leaves it as it was. What other parts of a component have learnt (such as joint weights of
+several documents) is stored in separate sections, which a `Keeper` writes and checks: this file does not know
+their contents.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,7 +27,7 @@ from spacy_hocrf.saving.schema import Amount, Shape, Whole, check_size, checked
 
 __all__ = ["Keeper", "LearntModel", "Section", "described", "differences", "read", "to_payload"]
 
-ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that is limited
+ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, key of LIMITS
     "observations": ("uint64", 2, "observations"),
     "feature_offsets": ("int64", 1, "observations"),
     "feature_template": ("int32", 1, "features"),
@@ -39,11 +39,11 @@ ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, size that i
 }
 EMPTY = np.zeros((), dtype=np.uint8)
 MOST_UNSEEN = 16
-"""The order that a model without patterns of it may have, as one may that was chosen."""
+"""Highest order that a model may have without a pattern of that order, as a chosen order may be."""
 
 
 class _UntrainedHeader(Struct, forbid_unknown_fields=True):
-    """The header of a model that has learnt nothing."""
+    """The header of an untrained model."""
 
     format: Whole
     ready: bool
@@ -51,7 +51,7 @@ class _UntrainedHeader(Struct, forbid_unknown_fields=True):
 
 
 class _SettingsHeader(Struct, forbid_unknown_fields=True):
-    """Settings that must not change between training and use, which are compared as JSON."""
+    """Settings that must be the same in training and use; compared as JSON."""
 
     order: Whole
     encoding: Any
@@ -61,7 +61,7 @@ class _SettingsHeader(Struct, forbid_unknown_fields=True):
 
 
 class _LearntHeader(Struct, forbid_unknown_fields=True):
-    """The members of `LearntModel` that have no array."""
+    """The members of `LearntModel` that are not arrays."""
 
     longest: dict[str, Whole]
     repeats: bool
@@ -70,7 +70,7 @@ class _LearntHeader(Struct, forbid_unknown_fields=True):
 
 
 class _SectionHeader(Struct, forbid_unknown_fields=True):
-    """What a keeper has saved beside its arrays."""
+    """The saved header of a keeper's section, beside its arrays."""
 
     setting: str
     header: dict[str, Any]
@@ -84,40 +84,41 @@ class _Header(_UntrainedHeader):
     limits: list[Whole]
     settings: _SettingsHeader
     learnt: _LearntHeader
-    extra: dict[str, Any]  # a `_SectionHeader` each, checked by itself: errors name the section
+    extra: dict[str, Any]  # section name -> `_SectionHeader`, each checked separately
 
 
 @dataclass(frozen=True)
 class LearntModel:
-    """All that a component has learnt; an untrained one has labels at most."""
+    """Everything that a component has learnt; an untrained one has labels at most."""
 
     labels: tuple[str, ...]
-    scheme: LabelScheme | None = None  # None, as the index, before `initialize`
+    scheme: LabelScheme | None = None  # None, like the index, before `initialize`
     index: FeatureIndex | None = None
     # [F]
     weights: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     # tokens of the longest training segment of each label
     longest: Mapping[str, int] = field(default_factory=dict)
     repeats: bool = False  # do neighbouring training segments share a label?
-    documents: int = 0  # that it was trained on
+    documents: int = 0  # number of training documents
     order: int = 1
     wide: bool = False
-    # how often each source of `features.presence` said something in training
+    # number of observations of each source of `features.presence` in training
     said: Mapping[str, int] = field(default_factory=dict)
-    # what each keeper made of its section, by the section's name
+    # checked value of each keeper's section, by section name
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Section(NamedTuple):
-    """What one part of a component saves beside the model."""
+    """The part of a saved model that belongs to one keeper."""
 
     header: dict[str, Any]  # JSON
     arrays: dict[str, NDArray[Any]]
 
     def read(self, name: str, shape: type[Shape], arrays: Collection[str] = ()) -> Shape:
-        """The header of the section of this name, as what it is declared to be.
+        """Return the section's header, validated as the declared type.
 
-        RAISES (ValueError): H134 for what is something else, H039 for other arrays than these.
+        name (str): name of the section.
+        RAISES (ValueError): H134 for an invalid header, H039 unless the section has exactly these arrays.
         """
         for other in self.arrays.keys() ^ {*arrays}:
             raise ValueError(Errors.H039.format(name=f"{name}.{other}"[:40]))
@@ -125,32 +126,32 @@ class Section(NamedTuple):
 
 
 class Keeper(Protocol):
-    """A part of a component that has learnt something of its own."""
+    """A part of a component that saves what it has learnt itself."""
 
     @property
     def setting(self) -> str:
-        """The config block that the part is made by, for errors."""
+        """The config block that creates the part, for errors."""
         ...
 
     def saved(self) -> Section | None:
-        """What to save; None for nothing."""
+        """Return the section to save; None for nothing."""
         ...
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Any:
-        """What `adopt` takes, of what `saved` has once returned; changes nothing.
+        """Validate a section written by `saved` and return the value for `adopt`, without changing anything.
 
-        section (Optional[Section]): anything may be in it; None if the model has none.
-        RAISES (ValueError): with a code, for a section that was not saved by such a part.
+        section (Optional[Section]): untrusted content; None if the model has no such section.
+        RAISES (ValueError): with a code, for an invalid section.
         """
         ...
 
     def adopt(self, value: Any) -> None:
-        """Become what was saved: a value of `checked`, None for an untrained component."""
+        """Take over a value returned by `checked`; None for an untrained component."""
         ...
 
 
 def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Keeper]) -> Payload:
-    """A learnt model as a header and arrays.
+    """Convert a trained model to a header and arrays.
 
     keepers (Mapping[str, Keeper]): the other parts, by the names of their sections.
     """
@@ -181,13 +182,13 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
 def read(
     payload: Payload, settings: Settings, keepers: Mapping[str, Keeper], name: str
 ) -> LearntModel:
-    """A saved model, checked.
+    """Validate and return a saved model.
 
-    settings (Settings): those of the component that it is read for.
+    settings (Settings): settings of the component that it is read for.
     keepers (Mapping[str, Keeper]): the component's other parts, by the names of their sections.
-    name (str): of the component, for errors.
-    RAISES (ValueError): H039 for damaged data, H054 if the config has other settings, H135 for a
-        section that no part of the component keeps; whatever the keepers raise.
+    name (str): name of the component, for errors.
+    RAISES (ValueError): H039 for damaged data, H054 if the settings in the config differ, H135 for a section
+        without a keeper; errors of the keepers.
     """
     ready, arrays = checked(bool, payload.header.get("ready"), "ready"), payload.arrays
     header = checked(_Header if ready else _UntrainedHeader, payload.header)
@@ -224,7 +225,7 @@ def read(
 
 
 def described(value: Any, **members: Any) -> dict[str, Any]:
-    """The fields of a dataclass, if it is one, and further members, as JSON gives them back."""
+    """Return the fields of a dataclass (if it is one), and further members, as JSON returns them."""
     is_instance = is_dataclass(value) and not isinstance(value, type)
     fields: dict[str, Any] = asdict(value) if is_instance else {}
     as_json: dict[str, Any] = srsly.json_loads(srsly.json_dumps({**fields, **members}))
@@ -232,9 +233,9 @@ def described(value: Any, **members: Any) -> dict[str, Any]:
 
 
 def differences(before: Mapping[str, Any], after: Mapping[str, Any], kind: str = "") -> list[str]:
-    """How settings differ from those that were saved, in words.
+    """Describe in words how settings differ from the saved ones.
 
-    kind (str): what stands before each name.
+    kind (str): prefix of each name.
     """
     return [
         *(f"{kind}{key} is missing" for key in before if key not in after),
@@ -265,14 +266,14 @@ def _read_extra(
 
 
 def _limits_of(scheme: LabelScheme) -> list[int]:
-    """Limits of the users' labels; none where every segment has one token."""
+    """Return the limits of the users' labels; empty where every segment has one token."""
     if scheme.encoding != "segments":
         return []
     return [int(limit) for limit in scheme.limits[scheme.outside + 1 :]]
 
 
 def _check_names(payload: Payload) -> None:
-    """Every array has its name, type and size. RAISES (ValueError): H039 or H136."""
+    """Check name, type and size of every array. RAISES (ValueError): H039 or H136."""
     sections = payload.header.get("extra", {})
     known = ARRAYS if payload.header["ready"] else {}
     for name in payload.arrays:
@@ -286,8 +287,8 @@ def _check_names(payload: Payload) -> None:
 
 
 def _order_of(payload: Payload) -> int:
-    """Order of a model whose order was chosen. Its templates are made before anything else, so that there
-    must be a pattern of each length: with a pattern comes all that it begins with.
+    """Return the order of a model whose order was chosen. Since templates are built before anything else is
+    checked, there must be a pattern of each length up to it: a model with a pattern also has its prefixes.
 
     RAISES (ValueError): H039.
     """
@@ -298,7 +299,7 @@ def _order_of(payload: Payload) -> int:
 
 
 def _scheme_of(header: _Header, settings: Settings) -> LabelScheme:
-    """RAISES (ValueError): H039 or H136 for labels and limits that no scheme has."""
+    """Build the label scheme. RAISES (ValueError): H039 or H136 for invalid labels or limits."""
     labels, limits, has_outside = header.labels, header.limits, header.has_outside
     is_semi = settings.encoding == "segments"
     if len(limits) != (len(labels) if is_semi else 0) or (
@@ -318,7 +319,7 @@ def _scheme_of(header: _Header, settings: Settings) -> LabelScheme:
 
 
 def _described(settings: Settings) -> _SettingsHeader:
-    """What must not change between training and use, as JSON."""
+    """Return the settings that must be the same in training and use, as JSON."""
     templates = {template.name: _described_template(template) for template in settings.used}
     return _SettingsHeader(
         settings.order, settings.encoding, settings.outside, settings.repeats, templates
@@ -326,7 +327,7 @@ def _described(settings: Settings) -> _SettingsHeader:
 
 
 def _described_template(template: Template) -> dict[str, Any]:
-    """Its fields; one of an order is the same whether that was asked for or not."""
+    """Return a template's fields, without whether its order was given explicitly."""
     fields = described(template, part=int(template.part), width=int(template.width))
     if isinstance(template, TransitionTemplate):
         fields.pop("every")

@@ -1,9 +1,9 @@
-"""What the header of a saved model must be: types, ranges and sizes, checked once on load, before
-anything is made of it.
+"""Validation of the header of a saved model: types, ranges and sizes, checked on loading before anything is
+built.
 
-A checksum stops accidents, not people: the header may say anything. Each part of it is declared as a
-`msgspec.Struct` by the file that writes it, and `checked` reads it as that; LIMITS is what a model may
-cost at most; the relations of the arrays stand in `features/saved.py`.
+A checksum protects against accidents, not against people: the header may contain anything. Each part of it is
+declared as a `msgspec.Struct` in the file that writes it, and `checked` validates it; LIMITS bounds the cost
+of a model; the relations between arrays are checked in `features/saved.py`.
 """
 
 from typing import Annotated, Any, NamedTuple, TypeVar
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class Limit(NamedTuple):
-    """The most that is read, and why."""
+    """An upper bound, and the reason for it."""
 
     most: int
     reason: str
@@ -43,21 +43,22 @@ LIMITS = {
     "observations": Limit(2**31 - 1, "they are numbered in 32 bits"),
     "features": Limit(2**31 - 1, "they are numbered in 32 bits"),
 }
-"""Sizes that are checked before the thing itself is made. Ours stay far below: the largest model
-that we have trained has 10⁷ features, 10⁵ label patterns and 10² labels."""
+"""Size limits that are checked before anything is built. Real models stay far below: the largest model that
+we have trained has 10⁷ features, 10⁵ label patterns and 10² labels.
+"""
 
 Whole = Annotated[int, Meta(ge=0, le=2**31 - 1)]
-"""What 32 bits count; 1.0 and true are none."""
+"""A non-negative 32-bit integer; 1.0 and true are invalid."""
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
-"""Of documents, for instance: what a float64 counts."""
+"""A count, of documents for instance, that a float64 represents exactly."""
 Shape = TypeVar("Shape")
 
 
 def checked(shape: type[Shape], found: Any, name: str = "") -> Shape:
-    """A part of the header as what it is declared to be.
+    """Validate a part of the header as its declared type.
 
-    name (str): the part's place in the header.
-    RAISES (ValueError): H134 with the place of what is something else.
+    name (str): path of the part in the header.
+    RAISES (ValueError): H134 with the path of the invalid value.
     """
     try:
         return convert(found, shape)
@@ -68,7 +69,7 @@ def checked(shape: type[Shape], found: Any, name: str = "") -> Shape:
 
 
 def check_size(name: str, found: int) -> None:
-    """RAISES (ValueError): H136 for a size above its limit."""
+    """Check a size against its limit. RAISES (ValueError): H136 if it is exceeded."""
     limit = LIMITS[name]
     if found > limit.most:
         text = Errors.H136.format(name=name, found=found, most=limit.most, reason=limit.reason)
@@ -76,7 +77,7 @@ def check_size(name: str, found: int) -> None:
 
 
 def check_json(text: bytes) -> None:
-    """Count what JSON asks for before it is parsed: small values take many times their bytes.
+    """Check what JSON would allocate before parsing it: small values take many times their size in memory.
 
     RAISES (ValueError): H136.
     """

@@ -1,7 +1,7 @@
-"""How a component is saved and loaded: as bytes, as files of a folder, or pickled.
+"""Saving and loading a component, as bytes, as files in a folder, or pickled.
 
-What is saved is in persistence.py, how bytes and files hold it in archive.py, which is imported when
-there is something to save or to load.
+What is saved is defined in persistence.py, the format in archive.py; both are imported only when something is
+saved or loaded.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Pipe = TypeVar("Pipe", bound="StoredPipe")
 
 
 class StoredPipe:
-    """A component that says what it has learnt, `_payload`, and that can become that, `_become`."""
+    """Base class of components: `_payload` returns what is saved, `_become` restores it."""
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Settings and what is learnt; neither the corpus nor the state of training."""
+        """Serialise settings and what is learnt; neither the corpus nor the state of training."""
         from spacy_hocrf.saving.archive import write_bytes
 
         return write_bytes(self._payload())
 
     def from_bytes(self: Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Pipe:
-        """Replace everything learnt.
+        """Replace everything that the component has learnt by a model from `to_bytes`.
 
-        RAISES (ValueError): H052, H053 or H134 for damaged data, H039, H054, H301, H302 or H307 for what a
-            component with other settings has saved; nothing has changed then.
+        RAISES (ValueError): H052, H053 or H134 for damaged data, H039, H054, H301, H302 or H307 for a model
+            saved with other settings; nothing is changed then.
         """
         from spacy_hocrf.saving.archive import read_bytes
 
@@ -40,15 +40,15 @@ class StoredPipe:
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Write settings and what is learnt into a folder; an interruption leaves the older model there."""
+        """Save settings and what is learnt to a folder; if interrupted, the older model stays there."""
         from spacy_hocrf.saving.archive import write_files
 
         write_files(self._payload(), Path(path))
 
     def from_disk(self: Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> Pipe:
-        """Replace everything learnt by what a folder has.
+        """Replace everything that the component has learnt by a model from a folder.
 
-        RAISES (ValueError): as `from_bytes`.
+        RAISES (ValueError): see `from_bytes`.
         """
         from spacy_hocrf.saving.archive import read_files
 
@@ -56,7 +56,7 @@ class StoredPipe:
         return self
 
     def _payload(self) -> Payload:
-        """All that there is to save."""
+        """Return everything that is saved."""
         raise NotImplementedError
 
     def _become(self, payload: Payload) -> None:
@@ -64,7 +64,7 @@ class StoredPipe:
         raise NotImplementedError
 
     def _untrained(self) -> Callable[[], StoredPipe]:
-        """What makes another component with these settings, and can be pickled."""
+        """Return a picklable callable that makes another component with these settings."""
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
