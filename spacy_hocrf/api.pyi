@@ -1,7 +1,7 @@
 # ruff: noqa: I001
-# What is public, by subject; api.py imports a name from the module that stands here when it is asked for.
+# The public names by subject; api.py imports a name from the module given here when it is first used.
 
-# What a trained pipeline answers
+# Answers of a trained pipeline
 from spacy_hocrf.pipeline.component import SegmentationPipe as SegmentationPipe
 from spacy_hocrf.answers.reading import Reading as Reading, ScoredSpan as ScoredSpan
 from spacy_hocrf.annotation.best_readings import ReadingSet as ReadingSet
@@ -60,7 +60,7 @@ from spacy_hocrf.annotation.readers import (
 )
 from spacy_hocrf.sequences.templates import read_templates as read_templates
 
-# Features of your own
+# Custom features
 from spacy_hocrf.features.templates import (
     AttributeTemplate as AttributeTemplate,
     Events as Events,
@@ -73,7 +73,7 @@ from spacy_hocrf.model.dense import DenseScore as DenseScore, LinearScore as Lin
 from spacy_hocrf.model.architectures import set_weights as set_weights, weights_of as weights_of
 from spacy_hocrf.types import CONST as CONST, INNER as INNER, START as START, TOKEN as TOKEN
 
-# Training, decoding and rules of your own
+# Custom training, decoding and rules
 from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
 from spacy_hocrf.training.lbfgs import LBFGSRun as LBFGSRun, LBFGSTrainer as LBFGSTrainer
 from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
@@ -89,7 +89,7 @@ from spacy_hocrf.answers.decoders import (
 )
 from spacy_hocrf.joint.decoding import DualDecomposition as DualDecomposition
 
-# Documents that are decoded together, and links
+# Joint decoding of documents, and links
 from spacy_hocrf.joint.learning import JointTrainer as JointTrainer
 from spacy_hocrf.joint.places import PlaceSets as PlaceSets
 from spacy_hocrf.joint.templates import IdenticalPhrases as IdenticalPhrases

@@ -1,12 +1,13 @@
-"""The trainable pipeline component: learns a segmentation model inside `nlp.update` and assigns its
-best segmentation.
+"""The trainable pipeline component: learns a segmentation model in `nlp.update` and sets its best
+segmentation.
 
-`initialize` learns labels, features and label patterns and keeps the corpus; `update` registers
-examples and reports the loss; `finish_update` lets the trainer take its step on the whole corpus,
-such as an L-BFGS iteration. So batches only pace the loop, and every batcher, every
-`accumulate_gradient` and the plain loop reach the same optimum.
+`initialize` learns labels, features and label patterns and keeps the corpus; `update` registers examples and
+reports the loss; `finish_update` lets the trainer take its step on the whole corpus, such as an L-BFGS
+iteration. So batches only set the pace of the loop: every batcher, every `accumulate_gradient` and the plain
+loop reach the same optimum.
 
-Programs wait for `add_pipe`: what learns, predicts, saves and loads is imported where it is used.
+`add_pipe` should be fast, so everything for learning, predicting, saving and loading is imported where it is
+used.
 """
 
 import warnings
@@ -76,33 +77,33 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     """High-order CRF component; see the factories for its settings.
 
     vocab (Vocab): the shared vocabulary.
-    model (Model[List[Doc], Potentials]): what `spacy-hocrf.HighOrderCRF.v1` makes.
+    model (Model[List[Doc], Potentials]): a model made by `spacy-hocrf.HighOrderCRF.v1`.
     name (str): name in the pipeline.
     target (Target): what is predicted.
-    trainer (Trainer): how it is learnt.
-    threshold (Optional[float]): decoded spans of a lower probability are dropped.
+    trainer (Trainer): how the model is trained.
+    threshold (Optional[float]): drop decoded spans with a lower probability.
     scores (bool): compute the probability of every span.
     scorer (Optional[Callable]): scoring method.
     decoder (Optional[Decoder]): how an answer is read off the model; None for `Viterbi`.
-    constraints (Optional[Constraints]): what every text's spans keep to.
-    joint (Optional[Joint]): what is decoded together, and how; None for every Doc by itself.
-    group_by (Optional[str]): extension attribute of Docs that are on one side wherever texts are held back;
+    constraints (Optional[Constraints]): constraints on the spans of every text.
+    joint (Optional[Joint]): which Docs are decoded together, and how; None to decode every Doc by itself.
+    group_by (Optional[str]): extension attribute of Docs; Docs with the same value are held out together.
         None for that of `joint`.
-    positives_only (bool): is nothing known of what is in no annotated span of training texts?
-    teachers (Sequence[str]): of the span groups that say what the annotation of training texts does not.
+    positives_only (bool): in training texts, is everything outside the annotated spans unknown?
+    teachers (Sequence[str]): span groups that complement the annotation of training texts.
     cfg (Any): further settings for the scorer.
     RAISES (ValueError): H055, H056, H058 or H118 for a bad threshold, model, trainer or decoder; H096 to
-        H101, H109 and H121 for what is decoded together, H101 or H481 for group_by, H214 for no
-        constraints, H532 for what does not go with positives_only, H537 for teachers that are none.
+        H101, H109 and H121 for bad joint settings, H101 or H481 for a bad group_by, H214 for invalid
+        constraints, H532 for settings that exclude positives_only, H537 for invalid teachers.
     """
 
     _settable: frozenset[str] = frozenset({"constraints", "error_handler", "scorer", "target"})
     cfg: dict[str, Any]
     target: "Target"
 
-    # the last predictor, and what it was made of
+    # the last predictor, and the key that it was made for
     _last: "tuple[tuple[Any, ...], Predictor] | None" = None
-    _fingerprint: "tuple[tuple[Any, ...], str] | None" = None  # the last one, and what of
+    _fingerprint: "tuple[tuple[Any, ...], str] | None" = None  # the last one, and its key
 
     def __init__(
         self,
@@ -155,8 +156,10 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         register_scores()
 
     def __setattr__(self, name: str, value: Any) -> None:
-        """RAISES (ValueError): H460 for an attribute that there is not, such as a setting, which would
-        change nothing.
+        """Set an attribute.
+
+        RAISES (ValueError): H460 for one that does not exist or is read-only, such as a setting: changing it
+            would have no effect.
         """
         there = getattr(type(self), name, self)
         fixed = there is self or (isinstance(there, property) and there.fset is None)
@@ -168,12 +171,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def trainer(self) -> Trainer:
-        """How the model is learnt; see `set_trainer`."""
+        """How the model is trained; see `set_trainer`."""
         return self._trainer
 
     @property
     def threshold(self) -> float | None:
-        """Decoded spans of a lower probability are dropped; None for none. It can be set.
+        """Decoded spans with a lower probability are dropped; None keeps all. It can be set.
 
         RAISES (ValueError): H055 for anything but a number from 0 to 1.
         """
@@ -186,9 +189,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def constraints(self) -> "Constraints | None":
-        """What every text's spans keep to; None for nothing. It can be set.
+        """Constraints on the spans of every text; None for none. It can be set.
 
-        RAISES (ValueError): H214 for what are no constraints.
+        RAISES (ValueError): H214 for anything but `Constraints`.
         """
         return self._given_constraints
 
@@ -204,10 +207,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def acceptance(self) -> "Acceptance | None":
-        """From which probability on a text is accepted unread, as `hocrf calibrate --accept` finds it. Docs
-        have `doc._.hocrf_probability`, that all of it is right, and `doc._.hocrf_accepted` then. It can be
-        set, is saved with the model, and is gone when training goes on, or, with a warning, when other
-        settings decide what is shown. If it goes by an extension attribute, that is registered.
+        """The probability from which a text is accepted unread, as found by `hocrf calibrate --accept`. Docs
+        then have `doc._.hocrf_probability`, the probability that all their spans are right, and
+        `doc._.hocrf_accepted`. It can be set and is saved with the model. It is removed when training
+        continues, and (with a warning) when settings change that decide which spans are shown. If it depends
+        on an extension attribute, that is registered.
         """
         found = self._acceptance
         if found is not None and found.shown != self._shown_by():
@@ -226,7 +230,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._acceptance = value
 
     def _shown_by(self) -> str:
-        """Fingerprint of the settings that decide what is shown."""
+        """Return a fingerprint of the settings that decide which spans are shown."""
         from spacy_hocrf.annotation.acceptance import fingerprint
 
         decoder, prices = self._reader.decoder, self._prices.learnt
@@ -241,7 +245,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def _learner(self) -> "Learner":
-        """The learner of the model; made when it is first asked for."""
+        """The learner of the model, created on first use."""
         with self._lock:
             if self._learning is None:
                 from spacy_hocrf.learning.learning import Learner
@@ -257,8 +261,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             return self._learning
 
     def _after_step(self, run: "Run") -> None:
-        """Learn what else there is to learn after a step of the trainer."""
-        self._acceptance = None  # what it promises is of the model of before
+        """Learn prices of rules, and what the decoder needs, after a step of the trainer."""
+        self._acceptance = None  # its guarantee holds for the previous model
         self._prices.learn(self._learner, run)
         if self._joint is None or self._joint.decoder.ignores_patterns:
             self._reader.learn(self._learner, run)
@@ -267,14 +271,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def joint(self) -> "JointDecoding | None":
-        """What decodes Docs together, and its weights; None if every Doc is decoded by itself."""
+        """Joint decoding of Docs, with its weights; None if every Doc is decoded by itself."""
         return self._joint
 
     @property
     def group_by(self) -> str | None:
-        """Extension attribute of Docs that are on one side wherever texts are held back, where it is equal;
-        None for none.
-        """
+        """Extension attribute of Docs; Docs with the same value are held out together. None if not set."""
         joint = None if self._joint is None else self._joint.group_by
         return joint if self._group_by is None else self._group_by
 
@@ -290,9 +292,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def choice(self) -> "Choice | None":
-        """What settings that are "auto" have come to mean: sigma, order, how wide the window is, and the
-        decoder's cost, once that is learnt; and the temperature that `temper` has found. None if nothing was
-        chosen.
+        """Values chosen for settings that are "auto": sigma, order, the width of the window, and the
+        decoder's cost once it is learnt; and the temperature found by `temper`. None if nothing was chosen.
         """
         choice, cost = self._learner.choice, self._reader.cost
         if cost is None:
@@ -308,14 +309,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def label_data(self) -> list[str]:
-        """What `spacy init labels` writes and `initialize` takes."""
+        """Data for `spacy init labels`, which `initialize` takes."""
         return list(self._learner.labels)
 
     def add_label(self, label: str) -> int:
         """Add a label; a trained model keeps its weights.
 
         RETURNS (int): 1, or 0 if the label is known.
-        RAISES (ValueError): H057 for anything but a non-empty string, H132 for no Unicode text.
+        RAISES (ValueError): H057 for anything but a non-empty string, H132 for invalid Unicode.
         """
         from spacy_hocrf.model.scheme import check_labels
 
@@ -335,18 +336,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         labels: Sequence[str] | None = None,
         corpus: Callable[[Any], Iterable[Example]] | None = None,
     ) -> None:
-        """Learn labels, label patterns and features, and keep the corpus; the weights start at 0, or where
-        choosing settings has come to.
+        """Learn labels, label patterns and features, and keep the corpus; the weights start at 0, or near the
+        models by which settings were chosen.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
-        nlp (Optional[Language]): the pipeline; its annotating components run first, if they are fixed.
-        labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default
-            those of the corpus.
-        corpus (Optional[Callable[[Language], Iterable[Example]]]): reads a training corpus of which
-            `get_examples` gives the beginning only, since `spacy train` streams it.
-        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads
-            the answer, H255 if all have the weight 0, H267 or H268 for a setting. Whatever goes wrong,
-            the component is as it was.
+        nlp (Optional[Language]): the pipeline; its annotating components run first, if they are frozen.
+        labels (Optional[Sequence[str]]): all labels, as `spacy init labels` writes them; by default those of
+            the corpus.
+        corpus (Optional[Callable[[Language], Iterable[Example]]]): reads the full training corpus when
+            `spacy train` streams it, so that `get_examples` returns only its beginning.
+        RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads the
+            answer, H255 if all have weight 0, H267 or H268 for a setting. After any error the component is
+            unchanged.
         """
         from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
         from spacy_hocrf.learning import doubtful
@@ -398,13 +399,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         examples (Iterable[Example]): a batch.
         drop (float): dropout rate of an encoder; everything else is exact.
-        sgd (Optional[Optimizer]): calls `finish_update` at once.
-        losses (Optional[Dict[str, float]]): takes the objective of the whole corpus under the
-            component's name, however many batches it is shown in; a batch-wise trainer adds the
-            batch's loss.
+        sgd (Optional[Optimizer]): if given, `finish_update` is called at once.
+        losses (Optional[Dict[str, float]]): receives the objective of the whole corpus under the component's
+            name, however many batches it is shown in; a batch-wise trainer adds the batch's loss.
         RETURNS (Dict[str, float]): the losses.
-        RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an
-            unknown label, H042 before `initialize`; the documents are not taken in then.
+        RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an unknown
+            label, H042 before `initialize`; the documents are not added then.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)
@@ -431,18 +431,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return losses
 
     def knows(self, examples: Iterable[Example]) -> bool:
-        """Did `initialize` read all of these, as they are before the fixed annotating components write to
-        them? Then `update` need not be shown what those write.
+        """Did `initialize` read all of these examples, in their state before the frozen annotating components
+        write to them? Then these components need not run before `update`.
         """
         return self._learner.corpus.recognized(examples) is not None
 
     def finish_update(self, sgd: Optimizer) -> None:
-        """Take the trainer's iterations on the whole corpus; nothing once it has converged.
+        """Take the trainer's iterations on the whole corpus; does nothing once it has converged.
 
-        sgd (Optimizer): takes the step of a batch-wise trainer, and of no other.
+        sgd (Optimizer): used by batch-wise trainers only.
         """
         if self._learner.trainer.batchwise:
-            with self._lock:  # predictions have their weights for themselves
+            with self._lock:  # predictions keep their own array of weights
                 self.model.set_param("W", self.model.get_param("W").copy())
                 self.model.finish_update(sgd)
             return
@@ -456,9 +456,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def get_loss(
         self, examples: Iterable[Example], scores: "Potentials"
     ) -> "tuple[float, Expectations]":
-        """Negative log-likelihood of a batch, and its derivative by the log potentials.
+        """Return the negative log-likelihood of a batch, and its derivative by the log potentials.
 
-        scores (Potentials): what the model predicts for the examples' Docs.
+        scores (Potentials): the model's predictions for the examples' Docs.
         RETURNS (Tuple[float, Expectations]): nats, and expected minus observed counts.
         RAISES (ValueError): H007 if no allowed segmentation agrees with an example's annotation.
         """
@@ -467,18 +467,18 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return loss_of(self._learner, list(examples), scores)
 
     def objective(self) -> "Loss":
-        """The training objective of the corpus as it is now: call it with float64 weights [F].
+        """Return the training objective of the current corpus; call it with float64 weights [F].
 
         RAISES (ValueError): H042 before `initialize`, H081 for a trainer that has none.
         """
         return self._learner.objective()
 
     def set_trainer(self, trainer: Trainer) -> None:
-        """Train on with other settings, another sigma for instance: from the weights there are, on
-        the corpus there is.
+        """Continue training with other settings, such as another sigma: from the current weights, on the
+        current corpus.
 
-        RAISES (ValueError): H058 for what is no trainer, H109 for one that joint weights cannot be learnt
-            beside, H532 for one without a ratio where the corpus has positives only.
+        RAISES (ValueError): H058 for an object that is no trainer, H109 for one that cannot learn joint
+            weights, H532 for one without a ratio if the corpus has positives only.
         """
         check_trainer(trainer, self.name)
         if self._positives_only:
@@ -490,11 +490,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def run(self) -> "Run | None":
-        """The training on the corpus as it is; None with nothing to learn from, or with SGD."""
+        """The training run on the current corpus; None if there is nothing to learn from, or with SGD."""
         return self._learner.run
 
     def _adopt(self, learner: "Learner") -> None:
-        """Become what was learnt or loaded elsewhere; the thinc Model stays, since others have it."""
+        """Take over a learner trained or loaded elsewhere; the thinc Model stays, others refer to it."""
         with self._lock:
             self.model.attrs["structure"] = learner.structure
             replace_weights(self.model, weights_of(learner.model))
@@ -505,24 +505,23 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     # Prediction
 
     def predict(self, docs: Iterable[Doc]) -> "list[Prediction]":
-        """The best segmentation of each Doc; the Docs are not changed.
+        """Return the best segmentation of each Doc; the Docs are not changed.
 
-        docs (Iterable[Doc]): some Docs. Where there is something `joint`, neighbours of one group, which is
-            a single Doc by default, are decoded together.
-        RETURNS (List[Prediction]): decoded spans, without white space at their ends or improbable ones.
+        docs (Iterable[Doc]): Docs to predict. With `joint`, consecutive Docs of one group (by default a
+            single Doc) are decoded together.
+        RETURNS (List[Prediction]): decoded spans, trimmed of whitespace, without those below the threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
         found = self._predict(list(docs))
-        found.unchanged = False  # others have the Docs now
+        found.unchanged = False  # the caller may change the Docs
         return found
 
     def _predict(
         self, docs: Sequence[Doc], groups: "NDArray[np.int64] | None" = None
     ) -> PredictedDocs:
-        """What `predict` returns, and what was read of the Docs.
+        """Return the predictions together with what was read of the Docs.
 
-        groups (Optional[int64 [D]]): numbers of the groups of Docs that are decoded together, if they are
-            known.
+        groups (Optional[int64 [D]]): group numbers of Docs that are decoded together, if they are known.
         """
         predictor, watch, joint = self._predictor(), self._learner.watch, self._joint
         predictions = PredictedDocs()
@@ -545,7 +544,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return predictions
 
     def _predictor(self) -> "Predictor":
-        """What predicts with the model as it is now, and keeps the constraints."""
+        """Return the predictor for the current model and constraints, cached."""
         with self._lock:
             model = self._learner.snapshot()
         decoder, learnt = self._reader.decoder, self._prices.learnt
@@ -574,7 +573,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def __call__(self, doc: Doc) -> Doc | None:
         """Predict and annotate one Doc.
 
-        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
+        RETURNS (Optional[Doc]): the Doc; None after an error that the error handler ignores.
         """
         handle_error = self.get_error_handler()
         try:
@@ -587,7 +586,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.
 
-        batch_size (int): Docs at a time, and as many more as complete a group that is decoded together.
+        batch_size (int): number of Docs in a batch; more if needed to complete a group that is decoded
+            together.
         YIELDS (Doc): the Docs, in order.
         """
         handle_error, joint = self.get_error_handler(), self._joint
@@ -603,16 +603,16 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 if len(docs) == 1 or groups is not None:
                     handle_error(self.name, self, docs, error)
                     continue
-                # one by one, so that the others are not lost with the Doc that is in the way
+                # one by one, so that only the failing Doc is lost
                 docs = [done for doc in docs if (done := self(doc)) is not None]
             yield from docs
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
-        """What the scorer says of examples whose spans have no white space at their ends, and the share of
-        texts that are right as a whole, as "hocrf_texts_acc", "spans_KEY_texts_acc" or "tag_texts_acc": None
-        if no text is annotated completely.
+        """Return the scorer's results, for examples with whitespace trimmed from their spans, and the share
+        of texts that are completely right, as "hocrf_texts_acc", "spans_KEY_texts_acc" or "tag_texts_acc";
+        None if no text is annotated completely.
 
-        kwargs (Any): for the scorer.
+        kwargs (Any): arguments of the scorer.
         """
         from spacy_hocrf.annotation.scoring import comparable, count_whole
 
@@ -622,7 +622,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return {**super().score(compared, **kwargs), self.target.whole: share}
 
     def set_annotations(self, docs: Iterable[Doc], scores: "Sequence[Prediction]") -> None:
-        """Write predictions to their Docs, with a proof where Docs were decoded together."""
+        """Write predictions to their Docs, with certificates if Docs were decoded together."""
         docs = list(docs)
         if isinstance(scores, PredictedDocs) and scores.unchanged:
             for batch, predictions in scores.batches:
@@ -639,21 +639,21 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     # Questions and corrections
 
     def reading(self, doc: Doc) -> "Reading":
-        """What the model knows about a Doc: exact probabilities of spans, tokens and whole readings.
+        """Return the model's posterior for a Doc: exact probabilities of spans, tokens and whole readings.
 
-        doc (Doc): a Doc that earlier components are done with; it is not changed. Entities that the
-            component itself has predicted, with their probabilities, are asked about like others.
-        RETURNS (Reading): answers by the model as it is now; Docs that are decoded together are read one
-            by one.
+        doc (Doc): a Doc that earlier components have processed; it is not changed. Entities with
+            probabilities, which the component itself has predicted, are not taken as given.
+        RETURNS (Reading): answers of the current model; Docs are read one by one, even if they are decoded
+            together.
         RAISES (ValueError): H007 if the Doc has no allowed segmentation, H042 before training.
         """
         return next(self.readings([doc]))
 
     def readings(self, docs: Iterable[Doc], *, keeps_own: bool = False) -> "Iterator[Reading]":
-        """A reading of each Doc, made in batches, which takes less time than one by one.
+        """Yield a reading of each Doc, made in batches, which is faster than one by one.
 
-        keeps_own (bool): take entities that have probabilities for certain, too, as predictions do: in Docs
-            that this component has not seen yet, an earlier one of ours has set them.
+        keeps_own (bool): also take entities with probabilities as given, as predictions do; for Docs that
+            this component has not processed yet, where an earlier `hocrf` component has set them.
         """
         from spacy_hocrf.annotation.targets import EntsTarget
         from spacy_hocrf.answers.reading import readings_of
@@ -665,9 +665,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             yield from readings_of(predictor, batch, acceptance)
 
     def predict_batches(self, batches: "Iterable[TokenBatch]") -> "Iterator[BatchPrediction]":
-        """What `predict` says of Docs, of tokens that may come from elsewhere; each Doc by itself, and
-        without alternatives.
-        """
+        """Yield predictions for batches of tokens from any source; each Doc by itself, no alternatives."""
         predictor, watch = self._predictor(), self._learner.watch
         for batch in batches:
             yield predictor.spans(batch, scores=self._scores, threshold=self.cfg["threshold"])
@@ -677,25 +675,24 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def explain(
         self, doc: Doc, span: "Span | tuple[int, int, str]", instead: "Asked | None" = None
     ) -> "Explanation":
-        """Why the model would set a span, or why not: what every feature contributes to the log-odds of the
-        best reading with the span against the best one without it.
+        """Explain why the model sets a span, or why not: what every feature contributes to the log-odds of
+        the best reading with the span against the best one without it.
 
-        doc (Doc): a Doc that earlier components are done with; it is not changed.
-        span (Union[Span, Tuple[int, int, str]]): any span, not only one that is predicted.
-        instead (Optional[Asked]): compare with the best reading that has this span and not the other, or
-            with the reading that has exactly these spans.
-        RAISES (ValueError): H007 or H042 as `reading`; H224 to H227 for what the model cannot have, or
-            cannot be without, H569 for what is no span.
+        doc (Doc): a Doc that earlier components have processed; it is not changed.
+        span (Union[Span, Tuple[int, int, str]]): any span, predicted or not.
+        instead (Optional[Asked]): a span: compare with the best reading that has it instead of the other;
+            several spans: with the reading that has exactly these.
+        RAISES (ValueError): H007 or H042 as in `reading`; H224 to H227 for spans that the model cannot
+            produce, or cannot do without, H569 for an object that is no span.
         """
         return self.reading(doc).explain(span, instead)
 
     def temper(self, examples: Iterable[Example]) -> float:
-        """Make the model as sure as it should be, by annotated texts that it has not seen.
+        """Calibrate the model's confidence on annotated texts that it has not seen.
 
-        examples (Iterable[Example]): predicted Docs that earlier components are done with.
-        RETURNS (float): temperature that all scores are divided by: above 1, the model was too sure.
-        RAISES (ValueError): H042 before training, H220 without a text that the model can read as it is
-            annotated.
+        examples (Iterable[Example]): examples whose predicted Docs earlier components have processed.
+        RETURNS (float): temperature that all scores are divided by: above 1, the model was overconfident.
+        RAISES (ValueError): H042 before training, H220 if the model can represent the annotation of no text.
         """
         from spacy_hocrf.learning.choice import Choice
         from spacy_hocrf.learning.temperature import HeldOut
@@ -715,21 +712,21 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         new_alone: bool | None = None,
         sigma: float | None = None,
     ) -> list[str]:
-        """Learn from more texts, and forget little. If they have new labels, these alone need be annotated:
-        where nothing is annotated, the model as it is says, softly, what there is
-        (`learning/loaded.py`). Afterwards the component is as if it were saved and loaded: training that goes
-        on learns from its own texts, not from these.
+        """Learn from more texts while forgetting little. If they have new labels, only these need be
+        annotated: where nothing is annotated, the current model fills in a distribution
+        (`learning/loaded.py`). Afterwards the component is as if it had been saved and loaded: further
+        training uses its own texts, not these.
 
-        examples (Iterable[Example]): annotated texts, the predicted Docs as earlier components leave them.
-            Texts without a span teach where the labels are not.
-        new_alone (Optional[bool]): are the texts annotated with the new labels alone? None: if they have
-            spans of no other label, or the component has seen positives only.
-        sigma (Optional[float]): how far the weights there are may change, as a standard deviation; None
-            for 1 if there are new labels, else for the trainer's `adapt_sigma`.
+        examples (Iterable[Example]): annotated texts; earlier components have processed the predicted Docs.
+            Texts without a span teach where the labels do not occur.
+        new_alone (Optional[bool]): are the texts annotated with the new labels only? None: yes if they have
+            spans of no other label, or if the component was trained with positives only.
+        sigma (Optional[float]): how far the existing weights may change, as a standard deviation; None for 1
+            if there are new labels, else the trainer's `adapt_sigma`.
         RETURNS (List[str]): the new labels.
-        RAISES (ValueError): H042 before training, H510 for a trainer that has no prior of loaded weights,
-            H255 if all texts have the weight 0, H511 without a span, or without a new label if the texts
-            have these alone. The component is as before then.
+        RAISES (ValueError): H042 before training, H510 for a trainer without a prior centred on loaded
+            weights, H255 if all texts have weight 0, H511 without a span, or with new_alone without a new
+            label. The component is then unchanged.
         """
         from spacy_hocrf.learning.extending import extend
 
@@ -737,7 +734,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             raise ValueError(Errors.H042)
         examples = list(examples)
         before = self.to_bytes()
-        self.from_bytes(before)  # a learner that knows what is loaded, and has no corpus
+        self.from_bytes(before)  # a learner with the loaded model and without a corpus
         try:
             new = extend(self._learner, examples, new_alone, sigma, self._after_step)
         except BaseException:
@@ -748,23 +745,23 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def texts_since_loaded(self) -> int:
-        """How many texts a loaded model was given to learn from, copies included; 0 if none was loaded."""
+        """Number of texts, with copies, that a loaded model was trained on since; 0 if none was loaded."""
         learner = self._learner
         return 0 if learner.loaded_weights is None else len(learner.corpus)
 
     @property
     def gold(self) -> "Gold":
-        """Reads what is known of training texts."""
+        """Reads the annotation of training texts."""
         return self._learner.gold
 
     def constrain(self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str = "span") -> None:
-        """Put a constraint into the Doc's span group, which predictions and readings then keep.
+        """Add a constraint to the Doc's span group, which predictions and readings then satisfy.
 
         span (Union[Span, Tuple[int, int, str]]): tokens and label.
-        kind (str): "span": exactly this span is there; "not": it is not; "outside": no span has one of
-            these tokens; "inside": one span of the label has all of them, and maybe more; "only":
-            spans that have one of them have its label, or that of another such constraint.
-        RAISES (ValueError): H217 for another kind, H569 for what is no span.
+        kind (str): "span": exactly this span is there; "not": it is not; "outside": no span has any of these
+            tokens; "inside": one span of the label has all of them, and maybe more; "only": spans with any of
+            these tokens have this label, or that of another such constraint on them.
+        RAISES (ValueError): H217 for an unknown kind, H569 for an object that is no span.
         """
         from spacy_hocrf.annotation.annotation import TextConstraint
         from spacy_hocrf.annotation.spans import row_of
@@ -775,14 +772,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def correct(
         self, doc: Doc, span: "Span | tuple[int, int, str]", kind: str | None = None
     ) -> Doc:
-        """Take a person's word for a span, and decide on everything else anew, in the time of one
-        prediction. The Doc keeps the correction as a constraint, and may get others.
+        """Accept a person's correction of a span, and predict everything else again, in the time of one
+        prediction. The Doc keeps the correction as a constraint, and may get more of them.
 
-        span (Union[Span, Tuple[int, int, str]]): what is right; without a label, no span is there.
+        span (Union[Span, Tuple[int, int, str]]): the correct span; without a label, no span is there.
         kind (Optional[str]): as in `constrain`; by default "span", or "outside" without a label.
-        RETURNS (Doc): the same, with the new spans.
-        RAISES (ValueError): H216 if the model can have no such span, or not beside other constraints;
-            H217 for another kind, or an unknown label, H569 for what is no span. The Doc is as it was then.
+        RETURNS (Doc): the same Doc, with the new spans.
+        RAISES (ValueError): H216 if the model cannot produce the span, or not with the other constraints;
+            H217 for an unknown kind or label, H569 for an object that is no span. The Doc is then unchanged.
         """
         from spacy_hocrf.annotation.spans import row_of
 
@@ -799,11 +796,11 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def rule_prices(self) -> dict[str, float]:
-        """What it costs to break each rule about all spans, nats, by the rules' names: "inf" for those that
-        must be kept. Those of the price "learnt" can be set; they are saved with the model.
+        """Price of breaking each rule about all spans, nats, by rule name; infinity for rules that must be
+        kept. Prices of rules with price "learnt" can be set; they are saved with the model.
 
-        RAISES (ValueError): H042 before there are labels; when set, H214 for another rule, or a price that is
-            none.
+        RAISES (ValueError): H042 before there are labels; when set, H214 for another rule, or an invalid
+            price.
         """
         return {rule.name: rule.price for rule in self.rules.rules}
 
@@ -818,7 +815,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def rules(self) -> "CompiledRules":
-        """The constraints, as they hold for the model. RAISES (ValueError): H042 before there are labels."""
+        """The constraints, compiled for the model. RAISES (ValueError): H042 before there are labels."""
         return self._predictor().rules
 
     def _constraints(self) -> "Constraints":
@@ -829,7 +826,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     # Persistence
 
     def _keepers(self, settings: Settings) -> "dict[str, Keeper]":
-        """What besides the features' weights is saved, by the names of the sections."""
+        """Return the parts that save something besides the features' weights, by section name."""
         from spacy_hocrf.learning.acceptance import AcceptanceKeeper
         from spacy_hocrf.learning.choice import ChoiceKeeper
         from spacy_hocrf.learning.encoder import EncoderKeeper
@@ -873,7 +870,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         return partial(_component, type(self), *known)
 
     def _settings(self) -> dict[str, Any]:
-        """The arguments that make another component of this kind, besides vocab, model and name."""
+        """Return the arguments that make another component of this kind, except vocab, model and name."""
         return {
             "target": self.target,
             "trainer": self.trainer,
@@ -900,9 +897,9 @@ def _component(
 
 
 def checked_threshold(threshold: Any, name: str) -> float | None:
-    """A threshold as it is given, or None for none.
+    """Check a threshold and return it; None for none.
 
-    name (str): of the component.
+    name (str): name of the component.
     RAISES (ValueError): H055 for anything but a number from 0 to 1.
     """
     if threshold is None:

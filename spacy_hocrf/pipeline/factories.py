@@ -1,8 +1,8 @@
-"""The factories `hocrf`, `hocrf_spans` and `hocrf_tagger`, with their default configs, and
-`hocrf_ents_to_spans`; and what spaCy looks up beside them.
+"""The factories `hocrf`, `hocrf_spans`, `hocrf_tagger` and `hocrf_ents_to_spans` with their default configs,
+and the registered console logger.
 
-spaCy finds them by their entry points; importing this module registers all of them. Every
-`spacy.blank` imports it, and with it all loggers, so it imports nothing of ours before one is called.
+spaCy finds them by their entry points; importing this module registers all of them. Every `spacy.blank`
+imports this module along with all loggers, so it imports the rest of the package only when one is called.
 """
 
 from collections.abc import Callable
@@ -32,12 +32,12 @@ def make_console_logger(
     console_output: bool = True,
     output_file: str | Path | None = None,
 ) -> "Logger":
-    """`spacy-hocrf.ConsoleLogger.v1`; the settings are those of `spacy.ConsoleLogger.v3`.
+    """`spacy-hocrf.ConsoleLogger.v1`, with the settings of `spacy.ConsoleLogger.v3`.
 
     progress_bar (Optional[str]): "train" for a bar up to the last step, "eval" for one up to the next
         evaluation.
     console_output (bool): print the table.
-    output_file (Union[str, Path, None]): write the rows here as well, as JSONL.
+    output_file (Union[str, Path, None]): also write the rows to this file, as JSONL.
     """
     from spacy_hocrf.pipeline.console import logger_of
 
@@ -62,7 +62,7 @@ sigma = "auto"
 
 
 def _defaults(encoding: str, decoder: str, **settings: Any) -> dict[str, Any]:
-    """The default config of a factory: that of all three, and settings of its own."""
+    """Return the default config of a factory: common defaults and its own settings."""
     text = DEFAULTS.format(encoding=encoding, decoder=decoder)
     empty = {"joint": None, "constraints": None, "group_by": None}
     return {**Config().from_str(text), **empty, **settings}
@@ -109,27 +109,27 @@ def make_hocrf(
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
-    """Segments as `doc.ents`.
+    """Predict segments as `doc.ents`.
 
-    model (Model[List[Doc], Potentials]): what `spacy-hocrf.HighOrderCRF.v1` makes.
+    model (Model[List[Doc], Potentials]): a model made by `spacy-hocrf.HighOrderCRF.v1`.
     trainer (Trainer): one of the registered trainers.
     decoder (Decoder): how an answer is read off the model, such as `spacy-hocrf.ExpectedF.v1`.
-    joint (Optional[Joint]): what is decoded together, `spacy-hocrf.Joint.v1`; null decodes every Doc by
-        itself.
-    constraints (Optional[Constraints]): what every text's spans keep to, such as
+    joint (Optional[Joint]): which Docs are decoded together, `spacy-hocrf.Joint.v1`; null decodes every Doc
+        by itself.
+    constraints (Optional[Constraints]): constraints on the spans of every text, such as
         `spacy-hocrf.Constraints.v1`.
-    group_by (Optional[str]): extension attribute of Docs: those with an equal value are on one side wherever
-        settings are chosen by texts held back.
-    positives_only (bool): in training texts, annotated spans are there, and of all else nothing is known.
-    teachers (List[str]): groups of `doc.spans` in training texts, with `attrs["scores"]` or without: what is
-        known of texts, and parts of texts, that are not annotated.
+    group_by (Optional[str]): extension attribute of Docs; Docs with the same value are held out together when
+        settings are chosen by held-out texts.
+    positives_only (bool): in training texts, annotated spans are right, and everything else is unknown.
+    teachers (List[str]): groups of `doc.spans` in training texts, with or without `attrs["scores"]`, that
+        tell what is known of texts, and parts of texts, without annotation.
     scores_key (Optional[str]): name of the probabilities in `doc._.hocrf_scores`; null computes none.
-    spans (bool): write the same spans to `doc.spans[scores_key]`, too, with `attrs["scores"]`.
-    n_best (int): so many of the most probable readings are written to `doc.spans["hocrf_1"]` and so on,
-        behind the name of `scores_key`.
-    threshold (Optional[float]): spans with a lower probability are dropped; null keeps all.
-    overwrite (bool): ignore entities that earlier components have set, instead of keeping them and
-        decoding around them.
+    spans (bool): also write the spans to `doc.spans[scores_key]`, with `attrs["scores"]`.
+    n_best (int): write this many of the most probable readings to `doc.spans["hocrf_1"]` and so on, named
+        after `scores_key`.
+    threshold (Optional[float]): drop spans with a lower probability; null keeps all.
+    overwrite (bool): ignore entities that earlier components have set, instead of keeping them and decoding
+        around them.
     scorer (Optional[Callable]): scoring method.
     """
     from spacy_hocrf.annotation.errors import ReadingErrors
@@ -196,15 +196,14 @@ def make_hocrf_spans(
     threshold: float | None,
     scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
-    """Segments as `doc.spans[spans_key]`.
+    """Predict segments as `doc.spans[spans_key]`.
 
-    spans_key (str): key of the span group, of the annotation and of the predictions.
-    select (str): "decoded" for the spans that the decoder chooses, which do not overlap; "all" for all
-        spans that are as probable as `threshold`. Annotation that overlaps is not learnt either way.
-    n_best (int): so many of the most probable readings are written to `doc.spans["sc_1"]` and so on, behind
-        the name of `spans_key`.
-    scores (bool): put probabilities into the group's `attrs["scores"]`; false saves the backward
-        pass.
+    spans_key (str): key of the span group, for annotation and predictions.
+    select (str): "decoded": the spans that the decoder chooses, which do not overlap; "all": all spans that
+        are at least as probable as `threshold`. Overlapping annotation is not learnt in either case.
+    n_best (int): write this many of the most probable readings to `doc.spans["sc_1"]` and so on, named after
+        `spans_key`.
+    scores (bool): write probabilities to the group's `attrs["scores"]`; false saves the backward pass.
     The other arguments are those of `hocrf`.
     """
     from spacy_hocrf.annotation.targets import SpansTarget
@@ -255,12 +254,12 @@ def make_hocrf_tagger(
     overwrite: bool,
     scorer: Callable[..., Any] | None,
 ) -> "SegmentationPipe":
-    """A tag on every token.
+    """Predict a tag for every token.
 
-    scores (bool): compute the probability of each tag, `token._.hocrf_score`, which takes as long as the
-        tags themselves or, with many label patterns, longer.
-    overwrite (bool): replace tags that earlier components have set, instead of keeping them and
-        decoding around them.
+    scores (bool): compute the probability of each tag, `token._.hocrf_score`, which takes as long as the tags
+        themselves or, with many label patterns, longer.
+    overwrite (bool): replace tags that earlier components have set, instead of keeping them and decoding
+        around them.
     The other arguments are those of `hocrf`.
     """
     from spacy_hocrf.annotation.targets import TagsTarget
@@ -287,7 +286,7 @@ def make_hocrf_tagger(
     default_config={"spans_key": "ner"},
 )
 def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsToSpans":
-    """Moves the entities of earlier components to `doc.spans[spans_key]`.
+    """Move the entities of earlier components to `doc.spans[spans_key]`.
 
     spans_key (str): key of the span group.
     RAISES (ValueError): H267 for a key with a dollar sign.
@@ -302,7 +301,7 @@ def make_hocrf_ents_to_spans(nlp: Language, name: str, spans_key: str) -> "EntsT
 def _pipe(
     nlp: Language, model: Model[list[Doc], Any], name: str, **settings: Any
 ) -> "SegmentationPipe":
-    """RAISES (ValueError): H119 for a `joint` of another kind."""
+    """Make the component. RAISES (ValueError): H119 for a `joint` of the wrong type."""
     from spacy_hocrf.pipeline.component import SegmentationPipe
 
     if settings["joint"] is not None:
@@ -318,9 +317,7 @@ def _pipe(
 def _check_selection(
     name: str, select: str, threshold: float | None, scores: bool, joint: Any
 ) -> None:
-    """RAISES (ValueError): H202 for another word than "decoded" and "all", H203 for settings that do not
-    go with "all".
-    """
+    """RAISES (ValueError): H202 unless select is "decoded" or "all", H203 for settings that exclude "all"."""
     if select == "decoded":
         return
     from spacy_hocrf.annotation.errors import ReadingErrors
@@ -337,7 +334,7 @@ def _check_selection(
 
 
 def _check_n_best(name: str, n_best: int, key: str | None) -> None:
-    """RAISES (ValueError): H211 for what is no number from 0 on, H212 if there is no key for the readings."""
+    """RAISES (ValueError): H211 unless it is a whole number from 0 on, H212 if there is no key for them."""
     fits = isinstance(n_best, int) and n_best >= 0
     if fits and (n_best == 0 or key is not None):
         return
