@@ -165,7 +165,7 @@ def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems)
         share = np.exp(scores[chosen] - np.logaddexp.reduce(scores))
         near(found.whole, share * sum(chances[spans] for spans in best[:number]))
         moved += chosen > 0
-    assert (moved > 20 and far_off > 20) or problems[0].scheme.encoding == "tags"
+    assert (moved > 10 and far_off > 10) or problems[0].scheme.encoding == "tags"
 
 
 def as_wholes(problem, rows, chances):

@@ -26,7 +26,7 @@ from spacy_hocrf.rules.constraints import Constraints
 VOCAB = spacy.blank("xx").vocab
 KEY = "hocrf_constraints"
 COUNTS = ("AtMost", "AtLeast")
-PROBLEMS = 45  # of each kind, and sort of constraints
+PROBLEMS = 20  # of each kind, and sort of constraints
 
 
 class Constrained:
