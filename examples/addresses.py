@@ -1,6 +1,6 @@
 """Learn the parts of a postal address from thirty examples, and read ten others: what is found in
 each, how sure the model is of it, and what is wrong. One cannot be read without knowing the town, and
-there it is unsure.
+there the model is unsure.
 """
 
 import spacy
@@ -55,7 +55,7 @@ Unit/UNIT 2/UNIT 60/NUMBER Park/STREET Lane/STREET Leeds/CITY LS3/CODE 1EW/CODE
 
 
 def read(nlp: spacy.Language, line: str) -> Example:
-    """Maximal runs of one label are entities."""
+    """Neighbouring words with the same label are one entity."""
     words, labels = zip(*(pair.rsplit("/", 1) for pair in line.split()))
     doc = Doc(nlp.vocab, words=words)
     starts = [i for i in range(len(words)) if i == 0 or labels[i] != labels[i - 1]]

@@ -1,4 +1,4 @@
-"""Rules that every text keeps, and a person's corrections: the rest is decided anew around them."""
+"""Rules for every text, and a person's corrections: the rest is decided anew around them."""
 
 import spacy
 from spacy.tokens import Doc, Span
@@ -25,7 +25,7 @@ def read(nlp: spacy.Language, line: str) -> Example:
 
 
 def told(nlp: spacy.Language) -> Example:
-    """A text that nobody has annotated; all that is known is that a street has this word."""
+    """A text that nobody has annotated; all that is known is that one word belongs to a street."""
     words = ["9", "Wharf", "Row", "and", "Bay", "Row", "Salem"]
     doc = Doc(nlp.vocab, words=words)
     doc.spans["hocrf_constraints"] = [Span(doc, 1, 2, "STREET", span_id="inside")]
@@ -50,16 +50,16 @@ def show(doc: Doc) -> None:
 
 def main() -> None:
     text = "12 Oak Avenue and Lake Road Dayton"
-    print("anything may come:")
+    print("without rules:")
     show(trained()(text))
-    print("one street at most:")
+    print("at most one street:")
     once = {"@misc": "spacy-hocrf.Constraints.v1", "at_most": {"STREET": 1}}
     nlp = trained(once)
     doc = nlp(text)
     show(doc)
     print("a person says that the street is Lake Road:")
     show(nlp.get_pipe("hocrf").correct(doc, Span(doc, 4, 6, "STREET")))
-    print("and what a text says of which one word is known:")
+    print("without and with a text of which one word is known:")
     for more in (False, True):
         show(trained(more=more)("Wharf Row Dayton"))
 

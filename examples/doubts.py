@@ -6,7 +6,7 @@ from thinc.api import Config
 
 from spacy_hocrf.api import cross_read, next_texts, trained
 
-# In the last line but one a month is called a year, in the last one a day is missing.
+# In the last line but one, a month is labelled as a year; in the last one, a day is missing.
 DATES = """
 on 3/DAY May/MONTH 1998/YEAR
 until 12/DAY June/MONTH 1871/YEAR
@@ -39,7 +39,7 @@ def main() -> None:
     config["training"].update(max_steps=40, eval_frequency=40)
     docs = [read(nlp.vocab, line) for line in DATES]
 
-    print("annotation that a model contradicts which has not seen the text:")
+    print("annotation contradicted by a model that has not seen the text:")
     texts = cross_read(config, docs, folds=4)
     doubts = sorted(
         ((doubt.degree, text, doubt) for text in texts for doubt in text.doubts),

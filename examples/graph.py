@@ -1,4 +1,4 @@
-"""A graph of one's own: ten friends vote, neighbours like to agree, and three of them never all
+"""A graph of your own: ten friends vote, neighbours tend to agree, and three of them never all
 agree.
 """
 

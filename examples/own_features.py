@@ -44,7 +44,7 @@ window = [0, 1]
 
 @dataclass(frozen=True)
 class VowelTemplate:
-    """How many vowels a token has. Any object with these members is a template."""
+    """How many vowels a token has. Any object with these members can be a template."""
 
     name: str = "VOWELS"
     part: int = TOKEN
@@ -61,7 +61,7 @@ class VowelTemplate:
 
 @spacy.registry.misc("example.Vowels.v1")
 def make_vowels() -> list[Template]:
-    """Name this in the config, and the file with `--code`."""
+    """The config names this, and `--code` names the file."""
     return [VowelTemplate()]
 
 

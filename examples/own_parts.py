@@ -1,5 +1,5 @@
-"""A trainer, a template, a dense score and a way to read answers of your own, named in the config
-as ours are. With `spacy train`, put them into a file and give it with `--code`.
+"""A trainer, a template, a dense score and a decoder of your own, named in the config like those of the
+package. For `spacy train`, put them into a file and name it with `--code`.
 """
 
 from dataclasses import dataclass
@@ -71,7 +71,7 @@ def make_after_number() -> list[Template]:
 @registry.misc("example.Letters.v1")
 @dataclass(frozen=True)
 class Letters(LinearScore):
-    """Dense score: how often each letter is in a token; an encoder's vectors would do as well."""
+    """Dense score: how often each letter occurs in a token; an encoder's vectors would work as well."""
 
     part: str = "token"
     width: int = 26
@@ -95,7 +95,7 @@ class Descent(BaseTrainer):
 
 
 class DescentRun:
-    """The training of one corpus."""
+    """Training on one corpus."""
 
     def __init__(self, trainer, objective, weights):
         self._trainer, self._objective = trainer, objective
@@ -122,7 +122,7 @@ class DescentRun:
 @registry.misc("example.Cautious.v1")
 @dataclass(frozen=True)
 class Cautious(Viterbi):
-    """Decoder: the best segmentation, with probabilities that are taken to a power."""
+    """Decoder: the best segmentation, with its probabilities raised to a power."""
 
     power: float = 1.5
 
@@ -131,7 +131,7 @@ class Cautious(Viterbi):
 
 
 def read(nlp: spacy.Language, line: str) -> Example:
-    """Words with their labels; neighbours of one label are one entity."""
+    """Neighbouring words with the same label are one entity."""
     words, _, labels = zip(*(word.partition("/") for word in line.split()))
     tags = [
         f"{'I' if before == label else 'B'}-{label}" if label else "O"

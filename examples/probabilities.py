@@ -38,7 +38,7 @@ def main() -> None:
 
     doc = nlp.make_doc("in June 14 people came")
     reading = nlp.get_pipe("hocrf").reading(doc)
-    print("spans with a probability of 0.1 and more:")
+    print("spans with a probability of at least 0.1:")
     for start, end, label, p in reading.spans(at_least=0.1):
         print(f"  {p:.3f} {label:7} {doc[start:end]}")
     for label in ("DAY", "NUMBER"):

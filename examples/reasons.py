@@ -1,4 +1,4 @@
-"""Why does a trained model take this for a volume? What every feature contributes, to the last digit."""
+"""Why does a trained model take this for a volume? What every feature contributes, down to the last digit."""
 
 import spacy
 from spacy.tokens import Doc, Span
@@ -30,7 +30,7 @@ FEATURES = {
 
 
 def read(nlp: spacy.Language, line: str) -> Example:
-    """Neighbouring tokens with one label are a span."""
+    """Neighbouring tokens with the same label are one span."""
     pairs = [token.partition("/") for token in line.split()]
     words, labels = [word for word, _, _ in pairs], [label for _, _, label in pairs]
     doc = Doc(nlp.vocab, words=words)

@@ -1,6 +1,6 @@
 """A service that finds spans: `MODEL=model/model-last uvicorn service:app`, started in this folder.
 
-Requests are answered in several threads at a time, and by as many processes as `--workers` says.
+Several threads answer requests at the same time, in as many processes as `--workers` says.
 """
 
 import os
@@ -18,21 +18,21 @@ nlp = spacy.load(os.environ["MODEL"])
 
 
 def checked(text: str) -> str:
-    """A text that is not too long, without halves of characters, as one that was cut amid an emoji has."""
+    """The text, if it is not too long; half characters, left where an emoji was cut in two, are replaced."""
     if len(text) > nlp.max_length:
         raise ValueError(f"it has {len(text):,} characters, expected {nlp.max_length:,} at most")
     return re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", text)
 
 
 class Texts(BaseModel):
-    """What a request has."""
+    """The body of a request."""
 
     texts: list[Annotated[str, AfterValidator(checked)]]
 
 
 @app.exception_handler(RequestValidationError)
 def refuse(_: Request, error: RequestValidationError) -> JSONResponse:
-    """What is wrong with a request, without its texts, which may be long and no text at all."""
+    """What is wrong with a request, without its texts, which may be long, or not be text at all."""
     detail = [{name: each[name] for name in ("loc", "msg")} for each in error.errors()]
     return JSONResponse({"detail": detail}, status_code=422)
 
