@@ -29,9 +29,9 @@ from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.types import Segments
 
-__all__ = ["LOOKS", "ReadingCounts", "Reranker", "WholeReadings"]
+__all__ = ["N_FEATURES", "ReadingCounts", "Reranker", "WholeReadings"]
 
-LOOKS = 10
+N_FEATURES = 10
 """Number of features of a reading."""
 MANY = 4
 """This many spans of one label, or more, count as one case."""
@@ -94,28 +94,28 @@ class ReadingCounts:
         """Count annotated texts, batch by batch; the annotation is the only reading of its text.
 
         batches (Iterable[Tuple[WholeReadings, uint64 [N], int64 [D, 2]]]): with words and places as in
-            `looks`.
+            `features`.
         """
         keys, labels, texts = [np.zeros(0, dtype=np.uint64)], np.zeros(n_labels, np.int64), 0
         for readings, words, places in batches:
-            keys += _Seen.of(n_labels, readings, words, places).keys()
+            keys += _FeatureKeys.of(n_labels, readings, words, places).keys()
             labels += np.bincount(readings.spans.label, minlength=n_labels)
             texts += len(readings.text)
         found, numbers = np.unique(np.concatenate(keys), return_counts=True)
         return cls(texts, labels, found, numbers.astype(np.int64))
 
-    def looks(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
-        """Compute ψ of each reading, float64 [m, LOOKS].
+    def features(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
+        """Compute ψ of each reading, float64 [m, N_FEATURES].
 
         words (uint64 [N]): words of the tokens of all texts.
         places (int64 [D, 2]): first token of each text, and one past its last.
         """
-        seen = _Seen.of(len(self.labels), readings, words, places)
-        together, which = self._number(seen.together), self._number(seen.which)
+        keys = _FeatureKeys.of(len(self.labels), readings, words, places)
+        together, which = self._number(keys.together), self._number(keys.which)
         # readings share most of their spans
-        spans = (seen.around[0] * (len(words) + 1) + seen.around[1]) * len(self.labels) + seen.label
+        spans = (keys.around[0] * (len(words) + 1) + keys.around[1]) * len(self.labels) + keys.label
         _, one, again = np.unique(spans, return_index=True, return_inverse=True)
-        label, alone = seen.label[one], seen.words[:, one]
+        label, alone = keys.label[one], keys.words[:, one]
         chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[label]
         pairs = self._number(_hashes(alone, label.astype(np.uint64)))
         share = (pairs + SMOOTHING * chance) / (self._number(alone) + SMOOTHING)
@@ -125,8 +125,8 @@ class ReadingCounts:
             np.log(together + 0.5),
             (together == 0).astype(np.float64),
             np.log(which + 0.5),
-            self._amounts[seen.amounts, np.arange(len(self.labels))].sum(axis=1),
-            *(np.bincount(seen.owner, each, len(together)) for each in gains),
+            self._amounts[keys.amounts, np.arange(len(self.labels))].sum(axis=1),
+            *(np.bincount(keys.owner, each, len(together)) for each in gains),
             np.diff(readings.spans.offsets).astype(np.float64),
         ]
         return np.stack(columns, axis=1)
@@ -143,7 +143,7 @@ class ReadingCounts:
         return np.where(self.keys[place] == keys, self.numbers[place], 0).astype(np.float64)
 
 
-class _Seen(NamedTuple):
+class _FeatureKeys(NamedTuple):
     """Feature keys of m readings with S spans of texts with N tokens; L labels."""
 
     together: Hashes  # [m] multiset of the labels of all spans
@@ -155,8 +155,10 @@ class _Seen(NamedTuple):
     owner: Places  # [S] reading of each span
 
     @classmethod
-    def of(cls, n_labels: int, readings: WholeReadings, words: Hashes, places: Places) -> "_Seen":
-        """Compute the feature keys, for the arguments of `ReadingCounts.looks`."""
+    def of(
+        cls, n_labels: int, readings: WholeReadings, words: Hashes, places: Places
+    ) -> "_FeatureKeys":
+        """Compute the feature keys, for the arguments of `ReadingCounts.features`."""
         _, start, end, label = readings.spans
         sizes = np.diff(readings.spans.offsets)
         owner = np.repeat(np.arange(len(sizes)), sizes)
@@ -195,31 +197,31 @@ class Reranker(NamedTuple):
     """Weights and counts by which readings are reranked."""
 
     counts: ReadingCounts
-    weights: Floats  # [LOOKS]
+    weights: Floats  # [N_FEATURES]
     attribute: str  # token attribute that stands for a word
     texts: int  # number of texts that the weights were learnt from
 
     def tempered(self, temperature: float) -> "Reranker":
         """Return a reranker with the same preferences for a model with scores divided by a temperature."""
-        scale = np.where(np.arange(LOOKS) == 0, temperature, 1.0)
+        scale = np.where(np.arange(N_FEATURES) == 0, temperature, 1.0)
         return self._replace(weights=self.weights * scale)
 
     def log_chances(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
         """Return the log probability of each reading, normalised like those of the CRF, float64 [m]; words
-        and places as in `looks`.
+        and places as in `features`.
         """
         logs, first = readings.log_probability, np.flatnonzero(np.diff(readings.text, prepend=-1))
         if not len(logs):
             return logs
         sizes = np.diff(first, append=len(logs))
         scores = self.weights[0] * (logs - np.repeat(logs[first], sizes))
-        near = (scores >= -FAR).astype(np.int64)
-        looked = np.flatnonzero(near * np.repeat(np.add.reduceat(near, first) > 1, sizes))
-        if len(looked):
-            among = readings.at(looked)
-            looks = self.counts.looks(among, words, places) @ self.weights
+        is_near = (scores >= -FAR).astype(np.int64)
+        near = np.flatnonzero(is_near * np.repeat(np.add.reduceat(is_near, first) > 1, sizes))
+        if len(near):
+            among = readings.at(near)
+            rescored = self.counts.features(among, words, places) @ self.weights
             begins = np.diff(among.text, prepend=-1) > 0
-            scores[looked] = looks - looks[begins][np.cumsum(begins) - 1]
+            scores[near] = rescored - rescored[begins][np.cumsum(begins) - 1]
         old, new = (np.repeat(np.logaddexp.reduceat(x, first), sizes) for x in (logs, scores))
         return np.asarray(scores - new + old)
 

@@ -19,7 +19,7 @@ from spacy.util import logger
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.answers.decoders import Reranked
-from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
+from spacy_hocrf.answers.whole_readings import N_FEATURES, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.alternatives import best_segmentations
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -47,7 +47,7 @@ __all__ = [
 ENOUGH = 1_000
 """Number of held-out texts, or that many times LONG tokens, see `heldout`."""
 PRIOR = 3.0
-ORDER_OF_MODEL = np.eye(1, LOOKS)[0]
+ORDER_OF_MODEL = np.eye(1, N_FEATURES)[0]
 """Weights that keep the model's order: the most probable reading comes first."""
 WORDS = ("NORM", "LOWER", "ORTH")
 """Preferred attributes that stand for a word, if the features read one; else another that they read."""
@@ -60,13 +60,13 @@ class HeldOutReadings(NamedTuple):
     """The n most probable readings of D held-out documents, m in all."""
 
     readings: WholeReadings  # their labels are indices into that model's labels
-    looks: Floats  # [m, LOOKS]
+    features: Floats  # [m, N_FEATURES]
     right: NDArray[np.bool_]  # [m] does it equal the annotation?
     offsets: NDArray[np.int64]  # [D + 1] first reading of each document
 
     def best(self, weights: Floats) -> NDArray[np.int64]:
-        """Return the best reading of each document, int64 [D], by weights, float64 [LOOKS]."""
-        scores, bounds = self.looks @ weights, pairwise(self.offsets.tolist())
+        """Return the best reading of each document, int64 [D], by weights, float64 [N_FEATURES]."""
+        scores, bounds = self.features @ weights, pairwise(self.offsets.tolist())
         return np.array([a + int(scores[a:b].argmax()) for a, b in bounds], dtype=np.int64)
 
 
@@ -125,7 +125,7 @@ def held_out_readings(
     attribute, complete = _attribute(model), [each for each in learnt if each.complete]
     counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
     weights, scheme = model.snapshot().placed, model.scheme
-    found, looks, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
+    found, features, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
     sizes, read = list[int](), 0
     for batch in _batches(held):
         tokens = model.corpus.batch(batch)
@@ -137,30 +137,32 @@ def held_out_readings(
         text = np.repeat(np.arange(len(batch)), np.diff(best.offsets))
         readings = WholeReadings(scheme.spans(best.segments), text, best.scores - total[text])
         gold = [{*model.as_modelled(document.annotation).spans} for document in batch]
-        looks.append(counts.looks(readings, tokens.column(attribute), _places(tokens.offsets)))
+        features.append(
+            counts.features(readings, tokens.column(attribute), _places(tokens.offsets))
+        )
         right.append(_are_right(readings, gold, scheme))
         sizes += np.diff(best.offsets).tolist()
         found.append(readings._replace(text=text + read))
         read += len(batch)
-    every = WholeReadings.joined(found), np.concatenate(looks), np.concatenate(right)
+    every = WholeReadings.joined(found), np.concatenate(features), np.concatenate(right)
     return HeldOutReadings(*every, offsets_of(sizes))
 
 
 def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
-    """Learn the weights that rank right readings first, float64 [LOOKS], from one or more parts."""
-    looks = np.concatenate([part.looks for part in parts])
+    """Learn the weights that rank right readings first, float64 [N_FEATURES], from one or more parts."""
+    features = np.concatenate([part.features for part in parts])
     right = np.concatenate([part.right for part in parts])
     return best_weights(
-        looks, right, offsets_of(np.concatenate([np.diff(p.offsets) for p in parts]))
+        features, right, offsets_of(np.concatenate([np.diff(p.offsets) for p in parts]))
     )
 
 
 def best_weights(
-    looks: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
+    features: Floats, right: NDArray[np.bool_], offsets: NDArray[np.int64], prior: float = PRIOR
 ) -> Floats:
     """Return the weights with the smallest loss, float64 [K].
 
-    looks (float64 [m, K]): ψ of all readings; the first column is log P.
+    features (float64 [m, K]): ψ of all readings; the first column is log P.
     right (bool [m]): is it the right reading of its text?
     offsets (int64 [D + 1]): first reading of each of D texts; at least one text has a right reading.
     """
@@ -169,11 +171,11 @@ def best_weights(
     chosen = np.repeat(taught, sizes)
     sizes, right = sizes[taught], right[chosen]
     first = offsets_of(sizes)[:-1]
-    apart = looks[chosen] - np.repeat(looks[chosen][first], sizes, axis=0)
+    apart = features[chosen] - np.repeat(features[chosen][first], sizes, axis=0)
     scale = apart.std(axis=0)
     scale[scale < np.finfo(np.float64).eps] = 1.0
     apart /= scale
-    start = np.zeros(looks.shape[1])
+    start = np.zeros(features.shape[1])
     start[0] = scale[0]
     optimiser = LBFGS(start)
     while optimiser.status == "running":
@@ -200,7 +202,7 @@ def checked_reranker(section: Section) -> Reranker:
         section.arrays[name] for name in ("weights", "labels", "keys", "numbers")
     )
     fits = {
-        "weights": weights.dtype == np.float64 and weights.shape == (LOOKS,),
+        "weights": weights.dtype == np.float64 and weights.shape == (N_FEATURES,),
         "labels": labels.dtype == np.int64 and labels.ndim == 1 and bool((labels >= 0).all()),
         "keys": keys.dtype == np.uint64 and keys.ndim == 1 and len(keys) > 0,
         "numbers": numbers.dtype == np.int64 and numbers.shape == keys.shape,

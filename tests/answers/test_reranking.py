@@ -28,7 +28,7 @@ from small_corpus import (
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Reranked
-from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
+from spacy_hocrf.answers.whole_readings import N_FEATURES, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.learning import reranking
@@ -65,7 +65,7 @@ def around(text, start, end):
     return text[start], text[end - 1], before, behind
 
 
-def plain_looks(annotated, log_p, text, spans, n_labels):
+def plain_features(annotated, log_p, text, spans, n_labels):
     """ψ as the module describes it; annotated: pairs of a text and its spans."""
     together, which, amounts = Counter(), Counter(), Counter()
     labels, pairs, words = Counter(), Counter(), Counter()
@@ -81,11 +81,11 @@ def plain_looks(annotated, log_p, text, spans, n_labels):
                 words[kind, word] += 1
     there = Counter(label for *_, label in spans)
     c = together[tuple(sorted(there.elements()))]
-    looks = [log_p, log(c + 0.5), float(c == 0), log(which[frozenset(there)] + 0.5)]
+    features = [log_p, log(c + 0.5), float(c == 0), log(which[frozenset(there)] + 0.5)]
     sums = [
         log((amounts[y, min(4, there[y])] + 0.1) / (len(annotated) + 0.5)) for y in range(n_labels)
     ]
-    looks.append(sum(sums))
+    features.append(sum(sums))
     total = labels.total() + n_labels
     gains = [0.0] * 4
     for start, end, label in spans:
@@ -93,7 +93,7 @@ def plain_looks(annotated, log_p, text, spans, n_labels):
         for kind, word in enumerate(around(text, start, end)):
             share = (pairs[kind, word, label] + 0.3 * chance) / (words[kind, word] + 0.3)
             gains[kind] += log(share / chance)
-    return [*looks, *gains, float(len(spans))]
+    return [*features, *gains, float(len(spans))]
 
 
 def random_spans(rng, length, n_labels):
@@ -114,32 +114,32 @@ def test_what_a_reading_looks_like_is_as_in_plain_python(seed):
     readings = [
         (i, random_spans(rng, len(texts[i]), n_labels)) for i in range(12) for _ in range(3)
     ]
-    looks = counts.looks(*batch_of(readings, texts))
-    assert looks.shape == (36, LOOKS)
+    features = counts.features(*batch_of(readings, texts))
+    assert features.shape == (36, N_FEATURES)
     known = list(zip(texts, annotated))
-    for row, (number, (i, spans)) in zip(looks, enumerate(readings)):
-        expected = plain_looks(known, -(number + 1.0), texts[i], spans, n_labels)
+    for row, (number, (i, spans)) in zip(features, enumerate(readings)):
+        expected = plain_features(known, -(number + 1.0), texts[i], spans, n_labels)
         assert row == pytest.approx(expected, rel=1e-12, abs=1e-12)
 
 
 def test_weights_are_those_of_the_smallest_loss():
     rng = np.random.default_rng(1)
-    looks, offsets = rng.normal(size=(24, 4)), np.array([0, 5, 6, 14, 24])
-    looks[:, 3] = 2.0  # says nothing
+    features, offsets = rng.normal(size=(24, 4)), np.array([0, 5, 6, 14, 24])
+    features[:, 3] = 2.0  # says nothing
     right = np.zeros(24, dtype=bool)
     right[[2, 8]] = True  # the other texts have no right reading
 
     def loss(weights):
         total, apart = 0.0, []
         for first, last, best in ((0, 5, 2), (6, 14, 8)):
-            scores = looks[first:last] @ weights
+            scores = features[first:last] @ weights
             total += np.logaddexp.reduce(scores) - scores[best - first]
-            apart.append(looks[first:last] - looks[first])
+            apart.append(features[first:last] - features[first])
         scale = np.concatenate(apart).std(axis=0)
         scale[3] = 1.0
         return total + 0.5 * (((weights - [1, 0, 0, 0]) * scale) ** 2).sum()
 
-    found_weights = best_weights(looks, right, offsets, 1.0)
+    found_weights = best_weights(features, right, offsets, 1.0)
     for step in np.eye(4) * 1e-3:
         assert loss(found_weights) < min(loss(found_weights + step), loss(found_weights - step))
     assert found_weights[3] == pytest.approx(0, abs=1e-9)
@@ -159,7 +159,7 @@ def reranked(name, seed=0, n=5, **settings):
         [(ent.start, ent.end, number[ent.label_]) for ent in each.reference.ents] for each in data
     ]
     counts = ReadingCounts.of(len(pipe.labels), [batch_of(list(enumerate(rows)), texts)])
-    reader_of(pipe).adopt(Reranker(counts, rng.normal(size=LOOKS), "NORM", 10))
+    reader_of(pipe).adopt(Reranker(counts, rng.normal(size=N_FEATURES), "NORM", 10))
     return nlp, pipe, list(zip(texts, rows))
 
 
@@ -181,11 +181,11 @@ def test_the_reading_that_is_shown_is_the_best_of_the_most_probable_ones(name, s
         number = {label: y for y, label in enumerate(pipe.labels)}
         rows = [[(i, j, number[label]) for i, j, label in each.spans] for each in best]
         text = [token.norm for token in doc]
-        looks = [
-            plain_looks(annotated, each.log_probability, text, spans, len(pipe.labels))
+        features = [
+            plain_features(annotated, each.log_probability, text, spans, len(pipe.labels))
             for each, spans in zip(best, rows)
         ]
-        scores, _ = scored_as_wholes(np.array(looks), reranker.weights)
+        scores, _ = scored_as_wholes(np.array(features), reranker.weights)
         chances = np.exp(scores - np.logaddexp.reduce(scores)) * sum(e.probability for e in best)
         chosen = int(scores.argmax())
         assert [tuple(span) for span in prediction.spans] == list(best[chosen].spans)
@@ -365,7 +365,7 @@ def nlp():
     ("name", "value"),
     [
         ("weights", np.zeros(3)),
-        ("weights", np.full(LOOKS, np.nan)),
+        ("weights", np.full(N_FEATURES, np.nan)),
         ("labels", np.zeros(1)),
         ("keys", np.zeros(2, dtype=np.uint64)),
         ("numbers", np.zeros(1, dtype=np.int64)),

@@ -15,7 +15,7 @@ from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import ExpectedAccuracy, ExpectedF, Reranked, Viterbi
 from spacy_hocrf.answers.explaining import Explainer
 from spacy_hocrf.answers.reading import readings_of
-from spacy_hocrf.answers.whole_readings import LOOKS, ReadingCounts, Reranker, WholeReadings
+from spacy_hocrf.answers.whole_readings import N_FEATURES, ReadingCounts, Reranker, WholeReadings
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.model.scheme import make_scheme
 from spacy_hocrf.rules import violations as module
@@ -154,8 +154,8 @@ def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems)
             continue  # which of them are looked at is left open
         readings, words, places = as_wholes(problem, best[:number], chances)
         counts = ReadingCounts.of(len(scheme.labels), [as_wholes(problem, best[-1:], chances)])
-        weights = rng.normal(size=LOOKS)
-        scores, far = scored_as_wholes(counts.looks(readings, words, places), weights)
+        weights = rng.normal(size=N_FEATURES)
+        scores, far = scored_as_wholes(counts.features(readings, words, places), weights)
         far_off += far.sum()
         decoder = Reranked(n=number).by(Reranker(counts, weights, "NORM", 1))
         predictor = problem.predictor(decoder)

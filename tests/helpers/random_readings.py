@@ -159,11 +159,11 @@ def enumerated(kind, count=PROBLEMS):
     return [problem for problem in problems if problem.every]
 
 
-def scored_as_wholes(looks, weights):
+def scored_as_wholes(features, weights):
     """Scores of a text's readings, and which of them are too far from the first one to be looked at.
 
-    looks (float64 [m, LOOKS]): ψ of each, the first of which is log P. weights (float64 [LOOKS]).
+    features (float64 [m, N_FEATURES]): ψ of each, the first is log P. weights (float64 [N_FEATURES]).
     """
-    looked_at, apart = looks @ weights, weights[0] * (looks[:, 0] - looks[0, 0])
+    scored, apart = features @ weights, weights[0] * (features[:, 0] - features[0, 0])
     far = apart < -6
-    return np.where(far, looked_at[0] + apart, looked_at), far
+    return np.where(far, scored[0] + apart, scored), far
