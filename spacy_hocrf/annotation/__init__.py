@@ -1,1 +1,1 @@
-"""What is known of Docs, read, and what is predicted, written: the one room that does either."""
+"""Annotation of Docs: the only folder that reads gold annotation and writes predictions."""

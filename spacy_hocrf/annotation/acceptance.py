@@ -1,21 +1,22 @@
-"""Which texts nobody needs to read: those that are right as a whole, as surely as somebody has asked for.
+"""Which texts can be accepted unread: those that are probably right as a whole.
 
-A text is accepted if P(the spans that are shown and no others) is at least a threshold, which
-`python -m spacy hocrf calibrate --accept` finds on annotated texts that the model has not seen. What is
-promised is of texts like these, and of what this model shows: it is gone when training goes on, or when
-other settings decide what is shown.
+A text is accepted if P(exactly the spans that are shown) is at least a threshold, which
+`python -m spacy hocrf calibrate --accept` finds on annotated texts that the model has not seen. The promise
+holds for texts like these and for what this model shows; it ends when training goes on, or when other
+settings decide what is shown.
 
-Are other texts like these? If they are, how sure the model is of them has the same distribution, and the
-largest difference of two distribution functions, of n and m texts, is above d with the probability
+Are other texts like these? If so, the model's probabilities of them have the same distribution, and the
+largest difference between the two empirical distribution functions, of n and m texts, exceeds d with
+probability
 
     2 Σ_k (-1)^(k-1) exp(-2 k² λ²),    λ = (√e + 0.12 + 0.11 / √e) d,    e = n m / (n + m)
 
 (Kolmogorov and Smirnov; Stephens, Journal of the Royal Statistical Society B 32, 1970).
 
-Which readings need be looked at, so that the right one is among them? Those that are less probable than the
-best one by no more nats than the right reading was in a share of texts that the model has not seen. Where a
-new text is exchangeable with n of these, the k-th smallest of their differences is no smaller than its own
-with a probability of k / (n + 1), at least (split conformal prediction; Vovk et al., 2005).
+Which readings must be looked at, so that the right one is among them? On n texts that the model has not
+seen, take by how many nats the right reading was less probable than the best one. If a new text is
+exchangeable with these, its own difference is at most the k-th smallest of them with probability at least
+k / (n + 1) (split conformal prediction; Vovk et al., 2005). Readings within that difference are enough.
 """
 
 from __future__ import annotations
@@ -42,35 +43,36 @@ __all__ = ["ALARM", "SAMPLE", "Acceptance", "fingerprint", "mark"]
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 ALARM = 0.01
-"""Texts that are like those of the sample are taken for others with this probability."""
+"""Probability of a false alarm: that texts like those of the sample are taken for different ones."""
 SMALL, TERMS = 0.2, 20
-"""Below that the probability is 1 to 12 digits; so many terms are enough above."""
+"""For λ below SMALL the probability is 1 to 12 digits; above it, TERMS terms of the series are enough."""
 MOST_ODDS = 700
-"""Of which `exp` is a number."""
+"""Largest log-odds of which `exp` is taken."""
 SAMPLE = 1_000
-"""So many numbers are kept of a sample."""
+"""Most numbers that are kept of a sample."""
 TINY = 1e-9
-"""Errors of rounding."""
+"""Tolerance for rounding errors."""
 Nats = Annotated[float, Meta(ge=0)]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 Amount = Annotated[int, Meta(ge=0, le=2**53)]
 
 
 class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
-    """Thresholds of P(all of a text is right), and what they promise.
+    """Thresholds on the probability that a text is right as a whole, and what they promise.
 
-    level (float): of the accepted texts to come, at least this share is right as a whole,
-    confidence (float): with this probability over the choice of the texts that it was found on.
-    threshold (Optional[float]): accepted are texts that are as probable; None: no text is.
-    texts, accepted (int): how many it was found on, and how many of these are accepted.
-    by (Optional[str]): extension attribute of Docs that says whose threshold holds, by its value; texts
+    level (float): at least this share of the texts that will be accepted is right as a whole,
+    confidence (float): with this probability over the choice of the calibration texts.
+    threshold (Optional[float]): least probability of an accepted text; None accepts no text.
+    texts, accepted (int): number of calibration texts, and how many of them are accepted.
+    by (Optional[str]): extension attribute of Docs whose value (the group) selects the threshold; texts
         of other groups are not accepted.
-    groups (Dict[str, float]): those thresholds.
-    sample (Tuple[float, …]): how sure the model was of those texts, ascending; quantiles where they are many.
-    slope, intercept (float): the log-odds that all of a text is right are slope · log-odds of the model +
-        intercept, which is how often it was in those texts.
-    behind (Tuple[float, …]): by how many nats the right reading was less probable than the best one in
-        those texts, ascending; without those that the model cannot have, and some of many.
+    groups (Dict[str, float]): the threshold of each group.
+    sample (Tuple[float, …]): the model's probabilities of the calibration texts, ascending; quantiles if
+        there are many.
+    slope, intercept (float): calibrated log-odds that a text is right = slope · the model's log-odds +
+        intercept, fitted to the calibration texts.
+    behind (Tuple[float, …]): by how many nats the right reading of a calibration text was less probable than
+        the best one, ascending; without readings that the model cannot have, and quantiles if there are many.
     shown (str): `fingerprint` of the settings that decide what is shown; "" until a component has it.
     """
 
@@ -88,9 +90,9 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
     shown: str = ""
 
     def farthest(self, level: float) -> float:
-        """So much less probable than the best reading of a text, in nats, is the right one at most.
+        """Return by how many nats, at most, the right reading of a text is less probable than the best one.
 
-        level (float): in this share of new texts, at least.
+        level (float): least share of new texts for which this holds.
         RAISES (ValueError): H506 if there are too few texts for that, H507 if the model cannot have the right
             reading of too many, H508 unless 0 < level < 1.
         """
@@ -107,10 +109,10 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         return self.behind[place - 1]
 
     def likeness(self, probabilities: Sequence[float]) -> float:
-        """How probably texts are as unlike those of the sample by chance, if they are like them: the promise
-        is about such texts alone.
+        """Return the p-value of the hypothesis that texts are like those of the sample; the promise is about
+        such texts alone.
 
-        probabilities (Sequence[float]): `doc._.hocrf_probability` of each.
+        probabilities (Sequence[float]): `doc._.hocrf_probability` of each text.
         RETURNS (float): 1.0 where there is no sample, or no text.
         """
         known = np.sort([self.honest(p) for p in self.sample])
@@ -128,16 +130,16 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         return float(min(1.0, max(0.0, 2 * sum(terms))))
 
     def honest(self, probability: float) -> float:
-        """How probable it is that all of a text is right, from what the model says."""
+        """Return the calibrated probability that a text is right as a whole, given the model's."""
         if probability in (0.0, 1.0) or (self.slope, self.intercept) == (1.0, 0.0):
             return probability
         odds = self.slope * log(probability / (1 - probability)) + self.intercept
         return 1 / (1 + exp(-odds)) if odds > -MOST_ODDS else 0.0
 
     def accepts(self, doc: Doc, probability: float) -> bool:
-        """Need nobody read this text?
+        """Can this text be accepted unread?
 
-        probability (float): that all of it is right, as the model says.
+        probability (float): the model's probability that the text is right as a whole.
         """
         least = self.threshold
         if self.by is not None:
@@ -146,12 +148,12 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def fingerprint(*settings: object) -> str:
-    """Differs for settings that are written differently; where an object lies in memory is no part of it."""
+    """Return a hash that differs for settings with a different `repr`, apart from addresses in memory."""
     return sha256(ADDRESS.sub("", repr(settings)).encode()).hexdigest()
 
 
 def mark(docs: Sequence[Doc], predictions: Sequence[Prediction], acceptance: Acceptance) -> None:
-    """Write `doc._.hocrf_probability` and `doc._.hocrf_accepted`."""
+    """Set `doc._.hocrf_probability` and `doc._.hocrf_accepted`."""
     for doc, prediction in zip(docs, predictions):
         if prediction.whole is not None:
             doc._.hocrf_probability = acceptance.honest(prediction.whole)

@@ -1,8 +1,8 @@
-"""What is known about a Doc's segmentation: spans, and the tokens of which nothing is known.
+"""What is known about a Doc's segmentation: spans, and which tokens are unknown.
 
-Misaligned or missing annotation is unknown, never outside: the sum over all segmentations that
-agree with what is known takes the place of the one gold segmentation. The same bits keep
-entities that were set before the component runs.
+Misaligned or missing annotation is unknown, never outside: instead of one gold segmentation, the loss
+sums over all segmentations that agree with what is known. The same constraints keep entities that were
+set before the component runs.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
 ]
 
 UNKNOWN = "unknown"
-"""In the attrs of an annotated span group: first token and one past the last of each part of the text of
-which nothing is known. (In doc.ents, tokens without `ent_iob` say so.)
+"""Key in the attrs of an annotated span group: a list of the parts of the text about which nothing is
+known, each as first token and one past the last. (In doc.ents these are the tokens without `ent_iob`.)
 """
 
 NamedSpans = Sequence[tuple[int, int, str]]
@@ -58,7 +58,7 @@ class TextConstraint(NamedTuple):
 
 
 class SoftSpan(NamedTuple):
-    """A span that is there with a probability, above 0 and below 1, if no other overlaps it."""
+    """A span that is present with a probability between 0 and 1, exclusive, if no other one overlaps it."""
 
     start: int
     end: int
@@ -68,18 +68,18 @@ class SoftSpan(NamedTuple):
 
 @dataclass(frozen=True)
 class Annotation:
-    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, and what else is known; and how
-    many annotated spans are left out, since they overlap longer ones.
+    """Known spans of a Doc, sorted and not overlapping, its unknown tokens, constraints and soft spans; and
+    the number of annotated spans that are left out because they overlap longer ones.
 
-    Soft spans are what there may be instead: the most probable that do not overlap are among the spans,
-    and each of their tokens is in one of them or in none.
+    Soft spans are spans with probabilities. The most probable ones that do not overlap are among `spans`;
+    every token of a soft span is in one of the soft spans or outside.
     """
 
     spans: tuple[tuple[int, int, str], ...]  # start, end, label
     unknown: NDArray[np.bool_]  # [T]
     constraints: tuple[TextConstraint, ...] = ()
     left_out: int = 0
-    searched: bool = False  # for some labels, of which it has all spans
+    searched: bool = False  # does it have all spans of some labels?
     soft: tuple[SoftSpan, ...] = ()
 
     @property
@@ -94,26 +94,26 @@ class Annotation:
 
     @property
     def parts(self) -> tuple[tuple[int, int, str], ...]:
-        """Known spans, stretches that are part of a span of the label, and soft spans."""
+        """Known spans, stretches that are inside a span of their label, and soft spans."""
         inside = (each[:3] for each in self.constraints if each.kind == "inside")
         return (*self.spans, *inside, *(each[:3] for each in self.soft))
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that it names."""
+        """Labels that occur in the annotation."""
         named = [label for _, _, label in self.spans]
         named += [label for _, _, label, _ in (*self.soft, *self.constraints) if label]
         return tuple(dict.fromkeys(named))
 
     @property
     def has_outside(self) -> bool:
-        """Is some known token in no span, or may be?"""
+        """Is some known token outside all spans, or may be outside?"""
         return bool(self.soft) or int((~self.unknown).sum()) > sum(
             end - start for start, end, _ in self.spans
         )
 
     def merged(self) -> Annotation:
-        """Neighbouring spans of one label made one, for models in which they cannot be told apart."""
+        """Merge neighbouring spans of one label, for models that cannot tell them apart."""
         spans: list[tuple[int, int, str]] = []
         for start, end, label in self.spans:
             if spans and spans[-1][1] == start and spans[-1][2] == label:
@@ -125,7 +125,7 @@ class Annotation:
 
     @property
     def readings(self) -> Iterator[Annotation]:
-        """The annotation, and others in which each soft span is once that is not among its spans."""
+        """Yield this annotation, then variants, so that each soft span is among the spans of one of them."""
         yield self
         rest = [each for each in self.soft if each[:3] not in self.spans]
         while rest:
@@ -140,7 +140,7 @@ class Annotation:
 
     @property
     def certain(self) -> Annotation:
-        """What is known if nothing is of the tokens of soft spans."""
+        """A copy in which the tokens of soft spans are unknown."""
         unknown = self.unknown.copy()
         for start, end, *_ in self.soft:
             unknown[start:end] = True
@@ -149,14 +149,14 @@ class Annotation:
 
     @property
     def positives(self) -> Annotation:
-        """What is known if nothing is of what is in no span; of soft spans the most probable are there."""
+        """A copy in which all tokens outside of spans are unknown; it keeps the most probable soft spans."""
         unknown = np.ones(len(self.unknown), dtype=bool)
         for start, end, _ in self.spans:
             unknown[start:end] = False
         return replace(self, unknown=unknown, searched=True, soft=())
 
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
-        """A copy in which nothing is known of these spans."""
+        """Return a copy without these spans, in which their tokens are unknown."""
         unknown = self.unknown.copy()
         for start, end, _ in spans:
             unknown[start:end] = True
@@ -169,7 +169,7 @@ class Annotation:
 
 
 def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
-    """The span without white space at either end; empty if there is nothing else."""
+    """Strip white space tokens from both ends of a span; it is empty if it has no other tokens."""
     while start < end and doc[start].is_space:
         start += 1
     while start < end and doc[end - 1].is_space:
@@ -178,7 +178,7 @@ def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
 
 
 def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
-    """All segments that are certain; they cover the Doc if the annotation is complete.
+    """Return all segments that are certain; they cover the Doc if the annotation is complete.
 
     RAISES (ValueError): H040 for an unknown label, H041 for an unlabelled token where there is no
         outside label.
@@ -203,11 +203,11 @@ def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
 def likely_segments(
     scheme: LabelScheme, annotation: Annotation, known: NDArray[np.int32]
 ) -> NDArray[np.int32]:
-    """Known segments, and those that are just as long as what is part of a span, where nothing else is
-    known: segments to have features.
+    """Return the segments that features are made of: the known ones, and for each stretch inside a span, or
+    soft span, a segment of the same extent where nothing is known so far.
 
-    known (int32 [n, 3]): start, end and label of the known ones.
-    RETURNS (int32 [m, 3]): by start; none overlap.
+    known (int32 [n, 3]): start, end and label of the known segments.
+    RETURNS (int32 [m, 3]): sorted by start; none overlap.
     """
     free, more = annotation.unknown.copy(), Segmentation()
     for start, end, label in annotation.parts[len(annotation.spans) :]:
@@ -223,11 +223,11 @@ def likely_segments(
 def constrain(
     scheme: LabelScheme, bits: NDArray[np.uint8], annotation: Annotation
 ) -> NDArray[np.uint8]:
-    """Bits of the segmentations that agree with the annotation.
+    """Return the bits of the segmentations that agree with the annotation.
 
-    bits (uint8 [T, Y]): what is allowed anyway; not changed.
-    RETURNS (uint8 [T, Y]): exactly the known spans, outside where that is known and there is such a
-        label, anything elsewhere.
+    bits (uint8 [T, Y]): bits of what is allowed without it; not changed.
+    RETURNS (uint8 [T, Y]): they allow exactly the known spans, only the outside label (if the scheme has one)
+        on tokens known to be outside, and whatever `bits` allow elsewhere.
     """
     bits = bits.copy()
     in_span = np.zeros(len(bits), dtype=bool)
@@ -255,11 +255,11 @@ def constrain_batch(
     offsets: NDArray[np.int64],
     annotations: Sequence[Annotation],
 ) -> NDArray[np.uint8]:
-    """Bits of the segmentations of a batch that agree with the annotation of each Doc.
+    """Return the bits of the segmentations of a batch that agree with the annotation of each Doc.
 
-    bits (uint8 [N, Y]): what is allowed anyway; not changed.
+    bits (uint8 [N, Y]): bits of what is allowed without it; not changed.
     offsets (int64 [D + 1]): where each Doc's tokens begin.
-    RETURNS (uint8 [N, Y]): of each Doc what `constrain` makes of its bits.
+    RETURNS (uint8 [N, Y]): the result of `constrain` for each Doc.
     """
     agreeing: NDArray[np.uint8] = bits.copy()
     for annotation, first, last in zip(annotations, offsets, offsets[1:]):
@@ -268,21 +268,21 @@ def constrain_batch(
 
 
 def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
-    """Maximal stretches of true: start and end of each."""
+    """Return start and end of each maximal run of true values."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], mask.astype(np.int8), [0]])))
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2])]
 
 
 def log_odds(score: float) -> float:
-    """Log odds of a probability above 0 and below 1."""
+    """Log-odds of a probability between 0 and 1, exclusive."""
     return log(score) - log(1.0 - score)
 
 
 def most_probable(spans: Sequence[SoftSpan]) -> Sequence[SoftSpan]:
-    """Spans that do not overlap, and whose log odds have the largest sum."""
+    """Return the non-overlapping spans whose log-odds have the largest sum."""
     ordered = sorted(spans, key=lambda each: each.end)
     ends = [each.end for each in ordered]
-    best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # of the first spans, 0, 1, 2, …
+    best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # best[i]: of the first i spans
     for i, each in enumerate(ordered):
         score, before = best[bisect_right(ends, each.start, 0, i)]
         score += log_odds(each.score)

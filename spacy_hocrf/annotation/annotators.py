@@ -1,9 +1,9 @@
-"""What other components write before this one learns.
+"""What annotating components write before this one learns.
 
-spaCy lets the annotating components of `[training]` run before every update, but not before a component
-is initialized. Those that are fixed, since they are frozen or not trainable at all, write the same then as
-later, so they run on what is learnt from at once: features, and settings that are "auto", are of what
-will be there. From then on `nlp.update` need not run them on these texts again (`OnceAnnotated`).
+spaCy runs the annotating components of `[training]` before every update, but not before a component is
+initialized. A fixed component (frozen, or not trainable) writes the same then as later, so fixed ones run
+on the initialization texts at once: features, and settings that are "auto", see the annotation that
+training will see. After that, `nlp.update` need not run them on these texts again (`OnceAnnotated`).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,14 +18,14 @@ from spacy.util import _pipe, minibatch
 __all__ = ["OnceAnnotated", "all_have_written", "annotated", "state_of", "validated"]
 
 TOGETHER = 64
-"""Texts that a component gets together."""
+"""Texts in a batch that components get."""
 
 ATTRS = "ORTH SPACY NORM LEMMA TAG POS MORPH HEAD DEP SENT_START ENT_IOB ENT_TYPE ENT_ID ENT_KB_ID"
 STORED = [attrs.IDS[name] for name in ATTRS.split()]
-"""All that a Doc stores of a token."""
+"""Attributes of tokens that a Doc stores."""
 
 MOST_KEPT = 200_000
-"""Tokens of Docs that are kept from one evaluation to the next, some 500 bytes each."""
+"""Most tokens of the Docs that are kept from one evaluation to the next, about 500 bytes each."""
 
 BATCHES: Callable[..., Any] = minibatch
 Read = Callable[[], Iterable[Example]]
@@ -34,14 +34,14 @@ Read = Callable[[], Iterable[Example]]
 def annotated(
     read: Read, nlp: Language | None, name: str, note: Callable[[Example], None] | None = None
 ) -> Read:
-    """Examples whose predicted Docs have what the fixed annotating components in front of a component
-    write.
+    """Return a reader of examples whose predicted Docs have the annotation of the fixed annotating components
+    in front of a component.
 
     read (Callable[[], Iterable[Example]]): the examples, which are not changed.
     nlp (Optional[Language]): the pipeline.
-    name (str): of the component.
-    note (Optional[Callable[[Example], None]]): is shown every example before they write.
-    RETURNS (Callable[[], Iterable[Example]]): others with the same references, or `read` itself if no
+    name (str): name of the component.
+    note (Optional[Callable[[Example], None]]): called with each example before the components run.
+    RETURNS (Callable[[], Iterable[Example]]): copies with the same references, or `read` itself if no
         component writes anything.
     """
     pipes = [] if nlp is None else [nlp.get_pipe(other) for other in _fixed(nlp, name)]
@@ -49,8 +49,8 @@ def annotated(
 
 
 def all_have_written(nlp: Language, name: str) -> bool:
-    """Are all annotating components in front of a component fixed, so that no more is to come in
-    training?
+    """Are all annotating components in front of a component fixed, so that training will not change what
+    they write?
     """
     return len(_fixed(nlp, name)) == len(_annotators(nlp, name))
 
@@ -67,7 +67,7 @@ def _in_front(names: list[str], name: str, annotating: Iterable[str]) -> list[st
 
 
 def _fixed(nlp: Language, name: str) -> list[str]:
-    """Names of those that training does not change."""
+    """Names of the annotating components in front of a component that training does not change."""
     frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
     return [
         other
@@ -77,22 +77,22 @@ def _fixed(nlp: Language, name: str) -> list[str]:
 
 
 class OnceAnnotated:
-    """Training without reading a text again: in `update` components annotate only for those in training that
-    may not know the texts yet, in `evaluate` fixed ones only texts that they have not just been given.
+    """Avoids annotating texts again during training: `update` runs annotating components only if a trained
+    component may not know the texts yet, `evaluate` runs fixed ones only on texts that are new to them.
 
-    nlp (Language): the pipeline; calls of its two methods of these names come here from now on.
+    nlp (Language): the pipeline; its `update` and `evaluate` are replaced by the methods of this object.
     """
 
     def __init__(self, nlp: Language) -> None:
         self._nlp = nlp
-        # by name: a component that knows texts, and who had written to them
+        # by name: a component that knows its texts, and the names of the components that had written to them
         self._known: dict[str, tuple[Any, list[str]]] = {}
-        self._kept: dict[str, _Kept] = {}  # those, for evaluations
-        self._updated = False  # since the last of them
+        self._kept: dict[str, _Kept] = {}  # fixed components, with results that `evaluate` reuses
+        self._updated = False  # has `update` been called since the last evaluation?
 
     @classmethod
     def begin(cls, nlp: Language, name: str) -> None:
-        """From now on, trust `knows(examples)` of a component: it was initialized with these texts, as they
+        """From now on, trust the component's `knows(examples)`: it was initialized with these texts, as they
         were before the fixed annotating components in front of it wrote to them.
         """
         writers = _fixed(nlp, name)
@@ -103,7 +103,7 @@ class OnceAnnotated:
             once._known[name] = nlp.get_pipe(name), writers
 
     def update(self, examples: Iterable[Example], _: Any = None, **settings: Any) -> Any:
-        """The arguments and the result are those of `Language.update`."""
+        """Like `Language.update`, with the same arguments and result."""
         nlp, examples = self._nlp, list(examples)
         excluded, annotates = settings.get("exclude", ()), {*settings.get("annotates", ())}
         trained = {
@@ -112,13 +112,13 @@ class OnceAnnotated:
             if name not in excluded and hasattr(pipe, "update")
         }
         for name, (_known, writers) in [*self._known.items()]:
-            if not trained.keys().isdisjoint(writers):  # not so fixed after all
+            if not trained.keys().isdisjoint(writers):  # they are trained after all
                 del self._known[name]
         fixed = {writer for _known, writers in self._known.values() for writer in writers}
         self._kept = {
             name: self._kept.get(name) or _Kept(nlp, name, pipe)
             for name, pipe in nlp.pipeline
-            if name in fixed and not hasattr(pipe, "add_patterns")  # a ruler may be given others
+            if name in fixed and not hasattr(pipe, "add_patterns")  # a ruler may get new patterns
         }
         self._updated = True
         if annotates and all(self._knows(*each, annotates, examples) for each in trained.items()):
@@ -126,10 +126,10 @@ class OnceAnnotated:
         return type(nlp).update(nlp, examples, _, **settings)
 
     def evaluate(self, examples: Iterable[Example], **settings: Any) -> Any:
-        """The arguments and the result are those of `Language.evaluate`."""
+        """Like `Language.evaluate`, with the same arguments and result."""
         nlp = self._nlp
         own: list[Any] = nlp._components
-        kept = self._kept if self._updated else {}  # nobody may have changed them since
+        kept = self._kept if self._updated else {}  # else components may have been changed
         self._updated = False
         nlp._components = [(name, kept.get(name, pipe)) for name, pipe in own]
         try:
@@ -146,9 +146,9 @@ class OnceAnnotated:
 
 
 class _Kept:
-    """A component that always writes the same, and keeps what it has written.
+    """A component that always writes the same annotation, and remembers what it has written.
 
-    nlp, name, own (Language, str, Any): the component, and where it is.
+    nlp, name, own (Language, str, Any): the pipeline, the component's name, and the component.
     """
 
     def __init__(self, nlp: Language, name: str, own: Any) -> None:
@@ -162,7 +162,7 @@ class _Kept:
         return getattr(self._known[2], name)
 
     def pipe(self, stream: Iterable[Doc], **settings: Any) -> Iterator[Doc]:
-        """Docs with what it writes to them, in order."""
+        """Yield the Docs in order, with the component's annotation."""
         nlp, name, own = self._known
         batches: Iterable[list[Doc]] = BATCHES(stream, TOGETHER)
         for docs in batches:
@@ -170,7 +170,7 @@ class _Kept:
             kept = [None if state is None else self._docs.get(state) for state in states]
             new = [doc for doc, before in zip(docs, kept) if before is None]
             done = [*_pipe(new, own, name, nlp.default_error_handler, settings)]
-            whole = len(done) == len(new)  # the error handler has let none pass
+            whole = len(done) == len(new)  # the error handler has dropped none
             written = iter(done)
             for state, before in zip(states, kept):
                 doc = before.copy() if before is not None else next(written, None)
@@ -186,7 +186,7 @@ class _Kept:
 
 
 def state_of(doc: Doc) -> bytes | None:
-    """Equal for Docs to which the same was written; None where that cannot be told."""
+    """Return bytes that are equal for Docs with equal annotation; None if the Doc cannot be serialised."""
     if not (doc.user_data or doc.cats or len(doc.spans) or doc.tensor.size):
         return bytes(doc.to_array(STORED).tobytes())
     try:
@@ -211,7 +211,7 @@ def _annotated(
 
 
 def validated(examples: Iterable[Example], method: str) -> Iterator[Example]:
-    """The examples one by one, so that nobody need hold them all."""
+    """Validate the examples one by one, so that they need not all be in memory."""
     for example in examples:
         validate_examples([example], method)
         yield example

@@ -1,4 +1,4 @@
-"""The best readings of a text, as they are asked for and as they are written."""
+"""The best readings of a text: as the decoder finds them, and as users and span groups get them."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -17,12 +17,12 @@ ShownSpans = tuple[tuple[int, int, str], ...]
 
 
 class ScoredReading:
-    """All spans of a text in one reading of it, and the probability of just these.
+    """All spans of a text in one reading of it, and the probability of exactly these.
 
-    The spans are made whenever they are asked for: with those of many texts at the same time, the garbage
-    collector takes longer than all the rest.
+    The spans are made anew on each access: if those of many texts were kept, garbage collection would take
+    longer than everything else.
 
-    log_probability (float): of these spans and no others, in nats.
+    log_probability (float): log P(exactly these spans), in nats.
     """
 
     __slots__ = ("_found", "_labels", "_number", "log_probability")
@@ -35,14 +35,14 @@ class ScoredReading:
 
     @property
     def spans(self) -> ShownSpans:
-        """First token, one past the last, and label of each, by position."""
+        """First token, one past the last, and label of each span, by position."""
         first, last = self._found.offsets[self._number : self._number + 2].tolist()
         start, end, label = (column[first:last].tolist() for column in self._found[1:])
         return tuple(zip(start, end, map(self._labels.__getitem__, label)))
 
     @property
     def probability(self) -> float:
-        """P(these spans and no others)."""
+        """P(exactly these spans)."""
         return exp(self.log_probability)
 
     def __repr__(self) -> str:
@@ -52,7 +52,7 @@ class ScoredReading:
 class ReadingSet(list[ScoredReading]):
     """Readings of a text, the most probable one first, as `reading.set` gives them.
 
-    complete (bool): are these all? If not, nothing is promised of them.
+    complete (bool): are these all readings that were asked for? If not, no guarantee holds for the set.
     """
 
     complete = True
@@ -61,7 +61,7 @@ class ReadingSet(list[ScoredReading]):
 class FoundReadings:
     """The best readings of D Docs, and their spans as they are shown.
 
-    found (Ranked): spans in the place of segments.
+    found (Ranked): readings with their spans in the place of segments.
     """
 
     def __init__(self, found: Ranked, labels: tuple[str, ...]) -> None:
@@ -88,8 +88,8 @@ class Columns(NamedTuple):
 class BestReadings(Sequence[ScoredReading]):
     """The best readings of one Doc, the best one first.
 
-    number (int): of the Doc among those whose readings were found.
-    log_z (float): log of the sum over its segmentations.
+    number (int): place of the Doc among those whose readings were found.
+    log_z (float): log of the total score of its segmentations.
 
     labels (tuple[str, …]): the model's labels.
     """
@@ -115,7 +115,7 @@ class BestReadings(Sequence[ScoredReading]):
         return ScoredReading(self._found.spans, place, self.labels, log_p)
 
     def columns(self) -> Columns:
-        """The spans of all of them: for many readings, faster than one by one."""
+        """All readings as columns of spans, which for many readings is faster than one by one."""
         first, last = self._places.start, self._places.stop
         bounds = self._found.bounds[first : last + 1]
         i, j = bounds[0], bounds[-1]

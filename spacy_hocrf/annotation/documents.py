@@ -1,5 +1,5 @@
-"""A training document, as the corpus keeps it: what its features are extracted from, and its
-annotation, without the Doc where a record of it will do.
+"""A training document as the corpus keeps it: the source of its features, and its annotation, without the
+Doc if a record of it is enough.
 """
 
 import sys
@@ -16,15 +16,14 @@ __all__ = ["Document"]
 
 
 class Document:
-    """One training document, as compactly as can be.
+    """One training document, stored compactly.
 
     source (Union[Record, Doc]): what features are extracted from.
     text (str): its text, or the beginning of it.
-    annotation (Annotation): what is known of it.
+    annotation (Annotation): what is known of its segmentation.
     copies (int): how often it is in the corpus.
-    weight (float): what it is worth, all copies together, above 0: as much as there are if nothing says
-        otherwise.
-    group (Hashable): equal for documents of one group; None if it is one by itself.
+    weight (float): weight of all copies together, above 0; by default the number of copies.
+    group (Hashable): equal for documents of one group; None for a group of its own.
     """
 
     __slots__ = (
@@ -52,9 +51,9 @@ class Document:
         self.copies, self.weight = copies, float(copies)
         self.group = group
         self.constraints: tuple[TextConstraint, ...] = ()
-        """What is known of it besides spans and tokens."""
+        """Constraints besides known spans and tokens."""
         self.soft: tuple[SoftSpan, ...] = ()
-        """Spans that are there with a probability."""
+        """Spans that are present with a probability."""
         self.annotation = annotation
 
     def __len__(self) -> int:
@@ -63,7 +62,7 @@ class Document:
 
     @property
     def annotation(self) -> Annotation:
-        """Annotation of the document."""
+        """What is known of the segmentation."""
         rows = np.frombuffer(self._spans, dtype=np.min_scalar_type(len(self))).reshape(-1, 3)
         spans = tuple((start, end, self._names[label]) for start, end, label in rows.tolist())
         unknown = np.zeros(len(self), dtype=bool) if self._unknown is None else self._unknown
@@ -86,11 +85,11 @@ class Document:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The labels that its annotation names."""
+        """Labels that occur in its annotation."""
         return self._names
 
 
 @lru_cache(1_000)
 def _shared(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return one tuple of labels for all documents that have the same."""
+    """Return one shared tuple for equal tuples of labels."""
     return tuple(map(sys.intern, names))

@@ -1,10 +1,10 @@
-"""Saving Docs without asking all installed packages again and again for encoders.
+"""Saves Docs without looking up the registered encoders over and over.
 
-Whenever srsly packs or unpacks anything, which it does several times for a Doc, it asks two registries for
-all encoders and decoders. catalogue goes through the entry points of all packages then, though it has read
-them once and for all, and through every function that is registered anywhere: half a millisecond, in which
-this component reads ten texts. So these two registries remember what they have found. It changes nothing but
-the time: they find what they would, also what is registered later.
+Whenever srsly packs or unpacks something, several times per Doc, it asks two registries for all encoders
+and decoders. Each time catalogue goes through the entry points of all installed packages, although it has
+read them already, and through all registered functions: half a millisecond, in which this component reads
+ten texts. So these two registries cache their result. Nothing changes but the time: functions that are
+registered later are found, too.
 """
 
 from collections.abc import Mapping
@@ -19,8 +19,8 @@ __all__ = ["remember_encoders"]
 
 @cache
 def remember_encoders() -> None:
-    """Let the registries of srsly remember, unless they or catalogue are no longer as they were: then it may
-    have been mended.
+    """Let the registries of srsly cache their functions, unless srsly or catalogue has changed: then the
+    problem may have been fixed.
     """
     for registry in (srsly.msgpack_encoders, srsly.msgpack_decoders):
         if type(registry) is catalogue.Registry and hasattr(catalogue, "REGISTRY"):
@@ -28,7 +28,7 @@ def remember_encoders() -> None:
 
 
 class _Remembered:
-    """Result of `Registry.get_all`, looked up anew whenever a function was registered anywhere."""
+    """Cached result of `Registry.get_all`, looked up again after a function was registered anywhere."""
 
     def __init__(self, registry: catalogue.Registry) -> None:
         self._find, self._place = registry.get_all, tuple(registry.namespace)
@@ -39,7 +39,7 @@ class _Remembered:
         registered = catalogue.REGISTRY
         if len(registered) != self._n:
             self._n, self._found = len(registered), self._find()
-        # one that is registered again under its name is another one now
+        # a function may have been replaced by another one under the same name
         return {
             name: registered.get((*self._place, name), known) for name, known in self._found.items()
         }

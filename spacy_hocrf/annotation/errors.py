@@ -1,5 +1,5 @@
-"""What can go wrong with annotation, and with questions about a text, each with a code to search for: what
-was found, what was expected. The other codes are in `spacy_hocrf.errors`.
+"""Messages of errors in annotation and in questions about a text, by code: what was found, what was expected.
+Other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded

@@ -1,5 +1,5 @@
-"""What is known of training texts: what is annotated where a component predicts, and what the constraints
-on single texts say, which are an annotation in part.
+"""What is known of training texts: the annotation at a component's target, and constraints on single
+texts, which are partial annotation.
 """
 
 from collections.abc import Sequence
@@ -21,10 +21,10 @@ class Gold:
     """Reads what is known of training texts.
 
     target (Target): where their annotation is.
-    constraints_key (Optional[str]): of the span group with their constraints; None reads none.
-    positives_only (bool): nothing is known of what is in no annotated span, unless a teacher says it.
-    teachers (Sequence[str]): of the span groups that say what annotation does not.
-    new_alone (bool): nothing is known of what is in no span, teachers' spans included.
+    constraints_key (Optional[str]): key of the span group with their constraints; None reads none.
+    positives_only (bool): tokens outside the annotated spans are unknown, unless a teacher covers them.
+    teachers (Sequence[str]): keys of the span groups that tell what the annotation leaves open.
+    new_alone (bool): tokens outside all spans, teachers' spans included, are unknown.
     """
 
     target: Target
@@ -35,23 +35,23 @@ class Gold:
 
     @property
     def places(self) -> str:
-        """Where annotation is looked for, in the users' words."""
+        """Where annotation is looked for, as users write it."""
         return " or ".join(
             [self.target.place, *(f"doc.spans['{teacher}']" for teacher in self.teachers)]
         )
 
     def key(self, reference: Doc) -> bytes:
-        """Equal for references with equal text, annotation and constraints."""
+        """Return bytes that are equal for references with equal text, annotation and constraints."""
         found, key = self.target.key(reference), self.constraints_key
         if self.teachers:
             found += teachers.content(reference, self.teachers)
         return found if key is None else found + content(reference, key)
 
     def annotation(self, example: Example) -> Annotation:
-        """Annotation of the reference, on the predicted Doc's tokens.
+        """Return the annotation of the reference, on the predicted Doc's tokens.
 
         RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label; H535 or H536 for
-            what a teacher cannot say.
+            invalid spans of a teacher.
         """
         found, key = self.target.annotation(example), self.constraints_key
         if self.positives_only:
@@ -65,8 +65,8 @@ class Gold:
 
 
 def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:
-    """Spans that are there, and tokens outside, are annotation like any other, unless they contradict what
-    is known already.
+    """Add constraints to an annotation: kinds "span" and "outside" become known spans and tokens, unless they
+    contradict what is known already.
     """
     spans, unknown, others = (
         list(annotation.spans),

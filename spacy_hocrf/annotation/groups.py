@@ -1,6 +1,6 @@
-"""The extension attributes of Docs that say which of them belong together: texts of one author, patient
-or work, tweets of one conversation. They are on one side wherever texts are held back, and may be decoded
-together.
+"""The extension attribute of Docs that says which of them belong together: texts of one author, patient
+or work, tweets of one conversation. A group is never split when texts are held out, and may be decoded
+jointly.
 """
 
 from collections.abc import Hashable
@@ -14,20 +14,20 @@ from spacy_hocrf.errors import Errors
 __all__ = ["GROUP", "check_group_by", "get_group", "group_in", "register", "set_group"]
 
 GROUP = "hocrf_group"
-"""Any id; Docs with an equal one are a group, and None is a group of its own."""
+"""Name of the attribute: any id, equal for the Docs of a group; None is a group of its own."""
 
 
 def register(*names: str) -> None:
-    """Extension attributes of these names, None by default; those that are there stay."""
+    """Register extension attributes of Docs, None by default; existing ones stay."""
     for name in names:
         if not Doc.has_extension(name):
             Doc.set_extension(name, default=None)
 
 
 def check_group_by(attribute: str | None, block: str) -> None:
-    """Check a setting group_by, and register GROUP if it is that.
+    """Check a `group_by` setting, and register GROUP if it is set to that.
 
-    block (str): of the config, without "components.".
+    block (str): block of the config, without "components.".
     RAISES (ValueError): H101 for an attribute that is not registered.
     """
     if attribute == GROUP:
@@ -37,8 +37,8 @@ def check_group_by(attribute: str | None, block: str) -> None:
 
 
 def get_group(doc: Doc, attribute: str | None) -> Hashable:
-    """The value of a registered extension attribute that says which Docs are a group, or else of the field of
-    that name in `doc._.hocrf_meta`; or what stands for a list or a table; None without one.
+    """Return the value of a registered extension attribute that says which Docs are a group, or else of the
+    field of that name in `doc._.hocrf_meta`; unhashable values as their `repr`; None if there is neither.
     """
     group: Hashable = None if attribute is None else doc._.get(attribute)
     if group is None and attribute is not None:
@@ -51,12 +51,12 @@ def get_group(doc: Doc, attribute: str | None) -> Hashable:
 
 
 def group_in(example: Example, attribute: str | None) -> Hashable:
-    """The group of an example: that of the predicted Doc, or else of the reference."""
+    """The group of an example: the predicted Doc's, or else the reference's."""
     group = get_group(example.predicted, attribute)
     return get_group(example.reference, attribute) if group is None else group
 
 
 def set_group(doc: Doc, group: Hashable) -> None:
-    """Set `doc._.hocrf_group`, which is registered if need be."""
+    """Set `doc._.hocrf_group`, registering it if necessary."""
     register(GROUP)
     doc._.set(GROUP, group)

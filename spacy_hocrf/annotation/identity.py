@@ -1,6 +1,6 @@
-"""Which text of a file a Doc is: `doc._.hocrf_id`, and `doc._.hocrf_meta`, what else the file says about it.
+"""Which text of a file a Doc is (`doc._.hocrf_id`), and what else the file says of it (`doc._.hocrf_meta`).
 
-Both are what JSON can hold, and go where `user_data` goes.
+Both are JSON values, stored in `user_data`.
 """
 
 from collections.abc import Mapping
@@ -14,14 +14,14 @@ ID, META = "hocrf_id", "hocrf_meta"
 
 
 def register_identity() -> None:
-    """Let Docs have both, None by default."""
+    """Register both attributes, None by default."""
     for name in (ID, META):
         if not Doc.has_extension(name):
             Doc.set_extension(name, default=None)
 
 
 def set_identity(doc: Doc, id_: str, meta: Mapping[str, Any]) -> None:
-    """Say which text a Doc is; "" and an empty mapping say nothing."""
+    """Set the id and metadata of a Doc; "" and an empty mapping are not set."""
     register_identity()
     if id_:
         doc._.set(ID, id_)
@@ -30,13 +30,13 @@ def set_identity(doc: Doc, id_: str, meta: Mapping[str, Any]) -> None:
 
 
 def id_of(doc: Doc) -> str | None:
-    """The id that the text had in its file."""
+    """The id of the text in its file."""
     register_identity()
     found = doc._.get(ID)
     return None if found is None else str(found)
 
 
 def meta_of(doc: Doc) -> dict[str, Any]:
-    """Further data that the file gives for the text."""
+    """Further data about the text from its file."""
     register_identity()
     return dict(doc._.get(META) or {})

@@ -29,28 +29,28 @@ Column = NDArray[np.uint64]
 Characters = Sequence[Column]
 
 Trace = tuple[tuple[float, float], ...]
-"""Of the Docs that were decoded together: the lowest bound and the highest score after each iteration; none
-where nothing connects the Doc with others.
+"""Lowest bound and highest score after each iteration of decoding Docs jointly; empty if the Doc was not
+connected with others.
 """
 
 NO_PLACES: Column = np.zeros(0, dtype=np.uint64)
 
 
 class Prediction(NamedTuple):
-    """Decoded spans of one Doc, without those that were there before; S of them."""
+    """S decoded spans of one Doc, without entities that were set before."""
 
     start: NDArray[np.int32]  # [S] first token
     end: NDArray[np.int32]  # [S] one past the last token
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]  # the labels
-    scores: NDArray[np.float64] | None  # [S] probability of each, None if nobody asked
-    # of the Docs decoded together with this one, nats; None where every Doc is decoded alone
+    scores: NDArray[np.float64] | None  # [S] probability of each, None if not computed
+    # of the Docs decoded jointly with this one, in nats; None where every Doc is decoded alone
     gap: float | None = None
-    # are these proved to be decoded best? None where every Doc is decoded alone
+    # are these proved to be the best? None where every Doc is decoded alone
     certificate: bool | None = None
-    trace: Trace | None = None  # how these came, iteration by iteration
+    trace: Trace | None = None  # bounds and scores of the iterations that found them
     alternatives: "BestReadings | None" = None  # if they are to be written
-    whole: float | None = None  # P(these spans and no others), None if nobody asked
+    whole: float | None = None  # P(exactly these spans), None if not computed
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -64,15 +64,15 @@ class BatchPrediction(NamedTuple):
 
     spans: "Segments"  # with places in `names` for labels
     names: tuple[str, ...]  # the labels
-    scores: NDArray[np.float64] | None  # [n] probability of each, None if nobody asked
-    # [D] P(the spans of the Doc and no others), None if nobody asked
+    scores: NDArray[np.float64] | None  # [n] probability of each, None if not computed
+    # [D] P(exactly the spans of the Doc), None if not computed
     whole: NDArray[np.float64] | None = None
 
 
 class Predictions(list[Prediction]):
     """The predictions of a batch of Docs.
 
-    together (BatchPrediction): their spans.
+    together (BatchPrediction): the spans of all of them.
     """
 
     __slots__ = ("together",)
@@ -83,7 +83,7 @@ class Predictions(list[Prediction]):
 
 
 class PredictedDocs(list[Prediction]):
-    """The predictions of some Docs, batch after batch, and what was read of the Docs meanwhile."""
+    """The predictions of a stream of Docs, with the batches as they were read."""
 
     __slots__ = ("batches", "unchanged")
 
@@ -91,7 +91,7 @@ class PredictedDocs(list[Prediction]):
         super().__init__()
         self.batches: list[tuple[TokenBatch, Predictions]] = []
         self.unchanged = True
-        """Has nobody had the Docs since? Then nothing need be read again."""
+        """Are the Docs unchanged since they were read? Then they need not be read again."""
 
     def add(self, batch: "TokenBatch", predictions: Predictions) -> None:
         """Add the predictions of the next batch."""
@@ -100,16 +100,16 @@ class PredictedDocs(list[Prediction]):
 
 
 class DecodedSpans:
-    """The decoded spans of one Doc, S of them, among those of its batch.
+    """The S decoded spans of one Doc, as a slice of those of its batch.
 
-    Spans and rows are made one after the other when they are asked for, and gone at once: with many at
-    the same time the garbage collector takes longer than all the rest. It knows nothing of arrays.
+    Spans and rows are generated when asked for and not kept: with many of them alive, garbage collection
+    takes longer than everything else, whereas it does not track arrays.
 
     columns (Tuple): [n] each: int32 first token, one past the last, place of the label in `hashes`; uint64
         first character, one past the last.
-    first, last (int): which of the n are the Doc's: the first, and one past the last.
-    scores (Optional[float32 [n]]): probability of each; None if nobody asked.
-    hashes (Sequence[int]): of the labels; one for all Docs of a batch.
+    first, last (int): the Doc's rows: the first, and one past the last.
+    scores (Optional[float32 [n]]): probability of each; None if not computed.
+    hashes (Sequence[int]): hashes of the labels, shared by all Docs of a batch.
     """
 
     __slots__ = ("columns", "first", "hashes", "last", "scores")
@@ -127,18 +127,18 @@ class DecodedSpans:
 
     @property
     def rows(self) -> Iterator[tuple[int, int, int]]:
-        """First token, one past the last, and hash of the label of each."""
+        """First token, one past the last, and label hash of each span."""
         start, end, label = (column[self.first : self.last] for column in self.columns[:3])
         return zip(start.tolist(), end.tolist(), map(self.hashes.__getitem__, label.tolist()))
 
     def spans(self, doc: Doc) -> Iterator[Span]:
-        """The spans, by position."""
+        """Yield the spans, by position."""
         return (Span(doc, *row) for row in self.rows)
 
 
 def joined(predictions: Sequence[Prediction]) -> BatchPrediction:
-    """The spans of all predictions; they may have labels of their own. Only if all have probabilities has
-    the whole some.
+    """Join predictions, whose labels may differ, into one batch. It has probabilities only if all of the
+    predictions have them.
     """
     from spacy_hocrf.types import Segments
 
@@ -165,7 +165,7 @@ def joined(predictions: Sequence[Prediction]) -> BatchPrediction:
 
 
 def label_hashes(docs: Sequence[Doc], names: Sequence[str]) -> list[int]:
-    """The hashes of labels, which are then in the Docs' StringStores; these may forget them later
+    """Return the hashes of labels, after adding them to the Docs' StringStores, which may drop them later
     (`nlp.memory_zone`).
     """
     hashes: list[int] = []
@@ -180,12 +180,12 @@ def decoded_spans(
     offsets: NDArray[np.int64],
     characters: Characters | None,
 ) -> Iterator[DecodedSpans]:
-    """The decoded spans Doc by Doc.
+    """Yield the decoded spans of each Doc.
 
-    hashes (Sequence[int]): of the labels.
+    hashes (Sequence[int]): hashes of the labels.
     offsets (int64 [D + 1]): first token of each Doc.
-    characters (Optional[Sequence[uint64 [N]]]): first character and length of each token, counted from
-        its Doc's beginning; None if nobody asks for those of the spans.
+    characters (Optional[Sequence[uint64 [N]]]): first character (in its Doc) and length of each token; None
+        if the spans' characters are not needed.
     """
     spans = found.spans
     places = (

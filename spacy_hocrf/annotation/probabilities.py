@@ -1,11 +1,11 @@
-"""Where a Doc keeps the probabilities of what was predicted, and how `span._.hocrf_score` and
-`token._.hocrf_score` find them.
+"""Stores the probabilities of predicted spans and tags in a Doc, where `span._.hocrf_score` and
+`token._.hocrf_score` look them up.
 
-A component's table of spans is one value of `doc.user_data`, under a key like those of spaCy's extension
-attributes of spans, and knows spans by their characters. It is bytes, which nobody has to translate when a
-Doc is saved, copied or sent. So merged and split tokens do no harm, and `copy`,
-`to_bytes`, `Doc.from_docs` and `as_doc(copy_user_data=True)` take it along, the last two to where the text
-is then. `doc._.hocrf_scores` is all that is known, as `to_json` and `from_json` take it.
+A component's table is one value of `doc.user_data`, under a key like those of spaCy's extension attributes
+of spans. It identifies spans by their characters, so that merging and splitting tokens does no harm, and
+is stored as bytes, which need no conversion when a Doc is saved, copied or sent. `copy`, `to_bytes`,
+`Doc.from_docs` and `as_doc(copy_user_data=True)` keep it; the last two adjust its offset.
+`doc._.hocrf_scores` has all tables as JSON, for `to_json` and `from_json`.
 """
 
 import json
@@ -40,14 +40,14 @@ __all__ = [
 ]
 
 TAGS = "token.tag"
-"""Key of the table of tags; those of spans have the key of their span group."""
+"""Key of the table of tags; tables of spans have the key of their span group."""
 
 UNDERSCORE, PREFIX = "._.", "hocrf_score:"
 
 PLACES: MutableMapping[Doc, tuple[Any, list[Any]]] = WeakKeyDictionary()
-"""Where a Doc's tables are, among attributes of tokens, of which there may be many thousands."""
+"""Cache of where a Doc's tables are in `user_data`, among possibly many thousands of other values."""
 SAVED: MutableMapping[Doc, tuple[Any, dict[tuple[int, int, str], float]]] = WeakKeyDictionary()
-"""Scores that a Doc's span groups keep, by first character, end and label."""
+"""Cache of the scores in a Doc's span groups, by first character, one past the last, and label."""
 
 
 class KnownScore(NamedTuple):
@@ -60,7 +60,7 @@ class KnownScore(NamedTuple):
 
 
 class _Table(NamedTuple):
-    """Spans of a Doc by position, S of them."""
+    """S spans of a Doc, by position."""
 
     start: NDArray[np.uint64]  # [S] first character
     end: NDArray[np.uint64]  # [S] one past the last character
@@ -70,7 +70,7 @@ class _Table(NamedTuple):
 
 
 COLUMNS = ("<u8", "<u8", "<i4", "<f4")
-"""How start, end, label and score are written."""
+"""Data types in which start, end, label and score are stored."""
 ROW = 24
 """Bytes of a span."""
 
@@ -78,11 +78,11 @@ ROW = 24
 def keep_scores(
     doc: Doc, key: str, found: DecodedSpans, names: tuple[str, ...], *, also_none: bool = False
 ) -> None:
-    """Write the table of a component, if it has predicted probabilities; there must be none.
+    """Write the table of a component if it has predicted probabilities. No table may be there yet.
 
-    key (str): of its span group, or TAGS.
+    key (str): key of its span group, or TAGS.
     names (Tuple[str, ...]): the labels.
-    also_none (bool): write that there is no span, too, so that those that are there are others'.
+    also_none (bool): write an empty table, too, which says that existing entities are not predicted ones.
     """
     if found.scores is not None and (also_none or len(found.scores)):
         here = slice(found.first, found.last)
@@ -93,9 +93,9 @@ def keep_scores(
 
 
 def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
-    """Write what else is known; what is there goes before.
+    """Add scores to a component's table; existing scores take precedence.
 
-    RETURNS (List[KnownScore]): all that is known now, by position.
+    RETURNS (List[KnownScore]): all scores of the table, by position.
     """
     spans = {row[:3]: row for row in [*known, *known_scores(doc, key)]}
     rows = sorted(spans.values(), key=attrgetter("start"))
@@ -112,9 +112,9 @@ def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownSco
 
 
 def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
-    """Take away what is known of a component's spans.
+    """Delete the tables of a component.
 
-    RETURNS (List[KnownScore]): what was known.
+    RETURNS (List[KnownScore]): the deleted scores.
     """
     if not doc.user_data:
         return []
@@ -125,7 +125,7 @@ def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
 
 
 def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
-    """Spans of a component that have a score, with it."""
+    """Yield the spans of a component's tables with their scores."""
     for _, found, offset, table in _tables(doc):
         if found == key:
             start, end, label, names, score = table
@@ -134,33 +134,33 @@ def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
 
 
 def group_scores(doc: Doc, key: str) -> list[KnownScore]:
-    """Scores that a span group keeps: all that is left in Docs that were saved without
-    `user_data`, as `DocBin` does.
+    """Return the scores in a span group's attrs, the only ones left if Docs were saved without `user_data`,
+    as by `DocBin`.
     """
     group = doc.spans.get(key)
     if group is None or not is_scored(group):
         return []
     try:
         rows = [(span.start_char, span.end_char, span.label_) for span in group]
-    except IndexError:  # tokens were merged since then, and a saved group does not follow
+    except IndexError:  # tokens were merged since, which a saved group does not follow
         return []
     return [KnownScore(*row, float(score)) for row, score in zip(rows, group.attrs["scores"])]
 
 
 def has_scores(doc: Doc, key: str | None) -> bool:
-    """Has a component predicted with probabilities, perhaps that there is nothing? None without a key."""
+    """Has a component predicted with probabilities, if only that there are no spans? False without a key."""
     saved = key is not None and is_scored(doc.spans.get(key))
     return saved or any(found == key for _, found, _, _ in _tables(doc))
 
 
 def is_scored(group: SpanGroup | None) -> bool:
-    """Has a component of ours written this group, with probabilities?"""
+    """Was this group written by a component of this package, with probabilities?"""
     return group is not None and "hocrf" in group.attrs
 
 
 def register_scores() -> None:
-    """Let spans and tokens have `_.hocrf_score`, Docs `_.hocrf_scores`, what says which text they are, and
-    what says whether somebody needs to read them; and let these be saved fast.
+    """Register `span._.hocrf_score`, `token._.hocrf_score`, `doc._.hocrf_scores` and the Docs' attributes for
+    identity and acceptance; and make saving Docs fast.
     """
     register_identity()
     remember_encoders()
@@ -174,8 +174,8 @@ def register_scores() -> None:
 
 
 def score_of(span: Span) -> float | None:
-    """Probability of a span that a component of ours has predicted: `span._.hocrf_score`; None for
-    any other span.
+    """Return the probability of a span that was predicted by a component of this package, None for any other:
+    `span._.hocrf_score`.
     """
     doc, wanted = span.doc, (span.start_char, span.end_char, span.label_)
     keys = set()
@@ -188,8 +188,8 @@ def score_of(span: Span) -> float | None:
 
 
 def tag_score_of(token: Token) -> float | None:
-    """Probability of a tag that a component of ours has predicted: `token._.hocrf_score`; None for any
-    other token.
+    """Return the probability of a tag that was predicted by a component of this package, None for any other:
+    `token._.hocrf_score`.
     """
     wanted = token.idx, token.idx + len(token), token.tag_
     tables = ((offset, table) for _, key, offset, table in _tables(token.doc) if key == TAGS)
@@ -198,7 +198,7 @@ def tag_score_of(token: Token) -> float | None:
 
 
 def _saved(doc: Doc, but: Collection[str]) -> dict[tuple[int, int, str], float]:
-    """Scores that span groups keep, besides those of these keys."""
+    """Scores in the attrs of span groups, except for groups with these keys."""
     state = [
         (len(doc), key, len(group), np.asarray(group.attrs["scores"]).tobytes())
         for key, group in doc.spans.items()
@@ -214,7 +214,7 @@ def _saved(doc: Doc, but: Collection[str]) -> dict[tuple[int, int, str], float]:
 
 @lru_cache
 def _place(key: str) -> Any:
-    """One object for all Docs: the garbage collector counts them."""
+    """Return the key of `user_data`, one object for all Docs, since the garbage collector counts objects."""
     return UNDERSCORE, PREFIX + key, 0, 0
 
 
@@ -225,7 +225,7 @@ def _packed(
     names: tuple[str, ...],
     score: NDArray[np.float32],
 ) -> bytes:
-    """A table as bytes: how many its names have, these as JSON, and column after column."""
+    """A table as bytes: the length of its names, the names as JSON, and column after column."""
     return b"".join(
         (
             _head(names),
@@ -239,7 +239,7 @@ def _packed(
 
 @lru_cache
 def _head(names: tuple[str, ...]) -> bytes:
-    """Names, and before them how many bytes they have."""
+    """The names as JSON, preceded by their number of bytes."""
     said = json.dumps(names).encode()
     return len(said).to_bytes(4, "little") + said
 
@@ -260,9 +260,9 @@ def _names(said: bytes) -> tuple[str, ...]:
 
 
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
-    """Place in `user_data`, key, the character that it counts from, and table."""
+    """Yield the key in `user_data`, the component's key, the character offset, and the table."""
     data: dict[Any, Any] = doc.user_data
-    state = id(data), len(data), next(reversed(data), None)  # whatever is added is the last
+    state = id(data), len(data), next(reversed(data), None)  # additions come last
     known, places = PLACES.get(doc, (None, []))
     if known != state:
         places = [
@@ -288,13 +288,13 @@ def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> fl
 
 
 def _as_json(doc: Doc) -> list[dict[str, Any]]:
-    """All that is known: `doc._.hocrf_scores`."""
+    """All tables as JSON: the value of `doc._.hocrf_scores`."""
     keys = dict.fromkeys(key for _, key, _, _ in _tables(doc))
     return [{"key": key, **row._asdict()} for key in keys for row in known_scores(doc, key)]
 
 
 def _from_json(doc: Doc, rows: Iterable[dict[str, Any]]) -> None:
-    """Know this and nothing else."""
+    """Replace all tables by these rows."""
     known: dict[str, list[KnownScore]] = {}
     for row in rows:
         values = {name: value for name, value in row.items() if name != "key"}

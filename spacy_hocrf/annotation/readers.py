@@ -1,5 +1,5 @@
-"""Readers of corpora that pass on spans and attributes of tokens from the reference to the predicted Doc,
-where they must come from a model that has not seen the text; and a component that moves entities away.
+"""Corpus readers that copy spans and attributes of tokens, which should come from a model that has not seen
+the text, from the reference to the predicted Doc; and a component that moves entities to a span group.
 """
 
 import zlib
@@ -42,26 +42,26 @@ __all__ = [
 ]
 
 ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
-"""Attributes of tokens that make entities."""
+"""Attributes of tokens that hold entities."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
-"""What spaCy raises for a file that is damaged, or of another kind."""
+"""Exceptions that spaCy raises for a file that is damaged, or of another format."""
 
 
 class GroupSpans(NamedTuple):
-    """Spans of a Doc, S of them."""
+    """S spans of a Doc, with their scores."""
 
     spans: tuple[tuple[int, int, str], ...]  # [S] first token, one past the last, label
-    scores: tuple[float, ...] | None  # [S] None where there are none
+    scores: tuple[float, ...] | None  # [S] None if there are none
 
     def only(self, kept: Sequence[tuple[int, Span]]) -> "GroupSpans":
-        """Some of them at another place, by their numbers."""
+        """Return some of the spans, given by number, at new positions."""
         scores = None if self.scores is None else tuple(self.scores[i] for i, _ in kept)
         return GroupSpans(named([span for _, span in kept]), scores)
 
 
 class EntsToSpans:
-    """The component `hocrf_ents_to_spans`: moves doc.ents to doc.spans[spans_key], for `hocrf` to
-    read there and to decide itself what doc.ents shall be.
+    """The component `hocrf_ents_to_spans`: moves doc.ents to doc.spans[spans_key], where `hocrf` reads them
+    as features and sets doc.ents itself.
     """
 
     def __init__(self, spans_key: str) -> None:
@@ -70,20 +70,20 @@ class EntsToSpans:
     def __call__(self, doc: Doc) -> Doc:
         """Move the entities of a Doc, and return it."""
         write_group(doc, self.spans_key, read_group(doc, None))
-        if len(doc):  # `set_ents` leaves what knowledge bases say of tokens
+        if len(doc):  # `set_ents` would keep ENT_KB_ID and ENT_ID
             doc.from_array(ENTITY, cast(Ints2d, np.zeros((len(doc), len(ENTITY)), dtype=np.uint64)))
         return doc
 
 
 class SpansCorpus:
-    """`spacy-hocrf.SpansCorpus.v1`: a corpus of .spacy files that have the spans of another model,
-    such as `spacy hocrf cross-fit` writes, which the component sees as if it had just found them.
+    """`spacy-hocrf.SpansCorpus.v1`: a corpus of .spacy files with the spans of another model, as
+    `spacy hocrf cross-fit` writes them; the component sees them as if that model had just predicted them.
 
     path (Path): a .spacy file or a folder of them.
-    spans_keys (Sequence[str]): the span groups that are seen; where one is missing, so it is there.
+    spans_keys (Sequence[str]): the span groups to copy; groups that a Doc lacks are not created.
     gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again; spans
-        that fit no tokens are lost. Unlike spaCy's reader this one never cuts a Doc into sentences.
-    limit (int): read only the first Docs; 0 for all.
+        that do not fit the tokens are dropped. Unlike spaCy's reader, never cuts a Doc into sentences.
+    limit (int): read only this many Docs; 0 for all.
     RAISES (ValueError): H112 without a path, H110 for a negative limit.
     """
 
@@ -101,9 +101,9 @@ class SpansCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The Examples, in the order of the files.
 
-        nlp (Language): whose tokenizer and vocab are used.
+        nlp (Language): provides the tokenizer and vocab.
         YIELDS (Example): with the groups on both sides.
-        RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
+        RAISES (ValueError): H181 for scores that are not numbers, or not one for each span.
         """
         for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
             for key in self._keys:
@@ -113,13 +113,13 @@ class SpansCorpus:
 
 
 class AttributesCorpus:
-    """`spacy-hocrf.AttributesCorpus.v1`: a corpus of .spacy files whose tokens have extension attributes,
-    such as `spacy hocrf convert` writes, which templates read as if somebody had set them before.
+    """`spacy-hocrf.AttributesCorpus.v1`: a corpus of .spacy files whose tokens have extension attributes, as
+    `spacy hocrf convert` writes them; templates read them as if they had been set before.
 
     path (Path): a .spacy file or a folder of them, written with `store_user_data`.
     attributes (Sequence[str]): names of the extension attributes; they are registered, with the default "".
-    gold_preproc, limit: as in `SpansCorpus`. A token of another tokenizer has the value of the first
-        of the file's tokens that it shares characters with.
+    gold_preproc, limit: as in `SpansCorpus`. If the text is tokenized again, a token takes the value of the
+        first token in the file that it shares characters with.
     RAISES (ValueError): H112 without a path, H110 for a negative limit.
     """
 
@@ -140,7 +140,7 @@ class AttributesCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The Examples, in the order of the files.
 
-        nlp (Language): whose tokenizer and vocab are used.
+        nlp (Language): provides the tokenizer and vocab.
         YIELDS (Example): with the attributes on both sides.
         """
         for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
@@ -156,7 +156,7 @@ class AttributesCorpus:
 
 
 def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
-    """Where a corpus is, and how many of its Docs are read.
+    """Return the path of a corpus and its limit after checking them.
 
     RAISES (ValueError): H112 without a path, H110 for a negative limit.
     """
@@ -168,7 +168,7 @@ def checked_path(path: Path | None, limit: int) -> tuple[Path, int]:
 
 
 def bin_in(path: Path) -> DocBin:
-    """What a file has, no Doc made yet. RAISES (ValueError): H257 for a file that is none."""
+    """Read a file without making its Docs. RAISES (ValueError): H257 if it is not a .spacy file."""
     try:
         return DocBin().from_disk(path)
     except DAMAGED as error:
@@ -176,7 +176,7 @@ def bin_in(path: Path) -> DocBin:
 
 
 def docs_in(path: Path, vocab: Vocab) -> Iterator[Doc]:
-    """Docs of a file. RAISES (ValueError): H257 for a file that is none."""
+    """Yield the Docs of a file. RAISES (ValueError): H257 if it is not a .spacy file."""
     found = bin_in(path)
     try:
         yield from found.get_docs(vocab)
@@ -185,7 +185,7 @@ def docs_in(path: Path, vocab: Vocab) -> Iterator[Doc]:
 
 
 def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> Iterator[Example]:
-    """Examples of the first Docs of the files, all for a limit of 0."""
+    """Yield Examples of the first Docs of the files, of all for a limit of 0."""
     files = walk_corpus(path, ".spacy")
     docs = (doc for file in files for doc in docs_in(Path(file), nlp.vocab) if len(doc))
     for reference in islice(docs, limit or None):
@@ -193,7 +193,7 @@ def read_examples(nlp: Language, path: Path, limit: int, gold_preproc: bool) -> 
 
 
 def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
-    """The Doc in which an Example of this reference is predicted.
+    """Make the predicted Doc of an Example with this reference.
 
     gold_preproc (bool): keep the reference's tokens, instead of tokenizing its text again.
     """
@@ -204,26 +204,26 @@ def predicted_of(nlp: Language, reference: Doc, gold_preproc: bool) -> Doc:
 
 
 def given_of(nlp: Language, reference: Doc) -> Doc:
-    """The Doc in which a command predicts: the reference's tokens, with their extension attributes."""
+    """Make a Doc for a command to predict: the reference's tokens, with their extension attributes."""
     doc = predicted_of(nlp, reference, gold_preproc=True)
     for key, value in reference.user_data.items():
         of = key[2:] if isinstance(key, tuple) and key[:1] == ("._.",) else (None, None)
-        if of[0] is not None and of[1] is None:  # of a token, not of the Doc or a span
+        if of[0] is not None and of[1] is None:  # a token's, not the Doc's or a span's
             doc.user_data[key] = value
     return doc
 
 
 def has_tokens_of(nlp: Language, reference: Doc) -> bool:
-    """Does the pipeline make these tokens of the text?"""
+    """Does the pipeline's tokenizer produce the tokens of this Doc?"""
     words = [token.text for token in nlp.make_doc(reference.text)]
     return words == [token.text for token in reference]
 
 
 def read_group(doc: Doc, key: str | None) -> GroupSpans:
-    """The spans of doc.spans[key] with their scores, or the entities.
+    """Return the spans of doc.spans[key] with their scores, or the entities.
 
     key (Optional[str]): None for doc.ents.
-    RAISES (ValueError): H181 for scores that are no numbers, or not one for each span.
+    RAISES (ValueError): H181 for scores that are not numbers, or not one for each span.
     """
     if key is None:
         return GroupSpans(named(doc.ents), None)
@@ -240,14 +240,14 @@ def groups_of(doc: Doc) -> list[str]:
 
 
 def write_group(doc: Doc, key: str, found: GroupSpans) -> None:
-    """Write spans of a Doc of the same tokens to doc.spans[key]."""
+    """Write spans, of a Doc with the same tokens, to doc.spans[key]."""
     spans = [Span(doc, start, end, label=label) for start, end, label in found.spans]
     attrs = {} if found.scores is None else {"scores": list(found.scores)}
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs=attrs)
 
 
 def _aligned(example: Example, key: str) -> GroupSpans:
-    """The reference's spans of a group on the predicted Doc's tokens, without those that do not fit."""
+    """The spans of a reference's group on the predicted Doc's tokens, without those that do not fit."""
     found = read_group(example.reference, key)
     if same_tokens(example):
         return found

@@ -1,9 +1,10 @@
-"""What is scored: spans without the white space at their ends, which no prediction has; and whole texts.
+"""Prepares examples for scoring: strips white space from the ends of spans, which predictions never have;
+and counts texts that are right as a whole.
 
-Annotation tools often mark the line break behind a name, too. Who finds the name has found all of it.
+Annotation tools often include the line break after a name. Finding the name counts as finding all of it.
 
-A text is right as a whole if all of its spans are, and it has no others: a record with one wrong field is
-one that somebody must mend.
+A text is right as a whole if all of its spans are found, and no others: a record with one wrong field has
+to be corrected by hand.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ __all__ = ["comparable", "count_whole", "is_complete"]
 
 
 def comparable(examples: Iterable[Example], target: Target) -> list[Example]:
-    """Examples in which no span of the target has white space at an end; those that had none are
-    themselves, the others have copies of their Docs.
+    """Return examples in which no span of the target has white space at an end; examples without such spans
+    as they are, others with copies of their Docs.
     """
     return [_comparable(example, target) for example in examples]
 
 
 def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
-    """How many texts are right as a whole, and how many could be: those that are annotated completely, and
-    have a token.
+    """Count the texts that are right as a whole, and those that could be: the texts that have tokens and are
+    annotated completely.
 
     examples (Iterable[Example]): as `comparable` returns them.
     """
@@ -43,9 +44,9 @@ def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
 
 
 def is_complete(doc: Doc, place: str, key: str | None) -> bool:
-    """Has a Doc tokens, and does the annotation say something of every one that is not white space?
+    """Does a Doc have tokens, all of which, except for white space, are annotated?
 
-    place (str): of the target, or of a scorer. key (Optional[str]): of spans in `doc.spans`.
+    place (str): place of the target, or of a scorer. key (Optional[str]): key of spans in `doc.spans`.
     """
     if key is not None:
         return len(doc) > 0 and key in doc.spans and not doc.spans[key].attrs.get(UNKNOWN)
@@ -55,7 +56,7 @@ def is_complete(doc: Doc, place: str, key: str | None) -> bool:
 
 
 def _spans(example: Example, key: str | None) -> bool:
-    """Are these the annotated spans?"""
+    """Are the predicted spans exactly the annotated ones?"""
     found, wanted = (_spans_of(doc, key) for doc in (example.x, example.y))
     aligned = found
     if not same_tokens(example):
@@ -65,7 +66,7 @@ def _spans(example: Example, key: str | None) -> bool:
 
 
 def _tags(example: Example, key: str | None) -> bool:
-    """Has every token the annotated tag?"""
+    """Does every token have the annotated tag?"""
     return bool([token.tag_ for token in example.x] == example.get_aligned("TAG", as_string=True))
 
 
@@ -84,9 +85,9 @@ def _comparable(example: Example, target: Target) -> Example:
 
 
 def _without_whitespace(doc: Doc, key: str | None) -> Doc:
-    """The Doc, or where a span has white space at an end, a copy without it.
+    """Return the Doc, or if a span has white space at an end, a copy in which the white space is stripped.
 
-    key (Optional[str]): of the spans in `doc.spans`; None for `doc.ents`.
+    key (Optional[str]): key of the spans in `doc.spans`; None for `doc.ents`.
     """
     spans = _spans_of(doc, key)
     if not any(span[0].is_space or span[-1].is_space for span in spans if len(span)):

@@ -1,4 +1,4 @@
-"""Spans of a Doc as all targets read and write them."""
+"""Reading and writing spans of a Doc, shared by all targets."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ __all__ = [
     "words_of",
 ]
 
-ENT_BEGIN = 3  # `token.ent_iob` of a first token; the beginning of no type is spaCy's "blocked"
+ENT_BEGIN = 3  # `token.ent_iob` of a first token; together with no type it means "blocked" in spaCy
 
 ENT_OUTSIDE = 2
-"""Value of `token.ent_iob` of a token that is known to be in no entity."""
+"""`token.ent_iob` of a token that is known to be in no entity."""
 
 CHARACTERS = ("IDX", "LENGTH")
-"""Attributes that tell which characters a token has."""
+"""Attributes that give the characters of a token."""
 
 
 def gold_spans(doc: Doc, key: str) -> list[Span]:
-    """The annotated spans of a group but for those that overlap longer ones.
+    """Return the annotated spans of a group, except those that overlap longer ones.
 
     RAISES (ValueError): H242 for a span without a label.
     """
@@ -75,9 +75,9 @@ def gold_spans(doc: Doc, key: str) -> list[Span]:
 
 
 def unknown_parts(doc: Doc, key: str) -> list[tuple[int, int]]:
-    """The parts of a text of which a span group says that nothing is known: first token, one past the last.
+    """Return the parts of a text that a span group declares unknown: first token, one past the last.
 
-    RAISES (ValueError): H538 for what are no such parts.
+    RAISES (ValueError): H538 if they are not such parts.
     """
     parts = list[tuple[int, int]]()
     given = doc.spans[key].attrs.get(UNKNOWN, ())
@@ -95,20 +95,20 @@ def unknown_parts(doc: Doc, key: str) -> list[tuple[int, int]]:
 
 
 def annotated_places(doc: Doc) -> list[str]:
-    """Where there are spans, as `Target.place` calls it."""
+    """Where the Doc has spans, named as in `Target.place`."""
     groups = [f"doc.spans['{key}']" for key, spans in doc.spans.items() if len(spans)]
     return (["doc.ents"] if doc.ents else []) + groups
 
 
 def scored(doc: Doc, key: str, spans: DecodedSpans) -> WrittenSpans:
-    """A group of decoded spans, with their probabilities if there are some."""
+    """Make a span group of decoded spans, with their probabilities if there are any."""
     scores = spans.scores
     attrs: dict[str, Any] = {} if scores is None else {"scores": scores, "hocrf": True}
     return WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
 
 
 def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
-    """Entities of which a component of ours has said how probable they are; none without a key."""
+    """Entities with a probability from a component of this package; empty without a key."""
     if key is None:
         return set()
     known = {row[:3] for row in (*known_scores(doc, key), *group_scores(doc, key))}
@@ -119,9 +119,9 @@ def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
 def alternative_groups(
     doc: Doc, keys: Sequence[str], readings: BestReadings, hashes: Sequence[int]
 ) -> Iterator[WrittenSpans]:
-    """Span groups of readings, with `probability` and `log_probability` as their `attrs`.
+    """Yield a span group for each reading, with `probability` and `log_probability` as its `attrs`.
 
-    keys (Sequence[str]): their names, at least as many. hashes (Sequence[int]): of the model's labels.
+    keys (Sequence[str]): names, at least one per reading. hashes (Sequence[int]): of the model's labels.
     """
     bounds, start, end, label, log_probabilities = readings.columns()
     first, last = edges(doc)
@@ -138,7 +138,7 @@ def ranked_keys(key: str | None, n: int) -> list[str]:
 
 
 def groups_of(key: str | None, n: int) -> list[str]:
-    """The span group of a component and those of the best readings, in the words of `TokenBatch.reads`."""
+    """The span group of a component and those of the best readings, named as in `TokenBatch.reads`."""
     return [f"spans:{name}" for name in (key, *ranked_keys(key, n))]
 
 
@@ -148,9 +148,9 @@ def named(spans: Sequence[Span] | SpanGroup) -> tuple[tuple[int, int, str], ...]
 
 
 def row_of(span: Span | tuple[int, int, str]) -> tuple[int, int, str]:
-    """First token, one past the last, and label of a span that somebody has given.
+    """Return first token, one past the last, and label of a span given by a user.
 
-    RAISES (ValueError): H569 for anything else than a Span or such a row.
+    RAISES (ValueError): H569 for anything but a Span or such a tuple.
     """
     if isinstance(span, Span):
         return span.start, span.end, span.label_
@@ -165,21 +165,21 @@ def row_of(span: Span | tuple[int, int, str]) -> tuple[int, int, str]:
 
 
 def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
-    """Sorted spans as `named` gives them, without white space at either end, or left out if
-    nothing else is in them.
+    """Sorted rows as from `named`, without white space at either end; spans of nothing but white space are
+    left out.
     """
     within = ((*trim(doc, span.start, span.end), span.label_) for span in spans)
     return tuple(sorted((start, end, label) for start, end, label in within if start < end))
 
 
 def words_of(doc: Doc) -> list[str]:
-    """Tokens, each with the white space behind it."""
+    """Texts of the tokens, each with its trailing white space."""
     return [token.text_with_ws for token in doc]
 
 
 def same_tokens(example: Example) -> bool:
-    """Do both Docs have the same tokens, so that no alignment is needed? spaCy's does not know
-    white space.
+    """Do both Docs have the same tokens, so that no alignment is needed? False for white space tokens, which
+    spaCy's alignment leaves out.
     """
     x, y = example.x, example.y
     return (
@@ -190,9 +190,9 @@ def same_tokens(example: Example) -> bool:
 
 
 def on_predicted(example: Example, spans: Sequence[Span], *, overlap: bool = False) -> list[Span]:
-    """Spans of the reference on the predicted Doc's tokens, without those that do not fit them.
+    """Return spans of the reference on the predicted Doc's tokens, without those that do not fit them.
 
-    overlap (bool): also those that share tokens with others.
+    overlap (bool): keep spans that overlap others.
     """
     share_labels(example.predicted, spans)
     found: list[Span] = example.get_aligned_spans_y2x(spans, allow_overlap=overlap)
@@ -200,14 +200,14 @@ def on_predicted(example: Example, spans: Sequence[Span], *, overlap: bool = Fal
 
 
 def share_labels(doc: Doc, spans: Iterable[Span]) -> None:
-    """Let a Doc's vocabulary know the labels of spans of another Doc, whose vocabulary may be another."""
+    """Add the labels of another Doc's spans to a Doc's vocabulary."""
     for label in {span.label_ for span in spans}:
         doc.vocab.strings.add(label)
 
 
 def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
-    """White space that the annotation leaves open is unknown between unknown tokens, since an
-    entity may go across it.
+    """Mark unannotated white space as unknown if the tokens on both sides are, since an entity may go
+    across it.
 
     (`get_aligned_ents_and_ner` says that it is in no entity.)
     """
@@ -219,12 +219,12 @@ def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
 
 
 def annotated_tokens(iob: NDArray[np.uint64], kind: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Is each token in an entity, or declared to be in none? bool [N]"""
+    """Is each token in an entity, or declared to be in none? (bool [N])"""
     return np.logical_or(kind, np.equal(iob, ENT_BEGIN))
 
 
 def docs_with_entities(docs: Sequence[Doc], *columns: NDArray[np.uint64]) -> set[int]:
-    """Numbers of the Docs in which earlier components have set entities, or that there are none.
+    """Numbers of the Docs in which earlier components have set entities, or ruled them out.
 
     columns (uint64 [N] each): ENT_IOB, ENT_TYPE and ENT_KB_ID of all tokens.
     """

@@ -1,7 +1,7 @@
 """What a component predicts: entities, a span group, or tags. Each target reads gold annotation and
 writes predictions.
 
-Nobody else in this folder writes predictions; `probabilities` writes how probable they are.
+No other module in this folder writes predictions; `probabilities` writes their probabilities.
 """
 
 from collections.abc import Iterable, Sequence
@@ -61,57 +61,57 @@ __all__ = [
     "Target",
 ]
 
-ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # in which there may be entities
+ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # attributes that show whether there are entities
 
 Found = Sequence[Prediction]
 Read = TokenBatch | None
-"""The Docs, if nobody has changed them since they were read."""
+"""The Docs as they were read, if they are unchanged since."""
 
 
 class Target(Protocol):
-    """Where the annotation is, and where the predictions go."""
+    """Where annotation is read, and where predictions are written."""
 
     @property
     def place(self) -> str:
-        """Where that is, in the users' words."""
+        """Where that is, as users write it."""
         ...
 
     @property
     def metric(self) -> str:
-        """The score of `nlp.evaluate` that tells how right its predictions are."""
+        """The score of `nlp.evaluate` that measures its predictions."""
         ...
 
     @property
     def whole(self) -> str:
-        """The score of `nlp.evaluate` that tells the share of texts that are right as a whole."""
+        """The score of `nlp.evaluate` for the share of texts that are right as a whole."""
         ...
 
     @property
     def answers(self) -> frozenset[str]:
-        """Names of what this target writes, as in `TokenBatch.reads`; no template may read it."""
+        """Names of what this target writes, as in `TokenBatch.reads`; no template may read them."""
         ...
 
     @property
     def trims(self) -> bool:
-        """Is there no white space at either end of what it writes?"""
+        """Are written spans free of white space at either end?"""
         ...
 
     @property
     def overlapping(self) -> bool:
-        """Are all spans written that are probable enough, also where they overlap?"""
+        """Are all spans written that are probable enough, even if they overlap?"""
         ...
 
     @property
     def n_best(self) -> int:
-        """So many of the best readings are written besides."""
+        """Number of best readings that are written besides the prediction."""
         ...
 
     def key(self, reference: Doc) -> bytes:
-        """Equal for references with equal text and annotation."""
+        """Return bytes that are equal for references with equal text and annotation."""
         ...
 
     def annotation(self, example: Example) -> Annotation:
-        """The gold annotation on the predicted Doc's tokens."""
+        """Return the gold annotation on the predicted Doc's tokens."""
         ...
 
     @property
@@ -120,7 +120,7 @@ class Target(Protocol):
         ...
 
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
-        """Annotation that earlier components have set, by the numbers of the Docs that have some."""
+        """Return the annotation set by earlier components, by number of the Doc; only for Docs with some."""
         ...
 
     @property
@@ -129,11 +129,11 @@ class Target(Protocol):
         ...
 
     def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        """Write the predictions of some Docs, beside what earlier components have set."""
+        """Write the predictions of some Docs, besides the annotation that earlier components have set."""
         ...
 
     def forget(self, doc: Doc) -> None:
-        """Take back what was predicted, so that the next prediction does not keep it: what has a
+        """Remove earlier predictions, so that the next prediction does not keep them: whatever has a
         score, or everything if nothing has one.
         """
         ...
@@ -141,13 +141,12 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class EntsTarget:
-    """`doc.ents`, and how probable they are.
+    """`doc.ents`, with their probabilities.
 
-    scores_key (Optional[str]): name of the probabilities, see `doc._.hocrf_scores`; null writes none.
-    overwrite (bool): ignore entities that are there already, instead of keeping them and decoding
-        around them.
-    n_best (int): so many readings are written to `doc.spans[scores_key_1]` and so on.
-    keeps_own (bool): are entities that have such a probability set before, too?
+    scores_key (Optional[str]): key of the probabilities, see `doc._.hocrf_scores`; null writes none.
+    overwrite (bool): ignore existing entities, instead of keeping them and decoding the rest given them.
+    n_best (int): number of readings that are written to `doc.spans[scores_key_1]` and so on.
+    keeps_own (bool): keep existing entities even if a component has predicted them with such probabilities.
     spans (bool): write the same spans to `doc.spans[scores_key]`, with their probabilities.
     """
 
@@ -246,7 +245,7 @@ class EntsTarget:
         doc.set_ents(sorted([*kept, *found], key=attrgetter("start")), blocked=none)
 
     def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
-        """Add scores of entities; existing ones of entities that stay take precedence."""
+        """Add scores of entities that still exist; scores already in the table take precedence."""
         ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
         rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
         if self.spans:
@@ -257,11 +256,11 @@ class EntsTarget:
 
 @dataclass(frozen=True)
 class SpansTarget:
-    """`doc.spans[spans_key]`, with the probabilities in its `attrs["scores"]`.
+    """`doc.spans[spans_key]`, with probabilities in its `attrs["scores"]`.
 
-    overlapping (bool): all spans that are as probable as the threshold, instead of those that the decoder
-        chooses.
-    n_best (int): so many readings are written to `doc.spans[spans_key_1]` and so on.
+    overlapping (bool): write all spans with a probability of at least the threshold, instead of those that
+        the decoder chooses.
+    n_best (int): number of readings that are written to `doc.spans[spans_key_1]` and so on.
     """
 
     spans_key: str
@@ -335,8 +334,7 @@ class SpansTarget:
 class TagsTarget:
     """`token.tag` of every token, and its probability for `token._.hocrf_score`.
 
-    overwrite (bool): replace tags that are there already; otherwise they stay, and the others are
-        decoded around them.
+    overwrite (bool): replace existing tags; otherwise they stay, and the other tags are decoded given them.
     """
 
     overwrite: bool
@@ -408,7 +406,7 @@ class TagsTarget:
 
 
 def _set_alternatives(doc: Doc, keys: Sequence[str], prediction: Prediction) -> None:
-    """A span group for each of the best readings; what is left of an earlier prediction goes."""
+    """Write a span group for each of the best readings; delete those left over from an earlier prediction."""
     readings, groups = prediction.alternatives, doc.spans
     hashes = label_hashes([doc], prediction.names)
     for group in alternative_groups(doc, keys, readings, hashes) if readings else ():

@@ -1,10 +1,10 @@
-"""What teachers say of training texts: their spans, with scores, in span groups of the reference.
+"""What teachers predict for training texts: spans with scores, in span groups of the reference.
 
-A teacher that says of each span by itself with which probability it is there says of a whole text
+A teacher that gives each span a probability p of its own, independently of the others, implies for a text
 
     q(spans) ∝ Π p / (1 - p),    over the spans of the text, none of which overlap
 
-which is what it says of a span that no other overlaps. Of several teachers the probability is the mean.
+so that a span which overlaps no other has probability p. Probabilities of several teachers are averaged.
 """
 
 from collections.abc import Sequence
@@ -25,17 +25,17 @@ __all__ = ["check_teachers", "content", "taught"]
 
 
 class _Said(NamedTuple):
-    """What one teacher says of a text."""
+    """What one teacher predicts for a text."""
 
     spans: dict[tuple[int, int, str], float]  # start, end, label
     unknown: NDArray[np.bool_]  # [T]
 
 
 def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Annotation:
-    """An annotation with what teachers say of its unknown tokens. Where a teacher says nothing of a part of
-    the text, it is still unknown, and of the other spans the most probable count as annotated.
+    """Fill the unknown tokens of an annotation with what teachers predict. Parts of the text that a teacher
+    leaves open stay unknown; then only the most probable of its other spans count, as if annotated.
 
-    annotation (Annotation): of the predicted Doc's tokens. keys (Sequence[str]): of the groups.
+    annotation (Annotation): on the predicted Doc's tokens. keys (Sequence[str]): keys of the span groups.
     RAISES (ValueError): H535 for a score that is no probability, or a span without one; H536 for two spans
         that overlap, both of which are certain.
     """
@@ -69,9 +69,9 @@ def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Ann
 
 
 def check_teachers(keys: Any, place: str, name: str) -> None:
-    """RAISES (ValueError): H537 for what are no names of span groups.
+    """Check the setting `teachers`. RAISES (ValueError): H537 unless these are keys of other span groups.
 
-    place (str): where the annotation is, as `Target.place` calls it. name (str): of the component.
+    place (str): where the annotation is, as in `Target.place`. name (str): name of the component.
     """
     named = isinstance(keys, list | tuple) and all(isinstance(key, str) and key for key in keys)
     if not named or len({*keys}) < len(keys) or place in [f"doc.spans['{key}']" for key in keys]:
@@ -79,7 +79,7 @@ def check_teachers(keys: Any, place: str, name: str) -> None:
 
 
 def content(reference: Doc, keys: Sequence[str]) -> bytes:
-    """Equal for references of which the teachers say the same; empty where they say nothing."""
+    """Return bytes that are equal for references with equal predictions of teachers; empty without any."""
     groups = [reference.spans[key] for key in keys if key in reference.spans]
     scores = [np.asarray(group.attrs.get("scores", ()), dtype=object) for group in groups]
     rows = [
@@ -90,7 +90,7 @@ def content(reference: Doc, keys: Sequence[str]) -> bytes:
 
 
 def _said(example: Example, key: str) -> _Said:
-    """What one teacher says, on the predicted Doc's tokens."""
+    """Read what one teacher predicts, on the predicted Doc's tokens."""
     doc, group = example.predicted, example.reference.spans[key]
     spans = list(group)
     given = group.attrs.get("scores", [1.0] * len(spans))
@@ -130,7 +130,7 @@ def _touched(tokens: NDArray[np.int32]) -> slice:
 
 
 def _check(doc: Doc, certain: Sequence[SoftSpan]) -> None:
-    """RAISES (ValueError): H536 if two overlap."""
+    """Check certain spans. RAISES (ValueError): H536 if two overlap."""
     for one, other in pairwise(certain):
         if other.start < one.end:
             spans = " and ".join(

@@ -1,7 +1,7 @@
 """Constraints on single texts, in a span group: "this is a title", "no name here".
 
-Each span of the group is a constraint on its tokens; its id says of which kind, and an empty one is
-"span". What they mean for a model is in answers/forbidden.py.
+Each span of the group is a constraint on its tokens; its id is the kind of constraint, "span" if empty.
+What the kinds mean for a model is in answers/forbidden.py.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
 NAMES = tuple(KINDS)
 
 POSITION = 31
-"""Bits of a position in a text."""
+"""Bits for a position in a text."""
 
 
 class TextConstraints(NamedTuple):
-    """Constraints on the texts of a batch, n of them, text by text."""
+    """n constraints on the texts of a batch, text by text."""
 
     text: NDArray[np.int64]  # [n] number of the Doc, ascending
     start: NDArray[np.int64]  # [n] first token in the Doc
@@ -61,32 +61,32 @@ class TextConstraints(NamedTuple):
     kind: NDArray[np.int64]  # [n] place in KINDS
 
     def only(self, chosen: NDArray[np.bool_]) -> TextConstraints:
-        """Some of them. chosen (bool [n]): which."""
+        """Select some of the constraints. chosen (bool [n]): which."""
         return self if chosen.all() else TextConstraints(*(column[chosen] for column in self))
 
     def of_kind(self, kind: int) -> TextConstraints:
-        """Constraints of one kind."""
+        """Select the constraints of one kind."""
         return self.only(self.kind == kind)
 
     def of_texts(self, texts: NDArray[np.int64]) -> TextConstraints:
-        """Constraints on some of the texts, which are numbered anew.
+        """Select the constraints on some of the texts, and number these texts anew.
 
-        texts (int64 [m]): their numbers, ascending.
+        texts (int64 [m]): numbers of the texts, ascending.
         """
         mine = self.only(np.isin(self.text, texts))
         return mine._replace(text=np.searchsorted(texts, mine.text))
 
     def once(self) -> TextConstraints:
-        """Each of them once, in the same order."""
+        """Remove duplicates, keeping the order."""
         if len(self.text) < 2:
             return self
         _, first = np.unique(np.stack(self), axis=1, return_index=True)
         return TextConstraints(*(column[np.sort(first)] for column in self))
 
     def texts_without(self, spans: Segments) -> NDArray[np.int64]:
-        """Texts of which some of these tokens are not in one span of the label, int64 [m].
+        """Return the texts, int64 [m], in which a constraint's tokens are not within one span of its label.
 
-        spans (Segments): of all texts, by position; none overlap.
+        spans (Segments): spans of all texts, by position; none overlap.
         """
         if not len(spans.start):
             return self.text
@@ -98,9 +98,9 @@ class TextConstraints(NamedTuple):
         return np.asarray(self.text[~within])
 
     def named(self, text: int, labels: Sequence[str]) -> list[TextConstraint]:
-        """Constraints on one text, with the names of labels and kinds.
+        """Return the constraints on one text, with names of labels and kinds.
 
-        labels (Sequence[str]): of the scheme.
+        labels (Sequence[str]): the scheme's labels.
         """
         rows = np.stack(self[1:], axis=1)[self.text == text].tolist()
         return [
@@ -110,7 +110,7 @@ class TextConstraints(NamedTuple):
 
 
 def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme) -> TextConstraints:
-    """The constraints on some Docs, without white space at their ends; those on nothing else are none.
+    """Read the constraints on some Docs, stripped of white space at their ends; empty ones are dropped.
 
     texts (Sequence[int]): numbers of Docs that have the group, ascending.
     RAISES (ValueError): H217 for an unknown kind or label, or a span that the model cannot have.
@@ -142,7 +142,7 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
 
 
 def content(reference: Doc, key: str) -> bytes:
-    """Equal for references with equal constraints; empty without any."""
+    """Return bytes that are equal for references with equal constraints; empty without any."""
     if key not in reference.spans:
         return b""
     rows = [(*_constraint(span), len(reference)) for span in reference.spans[key]]
@@ -150,9 +150,9 @@ def content(reference: Doc, key: str) -> bytes:
 
 
 def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
-    """The constraints on an example's reference, on the predicted Doc's tokens and without white space at
-    their ends; what does not fit these tokens says nothing. That a span is not there is said of all
-    spans that are shown as this one.
+    """Return the constraints on an example's reference, on the predicted Doc's tokens and without white space
+    at their ends; those that do not fit these tokens are dropped. A "not" constraint is repeated for all
+    spans that would be shown as this one.
 
     RAISES (ValueError): H217 for an unknown kind, or no label.
     """
@@ -171,8 +171,8 @@ def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
 
 
 def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int]]:
-    """Where a constraint is in the predicted Doc: those that are about all tokens of a stretch are about
-    the tokens within it.
+    """Yield the places of a constraint in the predicted Doc. A constraint on all tokens of a stretch that
+    does not fit them applies to the tokens within it.
     """
     doc, fitting = example.predicted, on_predicted(example, [span])
     start = end = 0
@@ -196,7 +196,7 @@ def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int
 def of_annotations(
     scheme: LabelScheme, annotations: Sequence[Annotation]
 ) -> TextConstraints | None:
-    """Constraints on the texts of a batch, beside annotated spans and tokens; None without any."""
+    """Collect the constraints of a batch of annotations, besides known spans and tokens; None without any."""
     rows = [
         (i, start, end, scheme.labels.index(label) if label else -1, NAMES.index(kind))
         for i, annotation in enumerate(annotations)
@@ -206,12 +206,12 @@ def of_annotations(
 
 
 def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:
-    """Places of names, by their hashes."""
+    """Places of names, by hash."""
     return {int(batch.strings[name]): place for place, name in enumerate(names)}
 
 
 def _doubtful(found: TextConstraints, scheme: LabelScheme) -> bool:
-    """Is there anything that `_check_text` could refuse?"""
+    """Is there anything that `_check_text` might reject?"""
     text, start, end, label, kind = found
     bad = (kind < 0) | ((label < 0) & (kind != OUTSIDE))
     if scheme.outside < 0:
@@ -226,7 +226,7 @@ def _doubtful(found: TextConstraints, scheme: LabelScheme) -> bool:
 
 
 def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
-    """RAISES (ValueError): H217 as `read`."""
+    """Check the constraints on a text. RAISES (ValueError): H217 as `read`."""
     found = []
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)
@@ -243,9 +243,9 @@ def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
 
 
 def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
-    """Add a constraint to a Doc, in the place of those that it takes back.
+    """Add a constraint to a Doc, replacing earlier ones that contradict it.
 
-    RAISES (ValueError): H217 for an unknown kind, or what is no stretch of the text.
+    RAISES (ValueError): H217 for an unknown kind, or tokens that are not a stretch of the text.
     """
     _check_kind(doc, key, constraint)
     start, end, label, kind = constraint
@@ -261,14 +261,14 @@ def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
 
 
 def put(doc: Doc, key: str, constraints: Iterable[TextConstraint]) -> None:
-    """Give a Doc these constraints, in the place of those that it has."""
+    """Replace a Doc's constraints by these."""
     doc.spans[key] = [
         Span(doc, start, end, label, span_id=kind) for start, end, label, kind in constraints
     ]
 
 
 def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:
-    """Can both not be, as a later word on the same tokens?"""
+    """Does a new constraint contradict an old one, so that it replaces it?"""
     if {new.kind, old.kind} == {"span", "not"}:
         return new[:3] == old[:3]
     overlap = new.start < old.end and old.start < new.end

@@ -1,5 +1,5 @@
-"""What a training text is worth: the extension attribute `doc._.hocrf_weight`, by which its part of the
-loss is multiplied. 2 is the text twice, and 0 leaves it out.
+"""Weights of training texts: the extension attribute `doc._.hocrf_weight`, which multiplies a text's part of
+the loss. 2 counts the text twice, and 0 leaves it out.
 """
 
 from collections.abc import Iterable
@@ -16,14 +16,14 @@ from spacy_hocrf.types import is_number
 __all__ = ["WEIGHT", "counting", "set_weight", "weight_of"]
 
 WEIGHT = "hocrf_weight"
-"""A number from 0 up; None is 1."""
+"""Name of the attribute: a number >= 0; None is 1."""
 
 
 def weight_of(reference: Doc) -> float:
-    """The weight of a training text; 1.0 without one.
+    """Return the weight of a training text; 1.0 without one.
 
-    reference (Doc): the annotated one of an example. The attribute is registered.
-    RAISES (ValueError): H520 for anything but a finite number from 0 up.
+    reference (Doc): the example's reference. The attribute must be registered.
+    RAISES (ValueError): H520 for anything but a finite number >= 0.
     """
     weight = reference._.get(WEIGHT)
     if weight is None:
@@ -34,7 +34,7 @@ def weight_of(reference: Doc) -> float:
 
 
 def counting(examples: Iterable[Example]) -> list[Example]:
-    """Examples without those of weight 0. RAISES (ValueError): H255 if all have it, H520 as `weight_of`."""
+    """Drop examples of weight 0. RAISES (ValueError): H255 if all have weight 0, H520 as `weight_of`."""
     every = list(examples)
     kept = [example for example in every if weight_of(example.reference)]
     if every and not kept:
@@ -43,6 +43,6 @@ def counting(examples: Iterable[Example]) -> list[Example]:
 
 
 def set_weight(reference: Doc, weight: float) -> None:
-    """Set `doc._.hocrf_weight`, which is registered if need be."""
+    """Set `doc._.hocrf_weight`, registering it if necessary."""
     register(WEIGHT)
     reference._.set(WEIGHT, weight)

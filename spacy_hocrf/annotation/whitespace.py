@@ -1,7 +1,7 @@
 """White space at the ends of spans, which is never shown.
 
-Where a model's spans may begin or end with white space, several of them are shown as the same one.
-They exclude one another, so the score of what is shown is the sum of theirs.
+If a model's spans may begin or end with white space, several of them are shown as the same span. They
+exclude one another, so the score of the span shown is the sum of their scores.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ NamedSpan = tuple[int, int, str]
 """Start, end and label."""
 
 MOST_VARIANTS = 4096
-"""Ways to give white space to the spans next to it."""
+"""Most combinations of assigning white space to adjacent spans."""
 
 
 def without_whitespace(
     blank: NDArray[np.bool_], start: NDArray[np.int64], end: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Spans without white space at either end; empty if there is nothing else.
+    """Strip white space from both ends of spans; a span of nothing else becomes empty.
 
     blank (bool [N]): is each token white space?
-    start, end (int64 [m]): spans; the result has the same extents.
+    start, end (int64 [m]): spans; the result has the same shapes.
     """
     solid = np.flatnonzero(~blank)
     first = np.append(solid, len(blank))[np.searchsorted(solid, start)]
@@ -55,7 +55,7 @@ def without_whitespace(
 
 
 def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
-    """Spans of D sequences as they are shown: each once, by start and end, none empty.
+    """Return the spans of D sequences as they are shown: stripped, without duplicates or empty ones.
 
     blank (bool [N]): is each token white space?
     offsets (int64 [D+1]): tokens of the sequences.
@@ -71,7 +71,7 @@ def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]
 
 
 def most_variants(blank: NDArray[np.bool_]) -> int:
-    """The largest number of a model's spans that are shown as the same span.
+    """Return an upper bound on how many of a model's spans can be shown as the same span.
 
     blank (bool [N]): is each token white space?
     """
@@ -86,9 +86,9 @@ def scores_of_shown(
     blank: NDArray[np.bool_],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """The score of each span that is shown, float64 [n].
+    """Return the score of each span shown, float64 [n]: the sum over the model's spans that are shown as it.
 
-    score (Callable): gives every span of the model its score.
+    score (Callable): returns the scores of given spans of the model.
     shown (Segments): spans of D sequences, n in all, without white space at either end.
     blank (bool [N]): is each token white space?
     offsets (int64 [D+1]): tokens of the sequences.
@@ -116,7 +116,7 @@ def scores_of_shown(
 def with_whitespace(
     blank: NDArray[np.bool_], start: int, end: int, label: str
 ) -> list[tuple[int, int, str]]:
-    """All spans of one sequence that are this one without the white space at their ends.
+    """Return all spans of a sequence that equal this one after stripping white space.
 
     blank (bool [T]): is each token white space?
     """
@@ -131,7 +131,7 @@ def with_whitespace(
 def variants_of(
     blank: NDArray[np.bool_] | None, spans: NamedSpans, text: str
 ) -> Iterator[NamedSpans]:
-    """The spans of a model that are shown as these: with the white space beside them, or not.
+    """Yield combinations of a model's spans that are shown as these, with or without adjacent white space.
 
     blank (Optional[bool [T]]): is each token white space? None if there is none.
     text (str): beginning of the Doc.
@@ -154,16 +154,16 @@ def ways_to_show(
     blank: NDArray[np.bool_] | None,
     spans: NamedSpans,
 ) -> tuple[list[int], list[list[NDArray[np.uint8]]]]:
-    """Bits of the segmentations of one sequence that are shown as these spans and no others.
+    """Return bits of the segmentations of one sequence that are shown as exactly these spans.
 
-    Where two spans of one label have nothing but white space between them, a span across it is another
-    one; so there are as many ways, which exclude one another, as to give it to the later span, or not.
+    If two spans of one label have only white space between them, a model's span across both would be a
+    different one; so there are several mutually exclusive ways to give that white space to the later span.
 
-    allowed (uint8 [T, Y]): what is allowed anyway.
+    allowed (uint8 [T, Y]): bits of what is allowed anyway.
     blank (Optional[bool [T]]): is each token white space? None if there is none.
     spans (NamedSpans): sorted; without white space at either end.
-    RETURNS (tuple[list[int], list[list[uint8 [t, Y]]]]): where stretches of the sequence begin, and its
-        end; and for each stretch the bits of every way, none if it cannot be shown so.
+    RETURNS (tuple[list[int], list[list[uint8 [t, Y]]]]): bounds of the stretches that the sequence is cut
+        into; and for each stretch the bits of every way, an empty list if it cannot be shown so.
     """
     covered, length = np.zeros(len(allowed), dtype=bool), len(allowed)
     for start, end, _ in spans:
@@ -193,7 +193,7 @@ def ways_to_show(
 
 
 def cases(ways: Sequence[Sequence[NDArray[np.uint8]]], text: str) -> Iterator[NDArray[np.uint8]]:
-    """Bits of a whole sequence for all ways of all stretches.
+    """Yield the bits of a whole sequence for each combination of the stretches' ways.
 
     text (str): beginning of the Doc.
     RAISES (ValueError): H201 if there are too many.
@@ -204,7 +204,7 @@ def cases(ways: Sequence[Sequence[NDArray[np.uint8]]], text: str) -> Iterator[ND
 
 
 def _between(one: NamedSpan, other: NamedSpan, free: NDArray[np.bool_]) -> int:
-    """Tokens of white space between two spans of one label; 0 if they cannot be taken for one."""
+    """Number of white space tokens between two spans of one label; 0 if they cannot be taken for one span."""
     gap = free[one[1] : other[0]]
     return len(gap) if gap.all() and one[2] == other[2] else 0
 
@@ -216,9 +216,9 @@ def _let_be_shown(
     free: NDArray[np.bool_],
     before: int | None,
 ) -> None:
-    """Set the bits of a span's tokens to those of all spans that are shown as this one.
+    """Set the bits of a span's tokens so that they allow all spans that are shown as this one.
 
-    before (Optional[int]): so much of the white space in front belongs to it; None for any.
+    before (Optional[int]): number of white space tokens in front that belong to it; None for any.
     """
     start, end, label = span
     early = start > 0 and free[start - 1]

@@ -1,7 +1,7 @@
-"""Span groups that stay right when tokens of their Doc are merged or split.
+"""Span groups that stay correct when tokens of their Doc are merged or split.
 
-spaCy leaves span groups as they are then. With a span beyond the last token `to_bytes`, `copy`, `to_json`
-and displacy fail (E035), and so does `nlp.pipe` in several processes; with others they show other tokens.
+spaCy does not update span groups then. A span beyond the last token makes `to_bytes`, `copy`, `to_json`,
+displacy and multiprocessing `nlp.pipe` fail (E035); other spans silently cover different tokens.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ from spacy_hocrf.annotation.prediction import DecodedSpans
 __all__ = ["WrittenSpans", "edges"]
 
 SPAN = ">QQQllll"
-"""The fields of a `_Row` as `SpanGroup.to_bytes` has them."""
+"""Format of a `_Row` in `SpanGroup.to_bytes`."""
 
 
 class _Row(NamedTuple):
-    """A span as groups have it."""
+    """The fields of a span in a SpanGroup."""
 
     span_id: int
     kb_id: int
@@ -35,19 +35,19 @@ class _Row(NamedTuple):
 
 
 class WrittenSpans(SpanGroup):
-    """Spans that are known by their characters. One that no longer begins and ends where a token does
-    is left out, and its score with it.
+    """A span group that identifies spans by their characters. Spans that no longer begin and end at token
+    boundaries are dropped, and their scores, too.
 
-    Decoded spans are made when they are first asked for: those of most Docs never are.
+    Decoded spans are made on first access, which most Docs never see.
 
-    doc (Doc): where they are.
+    doc (Doc): the Doc that has the spans.
     name (str): key of `doc.spans`.
     spans (Union[DecodedSpans, Sequence[Span]]): the spans.
-    attrs (Dict[str, Any]): of the group; "scores" has one for each span.
-    part (Optional[Tuple[int, int]]): which of the decoded spans: the first, and one past the last.
+    attrs (Dict[str, Any]): attrs of the group; "scores" has one score per span.
+    part (Optional[Tuple[int, int]]): range of the decoded spans: the first, and one past the last.
     """
 
-    # what was decoded; neither DecodedSpans nor a slice, which the garbage collector would count
+    # the decoded columns themselves: DecodedSpans or a slice would be objects for the garbage collector
     __slots__ = ("_columns", "_first", "_hashes", "_last", "_starts")
 
     def __init__(
@@ -66,7 +66,7 @@ class WrittenSpans(SpanGroup):
             self._first, self._last = part or (spans.first, spans.last)
         else:
             super().__init__(doc, name=name, attrs=attrs, spans=spans)
-        # of the tokens, uint64 [T], when the spans were last placed among them
+        # first characters of the tokens, uint64 [T], when the spans were last aligned
         self._starts: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
@@ -111,13 +111,13 @@ class WrittenSpans(SpanGroup):
         return copied
 
     def _follow_count(self) -> None:
-        """Place the spans if there is another number of tokens."""
+        """Realign the spans if the number of tokens has changed."""
         doc = self._alive()
         if doc is None or self._starts is None or len(self._starts) != len(doc):
             self._follow()
 
     def _follow(self) -> None:
-        """Place the spans among the tokens as they are now."""
+        """Realign the spans with the current tokens."""
         doc = self._alive()
         if doc is None:
             self._fill(self._rows())
@@ -141,7 +141,7 @@ class WrittenSpans(SpanGroup):
             return None
 
     def _fill(self, rows: Sequence[_Row]) -> None:
-        """Have these spans and no others."""
+        """Replace the spans of the group."""
         doc, self._columns = self._alive(), None
         if doc is not None and not super().__len__():
             for row in rows:
@@ -155,7 +155,7 @@ class WrittenSpans(SpanGroup):
         self.attrs = attrs
 
     def _rows(self) -> list[_Row]:
-        """The spans, as they were last placed."""
+        """The spans, as they were last aligned."""
         if self._columns is not None:
             own = slice(self._first, self._last)
             start, end, label, first, last = (column[own].tolist() for column in self._columns)
@@ -168,7 +168,7 @@ class WrittenSpans(SpanGroup):
 
 
 def _placed(rows: Sequence[_Row], starts: Sequence[int], ends: Sequence[int]) -> list[_Row | None]:
-    """The spans with the tokens that have their characters, None where there are no such tokens.
+    """Return the spans on the tokens with their characters, None for spans that do not fit the tokens.
 
     starts, ends (Sequence[int]): first character, and one past the last, of each token.
     """
