@@ -1,1 +1,1 @@
-"""The only reader of a predicted Doc: templates, extraction and the index of features."""
+"""Features: templates, their extraction and the feature index; the only folder that reads predicted Docs."""

@@ -1,7 +1,7 @@
-"""What a template says of itself and what it finds, checked where it comes in: once per batch, so
-that the kernels may rely on it.
+"""Checks of what a template declares and returns, where it enters: once per batch, so that the kernels may
+rely on it.
 
-A template is anybody's code. Its tokens become indices of loops without bounds checks, its values
+Anybody may write a template. Its tokens become indices in loops without bounds checks, its values
 keys of a hash table, its weights factors of scores.
 """
 
@@ -18,13 +18,13 @@ from spacy_hocrf.types import CONST, SPAN, START, is_whole
 __all__ = ["checked_events", "checked_template"]
 
 WIDEST = 2**12
-"""Attribute values in an observation: the table of observations has a column for each."""
+"""Most attribute values in an observation: the table of observations has a column for each."""
 LONGEST_ORDER = 2**16
-"""Earlier labels that a template may see; no text has so many segments in a history."""
+"""Most earlier labels that a template may see; no text has a history of so many segments."""
 
 
 def checked_template(template: Any) -> Template:
-    """The template itself. RAISES (ValueError): H131 for a member that is missing or impossible."""
+    """Check a template, and return it. RAISES (ValueError): H131 for a missing or impossible member."""
     name = getattr(template, "name", None)
     if not isinstance(name, str) or not name or not is_unicode(name):
         _refuse_member(ascii(template), "name", ascii(name), "a string that is not empty")
@@ -43,7 +43,7 @@ def checked_template(template: Any) -> Template:
 
 
 def checked_events(template: Template, batch: TokenBatch) -> Events:
-    """A template's events in the types of `Events`, contiguous.
+    """Return a template's events as contiguous arrays of the types of `Events`.
 
     batch (TokenBatch): N tokens.
     RETURNS (Events): tokens in 0..N-1, values [n, A] with A at most the template's width, finite
@@ -73,7 +73,7 @@ def checked_events(template: Template, batch: TokenBatch) -> Events:
 
 
 def _whole(template: Template, name: str, given: Any) -> NDArray[np.integer]:
-    """A vector of whole numbers, of whatever size."""
+    """A vector of whole numbers of any type and length."""
     array: NDArray[Any] = np.asarray(given)
     if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         _refuse(template, name, _in_words(array), "a vector of whole numbers")
@@ -113,7 +113,7 @@ def _weights(template: Template, given: Any, n: int) -> NDArray[np.float32]:
 
 
 def _cast(array: NDArray[Any], dtype: type) -> NDArray[Any]:
-    """Contiguous, in another type; an empty array may have had any, complex numbers and text too."""
+    """Make an array contiguous and of a type; an empty one may have had any type, such as complex or text."""
     return np.ascontiguousarray(array, dtype) if array.size else np.zeros(array.shape, dtype)
 
 

@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Columns of attribute values by their distinct values.
+"""Columns of attribute values, processed by distinct value.
 
-Most words of a text occur in it more than once, and in other texts before. What depends on one value
-alone, the number of its observation or its letters, is found once for each distinct value, and then
-handed to the tokens.
+Most words of a text occur in it more than once, and occurred in earlier texts. What depends on one value
+alone, such as the number of its observation or its letters, is computed once per distinct value, and then
+copied to the tokens.
 """
 
 import numpy as np
@@ -26,11 +26,11 @@ cdef enum:  # values of ENT_IOB
 
 
 def distinct(const uint64[::1] column not None):
-    """The distinct values of a column, without sorting.
+    """Return the distinct values of a column, without sorting.
 
-    column (uint64 [N]): one value a token.
+    column (uint64 [N]): one value per token.
     RETURNS (tuple[uint64 [V], int32 [N]]): distinct values, in the order of their first occurrence,
-        and the number of each token's.
+        and for each token the number of its value.
     """
     cdef Py_ssize_t n = column.shape[0], mask = (1 << int(2 * n).bit_length()) - 1
     cdef Py_ssize_t t, slot, count = 0
@@ -53,9 +53,9 @@ def distinct(const uint64[::1] column not None):
 
 
 def end_to_end(list strings not None):
-    """UTF-8 bytes of some strings, one after the other.
+    """Return the UTF-8 bytes of strings, concatenated.
 
-    RETURNS (tuple[uint8 [B], int64 [V + 1]]): the bytes, and the first one of each string.
+    RETURNS (tuple[uint8 [B], int64 [V + 1]]): the bytes, and the first byte of each string.
     """
     cdef Py_ssize_t v
     encoded = [(<str> string).encode() for string in strings]
@@ -67,7 +67,7 @@ def end_to_end(list strings not None):
 
 
 def any_set(const uint64[::1] column not None):
-    """Is some value not 0?"""
+    """Is any value not 0?"""
     cdef Py_ssize_t t
     cdef uint64 found = 0
     for t in range(column.shape[0]):
@@ -76,13 +76,12 @@ def any_set(const uint64[::1] column not None):
 
 
 cdef class Lexicon:
-    """Values that have been met, from one batch to the next, each with whole numbers that follow from it
-    alone.
+    """A cache, kept from batch to batch, of values and the whole numbers that depend on each value alone.
 
-    width (int): numbers of a value.
-    most (int): values that are kept; when there are more, all are forgotten.
+    width (int): numbers per value.
+    most (int): values that are kept; when there are more, the cache is cleared.
 
-    One thread at a time may ask; what it was given stays as it is.
+    Not thread-safe; arrays that it has returned never change.
     """
 
     def __init__(self, Py_ssize_t width, Py_ssize_t most):
@@ -91,17 +90,16 @@ cdef class Lexicon:
 
     def clear(self):
         """Forget all values."""
-        self._slots = np.full(256, -1, dtype=np.int32)  # first: if it fails, nothing has changed
+        self._slots = np.full(256, -1, dtype=np.int32)  # first, so that nothing has changed if it fails
         self.count = 0
         self._values = np.empty(64, dtype=np.uint64)
         self._numbers = np.empty((64, self._width), dtype=np.int32)
 
     def look_up(self, const uint64[::1] column not None, find):
-        """The numbers of every value of a column.
+        """Return the numbers of every value of a column.
 
         column (uint64 [N]): the values.
-        find (Callable[[uint64 [n]], int32 [n, width]]): the numbers of values that are met for the first
-            time.
+        find (Callable[[uint64 [n]], int32 [n, width]]): computes the numbers of values that are not cached.
         RETURNS (tuple[int32 [N], int32 [V, width]]): row of each value, and the rows.
         """
         cdef Py_ssize_t before
@@ -113,13 +111,13 @@ cdef class Lexicon:
             if self.count > before:
                 found = find(self._new(before))
                 self._numbers[before : self.count] = found
-        except BaseException:  # a MemoryError or an interrupt, too: some values have no numbers yet
+        except BaseException:  # also MemoryError and KeyboardInterrupt: some values have no numbers yet
             self.clear()
             raise
         return codes, self._numbers
 
     cdef _new(self, Py_ssize_t before):
-        """The values from one on, uint64 [n]."""
+        """The values from number `before` on, uint64 [n]."""
         cdef Py_ssize_t i
         values = np.empty(self.count - before, dtype=np.uint64)
         cdef uint64[::1] out = values
@@ -128,7 +126,7 @@ cdef class Lexicon:
         return values
 
     cdef _codes(self, const uint64[::1] column):
-        """The row of each value, int32 [N]; new ones have rows behind the others."""
+        """The row of each value, int32 [N]; new values are appended as new rows."""
         cdef Py_ssize_t t, n = column.shape[0], slot
         codes = np.empty(n, dtype=np.int32)
         cdef int[::1] out = codes
@@ -145,7 +143,7 @@ cdef class Lexicon:
         return codes
 
     cdef _grow(self):
-        """Twice the room, in other arrays."""
+        """Double the capacity, in new arrays."""
         cdef Py_ssize_t i, room = 2 * self.count
         values, numbers = np.empty(room, np.uint64), np.empty((room, self._width), np.int32)
         values[: self.count], numbers[: self.count] = self._values, self._numbers
@@ -155,7 +153,7 @@ cdef class Lexicon:
             self._slots[self._slot(self._values[i])] = <int> i
 
     cdef inline Py_ssize_t _slot(self, uint64 value) noexcept nogil:
-        """Where the value is, or belongs."""
+        """Slot of the value, or the free slot for it."""
         cdef uint64 h = value * 0x9E3779B97F4A7C15ULL
         cdef Py_ssize_t mask = self._slots.shape[0] - 1, slot = <Py_ssize_t> ((h ^ (h >> 32)) & <uint64> mask)
         while self._slots[slot] >= 0 and self._values[self._slots[slot]] != value:
@@ -166,11 +164,11 @@ cdef class Lexicon:
 def entity_columns(
     const long long[::1] offsets not None, spans, const uint64[::1] hashes not None
 ):
-    """ENT_IOB and ENT_TYPE of the tokens of D sequences in which there are some entities and nothing else.
+    """Return ENT_IOB and ENT_TYPE of the tokens of D sequences with these entities and no others.
 
     offsets (int64 [D + 1]): first token of each sequence.
     spans (Segments): the entities, which do not overlap.
-    hashes (uint64 [Y]): of the labels.
+    hashes (uint64 [Y]): hashes of the labels.
     RETURNS (uint64 [N, 2]): both attributes.
     """
     cdef const long long[::1] first = spans.offsets
@@ -197,10 +195,10 @@ def set_labels(
     spans,
     const uint64[::1] hashes not None,
 ):
-    """Give the tokens of D sequences the labels of spans.
+    """Set the tokens of spans in D sequences to the spans' labels.
 
     column (uint64 [N]): hash of each token's label, changed in place.
-    offsets (int64 [D + 1]), spans (Segments), hashes (uint64 [Y]): as of `entity_columns`.
+    offsets (int64 [D + 1]), spans (Segments), hashes (uint64 [Y]): as in `entity_columns`.
     """
     cdef const long long[::1] first = spans.offsets
     cdef const int[::1] start = spans.start, end = spans.end, label = spans.label
@@ -216,10 +214,10 @@ def set_labels(
 
 
 def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] others not None):
-    """Flags of every token in one number: the columns' in the lowest bits, the first one's in bit 0.
+    """Pack the flags of every token into one number: those of the columns in the lowest bits, bit 0 first.
 
     columns (Sequence[uint64 [N]]): the flags, true where they are not 0.
-    codes (int32 [N]), others (int32 [V, 1]): row of each token, and its higher bits.
+    codes (int32 [N]), others (int32 [V, 1]): row of each token, and the higher bits of each row.
     RETURNS (uint64 [N]): all bits.
     """
     packed = np.empty(codes.shape[0], dtype=np.uint64)
@@ -236,11 +234,11 @@ def packed_flags(columns, const int[::1] codes not None, const int[:, ::1] other
 
 
 def spread_lists(const long long[::1] firsts not None, const int[::1] codes not None):
-    """Every entry of the list that belongs to the value of each token.
+    """Return all entries of the list that belongs to each token's value.
 
-    firsts (int64 [V + 1]): first entry of each distinct value's list, the lists laid end to end.
+    firsts (int64 [V + 1]): first entry of each distinct value's list, in the concatenated lists.
     codes (int32 [N]): distinct value of each token.
-    RETURNS (tuple[int64 [n], int64 [n]]): token and entry, in the order of both.
+    RETURNS (tuple[int64 [n], int64 [n]]): token and entry, sorted by both.
     """
     cdef Py_ssize_t t, i, n = 0
     for t in range(codes.shape[0]):

@@ -1,9 +1,9 @@
-"""`spacy-hocrf.Features.v1`: the blocks of a config as one list of templates, and what every model needs
-besides them.
+"""`spacy-hocrf.Features.v1`: merges the blocks of a config into one list of templates, and adds the basic
+ones that every model needs.
 
-A semi-Markov model is as good as its account of segments: with words alone nothing says how many
-there are, how long, and in which order. So the labels' bias, their patterns and lengths are there
-unless somebody says otherwise, as are the transitions of the usual toolkits for CRFs.
+A semi-Markov model needs features of segments: with features of words alone, nothing tells it how many
+segments there are, how long, and in which order. So the labels' bias, label patterns and lengths are added
+by default, like the transitions of the usual CRF toolkits.
 """
 
 from collections.abc import Sequence
@@ -22,11 +22,11 @@ __all__ = ["Complete", "Named", "Wider", "make_features", "make_label_patterns"]
 
 
 class Named(Protocol):
-    """An element of a block: a template, or a dense score of ours."""
+    """An element of a block: a template, or a dense score of this package."""
 
     @property
     def name(self) -> str:
-        """Name that no other element has."""
+        """Unique name among the elements."""
         ...
 
 
@@ -34,12 +34,12 @@ AnyNamed = TypeVar("AnyNamed", bound=Named)
 
 
 class Complete(list[AnyNamed]):
-    """Elements of a block that needs no basic templates beside it."""
+    """Elements of a block to which no basic templates need to be added."""
 
 
 @dataclass(frozen=True)
 class Wider:
-    """A template that the model has only if texts held back say so when the component is initialised."""
+    """A template that is kept only if held-out texts favour it when the component is initialized."""
 
     template: Template
 
@@ -50,16 +50,16 @@ class Wider:
 
 
 def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[AnyNamed | Any]:
-    """`spacy-hocrf.Features.v1`: all templates of its `*` blocks, and the basics.
+    """`spacy-hocrf.Features.v1`: all templates of its `*` blocks, and the basic ones.
 
-    templates (Sequence[Template]): what the other functions of this folder, or yours, return. What
-        several blocks have alike is there once.
-    basics (bool): add label patterns alone, of all orders that the model has, the labels' bias among
-        them, and the segment's length in bins, where no block has them. A `spacy-hocrf.Window.v1`
-        among the blocks has decided that already.
+    templates (Sequence[Template]): what the other functions of this folder, or your own, return. Equal
+        templates of several blocks are merged.
+    basics (bool): add templates of label patterns alone, of all orders that the model has, including the
+        labels' bias, and of the segment's length in bins, unless a block has them. A block with a
+        `spacy-hocrf.Window.v1` has decided that itself.
     RETURNS (list[Template]): the templates, in the order of the blocks.
     RAISES (ValueError): H028 if there is none; H029 if a block has two of one name, H240 if two
-        blocks have different ones of one name, H575 for a block that is no list of templates.
+        blocks have different ones of one name, H575 for a block that is not a list of templates.
     """
     for block in templates:
         if not isinstance(block, list | tuple) or not all(hasattr(each, "name") for each in block):
@@ -74,9 +74,9 @@ def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[A
 
 
 def make_label_patterns(order: int | None = None) -> list[TransitionTemplate]:
-    """Label patterns alone, from the labels' bias to those of an order.
+    """Make templates of label patterns alone, from the labels' bias up to an order.
 
-    order (Optional[int]): null for that of the model.
+    order (Optional[int]): highest order; null for that of the model.
     """
     if order is None:
         return [TransitionTemplate(0, every=True)]
@@ -84,7 +84,7 @@ def make_label_patterns(order: int | None = None) -> list[TransitionTemplate]:
 
 
 def _merged(blocks: Sequence[Sequence[AnyNamed]]) -> dict[str, AnyNamed]:
-    """Templates by their names; what is there only if it can be gives way to others."""
+    """Merge blocks into templates by name; optional templates give way to others of their name."""
     asked_for = {each.name for each in chain(*blocks) if not _optional(each)}
     merged: dict[str, AnyNamed] = {}
     for block in blocks:

@@ -1,16 +1,18 @@
-"""Commands of CRF++'s templates and Wapiti's patterns: what they put into a template at an item whose
-columns are given.
+"""Commands in the templates of CRF++ and patterns of Wapiti, and the text that they insert for an item with
+given columns.
 
     %x[offset,column]            the text of that column
-    %t[offset,column,"regexp"]   Wapiti: true or false, does it match?
-    %m[offset,column,"regexp"]   Wapiti: what matches, or nothing
+    %t[offset,column,"regexp"]   Wapiti: "true" if the text matches, else "false"
+    %m[offset,column,"regexp"]   Wapiti: the first match, or nothing
 
-With a capital X, T or M Wapiti takes it in lower case; with an offset @1 it counts from the first item, with
-@-1 from the last. Beyond a sequence there is a text of each distance. (Facts: https://taku910.github.io/crfpp/,
-https://wapiti.limsi.fr/manual.html.) Wapiti looks at bytes, this at characters: they agree on ASCII.
+With a capital X, T or M, Wapiti lowercases the text; an offset @1 counts from the first item, @-1 from the
+last. Places beyond the sequence have a text of their own for each distance.
+(Sources: https://taku910.github.io/crfpp/, https://wapiti.limsi.fr/manual.html.) Wapiti matches bytes, this
+module characters: they agree on ASCII.
 
-Wapiti's regular expressions are letters, dots for any, classes such as \\d, or \\ before another character;
-each alone, with * for as few as it can, or with ? for one if it can. ^ and $ are anchors at the ends alone.
+Wapiti's regular expressions consist of letters, dots for any letter, classes such as \\d, and \\ before other
+characters; each unit alone, with * for lazy repetition, or with ? if optional. ^ and $ are anchors only at
+the ends.
 """
 
 import re
@@ -46,19 +48,17 @@ TIMES = {"": "", "?": "?", "*": "*?"}
 
 
 class Toolkit(NamedTuple):
-    """The points in which the template languages of CRF toolkits differ."""
+    """Differences between the template languages of CRF toolkits."""
 
-    orders: dict[str, list[int]]  # earlier labels that features see, by first letter
-    edge: str  # what is observed beyond the sequence, before a sign and a distance
-    farthest: int  # distance that has a text of its own
-    beyond: str  # of larger ones, "" if there are none
+    orders: dict[str, list[int]]  # number of earlier labels that features see, by first letter
+    edge: str  # text beyond the sequence, followed by a sign and a distance
+    farthest: int  # largest distance with a text of its own
+    beyond: str  # stands for larger distances, "" if these are not allowed
     commands: str
     comment: re.Pattern[str]
 
     def outside(self, distance: int) -> str:
-        """Text that is observed so many items beyond the sequence, before it if the distance is
-        negative.
-        """
+        """Text that is observed at a distance beyond the sequence; negative distances are before it."""
         sign, far = "-" if distance < 0 else "+", abs(distance)
         return f"{self.edge}{sign}{far if far <= self.farthest else self.beyond}"
 
@@ -73,11 +73,11 @@ TOOLKITS = {
 
 @dataclass(frozen=True)
 class Command:
-    """A command in a template, which puts in the text of a column.
+    """A command in a template, which inserts the text of a column.
 
-    offset (int): of the item that it looks at, from the item itself; with `absolute` from 1 for the
-        first of the sequence, from -1 for the last. column (int): its number.
-    kind (str): x, t or m. lower (bool): in lower case. regexp (re.Pattern): of t and m.
+    offset (int): place of the item that is read, relative to the current item; with `absolute`, from 1 for
+        the first of the sequence, from -1 for the last. column (int): number of the column.
+    kind (str): x, t or m. lower (bool): lowercase the text. regexp (re.Pattern): for t and m.
     """
 
     offset: int
@@ -88,18 +88,18 @@ class Command:
     regexp: re.Pattern[str]
 
     def place(self, at: int, length: int) -> int:
-        """Where it looks from an item of a sequence; it may be beyond the sequence."""
+        """Return the place that is read for an item of a sequence; it may be beyond the sequence."""
         if not self.absolute:
             return at + self.offset
         return self.offset + (length if self.offset < 0 else -1)
 
     @property
     def is_plain(self) -> bool:
-        """Does it put in the text of a neighbour, as it is?"""
+        """Does it insert the unchanged text of a neighbour?"""
         return self.kind == "x" and not self.absolute and not self.lower
 
     def changed(self, text: str) -> str:
-        """Text that the command puts in for the text of its column."""
+        """Return the text that the command inserts, given the text of its column."""
         if self.kind != "x":
             found = self.regexp.search(text)
             if self.kind == "t":
@@ -109,10 +109,10 @@ class Command:
 
 
 def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | Command, ...]:
-    """The texts and commands of a template, in their order.
+    """Split a template into texts and commands.
 
-    number (int): of its line, for a message.
-    RAISES (ValueError): H288 for what is no template.
+    number (int): line number, for the message.
+    RAISES (ValueError): H288 for an invalid template.
     """
     if line[:1] not in toolkit.orders or line == "":
         raise wrong_template(
@@ -130,7 +130,7 @@ def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | 
 
 
 def wrong_template(number: int, found: str, expected: str) -> ValueError:
-    """H288, of a line."""
+    """Make the error H288 for a line."""
     return ValueError(FeatureErrors.H288.format(line=number, found=found, expected=expected))
 
 
@@ -156,7 +156,7 @@ def _command(found: re.Match[str], number: int, toolkit: Toolkit) -> Command:
 
 
 def _regexp(source: str, number: int) -> re.Pattern[str]:
-    """Wapiti's regular expression as one of Python's. RAISES (ValueError): H288 for what is none."""
+    """Translate Wapiti's regular expression to Python. RAISES (ValueError): H288 if it is invalid."""
     begins = source.startswith("^")
     found = re.findall(r"(\\.|[^*?]|)([*?]?)", source[begins:], flags=re.DOTALL)[:-1]
     if any(not text for text, _ in found):
@@ -167,7 +167,7 @@ def _regexp(source: str, number: int) -> re.Pattern[str]:
 
 
 def _character(unit: str) -> str:
-    """Regular expression of Python's for a character or a class."""
+    """Python's regular expression for a character or a class."""
     if unit == ".":
         return unit
     name = unit[-1]

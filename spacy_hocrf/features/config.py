@@ -1,5 +1,5 @@
-"""The feature templates' config blocks: each function here is one `@misc` name, and returns
-templates.
+"""The feature templates' config blocks: each function here is registered under an `@misc` name, and
+returns templates.
 
     [components.hocrf.model.features]
     @misc = "spacy-hocrf.Features.v1"
@@ -10,7 +10,7 @@ templates.
     window = [-1, 0, 1]
     parts = ["tokens", "start", "end"]
 
-`Features.v1` is in combined.py, the block of the default, a set of all these, in window.py.
+`Features.v1` is in combined.py; window.py has the default block, a combination of these.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,12 +60,12 @@ def make_token(
     parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
-    """`spacy-hocrf.Token.v1`: each attribute at each offset is one observation.
+    """`spacy-hocrf.Token.v1`: observes each attribute at each offset separately.
 
     attrs (Sequence[str]): names of `spacy_hocrf.features.tokens.ATTRIBUTES`, "MORPH.Field" or
         "_.name".
-    window (Sequence[int]): offsets from the observed token, 0 for itself. One token beyond the text
-        counts as an edge.
+    window (Sequence[int]): offsets from the observed token, 0 for itself. One position beyond either end of
+        the text is observed as an edge.
     parts (Sequence[str]): any of "tokens" for every token of the segment, "start", "end", and
         "inner" for all but the first.
     order (int): earlier segments whose labels the features see.
@@ -86,7 +86,7 @@ def make_token(
 def make_conjunction(
     terms: Sequence[str], parts: Sequence[str] = EVERYWHERE, order: int = 0
 ) -> list[Template]:
-    """`spacy-hocrf.Conjunction.v1`: several attributes together are one observation.
+    """`spacy-hocrf.Conjunction.v1`: observes several attributes together.
 
     terms (Sequence[str]): such as ["NORM[-1]", "NORM[0]"]; the offset may be left out.
     parts (Sequence[str]): as in `make_token`.
@@ -110,7 +110,7 @@ def make_char_ngrams(
     parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
-    """`spacy-hocrf.CharNgrams.v1`: letter n-grams of the token.
+    """`spacy-hocrf.CharNgrams.v1`: observes character n-grams of the token.
 
     attr (str): string attribute whose letters are read.
     prefix, suffix, inside (Sequence[int]): sizes of the n-grams at the beginning, at the end, and
@@ -141,11 +141,11 @@ def make_flags(
     parts: Sequence[str] = EVERYWHERE,
     order: int = 0,
 ) -> list[Template]:
-    """`spacy-hocrf.Flags.v1`: which of some flags are true of the token.
+    """`spacy-hocrf.Flags.v1`: observes which of some flags are true of the token.
 
-    flags (Sequence[str]): names of `spacy_hocrf.features.tokens.FLAGS`; each that is true is one
+    flags (Sequence[str]): names of `spacy_hocrf.features.tokens.FLAGS`; each flag that is true is one
         observation.
-    window (Sequence[int]): offsets from the observed token; nothing is true beyond the text.
+    window (Sequence[int]): offsets from the observed token; no flag is true beyond the text.
     parts (Sequence[str]): as in `make_token`.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): one template per part and offset.
@@ -168,7 +168,7 @@ def make_flags(
 def make_position(
     bins: int = 10, parts: Sequence[str] = EVERYWHERE, order: int = 0
 ) -> list[Template]:
-    """`spacy-hocrf.Position.v1`: in which of `bins` equal stretches of the Doc the token stands.
+    """`spacy-hocrf.Position.v1`: observes in which of `bins` equal parts of the Doc the token is.
 
     parts (Sequence[str]): as in `make_token`.
     order (int): earlier segments whose labels the features see.
@@ -211,15 +211,15 @@ def make_real(
 def make_transition(
     order: int | None = 1, terms: Sequence[str] = (), copies: int = 1
 ) -> list[Template]:
-    """`spacy-hocrf.Transition.v1`: patterns of `order` + 1 labels, alone or with words.
+    """`spacy-hocrf.Transition.v1`: patterns of `order` + 1 labels, alone or together with words.
 
-    order (Optional[int]): earlier segments; 0 is the label's bias. null: a template for each order
+    order (Optional[int]): number of earlier segments; 0 is the label's bias. null: a template for each order
         that the model has, from 1 on.
-    terms (Sequence[str]): none for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's
+    terms (Sequence[str]): empty for the pattern alone; "FIRST.NORM" or "LAST.NORM" for the segment's
         first or last token, "BEFORE.NORM" or "AFTER.NORM" for the token before or after the segment
         ("BEFORE" is the previous segment's last word), "TOKENS.NORM" for each of its tokens.
-        Several terms are observed together and must look at one part.
-    copies (int): how many equal features each pattern gets; more than 1 weakens their prior.
+        Several terms are observed together and must be at the same part.
+    copies (int): number of identical features of each pattern; more than 1 weakens their prior.
     RETURNS (list[Template]): one template, or `copies` of a pattern alone.
     RAISES (ValueError): H023, H024, H026, H032, H033, H035, H036, H038 or H326.
     """
@@ -254,7 +254,7 @@ def make_segment(
     longest: int = 6,
     order: int = 0,
 ) -> list[Template]:
-    """`spacy-hocrf.Segment.v1`: observations on the segment as a whole.
+    """`spacy-hocrf.Segment.v1`: observes the segment as a whole.
 
     what (Sequence[str]): any of "LENGTH" (in bins), "FIRST" and "LAST" (its first and last token),
         "BEFORE" and "AFTER" (the tokens around it), "TEXT" (all of its tokens).
@@ -288,7 +288,7 @@ def make_segment(
 
 
 def check_source(source: str) -> None:
-    """RAISES (ValueError): H024 or H034 for arrays that no token has."""
+    """Check the source of an array. RAISES (ValueError): H024 or H034 for one that no token has."""
     if source.startswith("_."):
         if not Token.has_extension(source[2:]):
             raise ValueError(Errors.H024.format(name=source[2:]))
@@ -297,7 +297,7 @@ def check_source(source: str) -> None:
 
 
 def checked_parts(parts: Sequence[str]) -> list[int]:
-    """Their numbers. RAISES (ValueError): H030, H031 or H140."""
+    """Return the numbers of parts. RAISES (ValueError): H030, H031 or H140."""
     if not parts:
         raise ValueError(Errors.H030.format(name="parts"))
     for part in parts:
@@ -316,7 +316,7 @@ def _check_attributes(attrs: Sequence[str], name: str) -> None:
 
 
 def check_offsets(window: Iterable[int]) -> None:
-    """RAISES (ValueError): H030 or H038."""
+    """Check offsets. RAISES (ValueError): H030 or H038."""
     offsets = list(window)
     if not offsets:
         raise ValueError(Errors.H030.format(name="window"))
@@ -325,11 +325,11 @@ def check_offsets(window: Iterable[int]) -> None:
 
 
 def _counts(found: object) -> bool:
-    """Is it a whole number of at least 1? spaCy lets "3" pass for one."""
+    """Is it a whole number of at least 1? (spaCy accepts "3", too.)"""
     return is_whole(found) and found >= 1
 
 
 def check_order(order: int) -> None:
-    """Check an order. RAISES (ValueError): H032 for one that is out of range."""
+    """Check an order. RAISES (ValueError): H032 if it is out of range."""
     if not (is_whole(order) and 0 <= order <= MOST_ORDER):
         raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MOST_ORDER))

@@ -1,7 +1,7 @@
-"""Words that have been tokenised, each once, with the attributes of their tokens.
+"""Tokenises each distinct word once, and keeps the attributes of its tokens.
 
-Most of the time of spaCy's tokenizer goes into lexemes, and most of theirs into attributes that no template
-reads. So words have a vocabulary of their own, whose lexemes have no others.
+spaCy's tokenizer spends most of its time on creating lexemes, mostly on attributes that no template reads.
+So these words have a vocabulary of their own, whose lexemes compute no other attributes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,14 +23,14 @@ __all__ = ["OF_WORDS", "DistinctWords", "Growing"]
 
 NEWLINE = "\n"
 OF_WORDS = (frozenset(ATTRIBUTES) | {"FLAGS"}) - {"SPACY", "SENT_START"}
-"""Attributes of a token of a new Doc that its word tells."""
+"""Token attributes that, in a new Doc, depend on the word alone."""
 ALWAYS = ("ORTH", "LENGTH")
 
 Number = TypeVar("Number", np.uint64, np.int64)
 
 
 class Growing(Generic[Number]):
-    """Numbers behind which there is room for more."""
+    """An array of numbers that grows with amortised reallocation."""
 
     def __init__(self, kind: type[Number]) -> None:
         self._room: NDArray[Number] = np.zeros(64, dtype=kind)
@@ -42,7 +42,7 @@ class Growing(Generic[Number]):
         return self._room[: self._size]
 
     def extend(self, more: NDArray[Number]) -> None:
-        """Put numbers behind the others."""
+        """Append numbers to the array."""
         size = self._size + len(more)
         if size > len(self._room):
             room: NDArray[Number] = np.zeros(2 * size, dtype=self._room.dtype)
@@ -52,23 +52,23 @@ class Growing(Generic[Number]):
 
 
 class DistinctWords:
-    """The tokens of V words, R together.
+    """The tokens of V distinct words, R in all.
 
-    letters (int): of all words. characters (int64 [V]): length of each word.
+    letters (int): number of letters of all words. characters (int64 [V]): length of each word.
     firsts (int64 [V + 1]): first token of each word. start (int64 [R]): first character of each token in
         its word.
     """
 
     def __init__(self, tokenizer: Tokenizer, attributes: Iterable[str]) -> None:
         """
-        tokenizer (Tokenizer): of texts. attributes (Iterable[str]): some of OF_WORDS.
+        tokenizer (Tokenizer): tokenizer of the texts. attributes (Iterable[str]): some of OF_WORDS.
         """
         self.attributes = list(dict.fromkeys((*ALWAYS, *attributes)))
         self._full = tokenizer
         self._begin()
 
     def _begin(self) -> None:
-        """Begin without any known word."""
+        """Start without any known word."""
         self.letters, self._codes = 0, dict[str, int]()
         self._tokenizer = _reduced(self._full, self.attributes)
         self.characters, self.start = Growing(np.int64), Growing(np.int64)
@@ -83,7 +83,7 @@ class DistinctWords:
         return strings
 
     def codes(self, words: Sequence[str]) -> NDArray[np.int32]:
-        """The number of each word, int32 [n]; new ones are tokenised."""
+        """Return the number of each word, int32 [n]; new words are tokenised."""
         found = list(map(self._codes.get, words))
         if None in found:
             new = dict.fromkeys(word for word, code in zip(words, found) if code is None)
@@ -92,7 +92,7 @@ class DistinctWords:
         return np.array(found, dtype=np.int32)
 
     def column(self, attribute: str) -> Values:
-        """An attribute of all tokens, uint64 [R]."""
+        """Return an attribute of all tokens, uint64 [R]."""
         if attribute not in self._columns:
             words, self.attributes = list(self._codes), sorted(OF_WORDS)
             self._begin()
@@ -100,7 +100,7 @@ class DistinctWords:
         return self._columns[attribute].values
 
     def _add(self, words: Sequence[str]) -> None:
-        """Tokenise words as one Doc, in which there is a new line between any two."""
+        """Tokenise words as one Doc, separated by newlines."""
         doc = self._tokenizer(NEWLINE.join(words))
         columns = _columns_of(doc, self.attributes)
         between = columns["ORTH"] == self.strings[NEWLINE]
@@ -129,12 +129,12 @@ def _columns_of(doc: Doc, attributes: Sequence[str]) -> Mapping[str, Values]:
 
 
 def _reduced(tokenizer: Tokenizer, attributes: Sequence[str]) -> Tokenizer:
-    """A tokenizer that finds the same tokens, with these attributes."""
+    """Make a tokenizer that finds the same tokens, but whose lexemes have only these attributes."""
     names = [*in_docs(tuple(attributes))]
     vocab, numbers = tokenizer.vocab, [IDS[name] for name in names]
     getters = vocab.lex_attr_getters
     own = Vocab(lex_attr_getters={n: getters[n] for n in numbers if n in getters})
-    # somebody may have told a lexeme something else than its word does
+    # a lexeme may have been given attributes that its word does not imply
     words = [lexeme.orth_ for lexeme in vocab]
     theirs, mine = (Doc(each, words=words).to_array(numbers) for each in (vocab, own))
     for i, j in np.argwhere(theirs != mine).tolist():

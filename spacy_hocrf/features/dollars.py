@@ -1,7 +1,7 @@
-r"""Dollar signs in a config: spaCy doubles them whenever it saves one, and `${` begins a variable.
+r"""Escapes dollar signs in a config: spaCy doubles them whenever it saves one, and `${` begins a variable.
 
-So our settings write \x24 where text may have one: labels, separators, values and templates. What Python
-gets has the dollar sign itself.
+Therefore settings that hold text (labels, separators, values, templates) write \x24 for a dollar sign. In
+Python it is the dollar sign itself.
 """
 
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from typing import Any
 __all__ = ["DOLLAR", "TAKEN", "with_dollars", "without_dollars"]
 
 DOLLAR = r"\x24"
-"""What stands for a dollar sign in a config."""
+"""Stands for a dollar sign in a config."""
 
 TAKEN = frozenset(
     {
@@ -29,14 +29,14 @@ TAKEN = frozenset(
         "value",
     }
 )
-"""Settings that take it."""
+"""Settings in which DOLLAR is replaced."""
 
 REGEX = "REGEX"
-r"""Of a pattern of spaCy's `Matcher`: a regular expression reads \x24 by itself."""
+r"""Key in a pattern of spaCy's `Matcher`: its regular expression understands \x24 itself."""
 
 
 def with_dollars(value: Any) -> Any:
-    """A setting, or a list or mapping of them, as Python gets it."""
+    """Replace DOLLAR by dollar signs in a setting, or a list or mapping of settings."""
     if isinstance(value, str):
         return value.replace(DOLLAR, "$")
     if isinstance(value, Mapping):
@@ -45,5 +45,5 @@ def with_dollars(value: Any) -> Any:
 
 
 def without_dollars(text: str) -> str:
-    """A text as a config has it."""
+    """Replace dollar signs in a text, for a config."""
     return text.replace("$", DOLLAR)

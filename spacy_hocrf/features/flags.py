@@ -1,4 +1,4 @@
-"""FLAGS: what is true of a token by the letters of its text, in one number."""
+"""The attribute FLAGS: what is true of a token given the letters of its text, packed into one number."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -14,22 +14,21 @@ from spacy_hocrf.features.spelling import SPELLINGS, spellings
 __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
 
 SPELT = Lexicon(1, 2**15)
-"""Spellings of strings that have been seen, by their hashes, which are the same in every store, as bits
-of FLAGS.
+"""Cache of the spelling bits of FLAGS, by hash of the string; hashes are the same in all stores.
 """
 LOCK = Lock()
 SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
-"""What the attribute FLAGS has a bit for, the lowest first. The order is part of saved models."""
+"""The flags by bit of the attribute FLAGS, lowest bit first. The order is part of saved models."""
 
 
 def flags_of(
     flags: Sequence[NDArray[np.uint64]], texts: NDArray[np.uint64], strings: StringStore
 ) -> NDArray[np.uint64]:
-    """Bit i of each token says whether FLAGS[i] is true of it, uint64 [N].
+    """Return the attribute FLAGS of tokens, uint64 [N]: bit i says whether FLAGS[i] is true of the token.
 
-    flags (Sequence[uint64 [N]]): spaCy's, in the order of SPACY_FLAGS.
-    texts (uint64 [N]): hash of each token's text. strings (StringStore): has the texts.
+    flags (Sequence[uint64 [N]]): spaCy's flags, in the order of SPACY_FLAGS.
+    texts (uint64 [N]): hash of each token's text. strings (StringStore): contains the texts.
     """
     with LOCK:
         spelt = SPELT.look_up(texts, partial(_spellings, strings))
@@ -37,5 +36,5 @@ def flags_of(
 
 
 def _spellings(strings: StringStore, values: NDArray[np.uint64]) -> NDArray[np.int32]:
-    """Bits of FLAGS that follow from some texts alone, by their hashes, int32 [n, 1]."""
+    """Bits of FLAGS that depend on the text alone, by hash of the text, int32 [n, 1]."""
     return spellings([strings[value] for value in values.tolist()], len(SPACY_FLAGS))

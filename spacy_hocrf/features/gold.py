@@ -1,4 +1,4 @@
-"""Known segments of a batch, as the features that fire in them are counted."""
+"""Known segments of a batch, in the form in which the features that fire in them are counted."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -17,15 +17,15 @@ __all__ = ["GoldSegments"]
 
 @dataclass(frozen=True)
 class GoldSegments:
-    """Known segments of a batch of N tokens, in order; n of them."""
+    """The n known segments of a batch of N tokens, in order."""
 
     start: NDArray[np.int64]  # [n] first token
     end: NDArray[np.int64]  # [n] one past the last token
-    # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 if it is none
+    # [order + 1, n] number of the pattern of the last 1, 2, … labels, -1 for an unknown one
     pattern: NDArray[np.int32]
 
     def of_token(self, n_tokens: int) -> NDArray[np.int64]:
-        """Number of the segment that each token is in, int64 [N], -1 for none."""
+        """Return the number of the segment that each token is in, int64 [N], -1 for none."""
         segment = np.full(n_tokens, -1, dtype=np.int64)
         lengths = self.end - self.start
         segment[ranges(self.start, lengths)] = np.repeat(np.arange(len(self.start)), lengths)
@@ -34,9 +34,9 @@ class GoldSegments:
     def patterns_at(
         self, part: int, order: int, events: "Events", segment: NDArray[np.int64]
     ) -> NDArray[np.int32]:
-        """Pattern of order + 1 labels that each event fires with, int32 [n], -1 for none.
+        """Return the pattern of order + 1 labels that each event fires with, int32 [n], -1 for none.
 
-        segment (int64 [N]): as `of_token` gives it.
+        segment (int64 [N]): the result of `of_token`.
         """
         if order >= len(self.pattern):
             return np.full(len(events.token), -1, dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Spans that earlier components have found, of a batch of Docs as arrays, and their scores."""
+"""Spans that earlier components have predicted for a batch of Docs, as arrays, and their scores."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ INSIDE, BEGINNING = 1, 3
 
 
 class LaidSpans(NamedTuple):
-    """Spans of a batch of Docs, S of them; tokens are counted over the batch."""
+    """S spans of a batch of Docs; tokens are counted across the batch."""
 
     start: NDArray[np.int64]  # [S] first token
     end: NDArray[np.int64]  # [S] one past the last token
@@ -24,7 +24,7 @@ class LaidSpans(NamedTuple):
 
 
 def laid(groups: Sequence[Sequence[Span]], offsets: NDArray[np.int64]) -> LaidSpans:
-    """The spans of D Docs, in their order; those without tokens stay, with start == end.
+    """Return the spans of D Docs as arrays, in order; empty ones stay, with start == end.
 
     offsets (int64 [D + 1]): first token of each Doc.
     """
@@ -36,25 +36,25 @@ def laid(groups: Sequence[Sequence[Span]], offsets: NDArray[np.int64]) -> LaidSp
 
 
 def entities(iob: NDArray[np.uint64], kind: NDArray[np.uint64]) -> LaidSpans:
-    """The entities that the columns ENT_IOB and ENT_TYPE of N tokens spell.
+    """Return the entities that the columns ENT_IOB and ENT_TYPE of N tokens encode.
 
-    Every entity begins with a token that says so, also at the beginning of a Doc; a beginning of no
-    type is none.
+    Every entity begins with a token that says so, also at the beginning of a Doc; a beginning without a
+    type is not an entity.
     """
     start = np.flatnonzero((iob == BEGINNING) & (kind != 0))
     goes_on = np.append(iob == INSIDE, False)
-    # first token after each that goes on no entity
+    # first token after each entity
     stops = np.flatnonzero(~goes_on)
     end = stops[np.searchsorted(stops, start, side="right")]
     return LaidSpans(start, end, kind[start])
 
 
 def scores_of(doc: Doc, key: str, name: Callable[[Doc], str]) -> NDArray[np.float64]:
-    """The scores of the spans of `doc.spans[key]`, float64 [S]: its `attrs["scores"]`.
+    """Return the scores of the spans of `doc.spans[key]`, float64 [S]: its `attrs["scores"]`.
 
-    name (Callable[[Doc], str]): how a message names a Doc.
-    RAISES (ValueError): H181 where there are none, or not as many finite numbers as spans. A group
-        without spans needs none, and one that is missing has no spans.
+    name (Callable[[Doc], str]): names a Doc in messages.
+    RAISES (ValueError): H181 if there are none, or not as many finite numbers as spans. A group
+        without spans needs none, and a missing group has no spans.
     """
     if key not in doc.spans:
         return np.zeros(0)

@@ -1,8 +1,8 @@
-"""Which features exist: the observations, each with the label patterns that it was seen with.
+"""The index of features: which observations were seen with which label patterns.
 
-A feature is an observation by one of the templates that make it, and a label pattern; it has one
-weight. Features are numbered observation by observation, so that those of observation i are
-feature_offsets[i] to feature_offsets[i + 1], by template and then by pattern (Nguyen et al., JMLR 15
+A feature is an observation, one of the templates that produce it, and a label pattern; it has one
+weight. Features are numbered observation by observation: those of observation i are
+feature_offsets[i] to feature_offsets[i + 1], sorted by template and then by pattern (Nguyen et al., JMLR 15
 (2014) §2.1: the features of the models are the pairs that occur in the training data).
 """
 
@@ -40,7 +40,7 @@ from spacy_hocrf.types import (
 __all__ = ["FeatureIndex"]
 
 MERGED = 100_000
-"""Counts that may wait to be added up."""
+"""Number of counts that may accumulate before they are merged."""
 
 
 @dataclass
@@ -55,10 +55,10 @@ class FeatureIndex:
     templates: Sequence[Template]
     table: ObservationTable = field(init=False)
     observers: tuple[Observer, ...] = field(init=False)
-    # that the templates are known to read
+    # token attributes that the templates declare
     attributes: tuple[str, ...] = field(init=False)
     _plan: Plan = field(init=False, repr=False)
-    _others: tuple[Observer, ...] = field(init=False, repr=False)  # that the plan leaves
+    _others: tuple[Observer, ...] = field(init=False, repr=False)  # not covered by the plan
     feature_offsets: NDArray[np.int64] = field(init=False)  # [M + 1]
     feature_template: NDArray[np.int32] = field(init=False)  # [F]
     feature_pattern: NDArray[np.int32] = field(init=False)  # [F]
@@ -102,13 +102,13 @@ class FeatureIndex:
 
     @property
     def feature_part(self) -> NDArray[np.uint8]:
-        """Part of a segment that every feature is of, uint8 [F]."""
+        """Part of a segment of every feature, uint8 [F]."""
         parts = np.array([template.part for template in self.templates], dtype=np.uint8)
         return parts[self.feature_template]
 
     @property
     def carried(self) -> set[LabelPattern]:
-        """Patterns of two or more labels that have a feature after the start of their segment."""
+        """Patterns of two or more labels with a feature that is not observed at the start of a segment."""
         late = np.isin(self.feature_part, [END, TOKEN, INNER, SPAN, LENGTH])
         return {
             self.patterns[z]
@@ -122,7 +122,7 @@ class FeatureIndex:
         template: NDArray[np.integer] | int,
         pattern: NDArray[np.integer],
     ) -> NDArray[np.int64]:
-        """One number for each feature, ascending as the features are."""
+        """Return one number per feature, in the order of the features."""
         number: NDArray[np.int64] = observation.astype(np.int64) * len(self.templates) + template
         keys: NDArray[np.int64] = number * len(self.patterns) + pattern
         return keys
@@ -139,11 +139,10 @@ class FeatureIndex:
 
         gold (Iterator[tuple[TokenBatch, GoldSegments]]): batches and their known segments.
         min_count (int): features that fire less often are left out.
-        unseen (bool): pair every observation of order 0 with all labels, those never seen with it
-            included.
+        unseen (bool): pair every observation of order 0 with all labels, even those never seen with it.
         all_pairs (bool): give every pattern of two labels a feature of each template that observes
-            nothing else, those that never fire included.
-        RETURNS (int64 [F before]): new number of every feature that there was before.
+            nothing else, even if it never fires.
+        RETURNS (int64 [F before]): new number of every earlier feature.
         """
         old = self.keys(self.feature_observation, self.feature_template, self.feature_pattern)
         keys, counts = [old], [self.feature_count.astype(np.int64)]
@@ -151,7 +150,7 @@ class FeatureIndex:
             for key, count in self._fired(batch, segments):
                 keys.append(key)
                 counts.append(count)
-            # never much more at hand than there will be in the end
+            # keeps memory close to what the final index needs
             if sum(map(len, keys)) > max(MERGED, 2 * len(keys[0])):
                 pairs, total = _merged(keys, counts)
                 keys, counts = [pairs], [total]
@@ -178,7 +177,7 @@ class FeatureIndex:
         self.feature_pattern = numbers[self.feature_pattern].astype(np.int32)
 
     def observe(self, batch: TokenBatch) -> Observations:
-        """The known observations of a batch; unknown ones are left out."""
+        """Return the known observations of a batch; unknown ones are left out."""
         batch.prefetch(self.attributes)
         columns = list(map(batch.column, self._plan.columns))
         found_by_plan = self._plan.find(
@@ -200,8 +199,8 @@ class FeatureIndex:
         return Observations(offsets=batch.offsets, tokens=rows, spans=_spans(spans))
 
     def lengths(self) -> list[tuple[int, int, int]]:
-        """Features on the length: (feature, smallest length, largest length), the latter 0 for no
-        end.
+        """Return the features on the length: (feature, smallest length, largest length); 0 is no upper
+        limit.
         """
         return [
             (feature, bins[b], bins[b + 1] - 1 if b + 1 < len(bins) else 0)
@@ -212,7 +211,7 @@ class FeatureIndex:
         ]
 
     def constants(self) -> list[int]:
-        """Features that fire with every segment after their label pattern."""
+        """Return the features that fire with every segment that matches their label pattern."""
         return [
             feature
             for number, template in enumerate(self.templates)
@@ -223,9 +222,9 @@ class FeatureIndex:
     def describe(
         self, feature: int, strings: StringStore, labels: Sequence[str]
     ) -> tuple[str, str]:
-        """A feature in words: its observation and its label pattern, oldest label first.
+        """Describe a feature by its observation and its label pattern, oldest label first.
 
-        strings (StringStore): store of the Docs that it was learnt from.
+        strings (StringStore): store of the Docs that the feature was learnt from.
         labels (Sequence[str]): names of the labels.
         """
         observation = int(np.searchsorted(self.feature_offsets, feature, side="right")) - 1
@@ -237,7 +236,7 @@ class FeatureIndex:
         return (f"{template.name}={values}" if values else template.name), pattern
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """Named arrays that `from_arrays` restores the index from."""
+        """Return named arrays from which `from_arrays` restores the index."""
         return {
             "observations": self.table.rows,
             "feature_offsets": self.feature_offsets,
@@ -254,9 +253,9 @@ class FeatureIndex:
         templates: Sequence[Template],
         arrays: Mapping[str, NDArray[Any]],
     ) -> "FeatureIndex":
-        """The index that has been saved as these arrays.
+        """Restore an index from these arrays.
 
-        patterns (tuple[LabelPattern, ...]): as `patterns_from` gives them.
+        patterns (tuple[LabelPattern, ...]): the result of `patterns_from`.
         RAISES (ValueError): H021 or H039 for arrays that do not fit each other.
         """
         index = cls(patterns, templates)
@@ -271,7 +270,7 @@ class FeatureIndex:
     def _fired(
         self, batch: TokenBatch, gold: GoldSegments
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Keys of the features that fire in a batch, and how often each does, template by template."""
+        """Yield the keys of the features that fire in a batch, and their counts, observer by observer."""
         segment = gold.of_token(len(batch))
         for observer in self.observers:
             if not observer.looks:
@@ -294,7 +293,7 @@ class FeatureIndex:
     def _fired_by_segments(
         self, observer: Observer, gold: GoldSegments
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Keys of features, and how often they fire, for a template that looks at no Doc."""
+        """Yield keys of features, and their counts, for a template that does not look at Docs."""
         template, number = observer.template, observer.templates[0]
         if template.order < len(gold.pattern):
             patterns = gold.pattern[template.order]
@@ -304,13 +303,13 @@ class FeatureIndex:
             yield np.unique(keys, return_counts=True)
 
     def _unseen(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Keys of all labels with the observations that have some label."""
+        """Keys that pair all labels with every observation that was seen with any label."""
         n = len(self.patterns)
         single = np.unique(pairs[pairs % n < self.n_labels] // n)
         return (single[:, None] * n + np.arange(self.n_labels)).ravel()
 
     def _all_pairs(self) -> NDArray[np.int64]:
-        """Keys of all patterns of two labels with the observation of nothing."""
+        """Keys that pair all patterns of two labels with the empty observation."""
         two = np.flatnonzero([len(pattern) == 2 for pattern in self.patterns])
         nothing = np.zeros((1, 0), dtype=np.uint64)
         keys = [
@@ -321,7 +320,7 @@ class FeatureIndex:
         return np.concatenate([np.zeros(0, dtype=np.int64), *keys])
 
     def _features_of(self, template: int) -> Iterator[tuple[int, int]]:
-        """Features of a template, each with the first attribute value of its observation."""
+        """Yield the features of a template, each with the first attribute value of its observation."""
         features = np.flatnonzero(self.feature_template == template)
         observations = np.searchsorted(self.feature_offsets, features, side="right") - 1
         for feature, observation in zip(features.tolist(), observations.tolist()):
@@ -330,14 +329,14 @@ class FeatureIndex:
 
 
 def _small(counts: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
-    """Counts in the smallest type that holds them all."""
+    """Counts in the smallest type that can hold them."""
     return counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
 
 
 def _merged(
     keys: list[NDArray[np.int64]], counts: list[NDArray[np.int64]]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Distinct keys, ascending, and the sum of each one's counts, both int64."""
+    """Return the distinct keys, ascending, and the sum of the counts of each, both int64."""
     pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
     return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(
         np.int64
@@ -347,7 +346,7 @@ def _merged(
 def _with_more(
     keys: NDArray[np.int64], counts: NDArray[np.int64], more: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ascending keys with further ones among them, which count 0 where they are new."""
+    """Insert further keys into ascending ones; new keys have the count 0."""
     merged = np.union1d(keys, more)
     found = np.zeros(len(merged), dtype=np.int64)
     found[np.searchsorted(merged, keys)] = counts
@@ -355,7 +354,7 @@ def _with_more(
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:
-    """Observations of a LENGTH or CONST template at each gold segment."""
+    """Observations of a LENGTH or CONST template for each gold segment."""
     if isinstance(template, LengthTemplate):
         bins = np.searchsorted(template.bins, gold.end - gold.start, side="right") - 1
         return Events(gold.start, bins.astype(np.uint64).reshape(-1, 1))
@@ -363,7 +362,7 @@ def _segment_events(template: Template, gold: GoldSegments) -> Events:
 
 
 def _known_spans(events: Events, end: NDArray[np.int64], ids: NDArray[np.int32]) -> Spans:
-    """The known events of a template on whole segments."""
+    """Known events of a template on whole segments."""
     weight = np.ones(len(ids), dtype=np.float32) if events.weight is None else events.weight
     known = ids >= 0
     return Spans(events.token[known], end[known], ids[known], weight[known])
@@ -374,7 +373,7 @@ NO_SPANS = Spans(NOTHING, NOTHING, NOTHING.astype(np.int32), None)
 
 
 def _spans(entries: list[Spans]) -> Spans:
-    """All spans of several templates in one table, by start and end."""
+    """Merge the spans of several templates into one table, sorted by start and end."""
     if not entries:
         return NO_SPANS
     columns = ((spans.start, spans.end, spans.ids, spans.values) for spans in entries)

@@ -1,7 +1,7 @@
-"""A template of CRF++ or Wapiti at the tokens of a Doc instead of items: `spacy-hocrf.Item.v1`.
+"""Templates of CRF++ or Wapiti applied to the tokens of a Doc: `spacy-hocrf.Item.v1`.
 
-What its commands put in is computed once for each distinct value of an attribute; an observation has one
-value for each command. In words it is the string that the toolkit makes.
+The texts that commands insert are computed once per distinct value of an attribute; an observation has one
+value per command. `describe` shows it as the string that the toolkit would make.
 """
 
 from collections.abc import Sequence
@@ -30,7 +30,7 @@ __all__ = ["ItemTemplate", "make_item"]
 
 @dataclass(frozen=True)
 class ItemTemplate(Observing):
-    """The string that a template makes of a token, whose columns are attributes."""
+    """A template of CRF++ or Wapiti that reads attributes of tokens as columns."""
 
     toolkit: str  # of TOOLKITS
     text: str
@@ -61,7 +61,7 @@ class ItemTemplate(Observing):
         return tuple(self.columns[command.column] for command in self.commands)
 
     def events(self, batch: TokenBatch) -> Events:
-        """One of each token."""
+        """One event per token."""
         columns = [
             self._column(command, attribute, batch)
             for command, attribute in zip(self.commands, self.attributes)
@@ -69,7 +69,7 @@ class ItemTemplate(Observing):
         return Events(np.arange(len(batch)), np.stack(columns, axis=1))
 
     def _column(self, command: Command, attribute: str, batch: TokenBatch) -> NDArray[np.uint64]:
-        """Text that a command puts in at each token, as hashes, uint64 [N]."""
+        """Text that a command inserts at each token, as hashes, uint64 [N]."""
         _, changed = batch.map_strings(attribute, lambda text: [command.changed(text)])
         first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
         place = np.arange(len(batch)) + command.offset
@@ -85,14 +85,14 @@ class ItemTemplate(Observing):
         return values
 
     def nothing(self, command: Command) -> list[int]:
-        """The values of a command where its column is empty, or outside of the text."""
+        """Return the values of a command where its column is empty, or outside of the text."""
         toolkit = TOOLKITS[self.toolkit]
         far = range(1, toolkit.farthest + 2)
         texts = ["", str(None), *(toolkit.outside(sign * each) for each in far for sign in (-1, 1))]
         return [int(get_string_id(command.changed(text))) for text in texts]
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        """The string that the toolkit observes."""
+        """Return the string that the toolkit observes."""
         said = iter(values)
         return "".join(
             piece if isinstance(piece, str) else spell(next(said), strings) for piece in self.pieces
@@ -105,9 +105,9 @@ def make_item(
     """`spacy-hocrf.Item.v1`: what a template of CRF++ or a pattern of Wapiti observes.
 
     toolkit (str): "crf++" or "wapiti".
-    template (str): such as "U01:%x[-2,0]/%x[0,1]". Its first letter says with how many earlier labels it is
-        a feature. "\\x24" is a dollar sign, which spaCy doubles whenever it saves a config.
-    columns (Sequence[str]): the attribute that has each column, such as ["ORTH", "_.c1"].
+    template (str): such as "U01:%x[-2,0]/%x[0,1]". Its first letter tells how many earlier labels its
+        features see. "\\x24" is a dollar sign, which spaCy doubles whenever it saves a config.
+    columns (Sequence[str]): the attribute for each column, such as ["ORTH", "_.c1"].
     parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
     RETURNS (list[Template]): one template per part, two for Wapiti's *.
     RAISES (ValueError): H023, H024, H031, H038, H235, H236, H238, H239 or H288.

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Letter n-grams as the values that stand for them in a StringStore, without making their strings.
+"""Letter n-grams as their StringStore hashes, computed without creating the strings.
 
-The value of a string is its number where spaCy has it among its symbols, else the 64-bit
+The value of a string is its ID if it is one of spaCy's symbols, else the 64-bit
 MurmurHash2 of its UTF-8 bytes with seed 1 (Appleby's MurmurHash64A, as in spaCy's `strings.pyx`).
 Letters are code points, as in Python's slices.
 """
@@ -16,7 +16,7 @@ __all__ = ["affixes", "infixes"]
 cdef uint64 MULTIPLIER = 0xC6A4A7935BD1E995ULL
 cdef uint64 SEED = 1
 cdef Py_ssize_t longest_symbol = 0  # bytes
-# hash and number of each symbol by hash, 0 for none
+# hash and ID of each symbol, a hash table with linear probing; 0 for a free slot
 cdef uint64[:, ::1] symbols = np.zeros((2048, 2), dtype=np.uint64)
 
 
@@ -26,13 +26,13 @@ def affixes(
     Py_ssize_t size,
     bint at_end,
 ):
-    """The first letters, or the last ones, of each of V strings.
+    """Return the prefixes or suffixes of one size of V strings.
 
-    text (uint8 [B]): the strings' UTF-8 bytes, end to end.
-    offsets (int64 [V + 1]): first byte of each.
-    size (int): how many letters, at least 1.
-    RETURNS (uint64 [V]): the values of the prefixes or suffixes, 0 where a string is shorter than
-        that.
+    text (uint8 [B]): the strings' UTF-8 bytes, concatenated.
+    offsets (int64 [V + 1]): first byte of each string.
+    size (int): number of letters, at least 1.
+    RETURNS (uint64 [V]): the values of the prefixes, or suffixes if `at_end`; 0 for a string that is
+        shorter.
     """
     values = np.zeros(offsets.shape[0] - 1, dtype=np.uint64)
     cdef uint64[::1] out = values
@@ -47,7 +47,7 @@ def affixes(
 cdef uint64 affix(
     const unsigned char* text, Py_ssize_t first, Py_ssize_t last, Py_ssize_t size, bint at_end
 ) noexcept nogil:
-    """The value of the first letters of a string, or of the last ones; 0 if it is shorter."""
+    """The value of the first letters of a string, or of the last ones if `at_end`; 0 if it is shorter."""
     cdef Py_ssize_t i
     if at_end:
         i = _letters_back(text, first, last, size)
@@ -59,10 +59,10 @@ cdef uint64 affix(
 def infixes(
     const unsigned char[::1] text not None, const long long[::1] offsets not None, Py_ssize_t size
 ):
-    """All n-grams of each of V strings, in the order of their places.
+    """Return all n-grams of each of V strings, in order of position.
 
     The arguments are those of `affixes`.
-    RETURNS (tuple[int64 [V + 1], uint64 [R]]): first n-gram of each string, and their values.
+    RETURNS (tuple[int64 [V + 1], uint64 [R]]): first n-gram of each string, and the values.
     """
     firsts = np.zeros(offsets.shape[0], dtype=np.int64)
     cdef long long[::1] first_of = firsts
@@ -95,7 +95,7 @@ cdef inline bint _begins(unsigned char byte) noexcept nogil:
 cdef inline Py_ssize_t _letters_on(
     const unsigned char* text, Py_ssize_t i, Py_ssize_t last, Py_ssize_t size
 ) noexcept nogil:
-    """Place `size` letters after place i, -1 if that is beyond `last`."""
+    """Position `size` letters after position i, -1 if that is beyond `last`."""
     while size > 0:
         if i >= last:
             return -1
@@ -109,7 +109,7 @@ cdef inline Py_ssize_t _letters_on(
 cdef inline Py_ssize_t _letters_back(
     const unsigned char* text, Py_ssize_t first, Py_ssize_t i, Py_ssize_t size
 ) noexcept nogil:
-    """Place `size` letters before place i, -1 if that is before `first`."""
+    """Position `size` letters before position i, -1 if that is before `first`."""
     while size > 0:
         if i <= first:
             return -1
@@ -121,7 +121,7 @@ cdef inline Py_ssize_t _letters_back(
 
 
 cdef uint64 _value(const unsigned char* text, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
-    """What stands for a string that is not empty."""
+    """The StringStore value of a string that is not empty."""
     cdef uint64 h = _hash(text + first, last - first)
     cdef Py_ssize_t slot
     if last - first <= longest_symbol:
@@ -134,7 +134,7 @@ cdef uint64 _value(const unsigned char* text, Py_ssize_t first, Py_ssize_t last)
 
 
 cdef uint64 _hash(const unsigned char* text, Py_ssize_t length) noexcept nogil:
-    """MurmurHash64A: eight bytes at a time, in the machine's byte order, then what remains."""
+    """MurmurHash64A: eight bytes at a time, in native byte order, then the rest."""
     cdef uint64 h = SEED ^ (<uint64> length * MULTIPLIER), k = 0
     cdef Py_ssize_t i, j
     for i in range(length // 8):
@@ -152,7 +152,7 @@ cdef uint64 _hash(const unsigned char* text, Py_ssize_t length) noexcept nogil:
 
 
 def _keep_symbols():
-    """Fill `symbols`, at most to a half, so that the loop in `_value` is short."""
+    """Fill `symbols` to at most a half, so that the loop in `_value` is short."""
     global longest_symbol
     cdef const unsigned char[::1] text
     cdef uint64 h

@@ -1,9 +1,9 @@
-"""What templates observe, apart from the part of a segment and the number of earlier labels that
-their features see.
+"""Observers: templates grouped by what they observe, whatever the part of a segment and the number of
+earlier labels that their features see.
 
 The default features look at a word as the first token of a segment, as its last and as any: one
-*observer* with three templates. Its observations are found, hashed and numbered once, and the
-weights of the three lie side by side.
+*observer* with three templates. Its observations are extracted, hashed and numbered once, and the
+weights of the three are adjacent.
 """
 
 from collections.abc import Sequence
@@ -39,16 +39,16 @@ Ours = (
     | RealTemplate
 )
 OURS = get_args(Ours)
-"""Templates that observe the same whatever their part and order; of others this is not known."""
+"""Templates whose observations do not depend on part and order; of other classes this is not known."""
 
 
 @dataclass(frozen=True)
 class Observer:
-    """Templates that observe the same, each at another part or with another order."""
+    """Templates with the same observations, each at another part or with another order."""
 
-    number: int  # under which the table has its observations
+    number: int  # first column of its observations in the table
     name: str  # equal in two models if they observe the same
-    templates: tuple[int, ...]  # their numbers, ascending
+    templates: tuple[int, ...]  # numbers of the templates, ascending
     template: Template  # the first of them
 
     @property
@@ -57,20 +57,20 @@ class Observer:
         return self.template.part not in (LENGTH, CONST)
 
     def events(self, batch: TokenBatch) -> Events:
-        """All that it observes. RAISES (ValueError): H130 for what does not fit the batch."""
+        """Return all its events. RAISES (ValueError): H130 for events that do not fit the batch."""
         return checked_events(self.template, batch)
 
     def found(self, batch: TokenBatch, table: ObservationTable) -> Found:
-        """The known observations of tokens.
+        """Return the known observations of tokens.
 
-        RAISES (ValueError): H130 for what does not fit the batch.
+        RAISES (ValueError): H130 for events that do not fit the batch.
         """
         events = self.events(batch)
         return Found(table.lookup(self.number, events.values), events.token, events.weight)
 
 
 def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
-    """The observers of some templates, in the order of the first template of each."""
+    """Group templates into observers, in the order of the first template of each."""
     found = dict[tuple[str, int], list[int]]()
     there = dict[tuple[str, int, int], int]()
     for number, template in enumerate(templates):
@@ -84,7 +84,7 @@ def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
 
 
 def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
-    """A plan that finds in one pass all that it can, and the observers left over."""
+    """Return a plan that serves as many observers as possible in one pass, and the other observers."""
     columns = list[str]()
     steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
     for observer in observers:
@@ -102,7 +102,7 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
 def _step(
     template: Template, columns: Sequence[str]
 ) -> tuple[str, Sequence[tuple[int, int]]] | None:
-    """The step of a plan that serves a template, None if a plan cannot."""
+    """The step of a plan that serves a template; None if there is no such step."""
     if not _is_ours(template) or template.width > MOST_COLUMNS:
         return None
     if isinstance(template, AttributeTemplate):
@@ -121,7 +121,7 @@ def _is_ours(template: Template) -> TypeGuard[Ours]:
 
 
 def _observed(template: Template) -> str:
-    """Description of what a template observes, which no other template shares."""
+    """Description of what a template observes, equal only for templates that observe the same."""
     if _is_ours(template):
         return repr(replace(template, part=TOKEN, order=0))
     return f"'{template.name}'"

@@ -1,7 +1,7 @@
-"""What an attribute lists: `spacy-hocrf.Pieces.v1`.
+"""Attributes that are lists in a string: `spacy-hocrf.Pieces.v1`.
 
-An attribute is one value of a token, but its string may say several things: the fields of MORPH, or what
-a feature function of one's own finds, joined by a separator. Each piece is an observation.
+An attribute is one value of a token, but its string may list several: the fields of MORPH, or the results
+of your own feature function, joined by a separator. Each piece is an observation.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ __all__ = ["PiecesTemplate", "make_pieces"]
 
 @dataclass(frozen=True)
 class PiecesTemplate(Observing):
-    """The pieces of an attribute's string, at a fixed offset; a piece counts once."""
+    """The pieces of an attribute's string, at a fixed offset; repeated pieces count once."""
 
     attribute: str
     separator: str
@@ -38,7 +38,7 @@ class PiecesTemplate(Observing):
         return (self.attribute,)
 
     def events(self, batch: TokenBatch) -> Events:
-        """Pieces of tokens inside the Doc."""
+        """Pieces at the offset; none beyond the Doc."""
         source, values = batch.map_strings(self.attribute, self._pieces)
         token = source - self.offset
         there = (token >= 0) & (token < len(batch))
@@ -56,11 +56,11 @@ def make_pieces(
     parts: Sequence[str] = ("tokens", "start", "end"),
     order: int = 0,
 ) -> list[Template]:
-    """`spacy-hocrf.Pieces.v1`: each of the pieces that an attribute's string lists is one observation.
+    """`spacy-hocrf.Pieces.v1`: observes each of the pieces that an attribute's string lists.
 
-    attrs (Sequence[str]): attributes with a string, such as "MORPH" or "_.name".
-    separator (str): stands between two pieces; "\\x24" is a dollar sign.
-    window (Sequence[int]): offsets from the observed token; there is nothing beyond the Doc.
+    attrs (Sequence[str]): attributes that are strings, such as "MORPH" or "_.name".
+    separator (str): separates pieces; "\\x24" is a dollar sign.
+    window (Sequence[int]): offsets from the observed token; nothing is observed beyond the Doc.
     parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
     order (int): earlier segments whose labels the features see.
     RETURNS (list[Template]): len(parts) · len(attrs) · len(window) templates.

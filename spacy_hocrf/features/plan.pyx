@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Known observations of many observers in one pass over the tokens.
+"""Looks up the known observations of many observers in one pass over the tokens.
 
-What depends on one attribute value alone is looked up when the value is met for the first time, and
-the tokens then only collect numbers.
+What depends on one attribute value alone is looked up when the value first occurs; after that, tokens only
+collect numbers.
 """
 
 from functools import partial
@@ -22,10 +22,10 @@ cdef enum:
     MOST = 64
 
 MOST_COLUMNS = MOST
-"""Attributes that a plan may read, and values that one of its steps may observe together."""
+"""Most attributes that a plan may read, and most values that one of its steps may combine."""
 
 MOST_VALUES = 2**15
-"""Values of an attribute whose observations are kept for the next batch."""
+"""Values of an attribute whose observations are cached for later batches."""
 
 cdef enum:
     VALUE, TUPLE, PREFIX, SUFFIX, BITS
@@ -35,28 +35,28 @@ KINDS = {"value": VALUE, "tuple": TUPLE, "prefix": PREFIX, "suffix": SUFFIX, "bi
 cdef struct Column:  # one attribute of a batch
     const uint64* value  # [N]
     const int* code  # [N] row of each value
-    const int* known  # [V, width] what is observed of it by each step that looks at it alone, -1 for nothing
-    const int* edge  # [width] the same of the edge
+    const int* known  # [V, width] observation of it in each step that reads it alone, -1 for none
+    const int* edge  # [width] the same for the edge
     Py_ssize_t width
 
 
 cdef class Plan:
-    """What some observers look at.
+    """Steps that look up the observations of several observers together.
 
     columns (Sequence[str]): the attributes, at most MOST_COLUMNS.
-    steps (Sequence[tuple[str, int, Sequence[tuple[int, int]]]]): of each observer the kind, its number,
-        and pairs of whole numbers. "value" and "tuple": column and offset of one attribute value or of
-        several, observed together. "prefix" and "suffix": column and letters. "bits": column and offset,
-        then bit and value of each flag that is observed by itself.
+    steps (Sequence[tuple[str, int, Sequence[tuple[int, int]]]]): for each observer the kind, its number,
+        and pairs of whole numbers. "value" and "tuple": column and offset of one attribute value, or of
+        several that are observed together. "prefix" and "suffix": column and number of letters. "bits":
+        column and offset, then bit and value of each flag, which are observed separately.
     """
 
     cdef readonly tuple columns, steps
     cdef int[::1] _kind, _number, _firsts  # [steps], [steps], [steps + 1] first pair of each
     cdef int[:, ::1] _pairs
-    cdef list _alone  # of each column, the steps that look at one of its values alone
-    cdef list _spelt  # does some of them look at the value's letters?
-    cdef int[::1] _place  # [steps] place of a step among these
-    cdef object _lock, _known  # a table, its size, and what is kept of it
+    cdef list _alone  # for each column, the steps that look at one of its values alone
+    cdef list _spelt  # for each column: does one of these steps look at letters?
+    cdef int[::1] _place  # [steps] place of a step among those of its column
+    cdef object _lock, _known  # a table, its size, its cached values by column, and its flags
 
     def __init__(self, columns, steps):
         together = [len(pairs) for kind, _, pairs in steps if kind == "tuple"]
@@ -89,14 +89,14 @@ cdef class Plan:
         const long long[::1] offsets not None,
         uint64 edge,
     ):
-        """The known observations of every token, those of one token in the order of the steps.
+        """Return the known observations of every token, for each token in the order of the steps.
 
-        table (ObservationTable): holds the observations of each observer under its number.
-        values (Sequence[uint64 [N]]): the attributes, token by token.
-        texts_of (Callable[[uint64 [V]], Texts]): the strings of some of them.
+        table (ObservationTable): has the observations of each observer under its number.
+        values (Sequence[uint64 [N]]): the attributes of all tokens.
+        texts_of (Callable[[uint64 [V]], Texts]): returns the strings of values.
         offsets (int64 [D + 1]): first token of each sequence.
         edge (int): value just before the first and just after the last token of a sequence.
-        RETURNS (tuple[int64 [N + 1], int32 [n]]): first observation of each token, and their numbers.
+        RETURNS (tuple[int64 [N + 1], int32 [n]]): first observation of each token, and observation numbers.
         """
         cdef Py_ssize_t n_tokens = offsets[offsets.shape[0] - 1], steps = self._kind.shape[0], most = 0, i
         for i in range(steps):
@@ -119,8 +119,8 @@ cdef class Plan:
         return row_offsets, ids[: row_offsets[n_tokens]].copy()
 
     def _look_up(self, table, values, texts_of, edge):
-        """For each column the row of each value, int32 [N], the observations of each step that looks at
-        it alone, int32 [V, width], and those of the edge, int32 [width]; for each flag int32 [pairs].
+        """For each column: the row of each value, int32 [N], the observations of each step that looks at
+        it alone, int32 [V, width], and those of the edge, int32 [width]; and those of flags, int32 [pairs].
         """
         with self._lock:
             if self._known[0] is not table or self._known[1] != len(table):
@@ -138,7 +138,7 @@ cdef class Plan:
             ], self._known[3]
 
     def _numbers(self, Py_ssize_t c, ObservationTable table, texts_of, values):
-        """What each step that looks at a value of column c alone observes of some, int32 [V, width].
+        """Look up the observations of values in the steps that read column c alone, int32 [V, width].
 
         texts_of (Optional[Callable]): None for the edge, which has no letters.
         """
@@ -169,7 +169,7 @@ cdef class Plan:
         return numbers
 
     def _flags_of(self, ObservationTable table):
-        """What is observed of each flag by itself, int32 [pairs], -1 for nothing and for other pairs."""
+        """The observation of each flag, int32 [pairs]; -1 if it is unknown, or the pair is no flag."""
         cdef Py_ssize_t i, j
         cdef uint64 value
         numbers = np.full(self._pairs.shape[0], -1, dtype=np.int32)
@@ -191,7 +191,7 @@ cdef class Plan:
         long long* rows,
         int* out,
     ) noexcept nogil:
-        """Token by token, what each step has found."""
+        """Write the observations of all steps, token by token."""
         cdef Py_ssize_t d, t, i, j, there, begin, end, n = 0
         cdef int kind, found
         cdef const Column* column
@@ -232,7 +232,7 @@ cdef class Plan:
         Py_ssize_t end,
         uint64 edge,
     ) noexcept nogil:
-        """Number of the values that step i observes together at token t, -1 for none."""
+        """Number of the values that step i observes together at token t, -1 if unknown."""
         cdef uint64 values[MOST]
         cdef Py_ssize_t j, first = self._firsts[i], n = self._firsts[i + 1] - first, there
         for j in range(n):

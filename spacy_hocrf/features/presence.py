@@ -1,9 +1,9 @@
-"""What other components may have left empty: whether the attributes, span groups and arrays that
-templates read said anything in training, and whether new texts are unlike that.
+"""Detects input from other components that is missing: whether the attributes, span groups and arrays that
+templates read had content in training, and whether new texts differ from training in that.
 
-A feature of what is empty everywhere says nothing, and nobody would see it. What was empty in training
-and no longer is, or the other way round, is worse: each of its observations is one that the weights
-were not made for.
+A feature of an attribute that is always empty is useless, and nobody would notice. Worse is an attribute
+that was empty in training and no longer is, or the other way round: the weights were not trained for such
+observations.
 """
 
 import warnings
@@ -44,12 +44,12 @@ SET_BY_OTHERS = {
 }
 """Attributes that no tokenizer sets, besides fields of MORPH and extension attributes."""
 ENOUGH = 30
-"""So often something would have been said, if new texts were like those of training."""
+"""Expected number of observations, from the rate in training, after which their absence is reported."""
 
 
 def observed(index: FeatureIndex) -> dict[str, int]:
-    """How often each source said something, by a feature, in the texts that an index was learnt from;
-    0 for those that were empty. A source is named as in `TokenBatch.reads`.
+    """Count how often each source had content in the texts that an index was learnt from, measured by the
+    features that fired; 0 for sources that were empty. Sources are named as in `TokenBatch.reads`.
     """
     counts: dict[str, int] = {}
     templates = [
@@ -70,7 +70,7 @@ def observed(index: FeatureIndex) -> dict[str, int]:
 
 
 def said_in(batch: TokenBatch, source: str) -> bool:
-    """Does a source say something of some token?"""
+    """Does a source have content for some token?"""
     kind, _, key = source.rpartition(":")
     if kind == "spans":
         return any(batch.span_groups(key))
@@ -80,20 +80,20 @@ def said_in(batch: TokenBatch, source: str) -> bool:
 
 
 def in_words(source: str) -> str:
-    """A source as its users call it."""
+    """Name a source as users write it."""
     kind, _, key = source.rpartition(":")
     return {"spans": f"doc.spans['{key}']", "real": f"'{key}'"}.get(kind, source)
 
 
 class Watch:
-    """Whether texts that a model reads are like those that it has learnt from, where other components
-    have a part in it. It looks until it knows, and warns once of each source.
+    """Warns if texts differ from the training texts in what other components provide. It checks batches until
+    the answer is clear, and warns once per source.
 
-    counts (Mapping[str, int]): how often each source said something in training.
-    documents (int): that there were.
-    without (Iterable[str]): names of dense scores that had no array.
+    counts (Mapping[str, int]): how often each source had content in training.
+    documents (int): number of training documents.
+    without (Iterable[str]): names of dense scores that had no arrays.
 
-    empty (FrozenSet[str]): what said nothing in training.
+    empty (FrozenSet[str]): sources without content in training.
     """
 
     def __init__(
@@ -104,9 +104,9 @@ class Watch:
         self._rates = {source: times / max(1, documents) for source, times in counts.items()}
 
     def look(self, batch: TokenBatch, name: str) -> None:
-        """Compare another batch with training; W014 or W015 if it is unlike that.
+        """Compare another batch with training, and warn (W014 or W015) if it differs.
 
-        name (str): of the component.
+        name (str): name of the component.
         """
         if not self._rates:
             return
@@ -125,7 +125,7 @@ class Watch:
 
 
 def _sources_of(template: Template) -> Iterable[str]:
-    """Annotation of other components that a template of ours reads."""
+    """Annotation of other components that a template of this package reads."""
     if isinstance(template, RealTemplate):
         return [f"real:{template.source}"]
     if isinstance(template, SpanTemplate):
@@ -142,7 +142,7 @@ def _set_by_others(attribute: str) -> bool:
 
 
 def _says(template: Template, source: str, values: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which observations, uint64 [n, A], are of a source that is not empty? bool [n]"""
+    """Are observations, uint64 [n, A], of a source with content? (bool [n])"""
     if isinstance(template, AttributeTemplate):
         values = values[:, [i for i, name in enumerate(template.attributes) if name == source]]
     elif isinstance(template, ItemTemplate):
@@ -151,7 +151,7 @@ def _says(template: Template, source: str, values: NDArray[np.uint64]) -> NDArra
         found: NDArray[np.bool_] = np.any(there, axis=0)
         return found
     elif not isinstance(template, TextTemplate):
-        return np.ones(len(values), dtype=bool)  # of what is empty they make none
+        return np.ones(len(values), dtype=bool)  # these observe nothing of empty sources
     empty = np.array([EDGE, *_empty(source)], dtype=np.uint64)
     said: NDArray[np.bool_] = np.any(~np.isin(values, empty), axis=1)
     return said
@@ -159,7 +159,7 @@ def _says(template: Template, source: str, values: NDArray[np.uint64]) -> NDArra
 
 @lru_cache
 def _empty(attribute: str) -> tuple[np.uint64, ...]:
-    """Values of an attribute that nobody has set."""
+    """Values of an attribute that has not been set."""
     found = {""}
     if attribute.startswith("_."):
         found |= {str(None), str(Token.get_extension(attribute[2:])[0])}

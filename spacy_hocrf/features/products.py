@@ -1,9 +1,9 @@
-"""Products of matrices that wait for nobody: BLAS gets them in tiles, each small enough for one thread.
+"""Matrix products in tiles, each small enough that BLAS uses one thread.
 
-NumPy's BLAS shares a larger product out among threads of its own, which wait for each other: if other
-work has the processors, that takes a hundred times as long as the product. OpenBLAS does so from 2^18
-multiplications on, with a single row or column far earlier, so these go another way. The tiles do not
-depend on the number of threads, nor does, bit for bit, the result.
+NumPy's BLAS splits larger products among its own threads, which wait for each other: if other work occupies
+the processors, that takes a hundred times as long as the product. OpenBLAS does so from 2^18
+multiplications on, and much earlier for a single row or column, so these are computed without BLAS. Tiles
+do not depend on the number of threads, and so the result does not either, bit for bit.
 """
 
 from itertools import pairwise
@@ -17,15 +17,15 @@ __all__ = ["MOST", "multiply", "multiply_transposed"]
 Matrix = NDArray[np.float64]
 
 MOST = 2**18
-"""Multiplications of a tile."""
+"""Most multiplications in a tile."""
 LEAST_ROWS, MOST_ROWS = 16, 1024
-"""Of a tile: with fewer, BLAS rearranges the columns for too little; with more, as float64 they would
-take too much memory.
+"""Rows of a tile: with fewer, BLAS rearranges the columns for too little work; with more, the copy as
+float64 would take too much memory.
 """
 
 
 def multiply(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
-    """left [n, K] · right [K, Y], float64 [n, Y]."""
+    """Return left [n, K] · right [K, Y], float64 [n, Y]."""
     right = np.asarray(right, dtype=np.float64)
     product = np.empty((len(left), right.shape[1]))
     if len(left) * right.size <= MOST:
@@ -39,7 +39,7 @@ def multiply(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
 
 
 def multiply_transposed(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
-    """left' [K, n] · right [n, Y], float64 [K, Y]."""
+    """Return left' [K, n] · right [n, Y], float64 [K, Y]."""
     right = np.asarray(right, dtype=np.float64)
     product = np.zeros((left.shape[1], right.shape[1]))
     if left.size * right.shape[1] <= MOST:
@@ -56,14 +56,14 @@ def multiply_transposed(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
 
 
 def _multiply_into(product: Matrix, left: Matrix, right: Matrix) -> Matrix:
-    """One tile: by BLAS, unless that would take it for a matrix and a vector."""
+    """Multiply one tile with BLAS, or without it if a dimension is 1."""
     if 1 in product.shape:
         return np.einsum("ij,jk->ik", left, right, out=product)
     return np.matmul(left, right, out=product)
 
 
 def _tiles(n: int, width: int, n_columns: int) -> tuple[list[slice], list[slice]]:
-    """How n rows and some columns are cut, so that rows · width · columns are at most MOST.
+    """Cut n rows and n_columns columns into tiles so that rows · width · columns is at most MOST.
 
     RETURNS (tuple[list[slice], list[slice]]): rows, and columns.
     """
@@ -74,7 +74,7 @@ def _tiles(n: int, width: int, n_columns: int) -> tuple[list[slice], list[slice]
 
 
 def _parts(size: int, most: int) -> list[slice]:
-    """Neighbouring stretches, nearly equal, of at most so many."""
+    """Cut a size into consecutive slices of nearly equal length, at most `most` each."""
     number = -(-size // most)
     ends = [size * part // number for part in range(number + 1)] if number else []
     return [slice(*both) for both in pairwise(ends)]

@@ -1,4 +1,4 @@
-"""An index without the features that nothing depends on."""
+"""Removes features from an index."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +11,10 @@ __all__ = ["pruned"]
 
 
 def pruned(index: FeatureIndex, kept: NDArray[np.bool_]) -> FeatureIndex:
-    """The index of some of the features, with the observations and the longer label patterns that
-    they have.
+    """Return an index of some of the features, with only their observations and the longer label patterns
+    that they need.
 
-    kept (bool [F]): which of them.
+    kept (bool [F]): the features to keep.
     """
     patterns = _closed(index, np.unique(index.feature_pattern[kept]))
     numbers = np.full(len(index.patterns), -1, dtype=np.int32)
@@ -32,7 +32,7 @@ def pruned(index: FeatureIndex, kept: NDArray[np.bool_]) -> FeatureIndex:
 
 
 def _closed(index: FeatureIndex, used: NDArray[np.int32]) -> tuple[LabelPattern, ...]:
-    """The single labels, and the longer patterns that are used, with what these begin and end with."""
+    """The single labels, and the longer patterns in use with all their prefixes and suffixes."""
     wanted, queue = set[LabelPattern](), [index.patterns[z] for z in used.tolist()]
     while queue:
         pattern = queue.pop()

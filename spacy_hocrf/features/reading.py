@@ -1,9 +1,9 @@
-"""Attributes of the tokens of Docs as numbers, read the fastest way that spaCy has.
+"""Reads attributes of the tokens of Docs as numbers, in the fastest way that spaCy has.
 
-Most attributes that templates read belong to lexemes: all tokens with one ORTH of one vocabulary share
-them. `Doc.to_array` asks every token anew, which for a flag takes three times as long as for what is the
-token's own. So where there are many tokens, a Doc is made that has each of their words once, and is asked
-instead.
+Most attributes that templates read belong to lexemes: all tokens with the same ORTH and vocabulary share
+them. `Doc.to_array` looks them up for every token anew, which for a flag takes three times as long as an
+attribute of the token itself. So where there are many tokens, these attributes are read from an extra Doc
+that has each distinct word once.
 """
 
 from collections.abc import Sequence
@@ -19,24 +19,24 @@ __all__ = ["MANY", "is_of_lexemes", "read_columns"]
 Values = NDArray[np.uint64]
 
 MANY = 500
-"""Tokens, at least, whose words are asked once each (measured: about where it becomes faster)."""
+"""Least number of tokens for which words are looked up once each (measured: about where it pays)."""
 FEW = 2
-"""Attributes of lexemes for which it is not worth it."""
+"""Number of lexeme attributes up to which it does not pay."""
 
 NAMED = frozenset(("LANG", "LENGTH", "LOWER", "PREFIX", "SHAPE", "SUFFIX"))
 
 
 def is_of_lexemes(attribute: str) -> bool:
-    """Do all tokens with one ORTH of one vocabulary have it in common?"""
+    """Is the attribute the same for all tokens with the same ORTH and vocabulary?"""
     return attribute in NAMED or attribute.startswith(("IS_", "LIKE_"))
 
 
 def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Values]:
-    """Attributes of all tokens of some Docs, Doc after Doc.
+    """Return attributes of all tokens of some Docs, Doc after Doc.
 
-    docs (Sequence[Doc]): N tokens together.
+    docs (Sequence[Doc]): Docs with N tokens in all.
     attributes (Sequence[str]): names that `Doc.to_array` knows.
-    RETURNS (dict[str, uint64 [N]]): of each attribute, and of "ORTH" where that had to be read.
+    RETURNS (dict[str, uint64 [N]]): each attribute, and "ORTH" if it had to be read.
     """
     if sum(map(len, docs)) < MANY or len({id(doc.vocab) for doc in docs}) > 1:
         return _read_tokens(docs, attributes)

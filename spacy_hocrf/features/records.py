@@ -1,8 +1,8 @@
-"""What the templates read of a Doc, kept without the Doc: a twentieth of its memory.
+"""Records of what the templates read from a Doc, in a twentieth of its memory.
 
-A corpus is extracted again whenever features are added, so what they are extracted from must
-outlive the Docs, which belong to the caller and may change. Only of our own templates is it known
-what they read and that it is the same of every Doc.
+Features are extracted again whenever features are added, so what they are extracted from must outlive
+the Docs, which belong to the caller and may change. Only for this package's templates it is known what
+they read, and that it is the same for every Doc.
 """
 
 from collections.abc import Iterable, Sequence
@@ -60,7 +60,7 @@ AnyTemplate = TypeVar("AnyTemplate", bound=type)
 
 @dataclass(frozen=True, slots=True)
 class RecordedSpan:
-    """A span of a span group, as far as templates look at it."""
+    """A span of a span group, with the fields that templates read."""
 
     start: int
     end: int
@@ -72,14 +72,14 @@ class RecordedSpan:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Attributes read from a Doc of T tokens, in the order of their sorted names."""
+    """The attributes read from a Doc of T tokens, sorted by name."""
 
     tokens: int  # T
     columns: bytes  # T values of each token attribute, one attribute after the other
-    # of each span group, None where it is missing
+    # for each span group, None if it is missing
     spans: tuple[tuple[RecordedSpan, ...] | None, ...]
-    scores: tuple[NDArray[np.floating[Any]], ...]  # [S] of the spans of groups, float32 or float64
-    # [T, ·] float32, or float64 where that would lose something
+    scores: tuple[NDArray[np.floating[Any]], ...]  # [S] for the spans of groups, float32 or float64
+    # [T, ·] float32, or float64 if that would lose precision
     real: tuple[NDArray[np.floating[Any]], ...]
 
     def __len__(self) -> int:
@@ -88,11 +88,11 @@ class Record:
 
 
 class RecordedBatch(TokenBatch):
-    """Recorded Docs laid end to end.
+    """A batch made of records, concatenated.
 
-    records (Sequence[Record]): of D Docs.
-    reads (Sequence[str]): what was read of each of them, in the words of `TokenBatch.reads`.
-    strings (StringStore): the store that the values' strings are in.
+    records (Sequence[Record]): records of D Docs.
+    reads (Sequence[str]): what was read of each of them, named as in `TokenBatch.reads`.
+    strings (StringStore): store with the values' strings.
     learn (bool): as in `TokenBatch`.
     """
 
@@ -112,11 +112,11 @@ class RecordedBatch(TokenBatch):
 
     @cached_property
     def strings(self) -> StringStore:
-        """The store that the values' strings are in."""
+        """The store with the values' strings."""
         return self._strings
 
     def prefetch(self, attributes: Iterable[str]) -> None:
-        """Lay the columns of several attributes end to end."""
+        """Concatenate the columns of several attributes."""
         for name in attributes:
             if name not in self._columns:
                 self._read(name)
@@ -133,13 +133,13 @@ class RecordedBatch(TokenBatch):
         return any(record.spans[place] is not None for record in self._records)
 
     def span_scores(self, key: str) -> list[NDArray[np.float64]]:
-        """Recorded scores of these spans, float64 [S] for each Doc."""
+        """Recorded scores of the spans of `doc.spans[key]`, float64 [S] for each Doc."""
         self.reads.add(f"scores:{key}")
         place = self._scored.index(key)
         return [record.scores[place].astype(np.float64) for record in self._records]
 
     def real(self, source: str) -> list[NDArray[np.float64]]:
-        """An array of every token of each Doc, float64 [T, A]."""
+        """An array for every token of each Doc, float64 [T, A]."""
         self.reads.add(f"real:{source}")
         place = self._sources.index(source)
         return [record.real[place].astype(np.float64) for record in self._records]
@@ -156,24 +156,24 @@ class RecordedBatch(TokenBatch):
 
 
 def recordable(template: AnyTemplate) -> AnyTemplate:
-    """Declare that a class of templates reads Docs by the methods of `TokenBatch` only, and the
-    same of every Doc; it says nothing about classes derived from it.
+    """Declare that a class of templates reads Docs only by the methods of `TokenBatch`, and the same
+    of every Doc. Subclasses are not included.
     """
     RECORDABLE.add(template)
     return template
 
 
 def are_recordable(templates: Iterable[Any]) -> bool:
-    """Is it known what these templates read? Somebody's own template, or a class derived from ours,
+    """Is it known what these templates read? Templates by users, and subclasses of this package's templates,
     may look at the Docs.
     """
     return all(type(template) in RECORDABLE for template in templates)
 
 
 def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
-    """Read a Doc.
+    """Read a Doc into a record.
 
-    reads (Iterable[str]): what to read, in the words of `TokenBatch.reads`.
+    reads (Iterable[str]): what to read, named as in `TokenBatch.reads`.
     RETURNS (tuple[Record, bytes]): the record, and the Doc's fingerprint.
     RAISES (ValueError): H025 or H027 for arrays that cannot be read, H181 for scores.
     """
@@ -201,7 +201,7 @@ def _by_kind(reads: Iterable[str]) -> tuple[list[str], ...]:
 
 
 def _type_of(attribute: str) -> np.dtype[np.unsignedinteger[Any]]:
-    """Smallest type that the values of an attribute fit into."""
+    """Smallest type that can hold the values of an attribute."""
     if attribute.startswith(("IS_", "LIKE_")):
         return np.dtype(np.uint8)
     return np.dtype(np.uint16 if attribute == "FLAGS" else np.uint64)

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations found template by template, laid out token by token: a counting sort, stable and
-linear. Tokens and numbers have been checked (`checks.py`): nothing here does it again. And which of
-them are always together.
+"""Sorts observations that were found template by template into rows by token, with a stable, linear counting
+sort. Tokens and numbers have been checked before (`checks.py`), not again here. Also computes signatures
+of observations, which tell which of them always occur together.
 """
 
 from libc.stdint cimport uint64_t as uint64
@@ -15,11 +15,11 @@ __all__ = ["add_signatures_into", "rows_by_token"]
 
 
 def rows_by_token(found, Py_ssize_t n_tokens):
-    """Rows of a batch; within a token they are in the order in which they come here.
+    """Sort observations into the rows of a batch; within a token they keep their order.
 
     found (Sequence[Found]): what each template has found. Numbers of -1 are left out.
-    n_tokens (int): N tokens of the batch.
-    RETURNS (Rows): the observations; their values are None if no template has weights.
+    n_tokens (int): number N of tokens in the batch.
+    RETURNS (Rows): the observations; values are None if no template has weights.
     """
     offsets = np.zeros(n_tokens + 1, dtype=np.int64)
     cdef long long[::1] firsts = offsets
@@ -41,7 +41,7 @@ def rows_by_token(found, Py_ssize_t n_tokens):
 cdef int _count_into(
     long long[::1] counts, const long long[::1] token, const int[::1] ids
 ) except -1:
-    """counts[t + 1] += the known observations of token t."""
+    """counts[t + 1] += number of known observations of token t."""
     cdef Py_ssize_t i
     with nogil:
         for i in range(ids.shape[0]):
@@ -57,7 +57,7 @@ cdef int _place_into(
     const int[::1] ids,
     const float[::1] weight,
 ) except -1:
-    """Write known observations where the cursor of their token is, and move that on."""
+    """Write known observations at their token's cursor, and advance it."""
     cdef Py_ssize_t i, t
     cdef bint real = values is not None, plain = weight is None
     with nogil:
@@ -72,12 +72,12 @@ cdef int _place_into(
 
 
 def add_signatures_into(uint64[:, ::1] sums not None, rows, uint64 first):
-    """Add two random numbers of every token to the sums of its observations: afterwards these are equal, but
-    for a chance of 2^-128, where observations are made at the same tokens, with the same values.
+    """Add two random numbers per token to the sums of its observations. Afterwards, except with probability
+    2^-128, sums are equal if and only if observations occur at the same tokens with the same values.
 
-    sums (uint64 [M, 2]): of each observation, modulo 2^64; changed in place.
+    sums (uint64 [M, 2]): sums of each observation, modulo 2^64; changed in place.
     rows (Rows): observations of N tokens.
-    first (int): number of the first token, no token's numbers are used for another one.
+    first (int): number of the first token; numbers must be unique among all tokens.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids

@@ -1,5 +1,5 @@
-"""The arrays that an index of features is saved as, and every relation between them that the
-kernels rely on: they index by these numbers without bounds checks.
+"""Checks of the arrays that a feature index is saved as: all relations between them that the kernels rely
+on, which index by these numbers without bounds checks.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ Arrays = Mapping[str, NDArray[Any]]
 
 
 def patterns_to(patterns: Sequence[LabelPattern]) -> dict[str, NDArray[np.int32]]:
-    """Label patterns as arrays."""
+    """Convert label patterns to arrays."""
     return {
         "pattern_length": np.array([len(pattern) for pattern in patterns], dtype=np.int32),
         "pattern_label": np.array([y for pattern in patterns for y in pattern], dtype=np.int32),
@@ -28,13 +28,13 @@ def patterns_to(patterns: Sequence[LabelPattern]) -> dict[str, NDArray[np.int32]
 
 
 def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
-    """Label patterns from their arrays.
+    """Convert arrays to label patterns.
 
     n_labels (int): number of labels Y.
     RETURNS (tuple[LabelPattern, ...]): the Y single labels in order, then longer ones. With every
-        pattern come its first labels and its last ones, as with all n-grams of a text: so the
+        pattern its first and last labels are patterns, too, as for all n-grams of a text: so the
         automaton has no more states than there are patterns.
-    RAISES (ValueError): H039 for anything else.
+    RAISES (ValueError): H039 for invalid arrays.
     """
     length, label = arrays["pattern_length"], arrays["pattern_label"]
     _need(len(length) >= n_labels > 0, "pattern_length")
@@ -58,12 +58,12 @@ def check_arrays(
     observers: Sequence[Observer],
     width: int,
 ) -> None:
-    """Check all but the patterns, once their types and dimensions are known to be right.
+    """Check all arrays but those of the patterns, given that types and dimensions are right.
 
     arrays (Mapping[str, NDArray]): those of `FeatureIndex.arrays`.
-    patterns (Sequence[LabelPattern]): Z of them.
-    templates (Sequence[Template]): of the model.
-    observers (Sequence[Observer]): those that the first number of an observation names.
+    patterns (Sequence[LabelPattern]): the Z patterns.
+    templates (Sequence[Template]): templates of the model.
+    observers (Sequence[Observer]): observers, which the first column of observations refers to.
     width (int): attribute values of the widest template.
     RAISES (ValueError): H039 with the name of an array that holds numbers out of range, or does not
         fit the others.
@@ -99,7 +99,7 @@ def check_arrays(
 
 
 def _check_rows(rows: NDArray[np.uint64], observers: Sequence[Observer]) -> None:
-    """Observers that exist; nothing beyond a template's width; bins that a length has."""
+    """Check that observers exist, that nothing is beyond a template's width, and that bins exist."""
     _need(bool((rows[:, 0] < len(observers)).all()), "observations")
     for observer in observers:
         template = observer.template

@@ -1,4 +1,4 @@
-"""Templates on whole segments: their text, their length, or nothing but their label pattern."""
+"""Templates on whole segments: their text, their length, or only their label pattern."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +15,7 @@ __all__ = ["LengthTemplate", "TextTemplate", "TransitionTemplate"]
 
 @dataclass(frozen=True)
 class TextTemplate(Observing):
-    """The segment's text: its tokens' values of one attribute, in order, for segments of at most
+    """The segment's text: the values of one attribute of its tokens, in order, for segments of at most
     `longest` tokens.
     """
 
@@ -56,7 +56,7 @@ class TextTemplate(Observing):
 
 @dataclass(frozen=True)
 class LengthTemplate(Observing):
-    """The segment's length in bins; `bins` are the smallest lengths of each, ascending from 1."""
+    """The segment's length in bins; `bins` has the smallest length of each, ascending from 1."""
 
     bins: tuple[int, ...]
     order: int = 0
@@ -80,13 +80,13 @@ class LengthTemplate(Observing):
 
 @dataclass(frozen=True)
 class TransitionTemplate(Observing):
-    """No observation at all: the label pattern alone. At order 0 it is the label's bias."""
+    """No observation: the label pattern alone. At order 0 it is the label's bias."""
 
     order: int
-    number: int = 0  # tells apart two that are meant to be two features
+    number: int = 0  # distinguishes identical templates that are to be separate features
     part: int = CONST
     width: int = 0
-    every: bool = False  # does it stand for one of each order that the model has, from its own on?
+    every: bool = False  # one template per order of the model, from its own on?
 
     @property
     def name(self) -> str:
@@ -95,6 +95,6 @@ class TransitionTemplate(Observing):
         return f"{name} and up" if self.every else name
 
     def up_to(self, order: int) -> "list[TransitionTemplate]":
-        """Templates that it stands for in a model of an order."""
+        """Return the templates that it stands for in a model of an order."""
         last = order if self.every else self.order
         return [replace(self, order=k, every=False) for k in range(self.order, last + 1)]

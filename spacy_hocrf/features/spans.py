@@ -1,9 +1,9 @@
-"""`spacy-hocrf.Spans.v1`: what a segment has to do with the spans that an earlier component has
-found, and how sure that one was.
+"""`spacy-hocrf.Spans.v1`: how a segment relates to the spans that an earlier component has predicted, and to
+their scores.
 
-Overlap takes no enumeration of segments: a segment [u, v) shares tokens with the span [s, e) if it
+Overlap requires no enumeration of segments: a segment [u, v) shares tokens with the span [s, e) if it
 begins in it, s ≤ u < e, or if the span begins inside it, u < s < v. Both are observations of a
-token, at the start of a segment and after it, and never true together.
+token, at the start of a segment and after it, and exclude each other.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,22 +34,22 @@ PARTS = {
 """Parts of a segment at which each observation of `make_spans` is made."""
 
 PLACES = ("inside", "first", "last", "alone")
-"""Of a token in a span: whether it is the first, plus twice whether it is the last."""
+"""Place of a token in a span; the index is 1 if it is the first, plus 2 if it is the last."""
 
 SCORES = ("bins", "value")
 
 
 @dataclass(frozen=True)
 class SpanTemplate(Observing):
-    """One observation of the spans that an earlier component has found: their labels, with the
-    token's place where it is of TOKENS, and the bin of the score.
+    """One kind of observation of spans that an earlier component has predicted: their labels, with the
+    token's place for TOKENS, and the bin of the score.
     """
 
     source: str  # "ents", or "spans.KEY"
-    what: str  # of PARTS
+    what: str  # one of PARTS
     part: int
     order: int = 0
-    bins: tuple[float, ...] = ()  # lowest score of each bin but the first; none leave scores out
+    bins: tuple[float, ...] = ()  # lowest score of each bin but the first; empty ignores scores
     weighted: bool = False  # is the score the observation's weight?
 
     @property
@@ -106,7 +106,7 @@ class SpanTemplate(Observing):
         return entities(batch.column("ENT_IOB"), batch.column("ENT_TYPE"))
 
     def _scores(self, batch: TokenBatch) -> NDArray[np.float64]:
-        """Score of each span, float64 [S]; 0 if the template does not use scores."""
+        """Score of each span, float64 [S]; zeros if the template does not use scores."""
         if self.key is not None and (self.bins or self.weighted):
             return batch.laid_scores(self.key)
         return np.zeros(len(self._spans(batch).label))
@@ -119,15 +119,15 @@ def make_spans(
     bins: Sequence[float] = (0.5, 0.9, 0.99),
     order: int = 0,
 ) -> list[SpanTemplate]:
-    """`spacy-hocrf.Spans.v1`: the spans that an earlier component has found, with its labels.
+    """`spacy-hocrf.Spans.v1`: observes the spans that an earlier component has predicted, with its labels.
 
     source (str): "ents" for doc.ents, or "spans.KEY" for doc.spans[KEY]; a Doc without that group
         has no such spans.
     what (Sequence[str]): any of "MATCH" for a segment that is one of the spans, "START" and "END"
-        for one that starts, or ends, as one of them does, "OVERLAP" for one that shares tokens with
+        for one that starts, or ends, where one of them does, "OVERLAP" for one that shares tokens with
         one of them, and "TOKENS" for a token's place in one.
-    scores (Sequence[str]): how scores are read besides, of the group's `attrs["scores"]`: "bins"
-        for each bin on its own, "value" for one weight that the score is multiplied with.
+    scores (Sequence[str]): additional use of scores, from the group's `attrs["scores"]`: "bins"
+        for a weight per bin, "value" for one weight that is multiplied by the score.
     bins (Sequence[float]): lowest score of each bin but the first, ascending.
     order (int): earlier segments whose labels the features see.
     RETURNS (list[SpanTemplate]): one template per entry of `what`, two for "OVERLAP", and as many
@@ -161,7 +161,7 @@ def make_spans(
 def _readings(
     scores: Sequence[str], bins: tuple[float, ...]
 ) -> Iterator[tuple[tuple[float, ...], bool]]:
-    """`bins` and `weighted` of each template: without scores, and as they are asked for."""
+    """`bins` and `weighted` of each template: without scores, and for each entry of `scores`."""
     yield (), False
     if "bins" in scores:
         yield bins, False
@@ -170,11 +170,11 @@ def _readings(
 
 
 def _tokens(what: str, part: int, spans: LaidSpans) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where spans are observed.
+    """Return at which tokens spans are observed.
 
     RETURNS (tuple[int64 [n], int64 [n]]): the number of a span, and a token.
     """
-    some = np.flatnonzero(spans.start < spans.end)  # those of no token are nowhere
+    some = np.flatnonzero(spans.start < spans.end)  # empty spans are nowhere
     if what == "TOKENS" or (what == "OVERLAP" and part == START):
         lengths = (spans.end - spans.start)[some]
         return np.repeat(some, lengths), ranges(spans.start[some], lengths)

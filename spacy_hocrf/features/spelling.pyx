@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""What is true of a word by its letters, in one pass over them.
+"""Spelling flags of words, computed in one pass over the letters.
 
     HAS_DIGIT     a digit
     HAS_UPPER     a capital after the first letter
@@ -21,7 +21,7 @@ cdef object category = unicodedata.category
 
 
 def spellings(list words not None, int first=0):
-    """Bit first + i of each word says whether SPELLINGS[i] is true of it, int32 [n, 1]."""
+    """Return int32 [n, 1] with one number per word, whose bit first + i is set if SPELLINGS[i] is true."""
     found = np.empty((len(words), 1), dtype=np.int32)
     cdef int[:, ::1] out = found
     cdef Py_ssize_t i

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations by number: a hash table from (observer, attribute values…) to 0, 1, 2, …
+"""Numbers of observations: a hash table from (observer, attribute values…) to 0, 1, 2, …
 
 Open addressing over the rows themselves, which are compared in full: two observations never share a
 number by collision, and every number can be named again after reloading.
@@ -15,7 +15,7 @@ __all__ = ["ObservationTable"]
 cdef class ObservationTable:
     """Numbers for rows of attribute values.
 
-    width (int): longest row, in attribute values; shorter rows are filled with 0. Values are uint64
+    width (int): most attribute values in a row; shorter rows are padded with 0. Values are uint64
         StringStore hashes.
     """
 
@@ -38,7 +38,7 @@ cdef class ObservationTable:
 
     @property
     def observers(self):
-        """int32 [M] first number of every row."""
+        """int32 [M] observer (first column) of every row."""
         return np.asarray(self._rows)[: self.count, 0].astype(np.int32)
 
     def row(self, Py_ssize_t number):
@@ -49,9 +49,9 @@ cdef class ObservationTable:
 
     @classmethod
     def from_rows(cls, rows):
-        """The table with these rows, numbered from 0.
+        """Make a table with these rows, numbered from 0.
 
-        rows (uint64 [M, 1 + width]): as `rows` gives them.
+        rows (uint64 [M, 1 + width]): as returned by `rows`.
         RAISES (ValueError): H021 if a row occurs twice.
         """
         cdef ObservationTable table = cls(rows.shape[1] - 1)
@@ -62,10 +62,10 @@ cdef class ObservationTable:
         return table
 
     def add(self, uint64 observer, const uint64[:, ::1] values not None):
-        """Number rows of values, new ones included.
+        """Return the numbers of rows of values; new rows are added.
 
         observer (int): number of the observer.
-        values (uint64 [n, A]): A at most `width` attribute values a row.
+        values (uint64 [n, A]): A attribute values per row, at most `width`.
         RETURNS (int32 [n]): observation numbers.
         RAISES (ValueError): H022 for more values than `width`.
         """
@@ -78,9 +78,9 @@ cdef class ObservationTable:
         return numbers
 
     def lookup(self, uint64 observer, const uint64[:, ::1] values not None):
-        """Number rows of values; changes nothing.
+        """Return the numbers of rows of values, without adding any.
 
-        RETURNS (int32 [n]): observation numbers, -1 where there is none.
+        RETURNS (int32 [n]): observation numbers, -1 for unknown rows.
         RAISES (ValueError): H022 for more values than `width`.
         """
         self._check_width(values.shape[1])
@@ -111,14 +111,14 @@ cdef class ObservationTable:
                 numbers[i] = self._slots[slot]
 
     def trim(self):
-        """Give back room for rows that are to come; it is taken again if they do."""
+        """Free reserved memory; it is allocated again if rows are added."""
         self._rows = np.asarray(self._rows)[: self.count].copy()
         slots = 1 << int(2 * max(64, self.count) - 1).bit_length()
         if slots < self._slots.shape[0]:
             self._place(slots)
 
     def _reserve(self, Py_ssize_t most):
-        """Room for `most` rows at a load of at most a half."""
+        """Reserve room for `most` rows at a load factor of at most one half."""
         if most > self._rows.shape[0]:
             rows = np.zeros((max(most, 2 * self._rows.shape[0]), 1 + self.width), dtype=np.uint64)
             rows[: self.count] = np.asarray(self._rows)[: self.count]
@@ -127,7 +127,7 @@ cdef class ObservationTable:
             self._place(1 << int(4 * most).bit_length())
 
     def _place(self, slots):
-        """Put all rows into so many slots, a power of two."""
+        """Rehash all rows into this number of slots, a power of two."""
         cdef Py_ssize_t i, slot
         self._slots = np.full(slots, -1, dtype=np.int32)
         with nogil:
@@ -136,8 +136,8 @@ cdef class ObservationTable:
                 self._slots[slot] = <int> i
 
     cdef Py_ssize_t _find(self, uint64 observer, const uint64* values, Py_ssize_t n) noexcept nogil:
-        """Slot of the row, or the free slot where it belongs. Values of 0 at its end change
-        nothing, given or not.
+        """Slot of the row, or the free slot where it belongs. Trailing values of 0 make no difference,
+        whether given or not.
         """
         cdef uint64 factor = 0x9E3779B97F4A7C15ULL, h = (observer + 1) * factor
         cdef Py_ssize_t j, mask = self._slots.shape[0] - 1, slot

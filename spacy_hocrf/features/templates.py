@@ -1,12 +1,12 @@
 """Templates: what is observed at a segment.
 
 A template says at which part of a segment it looks (its first token, its last, every token, …), how
-many labels of history its features see (`order`), and, for a batch of Docs, which attribute values
-it finds where: its events. An event is an observation's occurrence; with a label pattern of order +
-1 labels an observation becomes a feature.
+many labels of history its features see (`order`), and, for a batch of Docs, where it finds which
+attribute values: its events. An event is an occurrence of an observation; together with a label pattern of
+order + 1 labels, an observation is a feature.
 
-A template of your own is an object with the members of `Template`; register the function that makes
-it under `@misc`. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary",
+Your own template is an object with the members of `Template`; register the function that makes it under
+`@misc`. Nguyen et al., JMLR 15 (2014) §3.2 call the parts "on the segment's boundary",
 "on all words" and so on.
 """
 
@@ -48,31 +48,31 @@ PARTS = {"start": START, "end": END, "tokens": TOKEN, "inner": INNER}
 class Events(NamedTuple):
     """Occurrences of a template's observations in a batch of N tokens."""
 
-    # [n] token of the batch; first token of the segment for a template on whole segments
+    # [n] token of the batch; for a template on whole segments, their first token
     token: NDArray[np.int64]
     values: NDArray[np.uint64]  # [n, A] attribute values that make the observation
-    weight: NDArray[np.float32] | None = None  # [n] real value of the observation, None for 1
+    weight: NDArray[np.float32] | None = None  # [n] value of the observation, None for 1
     # [n] one past the last token, for a template on whole segments
     end: NDArray[np.int64] | None = None
 
 
 class Found(NamedTuple):
-    """Observations that are known, by their numbers in a table."""
+    """Observations by their numbers in a table."""
 
-    ids: NDArray[np.int32]  # [n] observation, -1 for none
-    token: NDArray[np.int64]  # [n] of the batch
-    weight: NDArray[np.float32] | None  # [n] None for 1
+    ids: NDArray[np.int32]  # [n] observation, -1 for an unknown one
+    token: NDArray[np.int64]  # [n] token of the batch
+    weight: NDArray[np.float32] | None  # [n] None if all are 1
 
 
 @runtime_checkable
 class Template(Protocol):
-    """Members that every template has. It may also have those of `Observing`, `attributes` and
-    `describe`, which default to what is there.
+    """Members that every template has. It may also have `attributes` and `describe`, as in `Observing`;
+    by default it declares no attributes, and values are shown as strings.
     """
 
     @property
     def name(self) -> str:
-        """Unique among the model's templates; features are shown under it."""
+        """Name, unique among the model's templates; its features are shown under it."""
         ...
 
     @property
@@ -87,33 +87,33 @@ class Template(Protocol):
 
     @property
     def width(self) -> int:
-        """Attribute values in an observation (A)."""
+        """Number A of attribute values in an observation."""
         ...
 
     def events(self, batch: TokenBatch) -> Events:
-        """Occurrences in a batch; never asked of LENGTH and CONST templates."""
+        """Return the occurrences in a batch; never called for LENGTH and CONST templates."""
         ...
 
 
 class Observing:
-    """Base of our templates. LENGTH and CONST are known without a Doc."""
+    """Base of this package's templates. LENGTH and CONST templates need no events."""
 
     @property
     def attributes(self) -> tuple[str, ...]:
-        """Token attributes that are read of every Doc."""
+        """Token attributes that it reads of every Doc."""
         return ()
 
     def events(self, batch: TokenBatch) -> Events:
         return Events(np.zeros(0, dtype=np.int64), np.zeros((0, 0), dtype=np.uint64))
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
-        """An observation's values in words."""
+        """Return an observation's values as a string."""
         return spelled(values, strings)
 
 
 @dataclass(frozen=True)
 class AttributeTemplate(Observing):
-    """Attributes of tokens at fixed offsets from the observed one, taken together."""
+    """Attributes of tokens at fixed offsets from the observed one, observed together."""
 
     terms: tuple[tuple[str, int], ...]  # (attribute, offset)
     part: int = TOKEN
@@ -149,7 +149,7 @@ class AttributeTemplate(Observing):
 
 @dataclass(frozen=True)
 class NgramTemplate(Observing):
-    """Letter n-grams of an attribute's string: prefixes, suffixes, or all inside ones."""
+    """Letter n-grams of an attribute's string: prefixes, suffixes, or all n-grams inside."""
 
     attribute: str
     kind: str  # "prefix", "suffix" or "inside"
@@ -174,7 +174,7 @@ class NgramTemplate(Observing):
             word = np.repeat(np.arange(len(words)), np.diff(firsts))
             order = np.lexsort((values, word))
             word, values = word[order], values[order]
-            once = np.ones(len(word), dtype=bool)  # however often the word has it
+            once = np.ones(len(word), dtype=bool)  # each n-gram of a word counts once
             once[1:] = (np.diff(word) != 0) | (values[1:] != values[:-1])
             word, values = word[once], values[once]
         else:
@@ -202,7 +202,7 @@ class NgramTemplate(Observing):
 
 @dataclass(frozen=True)
 class FlagTemplate(Observing):
-    """Template with one observation for each of some flags that is true of a token."""
+    """One observation for each flag that is true of a token."""
 
     flags: tuple[str, ...]  # of FLAGS
     offset: int = 0
@@ -231,7 +231,7 @@ class FlagTemplate(Observing):
 
 @dataclass(frozen=True)
 class PositionTemplate(Observing):
-    """Where in its Doc a token stands, in equal parts."""
+    """In which of `bins` equal parts of its Doc a token is."""
 
     bins: int
     part: int = TOKEN
@@ -294,7 +294,7 @@ TERM = re.compile(
 
 
 def parse_term(term: str) -> tuple[str, int]:
-    """An attribute and an offset: "NORM[-1]" is ("NORM", -1), "SHAPE" is ("SHAPE", 0).
+    """Split a term into attribute and offset: "NORM[-1]" is ("NORM", -1), "SHAPE" is ("SHAPE", 0).
 
     RAISES (ValueError): H026 for bad syntax, H023 or H024 for an unknown attribute.
     """
@@ -306,7 +306,7 @@ def parse_term(term: str) -> tuple[str, int]:
 
 
 def spell(value: int, strings: StringStore) -> str:
-    """The string that a value stands for, its number if the store has lost it."""
+    """Return the string that a value stands for, or the number if the store does not have it."""
     if value == EDGE:
         return "<edge>"
     try:
@@ -316,12 +316,12 @@ def spell(value: int, strings: StringStore) -> str:
 
 
 def spelled(values: Sequence[int], strings: StringStore) -> str:
-    """The strings that the values of an observation stand for."""
+    """Return the strings that the values of an observation stand for, joined by "|"."""
     return "|".join(spell(value, strings) for value in values)
 
 
 def _spell_of(attribute: str, value: int, strings: StringStore) -> str:
-    """A token attribute's value in words."""
+    """A token attribute's value as a string."""
     if attribute == "FLAGS" and value != EDGE:
         return "+".join(flag for bit, flag in enumerate(FLAGS) if value >> bit & 1) or "no flag"
     number = attribute in NUMBERS and value != EDGE
@@ -329,6 +329,6 @@ def _spell_of(attribute: str, value: int, strings: StringStore) -> str:
 
 
 def template_name(text: str, part: int, order: int) -> str:
-    """The name of a template of ours: its part in front, its order behind, unless they are usual."""
+    """Return the name of a template: a prefix for its part and a suffix for its order, unless default."""
     place = {START: "start:", END: "end:", INNER: "inner:"}.get(part, "")
     return f"{place}{text}" + (f"@{order}" if order else "")

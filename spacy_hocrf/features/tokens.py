@@ -1,8 +1,8 @@
-"""The tokens of a batch of Docs as columns of attribute values: what templates read of Docs.
+"""The tokens of a batch of Docs as columns of attribute values, which templates read.
 
 A value is a uint64: the StringStore hash of a string attribute, or the small number of a flag or
-symbol, as `Doc.to_array` gives them. Columns are read once per batch and kept, so templates may ask
-for the same one as often as they like.
+symbol, as in `Doc.to_array`. Columns are read once per batch and cached, so templates may ask for the
+same one repeatedly.
 """
 
 import hashlib
@@ -64,25 +64,25 @@ NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE
     "SPACY",
     "SENT_START",
 }
-"""Those whose values are numbers; all others are hashes or symbols, which the StringStore names."""
+"""Attributes whose values are numbers; all others are hashes or symbols, named by the StringStore."""
 
 
 LARGEST = float(np.finfo(np.float32).max)
-"""Values are kept as float32."""
+"""Largest value of real arrays, which are stored as float32."""
 
 LEGIBLE = 12
-"""Tokens that name a Doc in a message."""
+"""Number of tokens by which messages name a Doc."""
 
 
 class JoinedStrings(NamedTuple):
-    """Strings end to end; V of them."""
+    """V strings, concatenated."""
 
     text: NDArray[np.uint8]  # [B] UTF-8 bytes
     offsets: NDArray[np.int64]  # [V + 1] first byte of each
 
 
 class JoinedStores(StringStore):
-    """The StringStores of several vocabularies; a string is added to each.
+    """The StringStores of several vocabularies as one; new strings are added to each.
 
     stores (Sequence[StringStore]): at least one.
     """
@@ -104,13 +104,13 @@ class JoinedStores(StringStore):
 
 
 class TokenBatch:
-    """Docs laid end to end.
+    """A batch of Docs, with their tokens concatenated.
 
-    docs (Sequence[Doc]): D Docs with N tokens together.
+    docs (Sequence[Doc]): D Docs with N tokens in all.
     learn (bool): add strings that templates make up, such as letter n-grams, to the Docs'
         StringStore, so that features can be named after reloading. Off when predicting.
-    lengths (Optional[Iterable[int]]): of the Docs in tokens, where they are known without these.
-    RAISES (ValueError): H461 for what is no Doc.
+    lengths (Optional[Iterable[int]]): lengths of the Docs in tokens, if known without reading them.
+    RAISES (ValueError): H461 for an object that is not a Doc.
     """
 
     def __init__(
@@ -129,7 +129,7 @@ class TokenBatch:
         self._texts: dict[str, JoinedStrings] = {}
         self._laid: dict[str, LaidSpans] = {}
         self._scores: dict[str, NDArray[np.float64]] = {}
-        self._said: dict[int, str] = {}  # by tokens' own attributes; a store may not have it
+        self._said: dict[int, str] = {}  # strings of extension attributes, which a store may lack
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
@@ -137,7 +137,7 @@ class TokenBatch:
 
     @cached_property
     def strings(self) -> StringStore:
-        """The store that the values' strings are in."""
+        """The store with the values' strings."""
         stores = {id(doc.vocab): doc.vocab.strings for doc in self.docs}
         return joined_stores(list(stores.values()))
 
@@ -148,23 +148,23 @@ class TokenBatch:
 
     @cached_property
     def blank(self) -> NDArray[np.bool_]:
-        """Is it white space? bool [N]"""
+        """Is the token white space? (bool [N])"""
         return np.not_equal(self._blank, 0)
 
     @property
     def _blank(self) -> Values:
-        """No observation, so that it is not in `reads`."""
+        """The column IS_SPACE, read without recording it in `reads`, since it is not observed."""
         if "IS_SPACE" not in self._columns:
             self.prefetch(("IS_SPACE",))
         return self._columns["IS_SPACE"]
 
     @cached_property
     def has_blank(self) -> bool:
-        """Is some token white space?"""
+        """Is any token white space?"""
         return any_set(self._blank)
 
     def prefetch(self, attributes: Iterable[str]) -> None:
-        """Read several attributes of every Doc at once; later, asking for any of them costs
+        """Read several attributes of every Doc at once; after that, reading any of them costs
         nothing.
         """
         named = in_docs(tuple(attributes))
@@ -177,7 +177,7 @@ class TokenBatch:
             self._columns.update((name, NO_VALUES) for name in wanted)
 
     def column(self, attribute: str) -> Values:
-        """One attribute of every token, uint64 [N].
+        """Return one attribute of every token, uint64 [N].
 
         attribute (str): one of ATTRIBUTES, "FLAGS", "MORPH.Field", or "_.name" for a custom
             extension attribute.
@@ -189,9 +189,9 @@ class TokenBatch:
         return self._columns[attribute]
 
     def distinct(self, attribute: str) -> tuple[Values, NDArray[np.int32]]:
-        """The distinct values of an attribute, and the number of each token's.
+        """Return the distinct values of an attribute, and for each token the number of its value.
 
-        RETURNS (tuple[uint64 [V], int32 [N]]): as `columns.distinct` gives them.
+        RETURNS (tuple[uint64 [V], int32 [N]]): as from `columns.distinct`.
         """
         column = self.column(attribute)
         if attribute not in self._distinct:
@@ -199,20 +199,20 @@ class TokenBatch:
         return self._distinct[attribute]
 
     def texts(self, attribute: str) -> JoinedStrings:
-        """The strings of the distinct values of an attribute."""
+        """Return the strings of the distinct values of an attribute."""
         if attribute not in self._texts:
             self._texts[attribute] = self.texts_of(self.distinct(attribute)[0])
         return self._texts[attribute]
 
     def texts_of(self, values: Values) -> JoinedStrings:
-        """The strings of some values."""
+        """Return the strings of these values."""
         return JoinedStrings(*end_to_end(self._spelt(values)))
 
     def shifted(self, attribute: str, offset: int) -> tuple[Values, NDArray[np.bool_]]:
-        """The attribute `offset` tokens to the right (left if negative), inside the same Doc.
+        """Return the attribute `offset` tokens to the right (left if negative), within the same Doc.
 
-        RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE stands one token
-            beyond either end, and nothing beyond that.
+        RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE one position beyond
+            either end, and none further out.
         """
         here = np.arange(len(self))
         there = here + offset
@@ -225,8 +225,8 @@ class TokenBatch:
     def map_strings(
         self, attribute: str, derive: Callable[[str], Sequence[str]]
     ) -> tuple[NDArray[np.int64], Values]:
-        """Strings derived from each token's string, such as its letter n-grams; computed once per
-        distinct value.
+        """Derive strings, such as letter n-grams, from each token's string, computed once per distinct
+        value.
 
         RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
         """
@@ -239,12 +239,12 @@ class TokenBatch:
         ]
 
     def span_groups(self, key: str) -> list[list[Span]]:
-        """The spans of `doc.spans[key]` of every Doc; none where the key is missing."""
+        """Return the spans of `doc.spans[key]` for every Doc; an empty list where the key is missing."""
         self.reads.add(f"spans:{key}")
         return [list(doc.spans[key]) if key in doc.spans else [] for doc in self.docs]
 
     def has_group(self, key: str) -> bool:
-        """Does some Doc have `doc.spans[key]`?"""
+        """Does any Doc have `doc.spans[key]`?"""
         return bool(self.with_group(key))
 
     def with_group(self, key: str) -> list[int]:
@@ -252,38 +252,39 @@ class TokenBatch:
         return [i for i, doc in enumerate(self.docs) if key in doc.spans]
 
     def laid_spans(self, key: str) -> LaidSpans:
-        """The spans of `span_groups`, Doc after Doc, as arrays."""
+        """Return the spans of `span_groups`, Doc after Doc, as arrays."""
         if key not in self._laid:
             self._laid[key] = laid(self.span_groups(key), self.offsets)
         return self._laid[key]
 
     def span_scores(self, key: str) -> list[NDArray[np.float64]]:
-        """The scores of these spans, float64 [S] of every Doc.
+        """Return the scores of the spans of `doc.spans[key]`, float64 [S] for every Doc.
 
-        RAISES (ValueError): H181 for a group that has none, or others than finite numbers.
+        RAISES (ValueError): H181 for a group without scores, or with other scores than finite numbers.
         """
         self.reads.add(f"scores:{key}")
         return [scores_of(doc, key, beginning) for doc in self.docs]
 
     def laid_scores(self, key: str) -> NDArray[np.float64]:
-        """The scores of `span_scores`, Doc after Doc, float64 [S]."""
+        """Return the scores of `span_scores`, Doc after Doc, float64 [S]."""
         if key not in self._scores:
             self._scores[key] = np.concatenate([np.zeros(0), *self.span_scores(key)])
         return self._scores[key]
 
     def real(self, source: str) -> list[NDArray[np.float64]]:
-        """An array of every token of each Doc, float64 [T, A].
+        """Return an array for every token of each Doc, float64 [T, A].
 
         source (str): "tensor", "vector" or "_.name".
         RAISES (ValueError): H025 for values that are not finite as float32, H027 for arrays of
-            unequal extents, H137 for what are no real numbers.
+            unequal extents, H137 for values that are not real numbers.
         """
         self.reads.add(f"real:{source}")
         return [_real_rows(doc, source) if len(doc) else np.zeros((0, 0)) for doc in self.docs]
 
     def fingerprint(self, reads: Sequence[str]) -> bytes:
-        """Equal for batches in which everything that `reads` names is equal; `reads` is what a
-        batch has read so far.
+        """Return a hash that is equal for batches in which everything that `reads` names is equal.
+
+        reads (Sequence[str]): what to compare, such as the `reads` of a batch.
         """
         digest = hashlib.blake2b(digest_size=16)
         for name in sorted(reads):
@@ -300,7 +301,7 @@ class TokenBatch:
         return digest.digest()
 
     def intern(self, string: str) -> int:
-        """The value that stands for a string. RAISES (ValueError): H132 if it is no Unicode text."""
+        """Return the value of a string. RAISES (ValueError): H132 if it is not valid Unicode."""
         if not is_unicode(string):
             raise ValueError(Errors.H132.format(what="attribute value", found=ascii(string)[:60]))
         return int(self.strings.add(string)) if self.learn else int(self.strings[string])
@@ -330,7 +331,7 @@ class TokenBatch:
             tokens = chain.from_iterable(self.docs)
             return self._interned([str(token._.get(name)) for token in tokens])
         strings = list[str]()
-        for doc in self.docs:  # values are stored in user_data, where token._ finds them slowly
+        for doc in self.docs:  # read from user_data, since token._ is slow
             stored: Mapping[Any, object] = doc.user_data
             places = doc.to_array([IDX]).tolist()
             strings += [str(stored.get(("._.", name, start, None), default)) for start in places]
@@ -351,7 +352,7 @@ class TokenBatch:
 
 @lru_cache
 def in_docs(attributes: tuple[str, ...]) -> KeysView[str]:
-    """Attributes that Docs have as numbers, and those that others are made of."""
+    """Attributes that `Doc.to_array` has, including those that FLAGS is made of."""
     named = dict.fromkeys(attributes)
     if "FLAGS" in named:
         named |= dict.fromkeys((*SPACY_FLAGS, "ORTH"))
@@ -359,7 +360,7 @@ def in_docs(attributes: tuple[str, ...]) -> KeysView[str]:
 
 
 def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
-    """Rows of one array; with a GPU in use, spaCy keeps tensors and vectors there."""
+    """Rows of one array, moved from the GPU if spaCy keeps tensors and vectors there."""
     try:
         rows = _unchecked_rows(doc, source)
     except (TypeError, ValueError) as error:
@@ -378,7 +379,7 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
 
 
 def _unchecked_rows(doc: Doc, source: str) -> list[NDArray[np.float64]]:
-    """RAISES (TypeError, ValueError): for what is no array of real numbers."""
+    """Fetch rows. RAISES (TypeError, ValueError): if they are not arrays of real numbers."""
     fetch: Callable[[object], object] = to_numpy
     if source == "tensor":
         return list(_as_reals(fetch(doc.tensor))) if len(doc.tensor) == len(doc) else []
@@ -395,25 +396,25 @@ def _as_reals(given: object) -> NDArray[np.float64]:
 
 
 def beginning(doc: Doc) -> str:
-    """The beginning of a Doc's text, by which a message names it."""
+    """Return the beginning of a Doc's text, by which messages name it."""
     return doc[:LEGIBLE].text[:60]
 
 
 def is_unicode(string: str) -> bool:
-    """Can UTF-8 hold it? Lone surrogates, as of `errors="surrogateescape"`, it cannot."""
+    """Can the string be encoded as UTF-8? Not with lone surrogates, as from `errors="surrogateescape"`."""
     return string.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in string)
 
 
 def joined_stores(stores: Sequence[StringStore]) -> StringStore:
-    """One store with the strings of all."""
+    """Return one store with the strings of all stores."""
     if len(stores) > 1:
         return JoinedStores(stores)
     return stores[0] if stores else StringStore()
 
 
 def check_attribute(attribute: str) -> None:
-    """RAISES (ValueError): H023 for a name that is no token attribute, H024 for an extension that
-    is not registered.
+    """Check an attribute. RAISES (ValueError): H023 if there is no such token attribute, H024 for an
+    extension that is not registered.
     """
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):

@@ -1,10 +1,10 @@
-"""Arrays that somebody has computed for tokens, such as word vectors: `spacy-hocrf.Vectors.v1`.
+"""Scores of precomputed token arrays, such as word vectors: `spacy-hocrf.Vectors.v1`.
 
-Each of them is a dense score, linear in its array like a feature in its value: dimension k has a
-weight with every label. One more dimension is 1 where there is no array, or one of zeros.
+Each is a dense score, linear in the array: dimension k has a weight for every label. An additional
+dimension is 1 if there is no array, or one of zeros.
 
-The vectors of a vocabulary belong to words, not to tokens: of every token the number of its word is
-kept, and the scores of each word are computed once.
+The vectors of a vocabulary belong to words, not to tokens: for every token only the number of its word is
+stored, and the scores of each word are computed once.
 """
 
 from __future__ import annotations
@@ -36,20 +36,20 @@ Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 NOWHERE = -1
-"""Number of the word beyond either end of a Doc."""
+"""Number of the position beyond either end of a Doc."""
 FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
 MOST_MET = 2**15
-"""Words whose numbers are kept for the next batch."""
+"""Words whose numbers are cached for later batches."""
 BLOCK = 1024
-"""Rows that are looked up together."""
+"""Rows that are computed together."""
 
 
 class Words:
-    """The vectors of a vocabulary, as they are when a model is made: number V is that of all words
+    """The vectors of a vocabulary, as they were when the model was made; number V stands for all words
     without one.
 
-    vocab (Vocab): with a table of V vectors.
-    normalize (bool): are they brought to length 1?
+    vocab (Vocab): vocabulary with V vectors.
+    normalize (bool): are they scaled to length 1?
     """
 
     def __init__(self, vocab: Vocab, normalize: bool) -> None:
@@ -61,13 +61,13 @@ class Words:
         self._met, self._lock = Lexicon(1, MOST_MET), Lock()
 
     def __len__(self) -> int:
-        """Number of words V, without the last one."""
+        """Number of words V, without that of words without vectors."""
         return len(self._vectors)
 
     def numbers(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Number of each word, int32 [n].
+        """Return the number of each word, int32 [n].
 
-        hashes (uint64 [n]): of the words.
+        hashes (uint64 [n]): hashes of the words.
         """
         with self._lock:
             rows, numbers = self._met.look_up(hashes, self._find)
@@ -75,14 +75,14 @@ class Words:
         return found
 
     def _find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
-        """Number of each word, int32 [n, 1]."""
+        """Look up the number of each word, int32 [n, 1]."""
         known, none = self._numbers, len(self)
         found = np.array([[known.get(value, none)] for value in hashes.tolist()], dtype=np.int32)
-        found = np.minimum(found, none)  # of a vector that was added later
+        found = np.minimum(found, none)  # vectors added later have larger numbers
         return np.where(self._empty[found], np.int32(none), found)
 
     def rows(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Rows that words are scored by, float32 [n, K]; zeros for NOWHERE."""
+        """Return the rows by which words are scored, float32 [n, K]; zeros for NOWHERE."""
         rows = np.zeros((len(numbers), self._vectors.shape[1] + 1), dtype=np.float32)
         some = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
         for first in range(0, len(some), BLOCK):
@@ -104,17 +104,17 @@ class Vectors:
     offset: int
     normalize: bool
     scale: float
-    optional: bool = False  # is there no score where there are no vectors?
-    width: int = 0  # dimensions K, the flag included; 0 before the arrays are known, or without any
+    optional: bool = False  # may the vocabulary have no vectors?
+    width: int = 0  # dimensions K, including the flag; 0 until arrays are known, or without any
 
     @property
     def name(self) -> str:
-        """Name made of the array, the part of a segment and the offset."""
+        """Name made of the part of a segment, the array and the offset."""
         place = "" if self.part == "token" else f"{self.part}:"
         return f"{place}{self.source}[{self.offset}]"
 
     def learning_from(self, doc: Doc) -> Vectors:
-        """A copy for the width of the arrays in a training text.
+        """Return a copy with the width of the arrays in a training text.
 
         RAISES (ValueError): H025, H027 or H137 for bad arrays, H170 if there are no vectors.
         """
@@ -127,10 +127,10 @@ class Vectors:
         return self._of(doc.vocab, vectors.shape[1] + 1 if vectors.size else 0)
 
     def learnt(self, vocab: Vocab, width: int) -> Vectors:
-        """A copy for the vectors of a vocabulary, in a model that was saved.
+        """Return a copy for the vectors of a vocabulary, in a model that was saved.
 
-        width (int): that it had, 0 for none.
-        RAISES (ValueError): H171 if there are other vectors than then.
+        width (int): width that it had, 0 for none.
+        RAISES (ValueError): H171 if the vectors have another width now.
         """
         if self.source != "vector" or not width:
             return replace(self, width=width)
@@ -140,7 +140,7 @@ class Vectors:
         return self._of(vocab, width)
 
     def _of(self, vocab: Vocab, width: int) -> Vectors:
-        """With the vectors of a vocabulary. RAISES (ValueError): H175 if one is not finite."""
+        """Bind to the vectors of a vocabulary. RAISES (ValueError): H175 if one is not finite."""
         bound = replace(self, width=width)
         if not width:
             return bound
@@ -154,11 +154,11 @@ class Vectors:
 
     @property
     def words(self) -> Words | None:
-        """The words, if it is words that are scored; every token has an array of its own else."""
+        """The words, if words are scored; None if every token has its own array."""
         return getattr(self, "_words", None)
 
     def inputs(self, batch: TokenBatch) -> NDArray[Any]:
-        """Number of the word of each token, int32 [N]; or its array, float32 [N, K].
+        """Return the number of each token's word, int32 [N]; or its array, float32 [N, K].
 
         RAISES (ValueError): H025, H027 or H137 for bad arrays, H172 for arrays of another width.
         """
@@ -174,19 +174,19 @@ class Vectors:
         return self._shifted(batch, arrays, 0.0)
 
     def check(self, doc: Doc) -> None:
-        """RAISES (ValueError): H025, H027, H137 or H172 for arrays of a text that cannot be used."""
+        """Check a text. RAISES (ValueError): H025, H027, H137 or H172 for arrays that cannot be used."""
         if self.source != "vector":
             self._arrays(TokenBatch([doc]))
 
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
-        """Array · weights of each token, float64 [N, Y]."""
+        """Return array · weights of each token, float64 [N, Y]."""
         if self.words is None:
             return self.of_rows(inputs, weights)
         numbers, codes = np.unique(inputs, return_inverse=True)
         return self.of_rows(self.words.rows(numbers), weights)[codes]
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
-        """Arrays' · expectations, float64 [K, Y]."""
+        """Return arrays' · expectations, float64 [K, Y]."""
         if self.words is None:
             return self.from_rows(inputs, expectations)
         numbers, codes = np.unique(inputs, return_inverse=True)
@@ -195,17 +195,17 @@ class Vectors:
         return self.from_rows(self.words.rows(numbers), summed)
 
     def of_rows(self, rows: Rows, weights: Matrix) -> Matrix:
-        """Arrays [n, K] · weights [K, Y], float64 [n, Y]."""
+        """Return arrays [n, K] · weights [K, Y], float64 [n, Y]."""
         return multiply(rows, self.scale * weights)
 
     def from_rows(self, rows: Rows, expectations: Matrix) -> Matrix:
-        """The transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
+        """Apply the transpose of `of_rows`: arrays' · expectations [n, Y], float64 [K, Y]."""
         counts = multiply_transposed(rows, expectations)
         counts *= self.scale
         return counts
 
     def _arrays(self, batch: TokenBatch) -> Matrix:
-        """Arrays of all tokens, as they are, float64 [N, K - 1]."""
+        """Unscaled arrays of all tokens, float64 [N, K - 1]."""
         if self.source == "vector":
             values, codes = batch.distinct("ORTH")
             strings, vectors = batch.strings, self._vocab.vectors  # type: ignore[attr-defined]
@@ -225,7 +225,7 @@ class Vectors:
         )
 
     def _shifted(self, batch: TokenBatch, values: NDArray[Any], beyond: float) -> NDArray[Any]:
-        """Values `offset` tokens to the right in the same Doc."""
+        """Shift values by `offset` tokens within their Doc."""
         if not self.offset:
             return values
         there = np.arange(len(batch)) + self.offset
@@ -251,16 +251,16 @@ def make_vectors(
     normalize: bool = True,
     scale: float = 4.0,
 ) -> list[Vectors]:
-    """`spacy-hocrf.Vectors.v1`: an array of every token, such as its word vector, with a weight for
-    each of its dimensions and labels, and a flag for tokens without one.
+    """`spacy-hocrf.Vectors.v1`: scores an array of every token, such as its word vector, with a weight for
+    each pair of dimension and label, and a flag for tokens without an array.
 
-    source (str): "vector" (of the word, in `nlp.vocab.vectors`), "tensor" (`doc.tensor`), or
+    source (str): "vector" (the word's, in `nlp.vocab.vectors`), "tensor" (`doc.tensor`), or
         "_.name", an extension attribute with a number or an array.
-    window (Sequence[int]): offsets from the observed token; there is nothing beyond the Doc.
+    window (Sequence[int]): offsets from the observed token; nothing is observed beyond the Doc.
     parts (Sequence[str]): where in a segment: "tokens", "start", "end", "inner".
-    normalize (bool): bring every array to length 1.
-    scale (float): what the array is multiplied by. A prior with sigma on its weights is one with
-        scale · sigma on those of the array as it is.
+    normalize (bool): scale every array to length 1.
+    scale (float): factor of the array. A prior of sigma on its weights equals a prior of scale · sigma on
+        weights of the unscaled array.
     RETURNS (list[Vectors]): one dense score for each part and offset.
     RAISES (ValueError): H024, H030, H031, H034, H038, H140 or H173; at training or prediction H025,
         H027, H137, H170 to H172 or H175 for arrays that cannot be used.
@@ -277,6 +277,6 @@ def make_vectors(
 
 
 def check_scale(scale: float) -> None:
-    """RAISES (ValueError): H173 unless it is a number above 0."""
+    """Check a scale. RAISES (ValueError): H173 unless it is a number above 0."""
     if type(scale) not in (int, float) or not 0 < scale < float("inf"):
         raise ValueError(Errors.H173.format(found=repr(scale)))

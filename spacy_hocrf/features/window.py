@@ -1,7 +1,7 @@
-"""The default features as one config block, `spacy-hocrf.Window.v1`: a set of the blocks in config.py.
+"""The default features as one config block, `spacy-hocrf.Window.v1`: a combination of blocks in config.py.
 
-The default is named otherwise than `spacy-hocrf.Features.v1`, since confection adds a user's `*`
-blocks to those of a default of one name.
+The default has another name than `spacy-hocrf.Features.v1`, since confection merges a user's `*` blocks
+into those of a default of the same name.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ __all__ = ["ATTRS", "BIGRAMS", "make_window", "sides_of"]
 
 AUTO = "auto"
 OBSERVED = ("attrs", "prefix", "suffix", "bigrams", "flags")
-"""Settings of `make_window` for what is observed of tokens."""
+"""Settings of `make_window` for observations of tokens."""
 ATTRS = {False: ("NORM", "SHAPE"), True: ("NORM", "SHAPE", "ORTH")}
 BIGRAMS = {False: ("FLAGS",), True: ("FLAGS", "SHAPE", "NORM")}
 
@@ -49,25 +49,25 @@ def make_window(
 
     attrs (Optional[Sequence[str]]): attributes of the tokens of the window; null for NORM and SHAPE, and ORTH
         if it is wide.
-    window (Optional[Union[int, Dict[str, int]]]): tokens to either side, for all attributes or by
-        attribute, 0 for those that are not named; null for 1 of the first attribute and 2 of the
-        others, or, if it is wide, 2 of all, but 0 of ORTH.
-    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, of the first of
+    window (Optional[Union[int, Dict[str, int]]]): number of tokens to either side, for all attributes or by
+        attribute, 0 for those that are not named; null for 1 for the first attribute and 2 for the
+        others, or, if it is wide, 2 for all but 0 for ORTH.
+    prefix, suffix (Sequence[int]): sizes of the letter n-grams of the token itself, for the first of
         `attrs`.
-    bigrams (Optional[Sequence[str]]): attributes of which neighbours are observed together, at (-1, 0) and
-        (0, 1); null for FLAGS, and SHAPE and NORM if it is wide.
-    flags (Sequence[int]): offsets of the tokens of which `FLAGS` are observed, 0 for itself.
-    boundaries (Union[bool, Sequence[str]]): all of these once more for the first and for the last
-        token of a segment, or some, by the names of their settings. A CRF, whose segments have one
-        token, leaves them out.
-    lengths (bool): the segment's length in bins.
+    bigrams (Optional[Sequence[str]]): attributes that are observed at two neighbouring tokens together, at
+        (-1, 0) and (0, 1); null for FLAGS, and SHAPE and NORM if it is wide.
+    flags (Sequence[int]): offsets of the tokens whose `FLAGS` are observed, 0 for itself.
+    boundaries (Union[bool, Sequence[str]]): repeat all of these observations for the first and the last
+        token of a segment, or only some, named by their settings. Not useful for a CRF, whose segments have
+        one token.
+    lengths (bool): observe the segment's length in bins.
     order (Optional[int]): label patterns of up to `order` earlier segments, without observation;
         null: up to model.order.
-    vectors (Union[bool, str]): the word vectors of the vocabulary, as `spacy-hocrf.Vectors.v1` scores
-        them; "auto": if it has some when training begins.
-    wide (Union[bool, str]): what null stands for in `attrs`, `window` and `bigrams`; "auto" decides that
-        by texts held back where sigma or the order is chosen by them, and is false elsewhere.
-    RETURNS (list[Union[Template, Vectors, Wider]]): the templates, and what scores vectors.
+    vectors (Union[bool, str]): score the word vectors of the vocabulary, as `spacy-hocrf.Vectors.v1`;
+        "auto": if it has some when training begins.
+    wide (Union[bool, str]): which values null stands for in `attrs`, `window` and `bigrams`; "auto" lets
+        held-out texts decide where sigma or the order is chosen by them, and is false elsewhere.
+    RETURNS (list[Union[Template, Vectors, Wider]]): the templates, and the score of vectors.
     RAISES (ValueError): H023, H024, H028 to H030, H032, H033, H037, H038, H141, H174 or H244 for
         arguments out of range.
     """
@@ -108,13 +108,13 @@ def make_window(
 def sides_of(
     attrs: Sequence[str], window: int | Mapping[str, int] | None, wide: bool
 ) -> dict[str, range]:
-    """Offsets by attribute. RAISES (ValueError): H023, H024, H030, H038 or H141."""
+    """Return offsets by attribute. RAISES (ValueError): H023, H024, H030, H038 or H141."""
     if not attrs:
         raise ValueError(Errors.H030.format(name="attrs"))
     if window is None:
         window = {**dict.fromkeys(attrs, 2), attrs[0]: 2 if wide else 1}
         if wide and "ORTH" in attrs[1:]:
-            window["ORTH"] = 0  # the shape and the norm of neighbours say it
+            window["ORTH"] = 0  # redundant given the neighbours' shape and norm
     sizes = window if isinstance(window, Mapping) else dict.fromkeys(attrs, window)
     for attr in sizes:
         if attr not in attrs:
@@ -124,7 +124,7 @@ def sides_of(
 
 
 def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
-    """The observations beyond the Doc that are meant, of OBSERVED. RAISES (ValueError): H037 for
+    """The settings of OBSERVED that are repeated at both ends of a segment. RAISES (ValueError): H037 for
     others.
     """
     if isinstance(boundaries, bool):
@@ -136,7 +136,7 @@ def _at_ends(boundaries: bool | Sequence[str]) -> list[str]:
 
 
 def _pairs(attrs: Sequence[str], part: str) -> list[Template]:
-    """Every attribute of two neighbours together."""
+    """Conjunctions of each attribute of two neighbours."""
     return [
         template
         for attr in attrs

@@ -1,9 +1,9 @@
 """Tokens of many short texts, without a Doc for each.
 
-spaCy's tokenizer takes what stands between spaces by itself, so a word that many texts have is tokenised
-once: all distinct words are one Doc, and a text has the rows of its words. These are the tokens that the
-tokenizer gives it; a text with other white space, or in which a special case may go across words, is no plain
-text.
+spaCy's tokenizer processes the substrings between spaces independently, so a word that many texts share is
+tokenised once: all distinct words are one Doc, and a text has the rows of its words. The result is the
+tokenizer's. A text is not plain if it has other white space, or if a special case might apply across its
+words.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,28 +25,28 @@ from spacy_hocrf.features.tokens import TokenBatch, Values, in_docs
 __all__ = ["NeedsDocs", "PlainTexts", "TextBatch", "WordTokenizer"]
 
 LETTERS = 2**20
-"""Of words that stay tokenised."""
+"""Most letters of the words that are kept."""
 SPREAD = np.uint64(0x9E3779B97F4A7C15)
-"""An odd number with many bits."""
+"""An odd multiplier with many bits set."""
 OF_TEXTS = OF_WORDS | {"IDX", "SPACY"}
-"""Attributes of a token of a new Doc that are known without it. SENT_START is not: the tokenizer's special
-cases change it.
+"""Attributes of a token in a new Doc that are known without the Doc. SENT_START is not: the tokenizer's
+special cases change it.
 """
 
 
 class NeedsDocs(Exception):
-    """Something asks for what only a Doc has."""
+    """Raised if something is needed that only a Doc has."""
 
 
 class PlainTexts(NamedTuple):
-    """Some texts, D of them with N tokens."""
+    """D plain texts with N tokens."""
 
-    numbers: list[int]  # [D] which of the texts that were given these are
+    numbers: list[int]  # [D] positions of these texts among those that were given
     texts: list[str]  # [D]
     words: DistinctWords
-    rows: NDArray[np.int64]  # [N] of the tokens among those of the distinct words
+    rows: NDArray[np.int64]  # [N] token of the distinct words
     start: NDArray[np.int64]  # [N] first character in its text
-    spaced: NDArray[np.uint64]  # [N] is there a space behind it?
+    spaced: NDArray[np.uint64]  # [N] is the token followed by a space?
     offsets: NDArray[np.int64]  # [D + 1] first token of each text
 
     @property
@@ -56,12 +56,12 @@ class PlainTexts(NamedTuple):
 
 
 class WordTokenizer:
-    """Tokenises words, which stay tokenised.
+    """Tokenises words, and keeps them tokenised.
 
-    nlp (Language): its tokenizer is one of spaCy's `Tokenizer`, see `can_read`, and what it and the lexemes
-        say of a word does not change.
-    attributes (Iterable[str]): that are asked for; others come when they are.
-    letters (int): of the words that are kept; when there are more, all are forgotten.
+    nlp (Language): has a `Tokenizer` of spaCy, see `can_read`; the tokenizer and the lexemes must not change
+        what they say about a word.
+    attributes (Iterable[str]): attributes that will be needed; others are added on demand.
+    letters (int): most letters of the words that are kept; when there are more, the words are dropped.
     """
 
     def __init__(
@@ -75,14 +75,14 @@ class WordTokenizer:
 
     @staticmethod
     def can_read(nlp: Language) -> bool:
-        """Does the tokenizer take words by themselves?"""
+        """Does the tokenizer process words independently?"""
         tokenizer: Any = nlp.tokenizer
         return type(tokenizer) is Tokenizer and not any(
             " " in case.strip() for case in tokenizer.rules or ()
         )
 
     def read(self, texts: Sequence[str]) -> PlainTexts:
-        """The tokens of those texts that are plain."""
+        """Tokenise those of the texts that are plain."""
         numbers, sizes, words = list[int](), list[int](), list[str]()
         most = self._nlp.max_length
         for i, text in enumerate(texts):
@@ -104,10 +104,10 @@ class WordTokenizer:
     def _without_risk(
         self, codes: NDArray[np.int32], counts: NDArray[np.int64]
     ) -> NDArray[np.bool_]:
-        """Texts in which no last token of a word and first of the next one are neighbours in a special
-        case, bool [D].
+        """Which texts have no two adjacent words whose last and first token are adjacent in a special case?
+        (bool [D])
 
-        codes (int32 [W]): their words. counts (int64 [D]): words of each text.
+        codes (int32 [W]): words of the texts. counts (int64 [D]): number of words of each text.
         """
         good = np.ones(len(counts), dtype=bool)
         if not len(codes) or not len(self._pairs):
@@ -122,11 +122,11 @@ class WordTokenizer:
     def _laid(
         self, codes: NDArray[np.int32], counts: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
-        """Rows, start, spaced and offsets of `PlainTexts`."""
+        """Compute rows, start, spaced and offsets of `PlainTexts`."""
         known, bounds = self._known, offsets_of(counts)
         firsts = known.firsts.values
         word, rows = spread_lists(firsts, codes)
-        # first character of each word, if all texts were one, with a space between any two
+        # first character of each word, as if all texts were joined by single spaces
         begin = offsets_of(known.characters.values[codes] + 1)[:-1]
         begin -= np.repeat(begin[bounds[:-1]], counts)
         ends = offsets_of((firsts[1:] - firsts[:-1])[codes])
@@ -138,9 +138,9 @@ class WordTokenizer:
 
 
 class TextBatch(TokenBatch):
-    """Some neighbours of plain texts as a batch without Docs: what only these have raises `NeedsDocs`.
+    """A range of plain texts as a batch without Docs: reading what only a Doc has raises `NeedsDocs`.
 
-    first, last (int): the first of the texts, and one past the last.
+    first, last (int): first text, and one past the last.
     """
 
     def __init__(self, plain: PlainTexts, first: int, last: int) -> None:
@@ -159,7 +159,7 @@ class TextBatch(TokenBatch):
         return self._plain.words.strings
 
     def with_group(self, key: str) -> list[int]:
-        """None: a Doc that is new has no spans."""
+        """Return an empty list: a new Doc has no spans."""
         return []
 
     def prefetch(self, attributes: Iterable[str]) -> None:
@@ -171,7 +171,7 @@ class TextBatch(TokenBatch):
         return self._known("FLAGS")
 
     def _known(self, name: str) -> Values:
-        """An attribute of every token. RAISES (NeedsDocs): if it is not in OF_TEXTS."""
+        """Return an attribute of every token. RAISES (NeedsDocs): if it is not in OF_TEXTS."""
         plain = self._plain
         if name == "SPACY":
             return plain.spaced[self._tokens]
@@ -183,7 +183,7 @@ class TextBatch(TokenBatch):
 
 
 class _NoDocs(Sequence[Doc]):
-    """So many texts without Docs."""
+    """Stands for n Docs that do not exist."""
 
     def __init__(self, n: int) -> None:
         self._n = n
@@ -200,7 +200,7 @@ class _NoDocs(Sequence[Doc]):
 
 
 def _pairs(tokenizer: Tokenizer) -> set[int]:
-    """Neighbours in special cases of several tokens, which the tokenizer looks for across words."""
+    """Pairs of adjacent tokens in special cases, which the tokenizer looks for across words."""
     plain = Tokenizer(
         tokenizer.vocab,
         prefix_search=tokenizer.prefix_search,
@@ -214,6 +214,6 @@ def _pairs(tokenizer: Tokenizer) -> set[int]:
 
 
 def _pair(first: Values, second: Values) -> Values:
-    """One number for two values; others may have the same."""
+    """Hash of two values, not collision-free."""
     pair: Values = first * SPREAD ^ second
     return pair
