@@ -1,1 +1,1 @@
-"""The thinc models: weights and observations to log potentials, and the transpose."""
+"""The thinc models: from weights and observations to log potentials, and the transpose for gradients."""

@@ -1,6 +1,6 @@
 """The thinc model: Docs → log potentials, with the weights as one parameter "W".
 
-`[components.*.model]` names it. It runs on the CPU whatever `--gpu-id` says: the
+Configured as `[components.*.model]`. It runs on the CPU whatever `--gpu-id` says: the
 recurrences are short loops over sparse data that a GPU would slow down.
 """
 
@@ -55,40 +55,40 @@ def build_high_order_crf(
     scores: Mapping[str, Any] | None = None,
 ) -> Model[list[Doc], Potentials]:
     """`spacy-hocrf.HighOrderCRF.v1`: a semi-CRF, whose segments have any length (Nguyen et al., JMLR 15,
-    §2.1), or a CRF, whose segments are tokens (Ye et al., NIPS 2009, §2); with an encoder or without.
+    §2.1), or a CRF, whose segments are tokens (Ye et al., NIPS 2009, §2); optionally with an encoder.
 
-    features (Optional[Sequence[Union[Template, Vectors, Wider]]]): what is observed, and the arrays that
-        tokens have; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
+    features (Optional[Sequence[Union[Template, Vectors, Wider]]]): feature templates, and scores of token
+        arrays; templates of an order above `order` are left out. null: those of `spacy-hocrf.Window.v1`.
     order (Union[int, str, None]): number of earlier segments whose labels a feature may see; any
-        number. "auto" lets the component choose it when it is initialised; with an encoder, which has not
-        learnt anything then, it is 1. null: that of the longest label pattern.
-    encoding (str): "segments"; or each token is a segment, and spans are spelt by "io", which merges
+        number. "auto" lets the component choose it when it is initialised; with an encoder, which is
+        untrained at that time, it is 1. null: the order of the longest label pattern.
+    encoding (str): "segments"; or each token is a segment and spans are encoded as "io", which merges
         neighbouring spans of one label, "bio" or "bieso"; or "tags": a label on every token. Illegal
-        successions are impossible.
-    tok2vec (Optional[Model[List[Doc], List[Floats2d]]]): an encoder, which gives an array for every token,
+        label sequences are impossible.
+    tok2vec (Optional[Model[List[Doc], List[Floats2d]]]): an encoder that returns an array for every token,
         such as `spacy.HashEmbedCNN.v2` or `spacy.Tok2VecListener.v1`.
-    parts (Optional[Sequence[str]]): where in a segment its arrays are scored: "tokens", "start", "end",
-        "inner"; null: all but the last.
-    scale (float): what the arrays are multiplied by: numbers of spaCy's encoders are about 1 each, whatever
-        their width. A prior with sigma on their weights is one with scale · sigma on those of the arrays as
-        they are.
-    outside (str): "token" makes every unlabelled token a segment, "run" a maximal run of them.
+    parts (Optional[Sequence[str]]): where in a segment the encoder's arrays are scored: "tokens", "start",
+        "end", "inner"; null: all but the last.
+    scale (float): factor of the encoder's arrays: numbers of spaCy's encoders are about 1 each, whatever
+        their width. A prior of sigma on their weights equals a prior of scale · sigma on weights of the
+        unscaled arrays.
+    outside (str): "token" makes every unlabelled token a segment, "run" each maximal run of them.
     repeats (Optional[bool]): may neighbouring segments share a label? null: if they do in the
         training data.
     max_length (Union[int, Dict[str, int], None]): longest segment in tokens, for all labels or by
-        label; 0 for no limit, as for labels that are not named; null: the longest of that label in
-        the training data, none if it is the only label and covers all texts. A limit below a
-        training segment grows, with a warning.
+        label, where 0 is no limit and labels that are not named have none; null: the longest of that label
+        in the training data, no limit if it is the only label and covers all texts. A limit below the
+        length of a training segment is raised, with a warning.
     min_count (int): features that fire less often in training are left out.
     min_pattern_count (Union[int, List[int]]): label patterns of two or more labels seen less often
-        are left out; a list is of order 1, 2, …, the last for all higher ones.
-    patterns (Union[str, List[List[str]]]): "counts": those seen as often as that; or the patterns
-        themselves, the names of their labels, oldest first.
-    unseen (bool): weights also for observations of order 0 with labels that they were never seen
+        are left out; a list is for order 1, 2, …, its last number also for all higher orders.
+    patterns (Union[str, List[List[str]]]): "counts": those seen at least that often; or the patterns
+        themselves, as names of labels, oldest first.
+    unseen (bool): also learn weights for observations of order 0 with labels that they were never seen
         with.
-    unseen_transitions (bool): weights also for pairs of labels that training never shows one after
-        the other, except those that the encoding or `repeats` forbids.
-    scores (Optional[Dict[str, DenseScore]]): dense scores beside the weights of observations, by
+    unseen_transitions (bool): also learn weights for pairs of labels that never follow one another in
+        training, except those that the encoding or `repeats` forbids.
+    scores (Optional[Dict[str, DenseScore]]): dense scores in addition to the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
     RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322, H462 or H570 for settings out
@@ -136,18 +136,18 @@ def build_high_order_crf(
 
 
 def weights_of(model: Model[Any, Any]) -> np.ndarray:
-    """The weights as the engine takes them, float64 [F]."""
+    """Return the weights in the engine's type, float64 [F]."""
     return np.asarray(model.get_param("W"), dtype=np.float64)
 
 
 def set_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
-    """Store weights, [F], as float32: what thinc's optimizers need."""
+    """Store weights, [F], as float32, which thinc's optimizers need."""
     model.set_param("W", cast(Floats1d, weights.astype(np.float32)))
 
 
 def replace_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
-    """Store the weights of other features, [F]. What thinc and an optimizer keep by the id of a model, a
-    gradient and its moments, belongs to the weights of before: the model gets another id then.
+    """Store weights of other features, [F]. Gradients and the optimizer's moments, which thinc keeps by
+    model id, belong to the old weights: so the model gets a new id.
     """
     if model.has_grad("W"):
         model.id = Model(model.name, _forward).id
@@ -155,7 +155,7 @@ def replace_weights(model: Model[Any, Any], weights: np.ndarray) -> None:
 
 
 def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
-    """An untrained model with these settings; its encoder, if it has one, is that of the settings."""
+    """Make an untrained model with these settings; its encoder, if any, is that of the settings."""
     encoder = settings.encoder
     model: Model[list[Doc], Potentials] = Model(
         "hocrf",
@@ -173,8 +173,8 @@ def model_of(settings: Settings) -> Model[list[Doc], Potentials]:
 def _forward(
     model: Model[list[Doc], Potentials], docs: Sequence[Doc], is_train: bool
 ) -> tuple[Potentials, Callable[[Expectations], list[Doc]]]:
-    """Log potentials of the Docs; `backprop` takes the derivative by them, and adds up that of the
-    weights, and those of the encoder's parameters.
+    """Log potentials of the Docs; `backprop` takes their derivative, and accumulates the gradients of
+    the weights and of the encoder's parameters.
     """
     structure: Structure = model.attrs["structure"]
     rows, backprop_rows = None, None
@@ -197,7 +197,7 @@ def _forward(
 
 
 def _check_segments(outside: str, max_length: Any) -> None:
-    """RAISES (ValueError): H043 or H044 for what says nothing of segments."""
+    """Check settings of segments. RAISES (ValueError): H043 or H044 for an invalid one."""
     if outside not in ("token", "run"):
         raise ValueError(Errors.H043.format(found=outside))
     limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
@@ -209,7 +209,7 @@ def _check_segments(outside: str, max_length: Any) -> None:
 def _check_single_tokens(
     encoding: str, parts: Any, outside: str, repeats: bool | None, max_length: Any
 ) -> None:
-    """RAISES (ValueError): H045 for an unknown encoding, H462 for what is said of longer segments."""
+    """Check settings. RAISES (ValueError): H045 for an encoding, H462 for settings of longer segments."""
     if encoding not in CHOICES:
         raise ValueError(Errors.H045.format(found=encoding, known=", ".join(CHOICES)))
     defaults = {"parts": None, "outside": "token", "repeats": None, "max_length": None}
@@ -219,10 +219,10 @@ def _check_single_tokens(
 
 
 def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
-    """In a segment of one token its first, last and every token are the same: keep one of three
-    equal templates.
+    """Drop templates that are redundant if every segment has one token: its first, last and every token
+    are the same, so of three equal templates one is kept.
 
-    Lengths and inner tokens say nothing there either.
+    Lengths and inner tokens are not informative either.
     """
     everywhere = {repr(template) for template in features if template.part == TOKEN}
     return tuple(
@@ -234,13 +234,13 @@ def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:
 
 
 def _of_tokens(vectors: Sequence[Vectors]) -> tuple[Vectors, ...]:
-    """Dense scores moved to the token part, each once."""
+    """Move dense scores to the token part, without duplicates."""
     tokens = (replace(each, part="token") for each in vectors if each.part != "inner")
     return tuple({each.name: each for each in tokens}.values())
 
 
 def _moved(template: Template, part: int) -> Template:
-    """A template moved to another part of the segment; unchanged if it has no parts."""
+    """Move a template to another part of the segment; it is unchanged if it has no parts."""
     return (
         replace(template, part=part)
         if is_dataclass(template) and not isinstance(template, type)
@@ -249,7 +249,7 @@ def _moved(template: Template, part: int) -> Template:
 
 
 def _checked_counts(min_count: int, patterns: Any, min_pattern_count: Any) -> dict[str, Any]:
-    """The settings that `patterns` and `min_pattern_count` stand for."""
+    """Return the settings that `patterns` and `min_pattern_count` stand for."""
     if not is_count(min_count, least=1):
         found = repr(min_count)
         raise ValueError(Errors.H044.format(name="min_count", found=found, least=1, most=LARGEST))

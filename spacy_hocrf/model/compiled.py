@@ -1,12 +1,12 @@
-"""Observations laid out for scoring: which weight goes to which entry of the log potentials,
-decided once.
+"""Observations compiled for scoring: which weight belongs to which entry of the log potentials,
+determined once.
 
 With w the weights, the potentials are linear, Potentials = A·w, and the gradient is the transpose,
 A'·expected counts. The empirical counts of a gold segmentation are A' applied to the 0/1 counts of
 that segmentation.
 
-Where every segment has one token, its first, its last and every token are the same: what is
-observed at any of them is a score of the token, and nothing lies on inner tokens.
+Where every segment has one token, its first, its last and every token are the same: observations at any
+of these parts are scores of the token, and there are no inner tokens.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,21 +41,21 @@ __all__ = ["Cells", "CompiledBatch", "ScoreKernels"]
 NOTHING, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 ON_TOKENS = (START, END, TOKEN, INNER)
 Parts = tuple[int | None, ...]
-"""What the cells of a kind are scores of, None for nothing."""
+"""The part that each place in the cells of a kind scores, None for none."""
 
 AnyRows = TypeVar("AnyRows", Rows, Spans)
 
 
 class CompiledBatch:
-    """A batch of sequences, ready to be scored again and again.
+    """A batch of sequences, compiled for repeated scoring.
 
     compiled (CompiledIndex): the features.
     observations (Observations): N tokens.
     allowed (uint8 [N, Y]): bits FIRST, CONTINUE and LAST of each token and label.
     one_token (bool [Y]): labels whose segments have one token; by default none.
     dense (Iterable[Union[Dense, WordScore]]): dense scores of the tokens.
-    once (bool): it will hardly be scored more than once, so that `cells` are not made before they are asked
-        for. The scores are the same bit by bit.
+    once (bool): it will probably be scored only once, so `cells` are made only on demand. The scores are the
+        same bit by bit.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class CompiledBatch:
         if all_folded:
             self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
         scored: Sequence[Parts] = compiled.folded_kinds if all_folded else compiled.kinds
-        # the kinds that there are, and what their cells are scores of
+        # the kinds that occur, and what their cells are scores of
         self._kinds: list[tuple[int, Parts]] = [
             (kind, scored[kind])
             for kind in kinds_among(tokens.ids, compiled.entries, len(compiled.kinds))
@@ -85,7 +85,7 @@ class CompiledBatch:
         ]
         self._unsorted = tokens if once else None
         self._cells = None if once else self._sorted(tokens)
-        # at which there are scores
+        # the parts with scores
         self._parts = {part for _, parts in self._kinds for part in parts if part is not None}
         self._parts.update(each.part for each in self.dense)
         rows = compiled.rows_of(tokens, folded)
@@ -94,7 +94,7 @@ class CompiledBatch:
 
     @property
     def cells(self) -> list[tuple[Parts, Cells]]:
-        """The observations on single labels, kind by kind."""
+        """The observations on single labels, by kind."""
         if self._cells is None:
             assert self._unsorted is not None
             self._cells = self._sorted(self._unsorted)
@@ -109,7 +109,7 @@ class CompiledBatch:
             self.span_start = self.span_end = NOTHING
             self.span_pattern = self.span_place = NO_NUMBERS
             return
-        # every observed span once for each feature of its observation
+        # each observed span, repeated for each feature of its observation
         compiled = self.compiled
         first, end = compiled.feature_offsets[spans.ids], compiled.feature_offsets[spans.ids + 1]
         position = np.repeat(np.arange(len(spans.ids)), end - first)
@@ -120,8 +120,8 @@ class CompiledBatch:
         self.span_value = None if spans.values is None else spans.values[position]
 
     def only(self, sequence: int) -> "CompiledBatch":
-        """One sequence as a batch of its own."""
-        # tokens, rows and spans of the sequence, counted from its own first one
+        """Return one sequence as a batch."""
+        # tokens, rows and spans of the sequence, counted from its first one
         first, last = self.offsets[sequence : sequence + 2].tolist()
         tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
         spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
@@ -145,10 +145,9 @@ class CompiledBatch:
     def potentials(
         self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None
     ) -> Potentials:
-        """Log potentials under placed weights, or under float64 weights [F].
+        """Return the log potentials under placed weights, or under float64 weights [F].
 
-        scratch (Optional[Scratch]): where the dense scores go; by default they get arrays of their
-            own.
+        scratch (Optional[Scratch]): buffers for the dense scores; by default they are new arrays.
         """
         compiled = self.compiled
         placed = weights if isinstance(weights, Placed) else compiled.place_weights(weights)
@@ -198,12 +197,12 @@ class CompiledBatch:
     def gold_counts(
         self, gold: GoldSegments, weights: NDArray[np.float64] | None = None
     ) -> Expectations:
-        """How often each entry fires in a segmentation of all sequences.
+        """Count how often each entry fires in a segmentation of all sequences.
 
         gold (GoldSegments): segments that cover every token of the batch.
-        weights (Optional[float64 [D]]): what each sequence counts; None for 1.
+        weights (Optional[float64 [D]]): weight of each sequence; None for 1.
         """
-        # [t, y] of START, END, TOKEN and INNER: 1 where the segment of label y begins, ends, is, goes on
+        # [t, y] of START, END, TOKEN and INNER: 1 if a segment of label y begins, ends, is, or continues at t
         n_tokens, n_labels = self.allowed.shape
         segment = gold.of_token(n_tokens)
         label = gold.pattern[0]
@@ -239,10 +238,10 @@ class CompiledBatch:
         )
 
     def _scores(self, placed: Placed, scratch: Scratch | None) -> list[NDArray[np.float64] | None]:
-        """Scores of each part, float64 [N, Y], None where all are 0."""
+        """Scores of each part, float64 [N, Y], None if all are 0."""
         extents = self.allowed.shape
         scores: list[NDArray[np.float64] | None] = [None] * len(ON_TOKENS)
-        first = self._kinds[0][1] if self._kinds else ()  # written there, not added
+        first = self._kinds[0][1] if self._kinds else ()  # these are overwritten, not added to
         for number in self._parts:
             if scratch is not None:
                 make = scratch.array if number in first else scratch.zeros
@@ -265,14 +264,14 @@ class CompiledBatch:
         return scores
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Which rows fire, float64 [R]: few have the pattern of their segment, and of these the
-        part decides.
+        """Which rows fire, float64 [R]: first select the few with the pattern of their segment, then check
+        their part.
         """
-        # the rows whose pattern ends the history of the segment at their token
+        # rows whose pattern ends the history of the segment at their token
         token = np.repeat(np.arange(len(segment)), np.diff(self.row_offsets))
         row = np.flatnonzero(self._ends_in(gold, segment[token], self.row_pattern))
         token, part = token[row], self.row_part[row]
-        # and of these the rows of a part that the token has in its segment
+        # of these, rows whose part is where the token is in its segment
         at_start, at_end = (
             gold.start[segment[token]] == token,
             gold.end[segment[token]] - 1 == token,
@@ -286,11 +285,11 @@ class CompiledBatch:
         """How often each pattern with length features ends with a segment of each length, float64
         [G, M].
 
-        weight (float64 [n]): what each segment counts.
+        weight (float64 [n]): weight of each segment.
         """
         # row of each pattern with length scores, -1 for others; column of each segment's length
         shape = len(self.compiled.length_pattern), self.compiled.length_bins.shape[1]
-        row = np.full(self.compiled.n_patterns + 1, -1)  # the last is of no pattern
+        row = np.full(self.compiled.n_patterns + 1, -1)  # the last one is for -1, no pattern
         row[self.compiled.length_pattern] = np.arange(shape[0])
         column = np.minimum(gold.end - gold.start, shape[1]) - 1
         # [level, segment] → place in the table, -1 for a pattern that has no row
@@ -300,13 +299,13 @@ class CompiledBatch:
     def _ends_in(
         self, gold: GoldSegments, segment: NDArray[np.int64], pattern: NDArray[np.int32]
     ) -> NDArray[np.bool_]:
-        """Does the history of each segment, itself included, end in the pattern?"""
+        """Does the history of each segment, including itself, end with the pattern?"""
         level = np.minimum(self.compiled.pattern_level[pattern], len(gold.pattern) - 1)
         return np.equal(gold.pattern[level, segment], pattern)
 
 
 class ScoreKernels(Protocol):
-    """Functions that every build of the sums over observations offers."""
+    """Functions of the compiled kernels that sum over observations."""
 
     def add_cell_scores_into(
         self,
@@ -315,7 +314,7 @@ class ScoreKernels(Protocol):
         placed: NDArray[np.float64],
         anew: bool,
     ) -> None:
-        """Add scores under float64 [S] placed weights to float64 [N, Y] of each part, or to 0."""
+        """Add scores under float64 [S] placed weights to float64 [N, Y] of each part, or to 0 if `anew`."""
         ...
 
     def add_observed_scores_into(
@@ -327,8 +326,8 @@ class ScoreKernels(Protocol):
         placed: NDArray[np.float64],
         anew: bool,
     ) -> None:
-        """Add the scores of unsorted observations of one kind, bit for bit as
-        `add_cell_scores_into` does.
+        """Add the scores of unsorted observations of one kind, with the same result bit by bit as
+        `add_cell_scores_into`.
         """
         ...
 
@@ -339,7 +338,7 @@ class ScoreKernels(Protocol):
         parts: Sequence[NDArray[np.float64] | None],
         scale: float,
     ) -> None:
-        """Add to float64 [S] placed counts scale times those of float64 [N, Y] expectations of each
+        """Add to float64 [S] placed counts `scale` times the counts from float64 [N, Y] expectations of each
         part.
         """
         ...
@@ -350,7 +349,7 @@ def _kernels() -> ScoreKernels:
 
 
 def _cells_of(cells: Cells, first: int, last: int) -> Cells:
-    """Cells of a range of tokens."""
+    """Cells of the tokens first to last - 1."""
     rows, compact = (
         slice(*offsets[[first, last]].tolist())
         for offsets in (cells.row_offsets, cells.cell_offsets)
@@ -372,16 +371,16 @@ def _taken(
     value: NDArray[np.float32] | None,
     result: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """What lies at some places, times values of 1 if None, float64 [n].
+    """Placed weights at some places, times values (1 if None), float64 [n].
 
-    result (Optional[float64 [n]]): where it goes; by default an array of its own.
+    result (Optional[float64 [n]]): array for the result; by default a new one.
     """
     taken: NDArray[np.float64] = np.take(placed, place, out=result, mode="clip")
     return taken if value is None else np.multiply(taken, value, out=taken)
 
 
 def _plain(rows: AnyRows) -> AnyRows:
-    """Rows without values if all values are 1."""
+    """Drop the values of rows if all are 1."""
     return rows if rows.values is None or (rows.values != 1).any() else rows._replace(values=None)
 
 
@@ -390,7 +389,7 @@ def _placed(
     places: tuple[NDArray[np.intp], NDArray[np.intp]],
     weight: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Zeros, and at some places the weights, float64 [N], of their tokens."""
+    """An array of zeros, except at places, which get their token's weight, float64 [N]."""
     array = np.zeros(shape)
     array[places] = weight[places[0]]
     return array
@@ -399,9 +398,9 @@ def _placed(
 def _summed(
     places: NDArray[np.integer[Any]], weight: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
-    """The sum of the weights, float64 [n], of the segments at each place, float64 [size].
+    """Sum the weights, float64 [n], of the segments at each place, float64 [size].
 
-    places (int [levels, n]): of each segment, -1 for none.
+    places (int [levels, n]): places of each segment, -1 for none.
     """
     there = places >= 0
     of_place = np.broadcast_to(weight, places.shape)[there]

@@ -15,16 +15,16 @@ __all__ = ["CompiledShard"]
 
 
 class CompiledShard:
-    """Some sequences as an objective asks for them: arrays.
+    """A shard of sequences, in the form in which the objective reads it.
 
-    batch (CompiledBatch): which weights they ask for.
-    observed (Optional[Observed]): what agrees with incomplete annotation, see `engine.forbidden`;
-        None if all is complete.
+    batch (CompiledBatch): the compiled sequences.
+    observed (Optional[Observed]): segmentations that agree with incomplete annotation, see
+        `engine.forbidden`; None if all is complete.
     gold (Segments): the annotation, if it is complete; else no segments.
-    histories (Histories): of the model's label patterns.
+    histories (Histories): trie of the model's label patterns.
     copies (int): how often each sequence counts.
-    texts (Sequence[object]): what each is called in an error.
-    weights (Optional[float64 [D]]): what each counts besides, above 0; None for 1.
+    texts (Sequence[object]): name of each sequence in errors.
+    weights (Optional[float64 [D]]): further factor of each sequence, above 0; None for 1.
     """
 
     def __init__(
@@ -46,10 +46,10 @@ class CompiledShard:
         return self
 
     def rest(self) -> None:
-        """Do nothing: the shard holds nothing that could be made again."""
+        """Do nothing: there is nothing to free that could be recomputed."""
 
     def only(self, sequence: int) -> "CompiledShard":
-        """One sequence, which is annotated completely, as a shard of its own."""
+        """Return one sequence, which must be completely annotated, as a shard."""
         begin, end = self._gold.offsets[sequence : sequence + 2].tolist()
         offsets = np.array([0, end - begin], dtype=np.int64)
         gold = Segments(offsets, *(part[begin:end] for part in self._gold[1:]))
@@ -58,7 +58,7 @@ class CompiledShard:
         return CompiledShard(self.batch.only(sequence), None, gold, *kept)
 
     def potentials(self, weights: Placed, scratch: Scratch) -> Potentials:
-        """Log potentials of all sequences."""
+        """Return the log potentials of all sequences."""
         return self.batch.potentials(weights, scratch)
 
     def gold(self) -> Segments:
@@ -66,11 +66,11 @@ class CompiledShard:
         return self._gold
 
     def add_gold_into(self, counts: Placed) -> None:
-        """Add how often each feature fires in the complete annotation, copies and weights included."""
+        """Add the counts of each feature in the complete annotation, copies and weights included."""
         self._add_into(self._gold, float(self.copies), counts, self.weights)
 
     def add_segments_into(self, segments: Segments, scale: float, counts: Placed) -> None:
-        """Add scale times how often each feature fires in a segmentation of all sequences."""
+        """Add `scale` times the counts of each feature in a segmentation of all sequences."""
         self._add_into(segments, scale, counts, None)
 
     def _add_into(
@@ -84,7 +84,7 @@ class CompiledShard:
         self.batch.add_counts_into(self.batch.gold_counts(located, weights), scale, counts)
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Placed) -> None:
-        """Add scale times the expected count of every feature."""
+        """Add `scale` times the expected count of every feature."""
         self.batch.add_counts_into(expected, scale, counts)
 
     def describe(self, sequence: int) -> str:

@@ -1,11 +1,11 @@
-"""Dense scores: what adds a number to every label of every token, beside the weights of observations.
+"""Dense scores: numbers that are added for every label of every token, besides the weights of observations.
 
-A dense score belongs to one part of the segment and has K rows of weights, one for each of Y labels
-in each row. It is linear in them, so that the objective stays what it is and every trainer works:
+A dense score belongs to one part of the segment and has a matrix of weights with K rows and a column for
+each of Y labels. It is linear in them, so that the objective keeps its form and every trainer works:
 
     scores [N, Y] = A(inputs) · weights [K, Y]        counts [K, Y] = A(inputs)' · expectations [N, Y]
 
-The weights lie behind those of the features, in the order of `[components.*.model.scores]`.
+The weights come after those of the features, in the order of `[components.*.model.scores]`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,33 +38,33 @@ Matrix = NDArray[np.float64]
 
 
 class DenseScore(Protocol):
-    """One source of dense scores; its settings are all that it keeps."""
+    """One source of dense scores; it has no state but its settings."""
 
     @property
     def part(self) -> str:
-        """Where in a segment it is added: at its "start", its "end", every "token", or every
-        "inner" one, which are all but the first.
+        """Part of the segment to which it is added: "start", "end", every "token", or every "inner"
+        token, which are all but the first.
         """
         ...
 
     @property
     def width(self) -> int:
-        """Rows of weights K."""
+        """Number of rows of weights K."""
         ...
 
     def inputs(self, batch: TokenBatch) -> NDArray[Any]:
-        """Inputs of the scores: an array of N rows, one for each token, that holds no reference to
-        a Doc.
+        """Compute the inputs of the scores: an array with a row for each of N tokens, and without a
+        reference to a Doc.
         """
         ...
 
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
-        """Scores of tokens, float64 [N, Y], linear in the weights [K, Y]."""
+        """Return the scores of tokens, float64 [N, Y], linear in the weights [K, Y]."""
         ...
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
-        """Expected counts of the weights, float64 [K, Y], from expectations [N, Y]: the transpose
-        of `scores`.
+        """Return the expected counts of the weights, float64 [K, Y], from expectations [N, Y]: the
+        transpose of `scores`.
         """
         ...
 
@@ -74,14 +74,14 @@ Scores = tuple[tuple[str, DenseScore], ...]
 
 
 class LinearScore:
-    """Scores of inputs float64 [N, K]: inputs · weights."""
+    """Scores that are inputs float64 [N, K] · weights."""
 
     def scores(self, inputs: NDArray[Any], weights: Matrix) -> Matrix:
-        """Inputs · weights, float64 [N, Y]."""
+        """Return inputs · weights, float64 [N, Y]."""
         return multiply(inputs, weights)
 
     def counts(self, inputs: NDArray[Any], expectations: Matrix) -> Matrix:
-        """Inputs' · expectations, float64 [K, Y]."""
+        """Return inputs' · expectations, float64 [K, Y]."""
         return multiply_transposed(inputs, expectations)
 
 
@@ -91,18 +91,18 @@ class Dense(NamedTuple):
     score: DenseScore
     part: int  # where it is added, as in `types`
     inputs: NDArray[Any]  # [N, …]
-    first: int  # of its weights among the dense ones
+    first: int  # place of its first weight among the dense ones
 
     def weights_of(self, dense: Matrix, n_labels: int) -> Matrix:
-        """Its own of all dense weights, float64 [K, Y]; a view."""
+        """Return its part of all dense weights, float64 [K, Y], as a view."""
         last = self.first + self.score.width * n_labels
         return dense[self.first : last].reshape(self.score.width, n_labels)
 
     def add_into(self, scores: Matrix, dense: Matrix, tables: Sequence[Matrix]) -> None:
-        """Add to the scores of its part, float64 [N, Y].
+        """Add its scores to those of its part, float64 [N, Y].
 
-        dense (float64 [H]): all dense weights. tables: those of words, of which it has none.
-        RAISES (ValueError): H117 for scores of other extents.
+        dense (float64 [H]): all dense weights. tables: tables of word scores, not used.
+        RAISES (ValueError): H117 for scores of another shape.
         """
         found = self.score.scores(self.inputs, self.weights_of(dense, scores.shape[1]))
         scores += checked_array(self.score, "scores", found, scores.shape)
@@ -110,26 +110,26 @@ class Dense(NamedTuple):
     def add_counts_into(
         self, dense: Matrix, tables: Sequence[Matrix], expectations: Matrix, scale: float
     ) -> None:
-        """Add scale times its counts to those of all dense weights, float64 [H].
+        """Add `scale` times its counts to those of all dense weights, float64 [H].
 
-        RAISES (ValueError): H117 for counts of other extents.
+        RAISES (ValueError): H117 for counts of another shape.
         """
         mine = self.weights_of(dense, expectations.shape[1])
         found = self.score.counts(self.inputs, expectations)
         mine += scale * checked_array(self.score, "counts", found, mine.shape)
 
     def only(self, tokens: slice) -> "Dense":
-        """Dense score of a slice of tokens."""
+        """Return the dense score of a slice of tokens."""
         return self._replace(inputs=self.inputs[tokens])
 
 
 def checked_scores(
     scores: Mapping[str, DenseScore] | None, vectors: Iterable[Vectors] = ()
 ) -> Scores:
-    """Dense scores with their names, in order.
+    """Check dense scores, and return them with their names, in order.
 
-    vectors (Iterable[Vectors]): further ones, of the features.
-    RAISES (ValueError): H116 for what is no dense score.
+    vectors (Iterable[Vectors]): further dense scores, from the features.
+    RAISES (ValueError): H116 for an object that is not a dense score.
     """
     members = [name for name in vars(DenseScore) if not name.startswith("_")]
     named = tuple(({} if scores is None else scores).items())
@@ -151,10 +151,10 @@ def n_dense(scores: Sequence[tuple[str, DenseScore]], n_labels: int) -> int:
 
 
 class DenseWeights(NamedTuple):
-    """Weights of dense scores, which a model has besides those of features."""
+    """The weights of dense scores, which a model has in addition to those of features."""
 
     size: int  # number of weights H
-    known: KnownWords | None  # the words that there are tables of
+    known: KnownWords | None  # the words that have rows in the tables
     tables: tuple[Table, ...]
     scores: tuple[DenseScore, ...]
 
@@ -177,8 +177,7 @@ def dense_weights(
 def moved_weights(
     scores: Sequence[tuple[str, DenseScore]], before: int, after: int
 ) -> NDArray[np.int64]:
-    """Where dense weights are when labels have been added behind those that there were, int64
-    [H before].
+    """Return the new places of dense weights after labels were appended, int64 [H before].
 
     before, after (int): numbers of labels.
     """
@@ -188,7 +187,7 @@ def moved_weights(
 
 def checked_array(score: DenseScore, what: str, found: Any, shape: tuple[int, ...]) -> Matrix:
     """Check the shape of an array that a dense score returned. RAISES (ValueError): H117 for
-    another.
+    another shape.
     """
     array: Matrix = np.asarray(found)
     if array.shape != shape:

@@ -1,5 +1,5 @@
-"""What can go wrong with an encoder and with settings of a model, each with a code to search for: what
-was found, what was expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
+"""Messages of errors in an encoder and in settings of a model, by code: what was found, what was expected,
+which setting to change. Other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded

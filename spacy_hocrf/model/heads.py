@@ -1,5 +1,5 @@
-"""Heads: dense scores of what an encoder says of tokens; and what is done with dense scores of all
-kinds where these are not like the others.
+"""Heads: dense scores of an encoder's output; and functions on dense scores that treat heads and vectors
+specially.
 """
 
 from collections.abc import Iterable, Mapping
@@ -33,10 +33,10 @@ Matrix = NDArray[np.float64]
 
 
 class Head(LinearScore):
-    """Scores of what an encoder says of a token, at one part of the segment.
+    """Scores of an encoder's output for tokens, at one part of the segment.
 
     encoder (Model[List[Doc], Floats2d]): see `spacy_hocrf.model.neural`.
-    width (int): columns K that it gives; 0 before they are known.
+    width (int): number of columns K of its output; 0 before it is known.
     """
 
     def __init__(self, encoder: Model[list[Doc], Matrix], part: str, width: int = 0) -> None:
@@ -45,23 +45,23 @@ class Head(LinearScore):
         self.width = width
 
     def learning_from(self, doc: Doc) -> "Head":
-        """A score with the width that a training text has."""
+        """Return a head with the width of the encoder's output for a training text."""
         return Head(self.encoder, self.part, self.encoder.predict([doc]).shape[1])
 
     def learnt(self, vocab: Vocab, width: int) -> "Head":
-        """A score as in a model that was saved, with the width that it had."""
+        """Return a head for a saved model, with the width that it had."""
         return Head(self.encoder, self.part, width)
 
     def inputs(self, batch: TokenBatch) -> Matrix:
-        """What the encoder says of every token, float64 [N, K].
+        """Return the encoder's output for every token, float64 [N, K].
 
-        RAISES (ValueError): H176 or H177 for other arrays than expected.
+        RAISES (ValueError): H176 or H177 for unexpected arrays.
         """
         rows = self.encoder.predict(list(batch.docs)) if len(batch) else np.zeros((0, self.width))
         return self.checked(rows, batch)
 
     def checked(self, rows: Matrix, batch: TokenBatch) -> Matrix:
-        """The rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
+        """Check the rows of a batch. RAISES (ValueError): H176 for rows of another width than K."""
         if not len(batch):
             return np.zeros((0, self.width))
         if rows.shape[1] == self.width:
@@ -74,7 +74,7 @@ class Head(LinearScore):
 
 
 def learning_from(scores: Scores, doc: Doc) -> Scores:
-    """Dense scores, told what there is for tokens where they depend on it.
+    """Adapt dense scores to the arrays of tokens, where they depend on these.
 
     doc (Doc): a training text with tokens.
     RAISES (ValueError): as `Vectors.learning_from`.
@@ -86,9 +86,9 @@ def learning_from(scores: Scores, doc: Doc) -> Scores:
 
 
 def learnt(scores: Scores, vocab: Vocab, widths: Mapping[str, int]) -> Scores:
-    """Dense scores as in a model that was saved.
+    """Restore the dense scores of a saved model.
 
-    widths (Mapping[str, int]): of those that it has.
+    widths (Mapping[str, int]): saved widths, by name.
     RAISES (ValueError): as `Vectors.learnt`.
     """
     return tuple(
@@ -109,9 +109,9 @@ def dense_of(
     known: KnownWords | None,
     tables: Iterable[Table],
 ) -> list[Dense | WordScore]:
-    """The dense scores of a batch, with the places of their weights.
+    """Return the dense scores of a batch, with the places of their weights.
 
-    known (Optional[KnownWords]), tables (Iterable[Table]): the words that there are tables of.
+    known (Optional[KnownWords]), tables (Iterable[Table]): words that have rows in tables, and the tables.
     """
     found, first = list[Dense | WordScore](), 0
     by_place = {table.first: (number, table) for number, table in enumerate(tables)}
@@ -131,10 +131,10 @@ def inputs_of(
     batch: TokenBatch,
     rows: Matrix | None = None,
 ) -> tuple[NDArray[Any], ...]:
-    """What each of them reads of a batch, an array of N rows.
+    """Compute the inputs of each dense score for a batch, arrays with N rows.
 
-    rows (Optional[float64 [N, K]]): what the encoder says of the tokens, if it was asked; else it is
-        asked once for all its heads.
+    rows (Optional[float64 [N, K]]): the encoder's output for the tokens, if computed before; else the
+        encoder is run once for all its heads.
     RAISES (ValueError): H117 unless there are N rows; H176 or H177 for those of an encoder.
     """
     found = list[NDArray[Any]]()
@@ -153,7 +153,7 @@ def inputs_of(
 def gradient_of_rows(
     dense: Iterable[Dense | WordScore], weights: Matrix, expected: Expectations
 ) -> Matrix | None:
-    """The derivative by what an encoder says of the tokens, float64 [N, K]; None without a head.
+    """Return the derivative by the encoder's output, float64 [N, K]; None without a head.
 
     weights (float64 [H]): all dense weights. expected (Expectations): the derivative by the log
         potentials.
@@ -169,5 +169,5 @@ def gradient_of_rows(
 
 
 def listens(encoder: Model[Any, Any]) -> bool:
-    """Does an encoder hand on what another component says?"""
+    """Is an encoder a listener, which passes on the output of another component?"""
     return any(hasattr(node, "upstream_name") for node in encoder.walk())

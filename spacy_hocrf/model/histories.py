@@ -1,7 +1,7 @@
-"""Which label pattern ends the history of each known segment, looked up for all segments at once.
+"""Looks up which label pattern ends the history of each known segment, for all segments at once.
 
-The patterns' prefixes make a trie. With node_l(i) the prefix of l labels that ends at segment i,
-node_l(i) is the child of node_{l-1}(i-1) by the label of segment i: a level of the trie is one
+The patterns' prefixes form a trie. With node_l(i) the prefix of l labels that ends at segment i,
+node_l(i) is the child of node_{l-1}(i-1) for the label of segment i: each level of the trie takes one
 search in a sorted list of (parent, label) pairs.
 """
 
@@ -17,9 +17,9 @@ __all__ = ["Histories", "as_segments"]
 
 
 class Histories:
-    """The trie of some label patterns.
+    """A trie of label patterns.
 
-    patterns (Sequence[LabelPattern]): the patterns, each numbered by its place.
+    patterns (Sequence[LabelPattern]): the patterns, numbered by position.
     """
 
     def __init__(self, patterns: Sequence[LabelPattern]) -> None:
@@ -40,19 +40,19 @@ class Histories:
             self._levels.append((keys, numbered))
 
     def gold(self, segmentations: Sequence[ArrayLike], offsets: NDArray[np.int64]) -> GoldSegments:
-        """Known segments as arrays; a gap between two of them ends the history.
+        """Return known segments as arrays; a gap between two of them ends the history.
 
-        segmentations (Sequence[ArrayLike]): of D sequences, each start, end and label of its
-            segments, [·, 3]; positions inside the sequence.
+        segmentations (Sequence[ArrayLike]): for each of D sequences start, end and label of its
+            segments, [·, 3]; positions in the sequence.
         offsets (int64 [D + 1]): first token of each sequence.
         """
         return self.locate(as_segments(segmentations), offsets)
 
     def locate(self, segments: Segments, offsets: NDArray[np.int64]) -> GoldSegments:
-        """Known segments with their label patterns; a gap between two of them ends the history."""
+        """Return known segments with their label patterns; a gap between two of them ends the history."""
         sequence = np.repeat(np.arange(len(segments.offsets) - 1), np.diff(segments.offsets))
         start, end, label = (part.astype(np.int64) for part in segments[1:])
-        touches = np.zeros(len(start), dtype=bool)  # the segment before it?
+        touches = np.zeros(len(start), dtype=bool)  # is it adjacent to the segment before it?
         touches[1:] = (start[1:] == end[:-1]) & (sequence[1:] == sequence[:-1])
         pattern = np.full((len(self._levels), len(start)), -1, dtype=np.int32)
         parent = np.zeros(len(start), dtype=np.int64)
@@ -66,7 +66,7 @@ class Histories:
 
 
 def as_segments(segmentations: Sequence[ArrayLike]) -> Segments:
-    """Start, end and label of the segments of D sequences, each [·, 3], as arrays of all."""
+    """Concatenate the segments of D sequences, [·, 3] each, into arrays of start, end and label."""
     tables = [np.asarray(segments, dtype=np.int32).reshape(-1, 3) for segments in segmentations]
     start, end, label = np.concatenate([np.zeros((0, 3), dtype=np.int32), *tables]).T
     return Segments(np.cumsum([0, *map(len, tables)], dtype=np.int64), start, end, label)

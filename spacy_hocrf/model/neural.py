@@ -1,8 +1,8 @@
-"""Any encoder of spaCy's under the exact model: the setting `tok2vec` of `spacy-hocrf.HighOrderCRF.v1`.
+"""Use of any spaCy encoder in the exact model: the setting `tok2vec` of `spacy-hocrf.HighOrderCRF.v1`.
 
-An encoder gives every token an array of K - 1 numbers; times `scale`, and with a 1 added, it is the
-token's row. A *head* scores the row at one part of the segment, for each label: a dense score, whose
-weights lie with all others.
+An encoder returns an array of K - 1 numbers for every token; multiplied by `scale` and with a 1 appended,
+it is the token's row. A *head* scores the row at one part of the segment, for each label: a dense score,
+whose weights are stored with all others.
 
     scores [N, Y] = rows [N, K] · weights [K, Y]        d_rows [N, K] = Σ expectations · weights'
 
@@ -37,7 +37,7 @@ Tok2Vec = Model[list[Doc], list[Floats2d]]
 def encoder_with_heads(
     tok2vec: Tok2Vec, parts: Sequence[str], scale: float
 ) -> tuple[Model[list[Doc], Matrix], list[tuple[str, Head]]]:
-    """An encoder as a layer of a model, and its heads with their names.
+    """Make an encoder a layer of the model, and return it with its named heads.
 
     RAISES (ValueError): H030, H031, H140 or H173 for settings out of range.
     """
@@ -48,7 +48,7 @@ def encoder_with_heads(
 
 
 def encoder_of(tok2vec: Tok2Vec, scale: float = 1.0) -> Model[list[Doc], Matrix]:
-    """The layer that gives the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
+    """Make the layer that returns the rows of all tokens of some Docs, float64 [N, K], on the CPU; the
     encoder itself may be on a GPU.
     """
     attrs = {"scale": float(scale)}
@@ -64,7 +64,7 @@ def _init(model: Model[list[Doc], Matrix], X: Any = None, Y: Any = None) -> None
 def _forward(
     model: Model[list[Doc], Matrix], docs: Sequence[Doc], is_train: bool
 ) -> tuple[Matrix, Callable[[Matrix], Any]]:
-    """Rows of the Docs; `backprop` takes the derivative by them.
+    """Rows of the Docs; `backprop` takes their derivative.
 
     RAISES (ValueError): H176 for an array with another number of rows than the Doc has tokens, H177
         for numbers that are not finite.
@@ -87,7 +87,7 @@ def _forward(
 
 
 def _array(doc: Doc, given: Any) -> NDArray[Any]:
-    """Output of the encoder for one Doc, [T, K - 1]."""
+    """Check the encoder's output for one Doc, [T, K - 1]."""
     array: NDArray[Any] = np.zeros(0) if given is None else FETCH(given)
     if array.ndim != 2 or len(array) != len(doc):
         found, expected = " x ".join(map(str, array.shape)), f"{len(doc)} x its width"

@@ -1,5 +1,5 @@
-"""Which label patterns a model is to have, as its config says it: `patterns`, `min_pattern_count` and
-`order`, checked.
+"""Checks of the settings that determine the label patterns of a model: `patterns`, `min_pattern_count` and
+`order`.
 """
 
 from collections.abc import Sequence
@@ -21,19 +21,19 @@ __all__ = [
 
 COUNTS = "counts"
 LARGEST = 2**31 - 1
-"""The largest number of tokens or segments that a setting may name."""
+"""The largest number of tokens or segments in a setting."""
 
 
 Named = tuple[tuple[str, ...], ...]
-"""Label patterns by the names of their labels, oldest first."""
+"""Label patterns as names of labels, oldest first."""
 PatternChoice = str | Named
 """COUNTS, or the patterns themselves."""
 
 
 def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
-    """The settings that `patterns` and `min_pattern_count` stand for.
+    """Return the settings that `patterns` and `min_pattern_count` stand for.
 
-    RAISES (ValueError): H044 for a count, H321 for what names no patterns.
+    RAISES (ValueError): H044 for a count, H321 for invalid patterns.
     """
     counts = min_count if isinstance(min_count, Sequence) and min_count else [min_count]
     if isinstance(min_count, str) or not all(is_count(count, least=1) for count in counts):
@@ -43,9 +43,9 @@ def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
 
 
 def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
-    """The settings that a number, "auto" or null stands for.
+    """Return the settings that a number, "auto" or null stands for.
 
-    patterns (PatternChoice): as they are checked; those that are named have an order.
+    patterns (PatternChoice): checked patterns; named ones determine the order.
     RAISES (ValueError): H241 for anything else, H322 for patterns of a higher order.
     """
     longest = max(patterns, key=len, default=()) if isinstance(patterns, tuple) else None
@@ -65,7 +65,7 @@ def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
 
 
 def is_count(value: object, *, least: int) -> bool:
-    """A whole number that the kernels can hold? `True`, "3" and 3.0 are none."""
+    """Is it a whole number that the kernels can hold? `True`, "3" and 3.0 are not."""
     return type(value) is int and least <= value <= LARGEST
 
 
@@ -81,6 +81,6 @@ def _checked(patterns: Any) -> PatternChoice:
 
 
 def _are_names(each: Any) -> bool:
-    """Names of two or more labels?"""
+    """Is it a list of two or more names?"""
     is_list = isinstance(each, Sequence) and not isinstance(each, str)
     return is_list and len(each) > 1 and all(isinstance(name, str) for name in each)

@@ -1,12 +1,12 @@
-"""Where the number that belongs to a feature lies: its weight, or its expected count.
+"""Places of the numbers that belong to features: weights, or expected counts.
 
 The optimiser's vectors are compact, one number for each of the F features. To add up scores fast,
-the numbers of one observation lie side by side. Its *kind* says at which K parts of a segment it has
-features on single labels; for each label it has a *cell* of K places. An observation with features on
-many labels has a *row*, Y places for each of the K parts, which is added as one vector; rows of observations
-with few labels would be mostly zeros, so these have the cells of their labels only. The weights are
-spread into this arrangement once for every evaluation of the objective, and the gradient is collected
-from it once, however many shards share it.
+the numbers of one observation are stored next to each other. Its *kind* says at which K parts of a segment
+it has features on single labels; for each label it has a *cell* of K places. An observation with features
+on many labels has a *row*, Y places for each of the K parts, which is added as one vector; rows of
+observations with few labels would be mostly zeros, so these have only the cells of their labels. The
+weights are spread into this arrangement once per evaluation of the objective, and the gradient is collected
+from it.
 """
 
 import math
@@ -28,49 +28,49 @@ __all__ = ["Cells", "CompiledIndex", "Placed"]
 NO_PARTS, NO_NUMBERS = np.zeros(0, dtype=np.uint8), np.zeros(0, dtype=np.int32)
 
 VECTOR = 8
-"""Numbers in the widest vector register, and the multiple that a row is padded to."""
+"""Numbers in the widest vector register; rows are padded to a multiple of it."""
 SHORT = 2**16
-"""Steps of VECTOR that a uint16 can count."""
+"""Steps of VECTOR that fit into a uint16."""
 SPARSE = (6, 3, 3, 3)
-"""An observation has a row if it has features on at least one in so many labels, by the places of its
-cells (measured for one and for three: about where a row becomes faster than cells)."""
+"""An observation has a row if it has features on at least 1/SPARSE[K - 1] of the labels, K being the places
+of a cell (measured for one and for three: about where a row becomes faster than cells)."""
 
 
 @dataclass(frozen=True)
 class Placed:
-    """One number for each feature, where the kernels want it, and what follows from them without a
-    Doc; all of them in one array.
+    """One number for each feature, in the kernels' arrangement, and sums of them that do not depend on Docs;
+    views of one array.
     """
 
     numbers: NDArray[np.float64]  # [extent]
     values: NDArray[np.float64]  # [S] at a 64-byte boundary
     const: NDArray[np.float64]  # [Z] score, or expected count, of every pattern
-    length: NDArray[np.float64]  # [G, M] of every pattern with length features, and every length
-    dense: NDArray[np.float64]  # [H] of the dense scores
-    # [U + 1, Y] of the words that are known, of each dense score of words; 0 in the last row
+    length: NDArray[np.float64]  # [G, M] for every pattern with length features, and every length
+    dense: NDArray[np.float64]  # [H] numbers of dense scores
+    # [U + 1, Y] scores of the known words, for each dense score of words; 0 in the last row
     words: tuple[NDArray[np.float64], ...] = ()
 
 
 class Cells(NamedTuple):
-    """Observations of one kind of N tokens on single labels, those that have a row of weights apart
-    from the cells of the others; see `placement.py`.
+    """Observations of one kind on single labels, for N tokens: those that have a row of weights, and
+    separately the cells of the others; see `placement.py`.
     """
 
     row_offsets: NDArray[np.int32]  # [N + 1] rows of each token
-    row: NDArray[np.uint16 | np.int32]  # [·] first of its places, in steps of VECTOR
+    row: NDArray[np.uint16 | np.int32]  # [·] first place of the row, in steps of VECTOR
     row_value: NDArray[np.float32] | None  # [·] value of the observation, None for 1
     cell_offsets: NDArray[np.int32]  # [N + 1] cells of each token
-    cell: NDArray[np.int32]  # [·] its place
+    cell: NDArray[np.int32]  # [·] first place of the cell
     cell_label: NDArray[np.uint16]  # [·]
     cell_value: NDArray[np.float32] | None  # [·]
 
 
 class CompiledIndex:
-    """The arrangement of an index's features, their constants and length scores.
+    """The arrangement of an index's features, constants and length scores.
 
     index (FeatureIndex): the features; compile anew when it has learnt more.
-    dense (Optional[DenseWeights]): those of dense scores, which lie behind those of the F features in every
-        vector.
+    dense (Optional[DenseWeights]): weights of dense scores, which come after those of the F features in
+        every vector.
     """
 
     def __init__(self, index: FeatureIndex, dense: DenseWeights | None = None) -> None:
@@ -80,11 +80,11 @@ class CompiledIndex:
         self.tables = () if dense is None else dense.tables
         n_words = 0 if self.known is None else len(self.known.numbers)
         self.word_rows = tuple(n_words + 1 for _ in self.tables)
-        # what is read of the index: patterns, and the features of each observation
+        # what is read from the index: patterns, and the features of each observation
         assert index.n_labels <= 2**16  # the labels of cells are uint16
         self.n_labels = index.n_labels
         self.n_patterns = len(index.patterns)
-        # [Z]
+        # [Z] last label of each pattern
         self.last_label = np.array([pattern[-1] for pattern in index.patterns], dtype=np.int64)
         # [Z] earlier labels
         self.pattern_level = np.array(
@@ -96,13 +96,13 @@ class CompiledIndex:
         # whether tokens have features on longer patterns, which become rows of the potentials
         on_tokens = self.feature_part <= INNER
         self.has_longer = bool((on_tokens & (self.feature_pattern >= self.n_labels)).any())
-        self._no_rows = np.zeros(0, dtype=np.int64)  # what batches without rows have in common
+        self._no_rows = np.zeros(0, dtype=np.int64)  # shared by batches without rows
         self._place_features(index)
         # constants: placed.const[z] += the weights of the features with the pattern z
         self.const_feature = np.array(index.constants(), dtype=np.int32)
         self.const_pattern = index.feature_pattern[self.const_feature]
         # length scores: a row for each pattern with some, a column for each length; the last column
-        # is of M tokens and more
+        # is for M tokens or more
         lengths = index.lengths()
         self.length_feature = np.array([feature for feature, _, _ in lengths], dtype=np.int32)
         columns = max((max(low, high + 1) for _, low, high in lengths), default=1)
@@ -116,8 +116,8 @@ class CompiledIndex:
             self.length_bins[row, low - 1 : high or columns] = 1.0
 
     def _place_features(self, index: FeatureIndex) -> None:
-        """Rows first, then cells, both in the order of the observations, then all other features."""
-        # the kind of each observer: the parts, ascending, that its templates of order 0 look at
+        """Assign places: first to rows, then to cells, both by observation, then to all other features."""
+        # the kind of each observer: the parts of its templates of order 0, ascending
         templates = index.templates
         of_observer = [
             [number for number in each.templates if templates[number].order == 0]
@@ -127,7 +127,7 @@ class CompiledIndex:
         ]
         parts = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
         self.kinds = tuple(dict.fromkeys(some for some in parts if some))
-        # the kinds where every segment has one token, and everything is a score of the token
+        # the kinds if every segment has one token, so that all parts are scores of the token
         self.folded_kinds = tuple(
             tuple(None if part == INNER else TOKEN for part in some) for some in self.kinds
         )
@@ -159,13 +159,13 @@ class CompiledIndex:
         )
         # do the places of all rows, in steps of VECTOR, fit into uint16?
         self.short_rows = bool(self.row_place.max(initial=0) < VECTOR * SHORT)
-        # int32 [S] the feature at each place, -1 for none; made when asked for
+        # int32 [S] the feature at each place, -1 for none; made on demand
         self._feature_at: NDArray[np.int32] | None = None
 
     @cached_property
     def entries(self) -> NDArray[np.int32]:
-        """int32 [M, 4] of each observation: kind, first of its places, first of its cells and their number;
-        without cells it has a row, or nothing where the place is -1. All that a look-up needs, side by side.
+        """int32 [M, 4] kind, first place, first cell and number of cells of each observation, in a table for
+        look-ups; without cells it has a row, or neither if the place is -1.
         """
         cells = np.diff(self.cell_offsets)
         entries = np.empty((len(cells), 4), dtype=np.int32)
@@ -177,7 +177,7 @@ class CompiledIndex:
 
     @property
     def extent(self) -> int:
-        """How many numbers it places."""
+        """Total count of places."""
         return sum(map(math.prod, self._shapes))
 
     @property
@@ -187,7 +187,7 @@ class CompiledIndex:
         return [(self.places,), (self.n_patterns,), lengths, (self.n_dense,), *words]
 
     def zeros(self) -> Placed:
-        """Zeros, at a 64-byte boundary."""
+        """Return zeros, at a 64-byte boundary."""
         numbers = np.zeros(self.extent + VECTOR)
         shift = -(numbers.ctypes.data // numbers.itemsize) % VECTOR
         numbers = numbers[shift : shift + self.extent]
@@ -200,12 +200,12 @@ class CompiledIndex:
         return Placed(numbers, values, const, length, dense, tuple(words))
 
     def merge(self, counts: Placed, others: Placed) -> None:
-        """Add other counts to counts, and make them zero."""
+        """Add `others` to `counts`, and reset `others` to zero."""
         np.add(counts.numbers, others.numbers, out=counts.numbers)
         others.numbers.fill(0.0)
 
     def cells_of(self, tokens: Rows, kind: int) -> Cells:
-        """Known observations of one kind of N tokens."""
+        """Return the known observations of one kind of N tokens as cells."""
         return Cells(
             *sort_cells(
                 tokens,
@@ -228,7 +228,7 @@ class CompiledIndex:
         NDArray[np.int32],
         NDArray[np.float32] | None,
     ]:
-        """Features of known observations of N tokens on longer patterns, as `expand_rows` gives them.
+        """Return the features of known observations of N tokens on longer patterns, as from `expand_rows`.
 
         folded (bool [Y]): labels whose segments have one token.
         """
@@ -248,9 +248,9 @@ class CompiledIndex:
         )
 
     def place_weights(self, weights: NDArray[np.float64], placed: Placed | None = None) -> Placed:
-        """Spread float64 weights [F].
+        """Spread float64 weights [F] into the arrangement.
 
-        placed (Optional[Placed]): what was returned before, to be overwritten.
+        placed (Optional[Placed]): an earlier result to overwrite.
         """
         placed = self.nothing(placed)
         n_features = len(self.place)
@@ -264,9 +264,9 @@ class CompiledIndex:
         return placed
 
     def nothing(self, collected: Placed | None = None) -> Placed:
-        """Zeros, to add expected counts to.
+        """Return zeros, for accumulating expected counts.
 
-        collected (Optional[Placed]): counts that have been collected, to be used again.
+        collected (Optional[Placed]): collected counts to reuse.
         """
         if collected is not None:
             collected.const.fill(0.0)
@@ -278,15 +278,15 @@ class CompiledIndex:
         return self.zeros()
 
     def collect(self, counts: Placed) -> NDArray[np.float64]:
-        """The transpose of `place_weights`: the count of every feature, float64 [F]. The counts are
-        used up.
+        """Return the count of every feature, float64 [F], and reset `counts`: the transpose of
+        `place_weights`.
         """
         gradient = np.zeros(len(self.place) + self.n_dense)
         self.add_collected_into(gradient, counts)
         return gradient
 
     def add_collected_into(self, gradient: NDArray[np.float64], counts: Placed) -> None:
-        """Add the counts, which are used up, to float64 [F]."""
+        """Add counts to float64 [F], and reset them."""
         n_features = len(self.place)
         gradient[:n_features] += counts.values[self.place]
         counts.values[self.place] = 0.0
@@ -295,9 +295,9 @@ class CompiledIndex:
         np.add.at(gradient, self.length_feature, self._length_counts(counts))
 
     def take(self, counts: Placed) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """A few counts, which are used up; no pass over all features.
+        """Take a few counts without a pass over all features, and reset them.
 
-        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, each once, and their
+        RETURNS (tuple[int32 [n], float64 [n]]): the features with a count, without duplicates, and their
             counts; some may be 0.
         """
         if self._feature_at is None:
@@ -322,11 +322,11 @@ class CompiledIndex:
     def add_into(
         self, placed: Placed, features: NDArray[np.int32], amounts: NDArray[np.float64]
     ) -> None:
-        """Add to placed weights.
+        """Add amounts to placed weights.
 
-        features (int32 [n]): as `take` gives them. amounts (float64 [n]): of each.
+        features (int32 [n]): the result of `take`. amounts (float64 [n]): amount for each.
         """
-        # the four stretches of `take`: features by place, constants, lengths, dense weights
+        # the four sections of `take`: features by place, constants, lengths, dense weights
         n_const, n_length = len(self.const_feature), len(self.length_feature)
         behind = len(features) - self.n_dense
         at = behind - n_length
@@ -340,7 +340,7 @@ class CompiledIndex:
     def _add_words_into(
         self, words: Sequence[NDArray[np.float64]], dense: NDArray[np.float64]
     ) -> None:
-        """Add what dense weights, float64 [H], score words with."""
+        """Add the scores of words that dense weights, float64 [H], imply."""
         for table, scores in zip(self.tables, words):
             scores[:-1] += table.score.of_rows(table.vectors, table.weights(dense, self.n_labels))
 

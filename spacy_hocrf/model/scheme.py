@@ -1,10 +1,10 @@
-"""Label schemes: what the engine's labels stand for, and which successions, lengths and places it
-must not use.
+"""Label schemes: what the engine's labels mean, and which transitions, lengths and positions are
+forbidden.
 
 A semi-CRF's labels are the users' labels and, for unlabelled text, an outside label:
 `outside = "token"` makes every unlabelled token a segment of its own, `"run"` a maximal run of them
 one segment, which never repeats and has no limit. A CRF's labels are encoded: "io", "bio" or "bieso",
-with the illegal successions impossible; a tagger's are the tags as they are.
+with illegal transitions impossible; a tagger's labels are the tags themselves.
 """
 
 from collections.abc import Sequence
@@ -38,15 +38,15 @@ PREFIXES = {"io": ("",), "bio": ("B-", "I-"), "bieso": ("B-", "I-", "E-", "S-")}
 
 @dataclass(frozen=True)
 class LabelScheme:
-    """Engine labels and what they mean."""
+    """The engine's labels and their meaning."""
 
     labels: tuple[str, ...]  # the users' labels
     outside: int  # engine label of unlabelled text, -1 if there is none
     encoding: str  # "segments", "tags", or one of ENCODINGS
-    names: tuple[str, ...]  # [Y] engine labels, by name
-    limits: tuple[int, ...]  # [Y] longest segment, 0 for none
+    names: tuple[str, ...]  # [Y] names of the engine labels
+    limits: tuple[int, ...]  # [Y] longest segment, 0 for no limit
     forbidden: tuple[tuple[int, int], ...]  # pairs of engine labels that never follow one another
-    # [3, Y] FIRST, CONTINUE, LAST: of the first token, of others, and of the last token of a Doc
+    # [3, Y] FIRST, CONTINUE, LAST: for the first token, for others, and for the last token of a Doc
     bits: NDArray[np.uint8]
 
     @property
@@ -61,7 +61,7 @@ class LabelScheme:
 
     @cached_property
     def longest(self) -> NDArray[np.int64]:
-        """Tokens of the longest span of each engine label, int64 [Y]; 0 for that of unlabelled text."""
+        """Longest span of each engine label in tokens, int64 [Y]; 0 for the outside label."""
         most = [limit or np.iinfo(np.int64).max for limit in self.limits]
         return np.array(
             [0 if y == self.outside else limit for y, limit in enumerate(most)], dtype=np.int64
@@ -69,23 +69,23 @@ class LabelScheme:
 
     @cached_property
     def solid(self) -> bool:
-        """Is white space at the ends of spans excluded, since it can be outside?"""
+        """Is white space at the ends of spans excluded, which requires that it can be outside?"""
         return self.encoding == "segments" and self.outside >= 0
 
     @property
     def settled(self) -> bool:
-        """Can a text be read in one way only, whatever the weights are: as one span of the only label?"""
+        """Is there only one reading of a text, whatever the weights: one span of the only label?"""
         return len(self.names) == 1 and (self.encoding == "io" or bool(self.forbidden))
 
     def allowed(self, offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
-        """Bits of every token when nothing is known, uint8 [N, Y].
+        """Return the bits of every token if nothing is known, uint8 [N, Y].
 
         offsets (int64 [D + 1]): first token of each sequence.
         """
         return token_bits(self.bits, offsets)
 
     def encode(self, spans: Sequence[tuple[int, int, str]], length: int) -> Segmentation:
-        """Spans of one sequence, sorted and not overlapping, as segments that cover it.
+        """Convert spans of one sequence, sorted and not overlapping, to segments that cover it.
 
         spans (Sequence[tuple[int, int, str]]): start, end and label.
         length (int): tokens of the sequence.
@@ -103,12 +103,12 @@ class LabelScheme:
 
     @cached_property
     def first_of(self) -> dict[str, int]:
-        """The engine's label of the first token of a span, for each of the users' labels."""
+        """The engine's label for the first token of a span, by user's label."""
         width = len(PREFIXES.get(self.encoding, ("",)))
         return {label: i * width + (self.outside == 0) for i, label in enumerate(self.labels)}
 
     def encode_span(self, start: int, end: int, label: str) -> Segmentation:
-        """One span as segments. RAISES (ValueError): H040 for an unknown label."""
+        """Convert one span to segments. RAISES (ValueError): H040 for an unknown label."""
         first = self.first_of.get(label, -1)
         if first < 0:
             raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
@@ -126,10 +126,10 @@ class LabelScheme:
         ]
 
     def spans(self, segments: Segments) -> Segments:
-        """The spans that the segments of D sequences stand for; unlabelled text is left out.
+        """Convert the segments of D sequences to spans; unlabelled text is left out.
 
-        segments (Segments): with labels of the engine; they cover every sequence.
-        RETURNS (Segments): the spans, with places in `labels` for labels.
+        segments (Segments): segments with engine labels that cover every sequence.
+        RETURNS (Segments): the spans, labelled by their place in `labels`.
         """
         offsets, start, end, label = segments
         prefixes = PREFIXES.get(self.encoding, ("",))
@@ -151,20 +151,20 @@ class LabelScheme:
         return Segments(spans, start[heads], end[tails], number[heads])
 
     def named(self, spans: Segments) -> list[list[tuple[int, int, str]]]:
-        """Spans sequence by sequence, each with the users' label."""
+        """Return the spans of each sequence, with the users' labels."""
         names = map(self.labels.__getitem__, spans.label.tolist())
         rows = list(zip(spans.start.tolist(), spans.end.tolist(), names))
         return [rows[first:last] for first, last in pairwise(spans.offsets.tolist())]
 
     def numbered(self, spans: Sequence[Sequence[tuple[int, int, str]]]) -> Segments:
-        """Spans sequence by sequence, each with the users' label, as arrays: what `named` undoes."""
+        """Convert the spans of each sequence, with the users' labels, to arrays: the inverse of `named`."""
         number = {label: y for y, label in enumerate(self.labels)}
         rows = [(start, end, number[y]) for found in spans for start, end, y in found]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
         return Segments(offsets_of([len(found) for found in spans]), *columns)
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
-        """Bits that force exactly this span, uint8 [end - start, Y]."""
+        """Return bits that force exactly this span, uint8 [end - start, Y]."""
         bits = np.zeros((end - start, self.n_labels), dtype=np.uint8)
         for segment in self.encode_span(start, end, label):
             for i in range(segment.start, segment.end):
@@ -175,9 +175,9 @@ class LabelScheme:
 
     @cached_property
     def rules(self) -> NDArray[np.int32]:
-        """Labels that a span of each of the users' labels is made of, int32 [n, 5]: the engine's
-        labels of its first token, of further ones, of its last one, of a span of one segment, and
-        the label that must not stand before it; -1 for none. See `engine.probable.probable_spans`.
+        """Engine labels in a span of each of the users' labels, int32 [n, 5]: label of its first token, of
+        further tokens, of its last token, of a span of one segment, and the label that must not precede it;
+        -1 for none. See `engine.probable.probable_spans`.
         """
         shape = {"io": (0, 0, -1, -1, 0), "bio": (0, 1, -1, -1, -1), "bieso": (0, 1, 2, 3, -1)}
         row = np.array(shape.get(self.encoding, (-1, -1, -1, 0, -1)), dtype=np.int32)
@@ -185,8 +185,8 @@ class LabelScheme:
         return np.where(row < 0, -1, firsts + row).astype(np.int32)
 
     def can_have(self, spans: Sequence[tuple[int, int, str]]) -> bool:
-        """Is each of some spans of one sequence, sorted and not overlapping, short enough and not empty, and
-        are those of one label that touch told apart?
+        """Can the model represent spans of one sequence, sorted and not overlapping: is each short enough and
+        not empty, and are adjacent spans of one label distinguishable?
         """
         if any(start == end for start, end, _ in spans):
             return False
@@ -206,7 +206,7 @@ class LabelScheme:
         return (label - (self.outside == 0)) // len(PREFIXES.get(self.encoding, ("",)))
 
     def continuing(self, label: str) -> list[int]:
-        """Engine labels by which a span of this label goes on after its first token; none for a
+        """Engine labels with which a span of this label continues after its first token; empty for a
         semi-CRF.
         """
         first = self.first_of[label]
@@ -215,7 +215,7 @@ class LabelScheme:
         )
 
     def engine_labels(self, label: str) -> list[int]:
-        """Engine labels of all tokens of this label's spans."""
+        """Engine labels of all tokens in spans of this label."""
         row = self.rules[self.labels.index(label), :4]
         return sorted({int(y) for y in row if y >= 0})
 
@@ -231,8 +231,8 @@ class LabelScheme:
 
 
 def check_labels(labels: Sequence[Any]) -> None:
-    """RAISES (ValueError): H057 for anything but a string that is not empty, H132 for one that is
-    no Unicode text, H133 for one that occurs twice.
+    """Check the users' labels. RAISES (ValueError): H057 for anything but a non-empty string, H132 for a
+    string that is not valid Unicode, H133 for one that occurs twice.
     """
     seen: set[str] = set()
     for label in labels:
@@ -246,7 +246,7 @@ def check_labels(labels: Sequence[Any]) -> None:
 
 
 def most_forbidden(n_labels: int, encoding: str) -> int:
-    """The most successions that a scheme forbids, before there is one.
+    """Upper bound on the number of forbidden transitions, before a scheme is made.
 
     n_labels (int): users' labels.
     """
@@ -263,16 +263,16 @@ def make_scheme(
     repeats: bool = True,
     limits: Sequence[int] = (),
 ) -> LabelScheme:
-    """Engine labels for the users' labels.
+    """Make the engine labels for the users' labels.
 
     labels (Sequence[str]): the users' labels.
     encoding (str): "segments" for a semi-CRF, "tags" for a tagger, or one of ENCODINGS for a CRF.
     outside (Optional[str]): "token" or "run" for unlabelled text, None if every token is labelled.
-    repeats (bool): may two neighbouring segments share a label? For "segments" only, and never so
-        for runs of outside.
-    limits (Sequence[int]): longest segment of each label, 0 for none; for "segments" only.
+    repeats (bool): may two neighbouring segments share a label? For "segments" only; runs of outside
+        never do.
+    limits (Sequence[int]): longest segment of each label, 0 for no limit; for "segments" only.
     RETURNS (LabelScheme): the scheme. The outside label, if any, is engine label 0.
-    RAISES (ValueError): H057, H132 or H133 for labels that are none.
+    RAISES (ValueError): H057, H132 or H133 for invalid labels.
     """
     check_labels(labels)
     shift = 0 if outside is None else 1

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Observations → which places of the weights they ask for: features by token, sorted for
+"""Compiles observations into the places of their weights: features by token, sorted for
 `kernels/scores.pxi`.
 """
 
@@ -17,10 +17,10 @@ __all__ = [
 
 
 def token_bits(const unsigned char[:, ::1] bits not None, const long long[::1] offsets not None):
-    """What every token may be, by its place in its sequence.
+    """Return what is allowed at every token, given its position in its sequence.
 
-    bits (uint8 [3, Y]): of the first token, of others and of the last one; of a token that is several
-        of these, what all allow.
+    bits (uint8 [3, Y]): bits for the first token, for others and for the last one; a token that is several
+        of these gets their intersection.
     offsets (int64 [D + 1]): first token of each sequence.
     RETURNS (uint8 [N, Y]): the bits of every token.
     """
@@ -49,16 +49,16 @@ def place_cells(
     Py_ssize_t n_labels,
     Py_ssize_t vector,
 ):
-    """Where the number of every feature lies; see `placement.py`.
+    """Assign a place to the number of every feature; see `placement.py`.
 
     feature_offsets (int64 [M + 1]): features of each observation.
-    slot (int32 [F]): place of a feature in the cell of its label, -1 if it has none.
+    slot (int32 [F]): place of a feature within the cell of its label, -1 if it has none.
     feature_pattern (int32 [F]): label pattern of each feature.
     kind (int32 [M]): kind of each observation, -1 for none.
     sizes (int32 [kinds]): places in a cell of each kind.
-    sparse (int32 [kinds]): an observation of each kind has a row if it has at least one in so many
-        labels.
-    vector (int): rows have a multiple of so many places.
+    sparse (int32 [kinds]): an observation of each kind has a row if it has features on at least 1/sparse of
+        the labels.
+    vector (int): row sizes are rounded up to a multiple of this.
     RETURNS (tuple): int32 [M] first place of each row, -1 for none; int64 [M + 1] cells of each
         observation; uint16 and int32 [cells] label and first place of each; int32 [F] place of every
         feature; int S places in all.
@@ -125,14 +125,14 @@ def sort_cells(
     const int[::1] cell_place not None,
     bint short_rows,
 ):
-    """Observations of one kind, token by token, as rows and cells.
+    """Split the observations of one kind into rows and cells, token by token.
 
-    rows (Rows): of N tokens.
+    rows (Rows): observations of N tokens.
     observation_kind, row_place, cell_offsets, cell_label, cell_place, short_rows: as in
         `CompiledIndex`.
     RETURNS (tuple): int32 [N + 1] rows of each token, uint16 or int32 [·] place of each row in steps of
-        8, float32 [·] its value, None for 1; and the same of the cells, with their own int32 places and,
-        in front of the values, uint16 [·] label of each cell, ascending for each token.
+        8, float32 [·] its value, None for 1; and the same for cells, with int32 places and, before the
+        values, uint16 [·] label of each cell, ascending for each token.
     """
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
@@ -179,7 +179,7 @@ def sort_cells(
                     n_rows += 1
                     continue
                 for c in range(cell_offsets[ids[r]], cell_offsets[ids[r] + 1]):
-                    i = n_cells  # behind those of the same label and of lower ones: measured, 1 to 2 % faster
+                    i = n_cells  # insertion sort by label, stable: measured, 1 to 2 % faster
                     while i > cell_firsts[t] and label[i - 1] > cell_label[c]:
                         cell[i], label[i] = cell[i - 1], label[i - 1]
                         if valued:
@@ -195,12 +195,12 @@ def sort_cells(
 
 
 def kinds_among(const int[::1] ids not None, const int[:, ::1] entries not None, Py_ssize_t kinds):
-    """The kinds of some observations that have a row or cells.
+    """Return the kinds of those observations that have a row or cells.
 
     ids (int32 [n]): observations.
     entries (int32 [M, 4]): as in `CompiledIndex`.
-    kinds (int): how many there are; where all are found, the rest is not looked at.
-    RETURNS (list[int]): ascending.
+    kinds (int): number of kinds; the search stops when all are found.
+    RETURNS (list[int]): the kinds, ascending.
     """
     cdef Py_ssize_t i
     found = set()
@@ -221,13 +221,13 @@ def expand_rows(
     const unsigned char[::1] folded not None,
     int n_labels,
 ):
-    """Features of observations on longer patterns, token by token; those at START first.
+    """Expand observations into their features on longer patterns, token by token; those at START first.
 
-    rows (Rows): of N tokens.
+    rows (Rows): observations of N tokens.
     feature_offsets, feature_pattern, feature_part, place: as in `CompiledIndex`.
     folded (uint8 [Z]): 1 for a pattern whose last segment has one token, so that all its parts are
-        START, and INNER is nowhere.
-    n_labels (int): Y; the patterns behind are longer.
+        START, and INNER does not exist.
+    n_labels (int): number of labels Y; patterns from this number on are longer.
     RETURNS (tuple): int64 [N + 1] rows of each token, uint8 [R] part, int32 [R] pattern,
         int32 [R] place, and float32 [R] value, None for 1.
     """
@@ -253,7 +253,7 @@ def expand_rows(
     i = 0
     with nogil:
         for t in range(N if R else 0):
-            for starts in (True, False):  # a branch that goes one way for a while costs less later
+            for starts in (True, False):  # two passes make branches in later loops predictable
                 for r in range(offsets[t], offsets[t + 1]):
                     for f in range(feature_offsets[ids[r]], feature_offsets[ids[r] + 1]):
                         if feature_pattern[f] < n_labels:

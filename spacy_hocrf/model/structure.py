@@ -1,9 +1,9 @@
 """The model's parts other than its weights: labels, label patterns, features and the automaton, and
 how they are learnt.
 
-`initialize` and a growing corpus call `learn`; everything else only reads. The structure of a model
-lies in its thinc Model's `attrs["structure"]`. `add_pipe` makes an empty one; what fills it is imported
-by the methods that do.
+`initialize` and a growing corpus call `learn`; everything else only reads. A model's structure is in its
+thinc Model's `attrs["structure"]`. `add_pipe` makes an empty one; the modules that fill it are imported
+by the methods that need them.
 """
 
 from __future__ import annotations
@@ -43,37 +43,37 @@ if TYPE_CHECKING:
 __all__ = ["Settings", "Structure", "token_batches"]
 
 BATCH_TOKENS = 20_000
-"""Tokens whose features are extracted together."""
+"""Number of tokens whose features are extracted together."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What the config says about a model: the arguments of `spacy-hocrf.HighOrderCRF.v1`, checked. Under an
-    encoder "auto" has become order 1; where segments are tokens, templates and scores are the token's.
+    """The checked arguments of `spacy-hocrf.HighOrderCRF.v1`. With an encoder, order "auto" has become 1;
+    where segments are tokens, templates and scores have been moved to the token part.
     """
 
     templates: tuple[Template, ...]
-    wider: frozenset[str] = frozenset()  # names of those that the model has only if it is wide
-    wide: bool = False  # what was chosen last
-    order: int = 1  # where it is chosen: what was chosen last
-    auto_order: bool = False  # is it chosen when the component is initialised?
-    endless: bool = False  # is it that of the longest label pattern?
+    wider: frozenset[str] = frozenset()  # names of templates that are used only if `wide`
+    wide: bool = False  # the latest choice
+    order: int = 1  # if it is chosen automatically: the latest choice
+    auto_order: bool = False  # is the order chosen when the component is initialised?
+    endless: bool = False  # is the order that of the longest label pattern?
     encoding: str = "segments"
     outside: str = "token"
     repeats: bool | None = None
     max_length: int | Mapping[str, int] | None = None
     min_count: int = 1
-    # of order 1, 2, …, the last for all higher ones
+    # for order 1, 2, …, the last number also for all higher ones
     min_pattern_counts: tuple[int, ...] = (1,)
     patterns: PatternChoice = "counts"
     unseen: bool = False
     unseen_transitions: bool = False
-    scores: Scores = ()  # beside the weights of observations
-    encoder: Model[list[Doc], Any] | None = None  # that heads among the scores read
+    scores: Scores = ()  # dense scores
+    encoder: Model[list[Doc], Any] | None = None  # whose output heads among the scores read
 
     @property
     def used(self) -> tuple[Template, ...]:
-        """The templates whose order the model has; what stands for all orders gives way to others."""
+        """Templates up to the model's order; those for all orders are expanded, others take precedence."""
         from spacy_hocrf.features.segments import TransitionTemplate
 
         unused = frozenset() if self.wide else self.wider
@@ -90,7 +90,7 @@ class Settings:
 
     @property
     def highest(self) -> int | None:
-        """The highest order that a template has; None if there is one of each order."""
+        """The highest order of a template; None if there is a template for all orders."""
         from spacy_hocrf.features.segments import TransitionTemplate
 
         if any(isinstance(each, TransitionTemplate) and each.every for each in self.templates):
@@ -99,18 +99,18 @@ class Settings:
 
     @cached_property
     def dense(self) -> Scores:
-        """The dense scores that there is something for."""
+        """The dense scores that have weights."""
         return tuple((name, score) for name, score in self.scores if score.width)
 
     @property
     def all_pairs(self) -> bool:
-        """Is every pair of labels that may follow one another a pattern, seen or not?"""
+        """Is every pair of labels that may follow one another a pattern, even if unseen?"""
         return self.unseen_transitions and any(
             template.part == CONST and template.order == 1 for template in self.used
         )
 
     def limit(self, label: str, longest: int) -> int:
-        """Longest segment of a label, 0 for none; `longest` is the longest in the training data."""
+        """Return the longest segment of a label, 0 for no limit, given the longest in the training data."""
         if self.max_length is None:
             return max(1, longest)
         limit = (
@@ -121,14 +121,14 @@ class Settings:
 
 @dataclass(eq=False)
 class Structure:
-    """Labels, features and patterns of a model. Once it is a model's it does not change: what learns
-    changes a copy, which then takes its place.
+    """Labels, features and patterns of a model. Once in a model it is never changed: learning works on a
+    copy, which then replaces it.
 
-    settings (Settings): from the config.
+    settings (Settings): settings from the config.
 
     scheme (LabelScheme): the engine's labels.
     index (FeatureIndex): patterns and features. compiled (CompiledIndex): their arrangement.
-    RAISES (ValueError): H042, whoever asks for one of these before it is learnt or loaded.
+    RAISES (ValueError): H042 on access to one of these before it is learnt or loaded.
     """
 
     settings: Settings
@@ -136,12 +136,12 @@ class Structure:
     index: FeatureIndex = field(init=False, repr=False)
     compiled: CompiledIndex = field(init=False, repr=False)
     histories: Histories | None = field(default=None, repr=False)
-    # [U] numbers of the words of the texts that it has learnt from, if it scores words; None if it
+    # [U] numbers of the words in the texts that it has learnt from, if words have scores; None if it
     # was loaded, or has learnt nothing
     words: NDArray[np.int32] | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        """How much there is of everything, which is what `spacy debug model` has use for."""
+        """The sizes of the model, for `spacy debug model`."""
         templates = f"{len(self.settings.used):,} templates up to order {self.settings.order}"
         if not self.ready:
             return f"{templates}; nothing is learnt"
@@ -150,10 +150,10 @@ class Structure:
             f"{self.size:,} features"
         )
 
-    if not TYPE_CHECKING:  # mypy would take every name for an attribute
+    if not TYPE_CHECKING:  # else mypy would accept any attribute
 
         def __getattr__(self, name: str) -> Any:
-            """Asked for what is not there alone."""
+            """Called only for missing attributes."""
             if name in ("scheme", "index", "compiled"):
                 raise ValueError(Errors.H042)
             raise AttributeError(name)
@@ -171,7 +171,7 @@ class Structure:
     def set_labels(
         self, labels: Sequence[str], longest: Mapping[str, int], *, outside: bool, repeats: bool
     ) -> None:
-        """Decide the labels and their limits.
+        """Make the label scheme.
 
         labels (Sequence[str]): the users' labels.
         longest (Mapping[str, int]): longest training segment of each label.
@@ -190,19 +190,19 @@ class Structure:
             limits=[settings.limit(label, longest.get(label, 0)) for label in labels],
         )
         if settings.encoding == "segments" and settings.max_length is None and self.scheme.settled:
-            self.scheme = replace(self.scheme, limits=(0,))  # of a longer text there is no other
+            self.scheme = replace(self.scheme, limits=(0,))  # longer texts have one reading, too
 
     def learn(
         self,
         patterns: Sequence[LabelPattern],
         batches: Iterator[tuple[TokenBatch, Sequence[ArrayLike]]],
     ) -> NDArray[np.int64]:
-        """Add the features of annotated batches; nothing has changed if that fails.
+        """Add the features of annotated batches; if that fails, nothing has changed.
 
         patterns (Sequence[LabelPattern]): all label patterns, those already known first.
-        batches (Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]): Docs and their known segments,
-            as `Histories.gold` takes them.
-        RETURNS (int64 [F before]): new number of every feature that there was before.
+        batches (Iterator[tuple[TokenBatch, Sequence[ArrayLike]]]): Docs and their known segments, as in
+            `Histories.gold`.
+        RETURNS (int64 [F before]): new number of every earlier feature.
         """
         from spacy_hocrf.features.index import FeatureIndex
         from spacy_hocrf.features.table import ObservationTable
@@ -236,7 +236,7 @@ class Structure:
         return renumbered
 
     def restore(self, scheme: LabelScheme, index: FeatureIndex) -> None:
-        """Take over what was loaded."""
+        """Set a loaded scheme and index."""
         self.scheme = scheme
         self._take(index)
 
@@ -254,19 +254,19 @@ class Structure:
 
     @property
     def size(self) -> int:
-        """Number of weights: of the F features, and of the dense scores behind them."""
+        """Number of weights: those of the F features, and of dense scores after them."""
         return len(self.index) + self.n_dense if self.ready else 0
 
     @property
     def orders(self) -> NDArray[np.int32]:
-        """Earlier segments that each weight's score sees, int32 [size]; dense ones see none."""
+        """Number of earlier segments that each weight's score sees, int32 [size]; 0 for dense ones."""
         nothing = np.zeros(self.compiled.n_dense, dtype=np.int32)
         return np.concatenate([self.index.feature_order, nothing])
 
     def moved(self, before: Structure, features: NDArray[np.int64]) -> NDArray[np.int64]:
-        """New place of every weight of an older structure, int64 [size before].
+        """Return the new place of every weight of an older structure, int64 [size before].
 
-        features (int64 [F before]): new number of every feature.
+        features (int64 [F before]): new number of every earlier feature.
         """
         if not before.ready:
             return features
@@ -275,8 +275,8 @@ class Structure:
         return np.concatenate([features, len(self.index) + dense])
 
     def found_in(self, other: Structure) -> NDArray[np.int64]:
-        """Place of every weight in another structure with the same labels, int64 [size]; -1 for
-        what is unknown there.
+        """Return the place of every weight in another structure with the same labels, int64 [size]; -1 if
+        it is unknown there.
         """
         mine, theirs = self.index, other.index
         number = {pattern: z for z, pattern in enumerate(theirs.patterns)}
@@ -296,8 +296,8 @@ class Structure:
         )
 
     def widen(self) -> None:
-        """Put the patterns of labels that are new in the scheme behind those of the labels that were
-        there, in front of the longer patterns.
+        """Insert the single-label patterns of labels that are new in the scheme after those of the earlier
+        labels, before the longer patterns.
         """
         index, n_labels = copy(self.index), self.scheme.n_labels
         numbers = np.arange(len(index.patterns), dtype=np.int32)
@@ -309,9 +309,9 @@ class Structure:
     def observe(
         self, docs: Sequence[Doc] | TokenBatch, rows: NDArray[np.float64] | None = None
     ) -> Observations:
-        """Known observations of some Docs.
+        """Return the known observations of some Docs.
 
-        rows (Optional[float64 [N, K]]): what the encoder says of the tokens; by default it is asked.
+        rows (Optional[float64 [N, K]]): the encoder's output for the tokens; computed by default.
         """
         batch = _batch_of(docs)
         observations = self.index.observe(batch)
@@ -320,8 +320,8 @@ class Structure:
         return replace(observations, inputs=inputs_of(self.settings.dense, batch, rows))
 
     def allowed(self, docs: Sequence[Doc] | TokenBatch) -> NDArray[np.uint8]:
-        """Bits of every token and label, uint8 [N, Y]: the scheme's, and no span begins or ends on
-        white space.
+        """Return the bits of every token and label, uint8 [N, Y]: the scheme's, except that no span begins or
+        ends on white space.
         """
         batch = _batch_of(docs)
         bits = self.scheme.allowed(batch.offsets)
@@ -333,9 +333,9 @@ class Structure:
     def compile(
         self, observations: Observations, allowed: NDArray[np.uint8], *, once: bool = False
     ) -> CompiledBatch:
-        """A batch ready for scoring.
+        """Compile a batch for scoring.
 
-        once (bool): as of `CompiledBatch`.
+        once (bool): as in `CompiledBatch`.
         """
         from spacy_hocrf.model.compiled import CompiledBatch
 
@@ -359,9 +359,9 @@ class Structure:
 def token_batches(
     docs: Sequence[Doc], groups: NDArray[np.int64] | None = None
 ) -> Iterator[TokenBatch]:
-    """Docs in batches of about BATCH_TOKENS tokens.
+    """Split Docs into batches of about BATCH_TOKENS tokens.
 
-    groups (Optional[int64 [D]]): number of each Doc's group; neighbours of one group come into one
+    groups (Optional[int64 [D]]): number of each Doc's group; adjacent Docs of one group stay in one
         batch.
     """
     for first, last in stretches(map(len, docs), BATCH_TOKENS, groups):
@@ -369,7 +369,7 @@ def token_batches(
 
 
 def _templates_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
-    """Number of every template in another index, -1 for none; it is the same if its name is."""
+    """Number of every template in another index, matched by name, -1 for none."""
     numbers = {template.name: number for number, template in enumerate(theirs.templates)}
     return np.array([numbers.get(template.name, -1) for template in mine.templates], dtype=np.int64)
 

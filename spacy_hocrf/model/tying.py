@@ -1,8 +1,8 @@
-"""Features that the texts of a corpus do not tell apart get one weight while it is learnt from.
+"""Ties the weights of features that the texts of a corpus cannot tell apart, while learning from it.
 
-A word that occurs once has prefixes, suffixes and a shape of its own there, and all of these are made at
-one token; a comma is its own prefix. Observations that are made at the same tokens, always, have the same
-features, which are added to the same scores: only the sum of their weights matters (`engine/tying.py`).
+A word that occurs once has its own prefixes, suffixes and shape, all of which are observed at one token; a
+comma is its own prefix. Observations that always occur at the same tokens and have equal features add to
+the same scores: only the sum of their weights matters (`engine/tying.py`).
 """
 
 from collections.abc import Iterable
@@ -24,12 +24,12 @@ __all__ = ["inseparable", "tie"]
 
 
 def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int32]:
-    """Observations that are always made together.
+    """Find observations that always occur together.
 
     index (FeatureIndex): M observations.
-    corpus (Iterable[Rows]): the observations of its tokens, part by part.
-    RETURNS (int32 [M]): of each observation, the first one that is made at the same tokens and has the
-        same features; itself, if it is made at no token.
+    corpus (Iterable[Rows]): the observations of the corpus' tokens, part by part.
+    RETURNS (int32 [M]): for each observation, the first one that occurs at the same tokens and has the
+        same features; the observation itself if it does not occur.
     """
     keys, first = np.zeros((len(index.feature_offsets) - 1, 2), dtype=np.uint64), 0
     for rows in corpus:
@@ -48,13 +48,14 @@ def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int
 def tie(
     index: "FeatureIndex", found: NDArray[np.int32], dense: "DenseWeights | None" = None
 ) -> tuple[CompiledIndex, NDArray[np.int32]]:
-    """An arrangement of one weight for what is always there together; observations keep their numbers.
+    """Compile an index with one weight for features that always occur together; observations keep their
+    numbers.
 
     index (FeatureIndex): F features.
-    found (int32 [M]): as `inseparable` gives them.
-    dense (Optional[DenseWeights]): H dense weights, which stay as they are.
-    RETURNS (tuple[CompiledIndex, int32 [F + H]]): the arrangement of G weights and H dense ones, and
-        which of these each feature has, and each dense weight.
+    found (int32 [M]): the result of `inseparable`.
+    dense (Optional[DenseWeights]): H dense weights, which are not tied.
+    RETURNS (tuple[CompiledIndex, int32 [F + H]]): the arrangement of G tied and H dense weights, and the
+        number among these of each feature's, and each dense, weight.
     """
     own = found == np.arange(len(found))
     kept = own[index.feature_observation]
@@ -74,13 +75,13 @@ def tie(
 
 
 def _inside(index: "FeatureIndex") -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Observation of every feature, and its place among the features of that, [F] each."""
+    """Observation of every feature, and its place among the observation's features, [F] each."""
     observation = index.feature_observation
     return observation, np.arange(len(index), dtype=np.int64) - index.feature_offsets[observation]
 
 
 def _scrambled(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Numbers that look random, uint64 [n], by the finalizer of SplitMix64."""
+    """Pseudo-random hashes of numbers, uint64 [n], by the finalizer of SplitMix64."""
     z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

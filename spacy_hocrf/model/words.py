@@ -1,9 +1,9 @@
-"""Scores of word vectors: computed once a word for all the tokens that it is.
+"""Scores of word vectors, computed once per word and shared by all its tokens.
 
 A model keeps the scores of the words that it has learnt from in tables, one for each dense score of
-words; the last row of a table is that of no word. Training goes through the tables alone: with W the
-weights and E the vectors of the words, a table is E·W, and the counts of tokens, added up by word,
-become those of the weights by E'. Other words are scored when they come.
+words; the last row of a table stands for no word. Training uses only the tables: with W the
+weights and E the vectors of the words, a table is E·W, and the counts of tokens, added up by word, are
+multiplied by E' to get those of the weights. Other words are scored when they occur.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,20 +21,19 @@ Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
 MOST = 2**15
-"""Of a smaller vocabulary all words are known to a loaded model, of a larger one none."""
+"""Largest vocabulary of which a loaded model keeps scores for all words; for larger ones it keeps none."""
 
 
 SMALL = 2**21
-"""Numbers in a table of vectors that is kept as float64, as which it is multiplied; a larger one would
+"""Most numbers in a table of vectors that is kept as float64, the type used in products; a larger one would
 take too much memory.
 """
 
 
 class KnownWords:
-    """Words of which a model keeps the scores, U of V and the one that stands for all without a
-    vector.
+    """Words whose scores a model keeps: U of the V words and the one that stands for all without a vector.
 
-    numbers (int32 [U]): as `Vectors.inputs` gives them, ascending.
+    numbers (int32 [U]): numbers as in `Vectors.inputs`, ascending.
     total (int): V + 1.
     """
 
@@ -46,8 +45,8 @@ class KnownWords:
         self._row[-1] = len(numbers)
 
     def rows(self, inputs: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-        """Row of each token's word in the tables, int32 [N], and the tokens whose word is not
-        known, int64 [n], which have the last row.
+        """Return the row of each token's word in the tables, int32 [N], and the tokens with unknown words,
+        int64 [n], which get the last row.
         """
         rows = self._row[inputs]
         unknown = np.flatnonzero(rows < 0)
@@ -56,14 +55,14 @@ class KnownWords:
 
 
 class Table(NamedTuple):
-    """Table of the scores that a dense score gives to known words."""
+    """The scores that a dense score gives to known words."""
 
     score: Vectors
-    first: int  # of its weights among the dense ones
-    vectors: Rows  # [U, K] of the known words
+    first: int  # place of its first weight among the dense ones
+    vectors: Rows  # [U, K] rows of the known words
 
     def weights(self, dense: Matrix, n_labels: int) -> Matrix:
-        """Its own of all dense weights, float64 [K, Y]; a view."""
+        """Return its part of all dense weights, float64 [K, Y], as a view."""
         last = self.first + self.score.width * n_labels
         return dense[self.first : last].reshape(self.score.width, n_labels)
 
@@ -72,16 +71,16 @@ class WordScore(NamedTuple):
     """The dense score of the words of N tokens."""
 
     table: Table
-    number: int  # of its table
+    number: int  # number of its table
     part: int  # where it is added, as in `types`
     inputs: NDArray[np.int32]  # [N] numbers of the words
-    rows: NDArray[np.int32]  # [N] in the table
+    rows: NDArray[np.int32]  # [N] rows in the table
     unknown: NDArray[np.int64]  # [n] tokens whose words are not in the table
 
     def add_into(self, scores: Matrix, dense: Matrix, tables: Sequence[Matrix]) -> None:
-        """Add to the scores of its part, float64 [N, Y].
+        """Add its scores to those of its part, float64 [N, Y].
 
-        dense (float64 [H]): all dense weights. tables (Sequence[float64 [U + 1, Y]]): made of them.
+        dense (float64 [H]): all dense weights. tables (Sequence[float64 [U + 1, Y]]): computed from them.
         """
         scores += tables[self.number][self.rows]
         if len(self.unknown):
@@ -91,7 +90,7 @@ class WordScore(NamedTuple):
     def add_counts_into(
         self, dense: Matrix, tables: Sequence[Matrix], expectations: Matrix, scale: float
     ) -> None:
-        """Add scale times its counts to those of the words, or of the dense weights."""
+        """Add `scale` times its counts to those of the words, or of the dense weights."""
         table, n_labels = tables[self.number], expectations.shape[1]
         places = self.rows[:, None] * np.int64(n_labels) + np.arange(n_labels)
         np.add.at(table.reshape(-1), places.ravel(), (scale * expectations).ravel())
@@ -101,7 +100,7 @@ class WordScore(NamedTuple):
             mine += scale * self.table.score.counts(self.inputs[self.unknown], some)
 
     def only(self, tokens: slice) -> "WordScore":
-        """Word score of a slice of tokens."""
+        """Return the word score of a slice of tokens."""
         inside = (self.unknown >= tokens.start) & (self.unknown < tokens.stop)
         return self._replace(
             inputs=self.inputs[tokens],
@@ -113,9 +112,9 @@ class WordScore(NamedTuple):
 def known_words(
     scores: Iterable[tuple[str, Any]], seen: NDArray[np.int32] | None
 ) -> KnownWords | None:
-    """The words that a model with these dense scores keeps the scores of; None without such a score.
+    """Return the words whose scores a model keeps; None without a dense score of words.
 
-    seen (Optional[int32 [U]]): numbers of the words of the training texts, ascending; None if they
+    seen (Optional[int32 [U]]): numbers of the words in the training texts, ascending; None if they
         are not known.
     """
     for _, score in scores:
@@ -128,7 +127,7 @@ def known_words(
 
 
 def words_of(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np.int32]:
-    """Numbers of the words of some texts, ascending; none without a dense score of words."""
+    """Return the numbers of the words in some texts, ascending; empty without a dense score of words."""
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None:
             return np.unique(score.words.numbers(batch.distinct("ORTH")[0]))
@@ -138,9 +137,9 @@ def words_of(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np
 def tables_of(
     scores: Iterable[tuple[str, Any]], n_labels: int, known: KnownWords | None
 ) -> tuple[Table, ...]:
-    """The tables of the dense scores that are words', in their order."""
+    """Return the tables of the dense scores of words, in their order."""
     found, first = list[Table](), 0
-    vectors: dict[bool, Rows] = {}  # normalized or not: one for several scores
+    vectors: dict[bool, Rows] = {}  # by `normalize`, shared by several scores
     for _, score in scores:
         if isinstance(score, Vectors) and score.words is not None and known is not None:
             if score.normalize not in vectors:
@@ -151,5 +150,5 @@ def tables_of(
 
 
 def _as_multiplied(vectors: NDArray[np.float32]) -> Rows:
-    """Vectors in float64 if they are few: converting them takes as long as multiplying."""
+    """Convert few vectors to float64 in advance, since the conversion takes as long as the product."""
     return vectors.astype(np.float64) if vectors.size <= SMALL else vectors
