@@ -1,3 +1,3 @@
-"""Documents decoded together: what should agree in them, how they are decoded, and how its weights
-are learnt.
+"""Joint decoding of documents: which places should agree, how they are decoded, and how the weights are
+learnt.
 """

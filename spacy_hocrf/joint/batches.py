@@ -1,4 +1,4 @@
-"""Which Docs are decoded together: neighbours of one group, and batches of a stream that cut no
+"""Which Docs are decoded together: consecutive Docs of one group, in batches of a stream that split no
 group.
 """
 
@@ -18,12 +18,13 @@ __all__ = ["group_batches", "numbered"]
 def numbered(
     docs: Iterable[Doc], attribute: str | None, *, most: int, name: str
 ) -> Iterator[tuple[int, Doc]]:
-    """Docs with the numbers of their groups, ascending.
+    """Yield Docs with the numbers of their groups, ascending.
 
-    attribute (Optional[str]): neighbours with an equal value of this extension attribute are a
-        group; a Doc with the value None is one by itself, and so are all Docs without an attribute.
-    most (int): tokens of a group; larger ones are split between Docs, with a warning.
-    name (str): the component, for the warnings: a group that comes back later is warned about once.
+    attribute (Optional[str]): consecutive Docs with an equal value of this extension attribute are a
+        group; a Doc with the value None is its own group, and so are all Docs without an attribute.
+    most (int): most tokens in a group; larger ones are split between Docs, with a warning.
+    name (str): name of the component, for warnings. The first group that is interrupted and comes back is
+        warned about.
     """
     number, size = -1, 0
     before: Hashable = None
@@ -51,10 +52,10 @@ def numbered(
 def group_batches(
     docs: Iterable[tuple[int, Doc]], size: int
 ) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
-    """Docs in batches that hold whole groups.
+    """Yield Docs in batches that hold whole groups.
 
     docs (Iterable[Tuple[int, Doc]]): numbers of groups, ascending, and Docs.
-    size (int): Docs of a batch; the group of the last one is completed.
+    size (int): least number of Docs in a batch; the group of the last one is completed.
     RETURNS (Iterator[Tuple[List[Doc], int64 [D]]]): the Docs of each batch, and the numbers of
         their groups.
     """

@@ -1,10 +1,10 @@
 """The exact high-order semi-CRF as first subproblem: best segmentations of some sequences, with
 rewards for the states of vertices on them.
 
-Rewards are potentials of the semi-CRF (`joint.rewards`), so Viterbi remains exact. Qian and Liu, TACL 2
-(2014) §3.3 have a chain here.
+Rewards are potentials of the semi-CRF (`joint.rewards`), so Viterbi remains exact. In Qian and Liu, TACL 2
+(2014) §3.3 this part is a chain.
 
-Extents: D sequences, Y labels; V vertices, V_s of segments, V_t of tokens and V_l of labels in this
+Extents: D sequences, Y labels; V vertices, namely V_s of segments, V_t of tokens and V_l of labels in this
 order; E cells.
 """
 
@@ -26,14 +26,14 @@ __all__ = ["SegmentationSubproblem"]
 
 
 class SegmentationSubproblem:
-    """The best segmentations of D sequences, as a `FirstSubproblem` whose own score is that of the
+    """The best segmentations of D sequences, as a `FirstSubproblem` that scores them by the
     potentials.
 
     potentials (Potentials): log potentials of the D sequences.
     automaton (Automaton): the arcs of the same patterns.
-    vertices (Vertices): what rewards are for.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    search (Optional[RuledSearch]): of the D sequences, where segmentations pay for the rules that they break.
+    vertices (Vertices): vertices to whose states rewards refer.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    search (Optional[RuledSearch]): search for D sequences under rules whose violation has a price.
     RAISES (ValueError): H092 for a segment vertex that is longer than every limit, H093 for a
         sequence without an allowed segmentation, or as `viterbi` for potentials that do not fit.
     """
@@ -69,25 +69,25 @@ class SegmentationSubproblem:
     @property
     def slack(self) -> float:
         """How far the last bound lies above the score of its segmentation, see
-        `FirstSubproblem.slack`: rules may be too many for the best segmentations to be known.
+        `FirstSubproblem.slack`; above 0 if there are too many rules to find the best segmentations exactly.
         """
         last = self._last
         return float((last.bounds - last.scores).sum()) if isinstance(last, BoundedBest) else 0.0
 
     @property
     def best(self) -> Best | BoundedBest:
-        """The segmentations that were kept, with the scores that they were found with; before that,
+        """The segmentations that were kept, with their scores under the rewards at that time; before that,
         the best without rewards.
         """
         return self._best
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
-        """The highest score of segmentations of all sequences, own and rewards together, and the
-        states of the vertices in them.
+        """Find the highest score of segmentations of all sequences, rewards included, and the states of the
+        vertices in them.
 
-        rewards (float64 [E]): added to the potentials' score for every cell that is chosen; finite.
+        rewards (float64 [E]): added to the score for every cell that is chosen; finite.
         RETURNS (tuple[float, int32 [V]]): the score in nats, or an upper bound of it, see `slack`; and the
-            state of each vertex. Among equals the choice is always the same.
+            state of each vertex. Ties are always broken in the same way.
         RAISES (ValueError): H006 for rewards that are not finite.
         """
         constant = self._rewarded.put(rewards)
@@ -96,7 +96,7 @@ class SegmentationSubproblem:
         return float(self._last.scores.sum()) + self.slack + constant, states
 
     def spread(self) -> float:
-        """By how much the potentials' scores of two segmentations of all sequences differ at most, nats."""
+        """Return the largest difference between the scores of two segmentations of all sequences, in nats."""
         high, low = (
             viterbi(each, self.automaton, buffers=self._buffers).scores.sum()
             for each in (self.potentials, _negated(self.potentials))
@@ -104,7 +104,7 @@ class SegmentationSubproblem:
         return float(high + low)
 
     def keep(self) -> None:
-        """The last segmentations are the best so far."""
+        """Keep the last segmentations as the best so far."""
         self._best = self._last
 
     def _decode(self) -> Best | BoundedBest:

@@ -1,5 +1,5 @@
-"""What a corpus remembers of documents so that they can be decoded together, and which of them must
-be.
+"""What a corpus stores of documents for joint decoding, and which documents must be decoded
+together.
 """
 
 from collections import defaultdict
@@ -25,13 +25,13 @@ __all__ = ["JointDocuments", "JointMemory", "documents_together"]
 
 @dataclass(frozen=True)
 class JointMemory:
-    """Attributes that joint templates look at, see `learning.corpus.Memory`."""
+    """Attributes that joint templates read, see `learning.corpus.Memory`."""
 
     templates: tuple[JointTemplate, ...]
 
     @property
     def blanks(self) -> bool:
-        """Which tokens are white space? Asked by every template."""
+        """Is white space recorded? Every template needs it."""
         return bool(self.templates)
 
     @property
@@ -40,7 +40,7 @@ class JointMemory:
         return are_recordable(self.templates)
 
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
-        """Attributes that the templates read of a Doc, by their names."""
+        """Return the attributes that each template reads of a Doc, by name of the template."""
         found: dict[str, set[str]] = {}
         for template in self.templates:
             batch = TokenBatch([doc])
@@ -59,10 +59,10 @@ class JointDocuments(NamedTuple):
 def documents_together(
     corpus: Corpus, features: JointFeatures, *, most: int
 ) -> list[list[JointDocuments]]:
-    """Groups of completely annotated documents, as far as they must be decoded together.
+    """Return groups of completely annotated documents, each divided into parts that must be decoded together.
 
-    features (JointFeatures): what connects them.
-    most (int): tokens of a group; larger ones are split.
+    features (JointFeatures): features that connect documents.
+    most (int): most tokens in a group; larger ones are split.
     """
     groups: list[list[JointDocuments]] = []
     everything = corpus.groups(most=most)

@@ -1,7 +1,7 @@
-"""Decoding Docs together: the exact semi-CRF is the first subproblem of a dual decomposition, the
+"""Joint decoding of Docs: the exact semi-CRF is the first subproblem of a dual decomposition, the
 joint patterns are the others.
 
-Whether an answer is the best one is known afterwards: bound ≥ optimum ≥ score, and with a
+Afterwards it is known whether an answer is the best one: bound ≥ optimum ≥ score, and with a
 certificate they are equal.
 """
 
@@ -43,11 +43,11 @@ class DualDecomposition(DualSettings):
     """`spacy-hocrf.DualDecomposition.v1`: how Docs that joint patterns connect are decoded (Qian
     and Liu, TACL 2 (2014) §3).
 
-    kind (str): as `DualSettings` has it, or "chain", which ignores the patterns.
-    max_group_tokens (int): larger groups are split between Docs, with a warning; a Doc by itself
-        never is.
-    trace (bool): is `doc._.hocrf_trace` set: the lowest bound and the highest score so far, after each
-        iteration?
+    kind (str): as in `DualSettings`, or "chain", which ignores the patterns.
+    max_group_tokens (int): larger groups are split between Docs, with a warning; single Docs are never
+        split.
+    trace (bool): set `doc._.hocrf_trace` to the lowest bound and the highest score so far, after each
+        iteration.
     All other settings are those of `DualSettings`.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
@@ -68,16 +68,16 @@ class DualDecomposition(DualSettings):
         return self.kind == CHAIN
 
     def decode(self, instance: GraphInstance, first: FirstSubproblem) -> Decoding:
-        """The best assignment found; `first` has kept what belongs to it."""
+        """Return the best assignment found; `first` has kept the segmentations that belong to it."""
         return dual_decompose(instance, self, first=first)
 
 
 @dataclass(frozen=True)
 class JointDecoder:
-    """Joint features with their weights, and how to decode.
+    """Joint features with their weights, and decoding settings.
 
-    weights (float64 [G]): of the features.
-    rules (CompiledRules): what segmentations pay for. pool (BufferPool): memory to work in.
+    weights (float64 [G]): weights of the features.
+    rules (CompiledRules): rules on segmentations. pool (BufferPool): buffers for the searches.
     """
 
     features: JointFeatures
@@ -94,13 +94,13 @@ class JointDecoder:
         automaton: Automaton,
         best: Best | BoundedBest,
     ) -> Revised:
-        """Find better segmentations than those that ignore the patterns; and potentials of each Doc given
-        what they say of all other places.
+        """Find better segmentations than those that ignore the patterns; and reward potentials of each Doc
+        for the patterns that agree with the decoded states of all other places.
 
         groups (int64 [D]): number of each Doc's group, ascending.
         batch (TokenBatch): D Docs.
-        potentials (Potentials): of the Docs; each has an allowed segmentation.
-        best (Best): the Docs' best segmentations under the rules, each by itself.
+        potentials (Potentials): potentials of the Docs; each has an allowed segmentation.
+        best (Best): the best segmentation of each Doc alone, under the rules.
         """
         n = len(batch.offsets) - 1
         gap = best.bounds - best.scores if isinstance(best, BoundedBest) else np.zeros(n)
@@ -140,8 +140,8 @@ class JointDecoder:
     def _finite(
         self, problem: JointProblem, subproblem: SegmentationSubproblem
     ) -> NDArray[np.float64]:
-        """The weights, with so much for an infinite one that all else together is worth less: then the
-        best segmentations keep as many of these patterns as can be kept.
+        """Replace infinite weights by numbers that outweigh everything else together: then the best
+        segmentations satisfy as many of these patterns as possible.
         """
         weights, endless = self.weights, np.isinf(self.weights)
         if not endless[problem.feature].any():
@@ -159,7 +159,7 @@ class JointDecoder:
 def _replaced(
     best: Best | BoundedBest, found: Sequence[tuple[NDArray[np.int64], Best | BoundedBest]]
 ) -> Best:
-    """Best segmentations, exchanged for some of the sequences.
+    """Replace the best segmentations of some sequences.
 
     found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
         sequence at most once.

@@ -1,7 +1,7 @@
-"""The extension attributes of Docs that are decoded together: what is proved of their reading, which the
-component sets.
+"""The extension attributes of jointly decoded Docs, set by the component: what has been proved about the
+reading.
 
-In this folder, this file alone writes Docs.
+No other file in this folder writes Docs.
 """
 
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ from spacy.tokens import Doc
 __all__ = ["PROOFS", "set_proof"]
 
 PROOFS = ("hocrf_gap", "hocrf_certificate", "hocrf_trace")
-"""The gap (float, nats), the certificate (bool) and, if it is asked for, bound and score by iteration
-(nats). None where every Doc is decoded alone.
+"""The gap (float, nats), the certificate (bool) and, on request, bound and score by iteration (nats).
+None where every Doc is decoded alone.
 """
 
 
@@ -22,7 +22,7 @@ def set_proof(
     certificate: bool | None,
     trace: Sequence[tuple[float, float]] | None,
 ) -> None:
-    """Set `doc._.hocrf_gap` (nats), `doc._.hocrf_certificate` and `doc._.hocrf_trace` (nats), which are
+    """Set `doc._.hocrf_gap` (nats), `doc._.hocrf_certificate` and `doc._.hocrf_trace` (nats); they must be
     registered.
     """
     doc._.hocrf_gap, doc._.hocrf_certificate = gap, certificate

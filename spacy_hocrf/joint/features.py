@@ -1,8 +1,8 @@
-"""Joint features of a batch of Docs: that all places of a set agree, which may lie far apart and in
+"""Joint features of a batch of Docs: all places of a set agree, though they may be far apart and in
 several Docs.
 
 A feature is a joint template with a label or a state, and has one weight. Each set of places that
-the template finds makes one pattern of each of its features. Qian and Liu, TACL 2 (2014) §2.1 and
+the template finds yields one pattern for each of its features. Qian and Liu, TACL 2 (2014) §2.1 and
 §4.1.1.
 """
 
@@ -32,9 +32,9 @@ What = str | tuple[str, ...]
 
 @dataclass(frozen=True)
 class JointFeatures:
-    """The G features of some joint templates for the labels of a model.
+    """The G features of joint templates for the labels of a model.
 
-    templates (Tuple[JointTemplate, ...]): what should agree.
+    templates (Tuple[JointTemplate, ...]): the templates, which find places that should agree.
     scheme (LabelScheme): the labels.
     """
 
@@ -43,7 +43,7 @@ class JointFeatures:
 
     @cached_property
     def _features(self) -> tuple[tuple[int, What], ...]:
-        """Template of each, and the label of all places of a set, or the states of each, [G]."""
+        """Template of each feature, and the label of all places in a set, or the state of each, [G]."""
         found = list[tuple[int, What]]()
         for k, template in enumerate(self.templates):
             stated = states_of(template)
@@ -56,17 +56,17 @@ class JointFeatures:
 
     @cached_property
     def agree(self) -> NDArray[np.bool_]:
-        """Do all places of a set have one state in a feature? bool [G]"""
+        """Is one state common to all places of a set, for each feature? (bool [G])"""
         return np.array([not isinstance(what, tuple) for _, what in self._features], dtype=bool)
 
     @cached_property
     def hard(self) -> NDArray[np.bool_]:
-        """Which have an infinite weight, that is not learnt? bool [G]"""
+        """Is the weight infinite, so that it is not learnt, for each feature? (bool [G])"""
         return np.isinf(self.initial_weights)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """Template and label, or state, of each feature, [G]."""
+        """Name of each feature: its template and label, or state, [G]."""
         return tuple(_named(self.templates[k].name, what) for k, what in self._features)
 
     @cached_property
@@ -80,12 +80,12 @@ class JointFeatures:
         groups: NDArray[np.int64],
         chosen: NDArray[np.bool_] | None = None,
     ) -> BatchPatterns:
-        """The patterns of a batch.
+        """Return the patterns of a batch.
 
         groups (int64 [D]): number of each Doc's group, ascending; patterns connect Docs of one
             group.
-        chosen (Optional[bool [G]]): leave out the other features; by default all are in.
-        RAISES (ValueError): H120 for places that a template may not find.
+        chosen (Optional[bool [G]]): features to use; by default all.
+        RAISES (ValueError): H120 for places that a template must not find.
         """
         places: dict[int, PlaceSets] = {}
         found: list[tuple[int, PlacePatterns]] = []

@@ -1,10 +1,10 @@
-"""Groups of Docs that are decoded together: who belongs to one, and how a corpus and its batches
+"""Groups of Docs that are decoded together: which Docs form one, and how a corpus and its batches
 keep it whole.
 
 The group of a Doc is its extension attribute `doc._.hocrf_group`, any id; None, the
 default, is a group of its own. Tweets are grouped as in Qian and Liu (TACL 2, 2014, §4.1.3): two
-that share enough distinct words belong together, and so does all that is connected by such pairs
-(single linkage). Group the Docs of one split only: a group of training and test Docs would let a
+that share enough distinct words belong together, and so do all that are connected by such pairs
+(single linkage). Group the Docs of each split separately: a group of training and test Docs would let a
 model see its test.
 """
 
@@ -49,13 +49,13 @@ Item = TypeVar("Item")
 
 
 def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]:
-    """The Docs, each group in one piece, as `nlp.pipe` needs them: consecutive Docs of one id are
-    decoded together.
+    """Sort Docs so that each group is consecutive, as `nlp.pipe` needs them: consecutive Docs with one id
+    are decoded together.
 
-    docs (Iterable[Doc]): of one split; each `doc._.hocrf_group` is set to what the grouper says.
-    grouper (Grouper | None): None takes the ids that the Docs have.
+    docs (Iterable[Doc]): Docs of one split; each `doc._.hocrf_group` is set to the grouper's id.
+    grouper (Grouper | None): None uses the ids that the Docs have.
     RETURNS (list[Doc]): groups in the order of their first Docs, each in the order of `docs`.
-    RAISES (ValueError): H111 for too many ids or too few, H461 for what is no Doc.
+    RAISES (ValueError): H111 for too many or too few ids, H461 for an object that is not a Doc.
     """
     docs = TokenBatch(list(docs)).docs
     if grouper is not None:
@@ -72,7 +72,7 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
 
 
 def group_of(doc: Doc) -> Hashable:
-    """The Doc's group, None for one of its own."""
+    """Return the Doc's group, None for a group of its own."""
     register(GROUP)
     return get_group(doc, GROUP)
 
@@ -82,10 +82,10 @@ class SingleLinkage:
     """`spacy-hocrf.SingleLinkage.v1`: Docs that share words, directly or through others, are a
     group.
 
-    min_overlap (int): number of distinct words that two Docs have to share. The paper's "greater
+    min_overlap (int): least number of distinct words that two Docs must share. The paper's "greater
         than 4" is 5.
-    attr (str): what makes two words equal: "LOWER" or "ORTH".
-    max_docs (Optional[int]): words in more Docs than this count for nothing, which is faster on
+    attr (str): attribute by which words are compared: "LOWER" or "ORTH".
+    max_docs (Optional[int]): ignore words that occur in more Docs than this, which is faster on
         very large corpora and loosens the groups; None counts all words.
     RAISES (ValueError): H110 for settings out of range.
     """
@@ -107,9 +107,9 @@ class SingleLinkage:
             )
 
     def __call__(self, docs: Sequence[Doc]) -> list[int]:
-        """The group of each Doc, numbered from 0 in the order of their first Docs.
+        """Return the group of each Doc, numbered from 0 in the order of their first Docs.
 
-        Each Doc is compared with all before it by the words' lists of Docs: time Σ_w (Docs with
+        Each Doc is compared with all earlier ones through the words' lists of Docs: time Σ_w (Docs with
         w)², and memory for one entry per distinct word of a Doc.
         """
         words = _distinct_words(docs, self.attr)
@@ -119,11 +119,11 @@ class SingleLinkage:
         )
         if self.max_docs is not None:
             words = [own[frequency[own] <= self.max_docs] for own in words]
-        # int64 [words + 1], where a word's list of Docs begins
+        # int64 [words + 1], where each word's list of Docs begins
         begin = np.concatenate([[0], np.cumsum(frequency)])
         filled = begin[:-1].copy()
         lists = np.empty(begin[-1], dtype=np.int64)
-        group = np.arange(len(docs))  # each Doc's, by its first Doc
+        group = np.arange(len(docs))  # number of the first Doc in each Doc's group
         for i, own in enumerate(words):
             earlier = [lists[begin[w] : filled[w]] for w in own]
             overlap = (
@@ -144,12 +144,12 @@ class GroupedCorpus:
     """`spacy-hocrf.GroupedCorpus.v1`: a corpus of .spacy files whose groups stay together.
 
     path (Path): a .spacy file or a folder of them.
-    grouper (Optional[Grouper]): says which Docs are a group; None takes the ids in the file, which
-        `DocBin(store_user_data=True)` writes there if `doc._.hocrf_group` was set.
+    grouper (Optional[Grouper]): decides which Docs are a group; None uses the ids in the file, which
+        `DocBin(store_user_data=True)` writes if `doc._.hocrf_group` was set.
     gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again. Unlike
-        spaCy's reader this one never cuts a Doc into sentences.
-    shuffle (bool): change the order of the groups each time, by the seed of [training].
-    limit (int): read only the first Docs, before they are grouped; 0 for all.
+        spaCy's reader, never cuts a Doc into sentences.
+    shuffle (bool): shuffle the groups each time, by the seed of [training].
+    limit (int): read only this many Docs, before they are grouped; 0 for all.
     RAISES (ValueError): H112 without a path, H110 for a negative limit.
     """
 
@@ -167,9 +167,9 @@ class GroupedCorpus:
         self._shuffle = shuffle
 
     def __call__(self, nlp: Language) -> Iterator[Example]:
-        """The Examples, each group in one piece, in another order each time if they are shuffled.
+        """Yield the Examples, group by group, in a new order each time if they are shuffled.
 
-        nlp (Language): whose tokenizer and vocab are used.
+        nlp (Language): provides the tokenizer and vocab.
         YIELDS (Example): with the group on both sides.
         """
         docs = Corpus(self._path).read_docbin(nlp.vocab, walk_corpus(self._path, ".spacy"))
@@ -197,9 +197,9 @@ def make_batch_by_group(
     spaCy's training loop shuffles the Examples of an epoch one by one, so the batcher reads the
     whole epoch and puts its groups together again, in the order of their first Examples.
 
-    size (int | Iterable[int]): tokens of a batch, or a schedule of them. A batch has more only
-        where one group alone has more.
-    RETURNS (Callable): from Examples, or Docs, to batches of them.
+    size (int | Iterable[int]): tokens in a batch, or a schedule of them; exceeded only by a single group
+        that is larger.
+    RETURNS (Callable): function from Examples, or Docs, to batches of them.
     RAISES (ValueError): H110 for a size below 1.
     """
     if isinstance(size, str | bool) or (is_whole(size) and size < 1):
@@ -225,7 +225,7 @@ def make_batch_by_group(
 
 
 def _gather(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list[Item]]:
-    """Items of one key together, in the order of the first of each; None is equal to nothing."""
+    """Collect the items of each key, in the order of their first ones; None equals no other key."""
     groups: dict[Hashable, list[Item]] = {}
     for item in items:
         group = key(item)
@@ -234,9 +234,9 @@ def _gather(items: Iterable[Item], key: Callable[[Item], Hashable]) -> list[list
 
 
 def _distinct_words(docs: Sequence[Doc], attr: str) -> list[NDArray[np.int64]]:
-    """The distinct words of each Doc, white space left out, numbered from 0 over all Docs.
+    """The distinct words of each Doc without white space, numbered from 0 across all Docs.
 
-    Letters are lowered here, not by the vocab: one that was made without a language does not know
+    Letters are lowercased here, not by the vocab: one that was made without a language does not have
     LOWER.
     """
     numbers: dict[str, int] = {}

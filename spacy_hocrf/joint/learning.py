@@ -1,5 +1,5 @@
-"""How joint weights are learnt: `[components.*.joint.trainer]` may name whatever has the members of
-`JointTrainer`.
+"""The interface for learning joint weights: `[components.*.joint.trainer]` may name anything with the members
+of `JointTrainer`.
 """
 
 from dataclasses import dataclass
@@ -27,28 +27,28 @@ class LearntWeights(NamedTuple):
 
 @dataclass(frozen=True)
 class JointModel:
-    """The view of a component that a trainer of joint weights has."""
+    """The parts of a component that a trainer of joint weights needs."""
 
     name: str
     templates: tuple[JointTemplate, ...]
     decoder: DualDecomposition
-    most: int  # tokens that are decoded together; 0 for every Doc by itself
+    most: int  # most tokens that are decoded together; 0 if every Doc is decoded alone
 
     def features(self, scheme: LabelScheme) -> JointFeatures:
-        """The templates' features for some labels."""
+        """Return the templates' features for these labels."""
         return JointFeatures(self.templates, scheme)
 
 
 class JointTrainer(Protocol):
-    """How joint weights are learnt."""
+    """A method for learning joint weights."""
 
     def lacks(self, trainer: Trainer) -> str | None:
-        """Reason why it cannot learn beside a local trainer, in words for H109; None if it can."""
+        """Return why it cannot learn beside a local trainer, worded for H109; None if it can."""
         ...
 
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """New joint weights after a step; None for those that there are.
+        """Return new joint weights after a step; None to keep the present ones.
 
-        run (Run): the training of the local model.
+        run (Run): the training run of the local model.
         """
         ...

@@ -1,10 +1,10 @@
-"""Where places should agree, the patterns that say so: sets of cells that must all be on.
+"""Patterns for places that should agree: sets of cells all of which must be chosen.
 
-"All places are entities of this label" is one pattern for each set of places. Where the model has
-segments an entity is one cell, "exactly this segment is there, with this label". Where it has
-encoded tokens, there is a cell for each token, which together spell the entity; in an encoding
-without ends ("bio") one more says that the token after it does not go on with it, and in one
-without beginnings ("io") another says the same of the token before.
+"All places are entities of this label" is one pattern for each set of places. If the model has
+segments, an entity is one cell, "exactly this segment is there, with this label". If it has
+encoded tokens, there is a cell for each token, which together encode the entity; in an encoding
+without ends ("bio") another cell says that the next token does not continue it, and in one
+without beginnings ("io") yet another says so of the preceding token.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,7 +35,7 @@ __all__ = [
 SEGMENT, TOKEN, LABEL = range(3)
 """Kinds of vertices, in the order of `Vertices`."""
 FIELDS = ("kind", "start", "end", "label", "state", "place")
-"""Of a `PlacePatterns`, beside the pattern."""
+"""Fields of a `PlacePatterns` besides the pattern."""
 NOT = "not "
 ANOTHER = 1
 """State of a label vertex whose token has another label."""
@@ -43,9 +43,9 @@ ANOTHER = 1
 
 @dataclass(frozen=True)
 class PlacePatterns:
-    """M patterns by their n cells; the vertices are named by what they are on."""
+    """M patterns by their n cells; a vertex is identified by kind and position."""
 
-    pattern: NDArray[np.int64]  # [n] number of the cell's pattern, ascending; none is left out
+    pattern: NDArray[np.int64]  # [n] number of the cell's pattern, ascending without gaps
     kind: NDArray[np.int64]  # [n] SEGMENT, TOKEN or LABEL
     start: NDArray[np.int64]  # [n] first token of the vertex, counted over the batch
     end: NDArray[np.int64]  # [n] one past its last token
@@ -54,7 +54,7 @@ class PlacePatterns:
     place: NDArray[np.int64]  # [n] first token of the place that the cell belongs to
 
     def only(self, keep: NDArray[np.bool_]) -> "PlacePatterns":
-        """Some of the patterns, bool [M], with new numbers."""
+        """Select patterns, bool [M], and renumber them."""
         cells = keep[self.pattern]
         number = np.cumsum(keep) - 1
         return PlacePatterns(
@@ -64,7 +64,7 @@ class PlacePatterns:
 
 
 def state_patterns(places: PlaceSets, state: int) -> PlacePatterns:
-    """All tokens of all places of a set have one state: one pattern for each set.
+    """Make one pattern per set of places: all tokens of all places have one state.
 
     state (int): engine label.
     """
@@ -74,10 +74,10 @@ def state_patterns(places: PlaceSets, state: int) -> PlacePatterns:
 def stated_patterns(
     places: PlaceSets, states: Sequence[str], scheme: LabelScheme, batch: TokenBatch
 ) -> PlacePatterns:
-    """The places of a set have these states: one pattern for each set, except where that cannot be.
+    """Make one pattern per set of places: its places have these states. Impossible ones are left out.
 
-    places (PlaceSets): as many of each set as there are states, in their order.
-    states (Sequence[str]): see `stated.Pattern`; of those that `check_states` knows.
+    places (PlaceSets): each set has as many places as there are states, in their order.
+    states (Sequence[str]): states as in `stated.Pattern`, accepted by `check_states`.
     """
     parts, fits = list[PlacePatterns](), np.ones(len(places), dtype=bool)
     for i, state in enumerate(states):
@@ -92,7 +92,7 @@ def stated_patterns(
 
 
 def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
-    """RAISES (ValueError): H099 for a state that the model does not have."""
+    """Check states. RAISES (ValueError): H099 for a state that the model does not have."""
     for state in states:
         label = state.removeprefix(NOT)
         if state not in (*scheme.labels, *scheme.names) and label not in scheme.labels:
@@ -103,7 +103,7 @@ def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
 
 
 def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatch) -> PlacePatterns:
-    """Every place has a state; places are by themselves."""
+    """Make one pattern per place: it has this state."""
     label = state.removeprefix(NOT)
     if state in scheme.labels:
         return _entities(places, scheme, state, batch)
@@ -116,19 +116,19 @@ def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatc
 
 
 def _once(patterns: PlacePatterns) -> PlacePatterns:
-    """Each cell of a pattern once."""
+    """Remove duplicate cells from each pattern."""
     rows = np.stack([getattr(patterns, name) for name in ("pattern", *FIELDS)])
-    _, first = np.unique(rows[:-1], axis=1, return_index=True)  # whatever its place
+    _, first = np.unique(rows[:-1], axis=1, return_index=True)  # regardless of place
     return PlacePatterns(*rows[:, first])
 
 
 def entity_patterns(
     places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch
 ) -> PlacePatterns:
-    """All places of a set are entities of one label: one pattern for each set, except where that
-    cannot be. For a tagger all their tokens have the tag.
+    """Make one pattern per set of places: all places are entities of one label. Impossible ones are left
+    out. For a tagger, all their tokens have the tag.
 
-    scheme (LabelScheme): how entities are written.
+    scheme (LabelScheme): how entities are encoded.
     label (str): the user's label.
     """
     found = _entities(places, scheme, label, batch)
@@ -142,7 +142,7 @@ def entity_patterns(
 def _entities(
     places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch
 ) -> PlacePatterns:
-    """Patterns of entities at places, also of ones that cannot be there."""
+    """Patterns of entities at places, including impossible ones."""
     if scheme.encoding == "segments":
         return _exact(places, scheme, label)
     spelled = _spelled(
@@ -153,15 +153,15 @@ def _entities(
 
 
 def _exact(places: PlaceSets, scheme: LabelScheme, label: str) -> PlacePatterns:
-    """One segment for each place."""
+    """One segment cell for each place."""
     state = np.full(len(places.start), scheme.encode_span(0, 1, label)[0].label)
     return _cells(places.number, SEGMENT, places.start, places.end, places.start, state=state)
 
 
 def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlacePatterns:
-    """One state for each token of each place.
+    """One token cell for each token of each place.
 
-    spell (Callable[[int], Sequence[int]]): the states of the tokens of a place, from its length.
+    spell (Callable[[int], Sequence[int]]): returns the states of a place's tokens, given its length.
     """
     lengths = places.end - places.start
     tokens = ranges(places.start, lengths)
@@ -176,8 +176,8 @@ def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlaceP
 
 
 def _closed(places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatch) -> PlacePatterns:
-    """That no neighbour of a place goes on with its entity; the first and the last token of a Doc
-    have none.
+    """Cells which say that no neighbour of a place continues its entity; the first and the last token of a
+    Doc have no neighbour on one side.
     """
     sequence = batch.sequence[places.start]
     after = np.full(len(sequence), scheme.encoding in ("io", "bio"))
@@ -199,7 +199,7 @@ def _without(
     labels: Sequence[int],
     place: NDArray[np.int64],
 ) -> PlacePatterns:
-    """That tokens have none of some labels of the engine."""
+    """Cells which say that tokens have none of some engine labels."""
     n = len(labels)
     tokens = np.repeat(tokens, n)
     return _cells(
@@ -223,14 +223,14 @@ def _cells(
     state: NDArray[np.int64],
     label: NDArray[np.int64] | None = None,
 ) -> PlacePatterns:
-    """Cells of one kind."""
+    """Make cells of one kind."""
     if label is None:
         label = np.zeros(len(pattern), dtype=np.int64)
     return PlacePatterns(pattern, np.full(len(pattern), kind), start, end, label, state, place)
 
 
 def _merged(one: PlacePatterns, other: PlacePatterns) -> PlacePatterns:
-    """The cells of both, where equal numbers are one pattern; those of `one` first in each."""
+    """Merge the cells of patterns with equal numbers; those of `one` come first in each."""
     order = np.argsort(np.concatenate([one.pattern, other.pattern]), kind="stable")
     return PlacePatterns(
         *(
@@ -241,8 +241,8 @@ def _merged(one: PlacePatterns, other: PlacePatterns) -> PlacePatterns:
 
 
 def _possible(patterns: PlacePatterns) -> PlacePatterns:
-    """Without those that say of a token both that it has a label and that it has another: places
-    that touch cannot both be entities where nothing parts them.
+    """Drop patterns which say of a token both that it has a label and that it has another: touching
+    places cannot both be entities if nothing separates them.
     """
     is_token, is_label = patterns.kind == TOKEN, patterns.kind == LABEL
     stride = int(max(patterns.label.max(), patterns.state.max())) + 1

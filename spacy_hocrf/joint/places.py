@@ -1,4 +1,4 @@
-"""Sets of places of a batch of Docs that should agree, and the search for phrases that occur again."""
+"""Sets of places in a batch of Docs that should agree, and the search for repeated phrases."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ __all__ = ["PlaceSets", "Repeated", "joined", "pairs", "repeated"]
 
 @dataclass(frozen=True)
 class PlaceSets:
-    """U sets of places that should agree, n places in all. Those of a set lie in one group, do not
-    overlap, and are two or more.
+    """U sets of places that should agree, n places in all. A set has two or more places, which are in one
+    group and do not overlap.
     """
 
     offsets: NDArray[np.int64]  # [U + 1] first place of each set
@@ -29,7 +29,7 @@ class PlaceSets:
 
     @cached_property
     def number(self) -> NDArray[np.int64]:
-        """The set of each place, int64 [n]."""
+        """Number of the set of each place, int64 [n]."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
 
@@ -37,7 +37,7 @@ class Repeated(NamedTuple):
     """Phrases of one length, each with the places where it occurs."""
 
     start: NDArray[np.int64]  # [n] first token of each place, phrase by phrase and ascending
-    counts: NDArray[np.int64]  # [phrases] places of each
+    counts: NDArray[np.int64]  # [phrases] number of places of each
     length: int  # tokens of a phrase
 
 
@@ -49,10 +49,10 @@ def repeated(
     *,
     skip_stopwords: bool,
 ) -> list[Repeated]:
-    """The phrases that occur twice or more in a group, in places that do not overlap.
+    """Find the phrases that occur twice or more in a group, at places that do not overlap.
 
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
-        punctuation. White space is never at either end.
+        punctuation. Phrases never begin or end with white space.
     """
     found: list[Repeated] = []
     if not len(batch):
@@ -64,7 +64,7 @@ def repeated(
         ends = begins & (batch.column("IS_STOP") == 0)
     last = batch.offsets[1:][batch.sequence]  # one past the last token of the Doc
     at = np.arange(len(batch))
-    phrase = groups[batch.sequence]  # of the tokens before the last one of each place, by number
+    phrase = groups[batch.sequence]  # number of the prefix, without the last token, at each place
     for length in range(1, lengths[-1] + 1):
         inside = at + length <= last[at]
         at, phrase = at[inside], phrase[inside]
@@ -73,7 +73,7 @@ def repeated(
         )
         phrase, counts = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
         phrase = phrase.ravel()
-        again = counts[phrase] > 1  # no longer phrase occurs more often
+        again = counts[phrase] > 1  # a longer phrase occurs at most as often
         at, phrase = at[again], phrase[again]
         if length >= lengths[0]:
             usable = begins[at] & ends[at + length - 1]
@@ -82,13 +82,13 @@ def repeated(
 
 
 def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Repeated:
-    """Places that do not overlap, the first ones first."""
+    """Select places that do not overlap, preferring earlier ones."""
     order = np.argsort(phrase, kind="stable")
     at, phrase = at[order], phrase[order]
     keep = np.ones(len(at), dtype=bool)
     for i in (np.flatnonzero((np.diff(phrase) == 0) & (np.diff(at) < length)) + 1).tolist():
         before = i - 1
-        while not keep[before]:  # a phrase's first place is kept
+        while not keep[before]:  # stops at the latest at the phrase's first place
             before -= 1
         keep[i] = at[i] - at[before] >= length
     at, phrase = at[keep], phrase[keep]
@@ -98,7 +98,7 @@ def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Rep
 
 
 def pairs(phrases: Repeated, most: int) -> PlaceSets:
-    """Pairs of places of each phrase: all neighbours, and then the nearest ones up to `most` pairs."""
+    """Pairs of places of each phrase: all neighbours, then the nearest others up to `most` pairs."""
     at, counts, length = phrases
     first = np.cumsum(counts) - counts
     left = np.maximum(most, counts - 1)
@@ -117,7 +117,7 @@ def pairs(phrases: Repeated, most: int) -> PlaceSets:
 
 
 def joined(parts: Sequence[PlaceSets]) -> PlaceSets:
-    """Sets of several kinds, one after the other."""
+    """Concatenate sets of places."""
     sizes = np.concatenate(
         [np.zeros(0, dtype=np.int64), *(np.diff(part.offsets) for part in parts)]
     )

@@ -1,5 +1,5 @@
-"""The patterns of a batch of Docs, divided into problems: what must be decoded together, as small as
-can be.
+"""Divides the patterns of a batch of Docs into problems: the smallest sets of Docs that must be decoded
+together.
 """
 
 from collections.abc import Iterator, Sequence
@@ -33,10 +33,10 @@ class JointProblem:
     feature: NDArray[np.int32]  # [M] joint feature of each pattern
 
     def instance(self, weights: NDArray[np.float64]) -> GraphInstance:
-        """The patterns as the decoder takes them, with unary scores of 0: all others are the first
-        subproblem's.
+        """Make the input of the decoder, with unary scores of 0, since the first subproblem has all other
+        scores.
 
-        weights (float64 [G]): of the joint features.
+        weights (float64 [G]): weights of the joint features.
         """
         offsets = self.vertices.offsets
         return GraphInstance.from_arrays(
@@ -51,12 +51,12 @@ class JointProblem:
     def rewards(
         self, assignment: NDArray[np.int32], weights: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """What each state of each vertex is worth, given the states of the vertices elsewhere: the weight of
-        a pattern all of whose other places fire, in equal shares for the cells of the place, float64 [E],
-        nats. Where a place is one cell, a segment, this is exact.
+        """Return the reward for each state of each vertex, given the states of vertices elsewhere: the weight
+        of a pattern that fires at all its other places, divided equally among the cells of the place,
+        float64 [E], nats. If a place is one cell, a segment, this is exact.
 
         assignment (int32 [V]): state of each vertex.
-        weights (float64 [G]): of the joint features; finite.
+        weights (float64 [G]): weights of the joint features; finite.
         """
         sizes = np.diff(self.pattern_offsets)
         pattern = np.repeat(np.arange(len(sizes)), sizes)
@@ -74,10 +74,10 @@ class JointProblem:
     def counts(
         self, assignment: NDArray[np.int32]
     ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """How often each joint feature fires.
+        """Count how often each joint feature fires.
 
         assignment (int32 [V]): state of each vertex.
-        RETURNS (tuple[int32 [n], float64 [n]]): the features that fire, each once, and how often.
+        RETURNS (tuple[int32 [n], float64 [n]]): the features that fire, without duplicates, and their counts.
         """
         if not len(self.feature):
             return self.feature, np.zeros(0)
@@ -93,7 +93,7 @@ class BatchPatterns:
     """All patterns of a batch of D Docs.
 
     found (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
-    n_labels (int): Y.
+    n_labels (int): number of labels Y.
     """
 
     batch: TokenBatch
@@ -101,13 +101,13 @@ class BatchPatterns:
     n_labels: int
 
     def undivided(self) -> JointProblem:
-        """One problem with all Docs of the batch."""
+        """Return one problem with all Docs of the batch."""
         feature, cells = self._joined
         every = np.arange(len(self.batch.offsets) - 1)
         return self._problem(every, slice(None), np.bincount(cells.pattern), feature)
 
     def divided(self) -> Iterator[JointProblem]:
-        """One problem for each connected component of the Docs that patterns are about."""
+        """Yield a problem for each connected component of the Docs that patterns connect."""
         feature, cells = self._joined
         if not len(feature):
             return
@@ -136,10 +136,10 @@ class BatchPatterns:
         sizes: NDArray[np.int64],
         feature: NDArray[np.int32],
     ) -> JointProblem:
-        """The problem of some Docs.
+        """Make the problem of some Docs.
 
         sequences (int64 [D']): numbers of the Docs, ascending.
-        rows (int64 [n]): the cells of their patterns. sizes (int64 [M]): cells of each pattern.
+        rows (int64 [n]): cells of their patterns. sizes (int64 [M]): number of cells of each pattern.
         """
         cells, batch = self._joined[1], self.batch
         *where, state, cell_place = (getattr(cells, name)[rows] for name in FIELDS)
@@ -164,7 +164,7 @@ class BatchPatterns:
 def _joined(
     found: Sequence[tuple[int, PlacePatterns]],
 ) -> tuple[NDArray[np.int32], PlacePatterns]:
-    """The feature of each pattern, int32 [M], and the patterns of all features."""
+    """Return the feature of each pattern, int32 [M], and the patterns of all features, concatenated."""
     counts = [
         int(patterns.pattern[-1]) + 1 if len(patterns.pattern) else 0 for _, patterns in found
     ]
@@ -183,8 +183,8 @@ def _joined(
 def _distinct(
     columns: Sequence[NDArray[np.int64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The different rows of a table in their order: where each stands first, and for every row the
-    number of its like; the first column counts most.
+    """Find the distinct rows of a table, sorted by the first column, then the second, and so on: the first
+    occurrence of each, and for every row the number of its distinct row.
     """
     order = np.lexsort(columns[::-1])
     new = np.ones(len(order), dtype=bool)

@@ -1,6 +1,6 @@
-"""Log potentials with rewards for the states of vertices: scores that the potentials of a semi-CRF have
-anyway, r[y] - r[Y] of a whole segment, r[y] of a token, and r[0] - r[1] of a token with one label. So every
-exact algorithm of the chain remains exact with them (Nguyen et al., JMLR 15 (2014) §2.4).
+"""Log potentials with rewards for the states of vertices. The rewards become scores that the potentials of a
+semi-CRF have anyway: r[y] - r[Y] of a whole segment, r[y] of a token, and r[0] - r[1] of a token with one
+label. So every exact algorithm for the semi-CRF remains exact (Nguyen et al., JMLR 15 (2014) §2.4).
 
 Extents: N tokens, Y labels; V vertices, V_s of segments, V_t of tokens and V_l of labels in this order;
 E cells.
@@ -19,11 +19,11 @@ __all__ = ["RewardedPotentials"]
 
 
 class RewardedPotentials:
-    """The log potentials of some sequences, with a place for each reward.
+    """The log potentials of some sequences, prepared for rewards.
 
-    potentials (Potentials): without rewards; they are not changed.
+    potentials (Potentials): potentials without rewards; they are not changed.
     limits (int32 [Y]): longest segment of each label, 0 for any length.
-    vertices (Vertices): what rewards are for, on the same sequences.
+    vertices (Vertices): vertices on the same sequences, to whose states rewards refer.
     RAISES (ValueError): H092 for a segment vertex that is longer than every limit.
     """
 
@@ -39,32 +39,30 @@ class RewardedPotentials:
                 Errors.H092.format(vertex=v, start=start, end=end, limit=int(limits.max()))
             )
         self._n_labels, self._labels = vertices.n_labels, vertices.labels[:, 2]
-        # [n] in [V_s, Y]; a label whose limit forbids the length needs no span
+        # [n] in [V_s, Y]; a label whose limit forbids the length gets no span
         self._rewarded = np.flatnonzero(reachable)
         ends, n_segments = vertices.offsets[1:], len(vertices.segments)
         self._n_tokens = len(vertices.tokens)
-        self.absent = ends[:n_segments] - 1  # int64 [V_s] cells of segments that are not there
-        # int64 [V_l] cells of tokens that have another label
+        self.absent = ends[:n_segments] - 1  # int64 [V_s] cells of "this segment is not there"
+        # int64 [V_l] cells of "the token has another label"
         self.without = ends[n_segments + self._n_tokens :] - 1
         tokens = np.concatenate([vertices.token, vertices.labelled_token])
-        self._token, place = np.unique(tokens, return_inverse=True)  # [n] each once
+        self._token, place = np.unique(tokens, return_inverse=True)  # [n] tokens without duplicates
         self._token_place = place.ravel()[: self._n_tokens]  # [V_t]
         self._label_place = place.ravel()[self._n_tokens :]  # [V_l]
         self._token_score = potentials.token[self._token]
-        self.potentials = self._with_spans(potentials, vertices)  # with the rewards put last
+        self.potentials = self._with_spans(potentials, vertices)  # include the latest rewards
 
     def put(self, rewards: NDArray[np.float64]) -> float:
-        """Add rewards to the potentials, in the place of those before.
+        """Add rewards to the potentials, replacing earlier rewards.
 
-        rewards (float64 [E]): of the cells; finite.
-        RETURNS (float): what the potentials leave out, since all segmentations have it, nats.
+        rewards (float64 [E]): rewards of the cells; finite.
+        RETURNS (float): constant that all segmentations have in common and the potentials omit, nats.
         """
         return self._reward_segments(rewards) + self._reward_tokens(rewards)
 
     def _with_spans(self, potentials: Potentials, vertices: Vertices) -> Potentials:
-        """Potentials with a span of its own for each label of each segment vertex, among those that
-        are there, in order.
-        """
+        """Insert a span for each label of each segment vertex into the potentials, keeping their order."""
         vertex, label = np.divmod(self._rewarded, self._n_labels)
         start = np.concatenate([potentials.span_start, vertices.first_token[vertex]])
         end = np.concatenate([potentials.span_end, vertices.end_token[vertex]])
@@ -82,7 +80,7 @@ class RewardedPotentials:
         )
 
     def _reward_segments(self, rewards: NDArray[np.float64]) -> float:
-        """Put rewards on spans. RETURNS (float): what all segmentations have of them."""
+        """Put rewards on spans. RETURNS (float): the part common to all segmentations."""
         n_segments, n_labels = len(self.absent), self._n_labels
         if not n_segments:
             return 0.0
@@ -93,7 +91,7 @@ class RewardedPotentials:
         return float(absent.sum())
 
     def _reward_tokens(self, rewards: NDArray[np.float64]) -> float:
-        """Put rewards on tokens. RETURNS (float): what all segmentations have of them."""
+        """Put rewards on tokens. RETURNS (float): the part common to all segmentations."""
         if not len(self._token):
             return 0.0
         first = len(self.absent) * (self._n_labels + 1)

@@ -1,4 +1,4 @@
-"""The weights of joint features, kept with the model that they were learnt beside."""
+"""Saves the weights of joint features with the model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,19 +17,19 @@ __all__ = ["JointWeightsKeeper"]
 
 
 class _Header(Struct, forbid_unknown_fields=True):
-    """What is saved beside the weights."""
+    """Metadata saved besides the weights."""
 
-    templates: dict[str, Any]  # what each means
-    names: list[str]  # of the features
+    templates: dict[str, Any]  # meaning of each template, by name
+    names: list[str]  # names of the features
 
 
 class JointWeightsKeeper:
-    """Saves weights by the names of their features, with what the features mean.
+    """Saves weights by the names of their features, together with the features' meaning.
 
-    templates (Sequence[JointTemplate]): of the component.
-    name (str): of the component, for errors.
-    weights (Callable[[], float64 [G]]): the weights to save.
-    adopt (Callable[[Mapping[str, float]], None]): takes loaded weights, by the names of the features.
+    templates (Sequence[JointTemplate]): templates of the component.
+    name (str): name of the component, for errors.
+    weights (Callable[[], float64 [G]]): returns the weights to save.
+    adopt (Callable[[Mapping[str, float]], None]): receives loaded weights, by the names of the features.
     """
 
     setting = "[components.*.joint]"
@@ -49,7 +49,7 @@ class JointWeightsKeeper:
         self._adopt = adopt
 
     def saved(self) -> Section | None:
-        """Section with the weights; None without templates."""
+        """Return a section with the weights; None without templates."""
         if not self._templates:
             return None
         header = {"templates": self._described(), "names": list(self._features().names)}
@@ -57,7 +57,7 @@ class JointWeightsKeeper:
         return Section(header, {"weights": np.where(np.isinf(weights), 0.0, weights)})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
-        """Weights by the names of the features; {} for a model saved without joint features.
+        """Check a loaded section, and return weights by feature name; {} if saved without joint features.
 
         RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
         """
@@ -75,11 +75,11 @@ class JointWeightsKeeper:
         return dict(zip(names, weights.tolist()))
 
     def adopt(self, value: Any) -> None:
-        """Use these weights; None for those that the templates begin with."""
+        """Use these weights; None for the initial weights of the templates."""
         self._adopt(value or {})
 
     def _described(self) -> dict[str, Any]:
-        """Names of the features; not the weight that they begin with."""
+        """Meaning of the templates, apart from their initial weights."""
         meaning = {
             template.name: described(template, outside=template.outside, weight=None)
             for template in self._templates

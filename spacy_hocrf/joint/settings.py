@@ -1,4 +1,4 @@
-"""`spacy-hocrf.Joint.v1`: what `[components.*.joint]` may be."""
+"""`spacy-hocrf.Joint.v1`: the settings of `[components.*.joint]`."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,16 +15,16 @@ __all__ = ["Joint"]
 
 @dataclass(frozen=True, kw_only=True)
 class Joint:
-    """Docs are decoded together where joint features connect them.
+    """Joint decoding of Docs that joint features connect.
 
-    features (Mapping[str, JointTemplate]): what should agree, by the names of the config's blocks.
-    group_by (Optional[str]): extension attribute of Docs; neighbours with an equal value are
-        decoded together. None: every Doc is decoded by itself.
+    features (Mapping[str, JointTemplate]): joint templates, by the names of the config's blocks.
+    group_by (Optional[str]): extension attribute of Docs; consecutive Docs with an equal value are
+        decoded together. None: every Doc is decoded alone.
     decoder (Optional[DualDecomposition]): how Docs are decoded together; None is
-        `spacy-hocrf.DualDecomposition.v1` with its own settings.
+        `spacy-hocrf.DualDecomposition.v1` with its default settings.
     trainer (Optional[JointTrainer]): how the weights are learnt; None is
-        `spacy-hocrf.JointMaxMargin.v1` with its own settings.
-    learn (bool): are the weights learnt? If not, they are those of the templates or what is loaded
+        `spacy-hocrf.JointMaxMargin.v1` with its default settings.
+    learn (bool): learn the weights. Otherwise they are the templates' weights, or those that are loaded
         or set.
     """
 
@@ -37,7 +37,7 @@ class Joint:
     def decoding(
         self, name: str, target: Target, scheme: Callable[[], LabelScheme]
     ) -> JointDecoding:
-        """What decodes the Docs of a component together; see `JointDecoding`."""
+        """Make the object that decodes a component's Docs together; see `JointDecoding`."""
         trainer = (self.trainer or JointMaxMargin()) if self.learn else None
         decoder = self.decoder or DualDecomposition()
         known = tuple(self.features.values()), decoder, self.group_by, trainer

@@ -1,7 +1,7 @@
-"""Patterns of places of which each has a state of its own: `spacy-hocrf.Pattern.v1`.
+"""Patterns of places with a state for each: `spacy-hocrf.Pattern.v1`.
 
 The generalized higher-order patterns of Qian and Liu, TACL 2 (2014) §2.1: any places, each in any
-state, of a weight of either sign.
+state, with a weight of either sign.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,22 +22,22 @@ from spacy_hocrf.joint.templates import checked_weight
 __all__ = ["MatchedPlaces", "Pattern", "Places"]
 
 NAME = "pattern"
-"""Of the pattern in its matcher."""
+"""Name of the pattern in its matcher."""
 PLACE = "PLACE"
-"""Of a token of the pattern: its place, which is not spaCy's business."""
+"""Key in a token of the pattern: the token's place, removed before spaCy gets the pattern."""
 
 
 @runtime_checkable
 class Places(Protocol):
-    """Finds sets of places, such as a joint template."""
+    """An object that finds sets of places, such as a joint template."""
 
     @property
     def name(self) -> str:
-        """Unlike that of any other places of the model."""
+        """Unique name among the places of the model."""
         ...
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places; those of a pattern have one for each of its states, in their order.
+        """Return sets of places; those of a pattern have one place for each of its states, in order.
 
         groups (int64 [D]): number of each Doc's group, ascending.
         """
@@ -46,19 +46,19 @@ class Places(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Pattern:
-    """`spacy-hocrf.Pattern.v1`: the places of a set have these states, one for each, all of them. One
-    feature.
+    """`spacy-hocrf.Pattern.v1`: one feature, which says that the places of a set have these states, one for
+    each place.
 
-    states (Sequence[str]): "PERSON": the place is an entity of the label PERSON, no more and no less;
-        "not PERSON": no token of it is in one; "O": all its tokens are unlabelled; in an encoded CRF
+    states (Sequence[str]): "PERSON": the place is exactly an entity of the label PERSON;
+        "not PERSON": none of its tokens is in one; "O": all its tokens are unlabelled; in an encoded CRF
         also "B-PERSON" and the like: all its tokens have this state.
-    places (Places): finds the sets, each with as many places: `spacy-hocrf.MatchedPlaces.v1`; of two
+    places (Places): finds the sets, each with as many places: `spacy-hocrf.MatchedPlaces.v1`; for two
         states also `spacy-hocrf.IdenticalPhrases.v1`.
-    weight (float): until it is learnt or set, nats. Learnt weights have either sign. "inf": the places of
-        all sets have these states, "-inf": those of none have, wherever a reading can have it so; this is not
-        learnt, and training knows nothing of it.
-    RAISES (ValueError): H099 for fewer than two states, for what does not find places, and for a weight
-        that is no number.
+    weight (float): weight until it is learnt or set, nats. Learnt weights have either sign. "inf" forces the
+        states on all sets of places wherever a reading can have them, "-inf" forbids them likewise; such a
+        weight is not learnt, and ignored by training.
+    RAISES (ValueError): H099 for fewer than two states, for places that do not have the members of `Places`,
+        and for a weight that is not a number.
     """
 
     states: Sequence[str]
@@ -78,28 +78,28 @@ class Pattern:
 
     @property
     def name(self) -> str:
-        """The places, and their states."""
+        """Name made of the places and their states."""
         return f"Pattern[{self.places.name}: {' & '.join(self.states)}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places that a pattern finds."""
+        """Return the sets of places that `places` finds."""
         found: PlaceSets = self.places.find(batch, groups)
         return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatchedPlaces:
-    """`spacy-hocrf.MatchedPlaces.v1`: what a pattern of spaCy's `Matcher` matches; of matches that share
-    tokens the longest.
+    """`spacy-hocrf.MatchedPlaces.v1`: places in the matches of a pattern of spaCy's `Matcher`; of overlapping
+    matches the longest.
 
-    pattern (Sequence[Mapping[str, Any]]): as `Matcher` has it, one mapping a token. Tokens with the key
+    pattern (Sequence[Mapping[str, Any]]): a `Matcher` pattern, one mapping per token. Tokens with the key
         "PLACE" and the same number, from 1 on, are one place; others are in none.
     RAISES (ValueError): H099 for a pattern without places, with gaps in their numbers, or with a place in
         two parts; E-codes of spaCy for other errors in it.
     """
 
     pattern: Sequence[Mapping[str, Any]]
-    # of each token, 0 for none
+    # place of each token, 0 for none
     _places: tuple[int, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -116,11 +116,11 @@ class MatchedPlaces:
         return f"MatchedPlaces{list(self.pattern)}"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """The places of every match."""
+        """Return the places of every match."""
         rows = list[tuple[int, int]]()
         size = max(self._places)
         if len(batch.docs):
-            matcher: Any = self._matcher(batch.docs[0].vocab)  # whose stub knows no alignments
+            matcher: Any = self._matcher(batch.docs[0].vocab)  # its stub lacks with_alignments
             for doc, first in zip(batch.docs, batch.offsets.tolist()):
                 for _, start, _, tokens in matcher(doc, with_alignments=True):
                     rows += self._found(first + start, tokens, size)
@@ -135,7 +135,7 @@ class MatchedPlaces:
         return matcher
 
     def _found(self, start: int, tokens: Sequence[int], size: int) -> list[tuple[int, int]]:
-        """First token and one past the last of each place of a match, by number; none if one is empty.
+        """First token and one past the last of each place of a match, by number; [] if one is empty.
 
         tokens (Sequence[int]): for each token of the match, its place in the pattern.
         """

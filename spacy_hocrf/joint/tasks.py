@@ -1,9 +1,9 @@
-"""What learners of joint weights see of documents that are decoded together.
+"""Jointly decoded documents as learning tasks for joint weights.
 
-An output is a segmentation of each document. Its features are the joint ones, and as the last one
-the local score, whose weight is 1: a model of the single documents has it, and it is not learnt
-here. The loss of an output is the number of tokens whose label is not the annotated one
-(Tsochantaridis et al., JMLR 6, 2005): a sum over tokens, so that the semi-CRF decodes with it as without.
+An output is a segmentation of each document. Its features are the joint ones, and the last one is
+the local score with the fixed weight 1: the model of single documents computes it, and it is not learnt
+here. The loss of an output is the number of tokens with a wrong label
+(Tsochantaridis et al., JMLR 6, 2005): a sum over tokens, so the semi-CRF can decode with it as well.
 """
 
 from dataclasses import replace
@@ -22,9 +22,9 @@ __all__ = ["JointOutput", "JointTask"]
 
 
 class JointOutput(NamedTuple):
-    """Segmentations of all documents, as far as learners look at them."""
+    """Segmentations of all documents, as features and loss."""
 
-    features: NDArray[np.int32]  # [n] those that fire, the local score last
+    features: NDArray[np.int32]  # [n] features that fire, the local score last
     counts: NDArray[np.float64]  # [n]
     loss: float
 
@@ -33,12 +33,11 @@ class JointTask:
     """Documents that joint patterns connect, with their annotation: a `graph.learning.Task`.
 
     problem (JointProblem): the patterns.
-    potentials (Potentials): local scores of the documents, those of `problem.sequences` in order.
-    automaton (Automaton): of the local model.
-    annotated (uint8 [N, Y]): what is allowed of each token where the segmentation is the annotated
-        one.
+    potentials (Potentials): local scores of the documents `problem.sequences`, in order.
+    automaton (Automaton): automaton of the local model.
+    annotated (uint8 [N, Y]): bits that allow only the annotated segmentation.
     decoder (DualDecomposition): how they are decoded.
-    n_features (int): G joint features.
+    n_features (int): number of joint features G.
     RAISES (ValueError): H092 if the annotation is not possible.
     """
 
@@ -56,7 +55,7 @@ class JointTask:
         self._automaton = automaton
         self._decoder = decoder
         self._n_features = n_features
-        # with the weight of the loss in it
+        # weight of the loss, and the subproblem with that loss
         self._latest: tuple[float, SegmentationSubproblem] | None = None
         subproblem = self._subproblem(replace(potentials, allowed=annotated))
         local, assignment = subproblem.maximise(np.zeros(int(subproblem.offsets[-1])))
@@ -67,9 +66,9 @@ class JointTask:
     def decode(
         self, weights: NDArray[np.float64], loss_weight: float = 0.0
     ) -> tuple[JointOutput, float, float]:
-        """Segmentations with a high score, the score, and an upper bound.
+        """Return segmentations with a high score, the score, and an upper bound.
 
-        weights (float64 [G + 1]): of the joint features, and 1.
+        weights (float64 [G + 1]): weights of the joint features, and 1.
         """
         assert weights[self._n_features] == 1.0
         if self._latest is None or self._latest[0] != loss_weight:
@@ -83,18 +82,18 @@ class JointTask:
         return self._output(features, counts, local, loss), decoding.primal, decoding.bound
 
     def counts(self, output: JointOutput) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Joint features, and the local score."""
+        """Return the features of an output, the local score being the last, and their counts."""
         return output.features, output.counts
 
     def loss(self, output: JointOutput) -> float:
-        """Tokens with a wrong label."""
+        """Return the number of tokens with a wrong label."""
         return output.loss
 
     def _subproblem(self, potentials: Potentials) -> SegmentationSubproblem:
         return SegmentationSubproblem(potentials, self._automaton, self._problem.vertices)
 
     def _with_loss(self, loss_weight: float) -> NDArray[np.float64]:
-        """Scores of the tokens, float64 [N, Y], plus the loss of each label."""
+        """Return the scores of the tokens, float64 [N, Y], plus the loss of each label."""
         scores = self._potentials.token + loss_weight
         scores[np.arange(len(scores)), self._labels] -= loss_weight
         return scores
@@ -112,5 +111,5 @@ class JointTask:
 
 
 def _labels_of(segments: Segments) -> NDArray[np.int32]:
-    """The label of every token, int32 [N], of segments that cover all."""
+    """Return the label of every token, int32 [N], given segments that cover all."""
     return np.repeat(segments.label, segments.end - segments.start)

@@ -1,7 +1,7 @@
-"""What should agree: `[components.*.joint.features.*]`.
+"""Joint templates, which find places that should agree: `[components.*.joint.features.*]`.
 
-A joint template looks at a batch of Docs in groups, and finds sets of places of one group. That all
-places of a set have one label, or each its state, is a *joint feature* of the template: it has one
+A joint template searches a batch of Docs in groups for sets of places within one group. That all
+places of a set have one label, or each its own state, is a *joint feature* of the template: it has one
 weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1.
 """
 
@@ -31,37 +31,36 @@ __all__ = [
 
 
 HEAVIEST = 1e6
-"""The largest finite weight: bounds are proved to more digits than sums with a larger one have."""
+"""The largest finite weight: with larger ones, sums have fewer correct digits than bounds are proved to."""
 
 
 @runtime_checkable
 class JointTemplate(Protocol):
     """Finds places that should agree.
 
-    With a member `states` (Sequence[str]) it is one feature, that the places of a set have these states, one
-    for each: see `stated.Pattern`. `outside` does not matter then.
+    With a member `states` (Sequence[str]) it has one feature, that the places of a set have these states, one
+    for each: see `stated.Pattern`. Then `outside` is ignored.
     """
 
     @property
     def name(self) -> str:
-        """Unlike that of any other template of the model."""
+        """Unique name among the templates of the model."""
         ...
 
     @property
     def outside(self) -> bool:
-        """Is to be unlabelled, all of it, a feature too?"""
+        """Is there also a feature for places that are completely unlabelled?"""
         ...
 
     @property
     def weight(self) -> float:
-        """Weight of its features until they are learnt or set, nats; infinite ones never are."""
+        """Initial weight of its features, until they are learnt or set, nats; infinite ones stay."""
         ...
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places.
+        """Return sets of places.
 
-        groups (int64 [D]): number of each Doc's group, ascending; places of two groups have nothing
-            to do with each other.
+        groups (int64 [D]): number of each Doc's group, ascending; a set must be in one group.
         """
         ...
 
@@ -69,17 +68,17 @@ class JointTemplate(Protocol):
 @recordable
 @dataclass(frozen=True, kw_only=True)
 class IdenticalPhrases:
-    """`spacy-hocrf.IdenticalPhrases.v1`: two places with one phrase are both entities of one label.
-    One feature a label.
+    """`spacy-hocrf.IdenticalPhrases.v1`: two places with the same phrase are both entities of one label.
+    There is one feature per label.
 
-    attr (str): phrases are identical if this token attribute is, token by token.
-    min_length, max_length (int): tokens of a phrase.
-    max_pairs (int): pairs of each phrase of a group, the nearest first; neighbours are paired in
+    attr (str): token attribute in which identical phrases must agree, token by token.
+    min_length, max_length (int): number of tokens in a phrase.
+    max_pairs (int): most pairs of each phrase in a group, the nearest first; neighbours are paired in
         any case.
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
         punctuation.
-    outside (bool): a feature more: both places are unlabelled.
-    weight (float): of these features until they are learnt or set, nats.
+    outside (bool): add a feature for both places being unlabelled.
+    weight (float): initial weight of these features, until they are learnt or set, nats.
     RAISES (ValueError): H023 or H024 for a bad attribute, H099 for a number out of range.
     """
 
@@ -106,18 +105,18 @@ class IdenticalPhrases:
 
     @property
     def name(self) -> str:
-        """The kind of template, and which phrases."""
+        """Name made of the kind of template and its phrases."""
         return f"{type(self).__name__}[{self.attr},{self.min_length}-{self.max_length}]"
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Sets of places with one phrase, in Docs of one group."""
+        """Return sets of places with one phrase, in Docs of one group."""
         lengths = range(self.min_length, self.max_length + 1)
         found = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
         return joined([pairs(phrases, self.max_pairs) for phrases in found])
 
 
 def checked_weight(weight: Any) -> float:
-    """A weight that may be infinite: "inf" or "-inf" in a config. RAISES (ValueError): H099 for no number."""
+    """Return a weight, which may be "inf" or "-inf". RAISES (ValueError): H099 if it is not a number."""
     try:
         number = math.nan if isinstance(weight, bool) else float(weight)
     except (TypeError, ValueError):
@@ -129,10 +128,10 @@ def checked_weight(weight: Any) -> float:
 
 
 def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
-    """The templates of one component.
+    """Check the templates of one component.
 
-    RAISES (ValueError): H096 if there is none, H097 for what is no joint template, H098 if two have
-        one name.
+    RAISES (ValueError): H096 if there is none, H097 for an object that is not a joint template, H098 if two
+        have the same name.
     """
     checked: dict[str, JointTemplate] = {}
     for template in templates:
@@ -147,11 +146,11 @@ def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
 
 
 def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-    """Sets of places that a template finds in a batch, checked.
+    """Return the sets of places that a template finds in a batch, checked.
 
     groups (int64 [D]): number of each Doc's group, ascending.
-    RAISES (ValueError): H120 for sets that are none: places outside the batch, in two Docs, in two
-        groups or over each other, or a single place; and for sets of another size than there are states.
+    RAISES (ValueError): H120 for invalid sets: places outside the batch, in two Docs, in two groups or
+        overlapping, or a single place; and for sets of another size than the number of states.
     """
     found, states = template.find(batch, groups), states_of(template)
     reason = _wrong(found, batch, groups)
@@ -164,13 +163,13 @@ def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int
 
 
 def states_of(template: JointTemplate) -> tuple[str, ...] | None:
-    """The states of a template whose places have states of their own; None for any other template."""
+    """Return the states of a template that has a state for each place; None for any other template."""
     states = getattr(template, "states", None)
     return None if states is None else tuple(states)
 
 
 def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
-    """Fault of some sets of places, for a message; None without any."""
+    """Describe what is wrong with sets of places, for a message; None if nothing is."""
     offsets, start, end = found.offsets, found.start, found.end
     sizes = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != len(start) or len(start) != len(end) or (sizes < 2).any():

@@ -1,6 +1,4 @@
-"""What decodes a component's Docs together: what should agree in them, how they are decoded, and how the
-weights of that are learnt.
-"""
+"""Joint decoding of a component's Docs: its features, the decoder, and how the weights are learnt."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -37,14 +35,14 @@ __all__ = ["JointDecoding"]
 class JointDecoding:
     """Decodes Docs of a component together where joint features connect them: `pipe.joint`.
 
-    templates (Sequence[JointTemplate]): what should agree in Docs, or in groups of them.
+    templates (Sequence[JointTemplate]): find places that should agree, in Docs or in groups of them.
     decoder (DualDecomposition): how Docs are decoded together. It can be set.
-    group_by (Optional[str]): neighbours with an equal value of this extension attribute are decoded
+    group_by (Optional[str]): consecutive Docs with an equal value of this extension attribute are decoded
         together. It can be set.
     trainer (Optional[JointTrainer]): how the joint weights are learnt; None leaves them as they are.
-    name (str): of the component. scheme (Callable[[], LabelScheme]): its labels, once there are any.
-    RAISES (ValueError): H096 to H101 for bad templates, decoder or group_by; H121 for a trainer that is
-        not one of joint weights.
+    name (str): name of the component. scheme (Callable[[], LabelScheme]): returns its labels.
+    RAISES (ValueError): H096 to H101 for bad templates, decoder or group_by; H121 for an object that is not
+        a trainer of joint weights.
     """
 
     def __init__(
@@ -76,30 +74,28 @@ class JointDecoding:
             found = {"found": type(trainer).__name__, "missing": ", ".join(missing)}
             raise ValueError(Errors.H121.format(name=name, **found))
         self._name, self._scheme = name, scheme
-        # by the names of the features; others have their template's weight
+        # by the names of the features; others have the initial weight of their template
         self._known: Mapping[str, float] = {}
 
     # Joint features
 
     @property
     def features(self) -> JointFeatures:
-        """The templates' features for the labels. RAISES (ValueError): H042 before there are any
-        labels.
-        """
+        """The templates' features for the labels. RAISES (ValueError): H042 before there are any labels."""
         return JointFeatures(self.templates, self._scheme())
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Template of each joint feature, and its label or state: what each of `weights` is for."""
+        """Name of each joint feature, in the order of `weights`: its template, and label or state."""
         return self.features.names
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """Weights of the joint features, float64 [G], nats; can be set, but for those that are infinite
-        and remain so.
+        """Weights of the joint features, float64 [G], nats. They can be set, except infinite ones, which
+        stay infinite.
 
         RAISES (ValueError): H042 before there are any labels; when set, H102 for anything but G
-            numbers of at most a million, but for those.
+            numbers of at most a million, apart from infinite weights.
         """
         return self._weights_of(self.features)
 
@@ -119,7 +115,7 @@ class JointDecoding:
         self._known = dict(zip(names, values.tolist()))
 
     def forget(self) -> None:
-        """Begin again with the weights of the templates."""
+        """Reset the weights to those of the templates."""
         self._known = {}
 
     def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:
@@ -131,12 +127,12 @@ class JointDecoding:
 
     @property
     def model(self) -> JointModel:
-        """What trainers of joint weights must know."""
+        """The parts of the component that trainers of joint weights need."""
         most = 0 if self.group_by is None else self.decoder.max_group_tokens
         return JointModel(self._name, self.templates, self.decoder, most)
 
     def check_beside(self, trainer: Trainer) -> None:
-        """RAISES (ValueError): H109 for a local trainer beside which the joint weights cannot be learnt."""
+        """Check the local trainer. RAISES (ValueError): H109 if joint weights cannot be learnt beside it."""
         needs = None if self.trainer is None else self.trainer.lacks(trainer)
         if needs is not None:
             found = type(trainer).__name__
@@ -150,11 +146,11 @@ class JointDecoding:
         group_by: str | None,
         teachers: Sequence[str] = (),
     ) -> Learner | None:
-        """What learns the local model and remembers what joint features read; None if the joint weights are
-        not learnt.
+        """Make the learner of the local model, which also stores what joint features read; None if the joint
+        weights are not learnt.
 
-        group_by (Optional[str]): extension attribute of Docs that are held back together.
-        teachers (Sequence[str]): of the span groups that say what annotation does not.
+        group_by (Optional[str]): extension attribute of Docs that are held out together.
+        teachers (Sequence[str]): keys of the span groups that tell what the annotation leaves open.
         """
         if self.trainer is None:
             return None
@@ -162,7 +158,7 @@ class JointDecoding:
         return Learner(model, target, trainer, memory=memory, group_by=group_by, teachers=teachers)
 
     def learn(self, learner: Learner, run: Run) -> None:
-        """Learn the joint weights after a step of the local trainer, where they are due."""
+        """Learn the joint weights after a step of the local trainer, if they are due."""
         learnt = None if self.trainer is None else self.trainer.learnt(run, learner, self.model)
         if learnt is None:
             return
@@ -178,18 +174,18 @@ class JointDecoding:
     def group_batches(
         self, stream: Iterable[Doc], size: int
     ) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
-        """Docs of a stream in batches that cut no group, and the numbers of their groups, int64 [D].
+        """Yield Docs of a stream in batches that split no group, and the numbers of their groups, int64 [D].
 
-        size (int): Docs of a batch; as many more as complete a group.
+        size (int): least number of Docs in a batch; the last group is completed.
         """
         return group_batches(self._numbered(stream), size)
 
     def batches(
         self, docs: Sequence[Doc], groups: NDArray[np.int64] | None, predictor: Predictor
     ) -> Iterator[tuple[TokenBatch, Revise]]:
-        """Docs in batches, each with what revises its best segmentations.
+        """Yield Docs in batches, each with a function that revises its best segmentations.
 
-        groups (Optional[int64 [D]]): numbers of the Docs' groups; None to find them.
+        groups (Optional[int64 [D]]): numbers of the Docs' groups; None to compute them.
         """
         if groups is None:
             groups = np.array([number for number, _ in self._numbered(docs)], dtype=np.int64)
@@ -203,7 +199,7 @@ class JointDecoding:
             first = last
 
     def set_proofs(self, docs: Iterable[Doc], predictions: Iterable[Prediction]) -> None:
-        """Write `doc._.hocrf_gap`, `doc._.hocrf_certificate` and `doc._.hocrf_trace` where Docs were decoded
+        """Set `doc._.hocrf_gap`, `doc._.hocrf_certificate` and `doc._.hocrf_trace` of Docs that were decoded
         together.
         """
         for doc, prediction in zip(docs, predictions):
@@ -217,7 +213,7 @@ class JointDecoding:
     # Persistence
 
     def keeper(self) -> JointWeightsKeeper:
-        """What saves the weights."""
+        """Make the object that saves the weights."""
         return JointWeightsKeeper(
             self.templates,
             self._name,

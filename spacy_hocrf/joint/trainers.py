@@ -1,9 +1,9 @@
-"""`spacy-hocrf.JointMaxMargin.v1`: joint weights on top of local scores, of models that have not seen the
-documents.
+"""`spacy-hocrf.JointMaxMargin.v1`: joint weights learnt with local scores from models that have not seen
+the documents.
 
-The corpus' documents are divided, by groups, and every part is scored by a model that is trained on the
-others with the component's own settings, for as many steps as its own model has had. What must be decoded
-together in one part is a task of `graph.frank_wolfe`.
+The corpus is divided into parts, by groups, and each part is scored by a model that is trained on the
+others with the component's own settings, for as many steps as the component's model has had. Documents of
+one part that must be decoded together are a task of `graph.frank_wolfe`.
 """
 
 import math
@@ -38,18 +38,18 @@ FIRST, FACTOR = 16, 4
 @dataclass(frozen=True, kw_only=True)
 class JointMaxMargin:
     """`spacy-hocrf.JointMaxMargin.v1`: the largest margin between the annotation of each group and
-    everything else.
+    all other segmentations.
 
     sigma (float): standard deviation of the Gaussian prior of the joint weights.
-    folds (int): the local scores of each group come from a model that was trained without its part,
-        one of so many, of the corpus.
-    nonnegative (bool): weights below 0 are not allowed for places that should agree, which never
-        count less for it; those of `Pattern.v1` have either sign. Without any of these, decoding is
-        nearly exact then.
-    epochs (int): at most so many passes over the groups.
-    tolerance (float): converged when the objective is at most this part of itself above its lower
+    folds (int): number of parts of the corpus; the local scores of each group come from a model that was
+        trained without its part.
+    nonnegative (bool): forbid weights below 0 for features of places that should agree; weights of
+        `Pattern.v1` have either sign. If there are only features of the first kind, decoding is then nearly
+        exact.
+    epochs (int): most passes over the groups.
+    tolerance (float): converged when the objective is at most this fraction of itself above its lower
         bound.
-    seed (int): of the order of the groups, and of their division.
+    seed (int): seed of the order of the groups, and of their division.
     RAISES (ValueError): H108 for settings out of range.
     """
 
@@ -70,12 +70,12 @@ class JointMaxMargin:
         self._check("tolerance", 0 < self.tolerance < 1, "between 0 and 1")
 
     def lacks(self, trainer: Trainer) -> str | None:
-        """Models of the folds are trained beside the component's own, step by step."""
+        """Require a trainer on the whole corpus, since models of the folds are trained in step with it."""
         return "a trainer that runs over the whole corpus" if trainer.batchwise else None
 
     def learnt(self, run: Run, learner: Learner, joint: JointModel) -> LearntWeights | None:
-        """Learn the weights anew where they are due; a loaded model that adapts to a small corpus
-        keeps its own.
+        """Learn the weights anew if they are due; a loaded model that adapts to a small corpus keeps its
+        own.
         """
         if learner.adapts or not is_due(learner.steps, run.running):
             return None
@@ -87,9 +87,8 @@ class JointMaxMargin:
     def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """Learn the weights from a corpus.
 
-        learner (Learner): has the corpus, and the local settings; it is left as it is.
-        RETURNS (Optional[LearntWeights]): None if fewer than two groups have anything that a joint
-            feature looks at.
+        learner (Learner): has the corpus, and the local settings; it is not changed.
+        RETURNS (Optional[LearntWeights]): None if fewer than two groups have places for a joint feature.
         """
         features = joint.features(learner.scheme)
         groups = documents_together(learner.corpus, features, most=joint.most)
@@ -113,8 +112,8 @@ class JointMaxMargin:
     def fit(self, tasks: Sequence[Task], agree: NDArray[np.bool_]) -> LearntWeights:
         """Learn the weights of G joint features.
 
-        tasks (Sequence[Task]): feature G of their outputs, the last one, is the local score; its
-            weight is 1. Features of infinite weight do not occur.
+        tasks (Sequence[Task]): the last feature of their outputs, number G, is the local score with weight 1.
+            Features with infinite weights must not occur.
         agree (bool [G]): `JointFeatures.agree`.
         RETURNS (LearntWeights): the weights, and the gap of their objective.
         """
@@ -142,9 +141,9 @@ class JointMaxMargin:
 
 
 def is_due(steps: int, running: bool) -> bool:
-    """Are the joint weights to be learnt after so many steps of the local training?
+    """Are the joint weights to be learnt after this number of steps of the local training?
 
-    At its end, and for loops that stop before it after 16, 64, 256, … steps: all of them cost
+    At its end and, since a loop may stop earlier, after 16, 64, 256, … steps: all of these together cost
     little more than the last.
     """
     goal = FIRST
@@ -160,7 +159,7 @@ def _task(
     decoder: DualDecomposition,
     features: JointFeatures,
 ) -> JointTask:
-    """One task, with the local scores of this model, and the joint features for it."""
+    """Make one task, with the local scores and joint features of this model."""
     tokens = corpus.batch(part.documents)
     allowed = model.structure.allowed(tokens)
     compiled = model.structure.compile(model.structure.observe(tokens), allowed)

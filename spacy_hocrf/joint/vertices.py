@@ -1,4 +1,4 @@
-"""What patterns between documents look at: vertices on the segments and tokens of some sequences.
+"""Vertices on the segments and tokens of sequences, which patterns between documents refer to.
 
 A *segment vertex* (sequence, start, end) has the states 0..Y-1, "exactly this segment is there,
 with this label", and Y, "it is not". A *token vertex* (sequence, token) has the states 0..Y-1, the
@@ -23,7 +23,7 @@ __all__ = ["Vertices"]
 
 @dataclass(frozen=True)
 class Vertices:
-    """V vertices on D sequences; positions are those inside the sequence."""
+    """V vertices on D sequences; positions are within the sequence."""
 
     tokens_of: NDArray[np.int64]  # [D + 1] first token of each sequence
     n_labels: int  # Y
@@ -46,21 +46,21 @@ class Vertices:
 
     @cached_property
     def end_token(self) -> NDArray[np.int64]:
-        """One past the last token of each segment vertex, counted likewise, int64 [V_s]."""
+        """One past the last token of each segment vertex, counted over all sequences, int64 [V_s]."""
         return self.tokens_of[self.segments[:, 0]] + self.segments[:, 2]
 
     @cached_property
     def token(self) -> NDArray[np.int64]:
-        """The token of each token vertex, counted likewise, int64 [V_t]."""
+        """The token of each token vertex, counted over all sequences, int64 [V_t]."""
         return self.tokens_of[self.tokens[:, 0]] + self.tokens[:, 1]
 
     @cached_property
     def labelled_token(self) -> NDArray[np.int64]:
-        """The token of each label vertex, counted likewise, int64 [V_l]."""
+        """The token of each label vertex, counted over all sequences, int64 [V_l]."""
         return self.tokens_of[self.labels[:, 0]] + self.labels[:, 1]
 
     def states_in(self, found: Segments) -> NDArray[np.int32]:
-        """State of every vertex, int32 [V].
+        """Return the state of every vertex, int32 [V].
 
         found (Segments): a segmentation of each sequence, which covers its tokens.
         """
