@@ -1,1 +1,1 @@
-"""Links between spans, sentences or Docs: every pair that may be linked has a probability."""
+"""Links between spans, sentences or Docs: a probability for every pair that may be linked."""

@@ -1,4 +1,4 @@
-"""The annotated links of a thread, as pairs of characters and as probabilities of its pairs."""
+"""Reads the annotated links of a thread, as pairs of characters and as probabilities of pairs of items."""
 
 import hashlib
 from collections.abc import Hashable
@@ -22,9 +22,9 @@ Link = tuple[End, End]
 
 
 def linked(thread: Thread, attribute: str) -> set[Link] | None:
-    """The links of all Docs of a thread; None if those of one are unknown.
+    """Return the links of all Docs of a thread; None if those of any Doc are unknown.
 
-    RAISES (ValueError): H299 for annotation that is no list of pairs of items.
+    RAISES (ValueError): H299 for annotation that is not a list of pairs of items.
     """
     found: set[Link] = set()
     for number, doc in enumerate(thread.docs):
@@ -45,7 +45,7 @@ def linked(thread: Thread, attribute: str) -> set[Link] | None:
 
 
 def contents(thread: Thread, attribute: str, group: Hashable) -> tuple[bytes, ...]:
-    """For each Doc of a thread a digest of its words and annotated links, and of the thread's group."""
+    """Return for each Doc of a thread a digest of its words, its annotated links and the thread's group."""
     return tuple(
         hashlib.blake2b(
             thread.words(number) + repr((links_of(doc, attribute), group)).encode(), digest_size=16
@@ -55,11 +55,11 @@ def contents(thread: Thread, attribute: str, group: Hashable) -> tuple[bytes, ..
 
 
 def gold_shares(thread: Thread, pairs: Pairs, links: set[Link]) -> tuple[NDArray[np.float64], int]:
-    """What is annotated of each pair, 1 for a link, or 1/n for n links of one choice, and how many links
-    are no pairs.
+    """Return the annotated probability of each pair, 1 for a link, or 1/n for n links of one choice, and the
+    number of links that are not among the pairs.
 
-    thread (Thread): whose items may be others than the annotated ones.
-    RETURNS (tuple[float64 [P], int]).
+    thread (Thread): the thread of the pairs, whose items may differ from the annotated ones.
+    RETURNS (tuple[float64 [P], int]): the probabilities, and the number of lost links.
     """
     number = {end: i for i, end in enumerate(thread.ends)}
     known = [(number[i], number[j]) for i, j in links if i in number and j in number]
@@ -74,7 +74,7 @@ def gold_shares(thread: Thread, pairs: Pairs, links: set[Link]) -> tuple[NDArray
 
 
 def _is_link(pair: Any, first: int, end: int, n_items: int) -> bool:
-    """Is it an item of the Doc that has the items first to end, and one of its thread?"""
+    """Is it a pair of an item of the Doc (items first to end - 1) and an item of its thread?"""
     if not isinstance(pair, list | tuple) or len(pair) != 2:
         return False
     if not all(map(is_whole, pair)):

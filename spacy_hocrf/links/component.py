@@ -1,8 +1,8 @@
 """The trainable component that links items: spans, sentences or Docs of a group.
 
-`initialize` learns which numbers the templates give, and keeps what they see of the corpus; `update`
-registers texts that it was not shown, and `finish_update` takes one L-BFGS iteration on all of them, so
-that batches only pace the loop.
+`initialize` collects the features of the templates, and keeps the training pairs; `update` registers
+texts that are new, and `finish_update` takes one L-BFGS iteration on all of them, so that batches only
+set the pace of the loop.
 """
 
 import math
@@ -51,33 +51,33 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["FoundLinks", "LinkPipe"]
 
 FoundLinks = list[tuple[int, int, float]]
-"""Item, target and probability of each link of a Doc, the numbers as `extensions` has them."""
+"""Item, target and probability of each link of a Doc, numbered as in `extensions`."""
 
 
 class _Seen(NamedTuple):
-    """What templates see of the pairs of a training thread, and what is annotated of them."""
+    """The pairs of a training thread with their features and annotation."""
 
     keys: Keys  # [P, K]
     choices: Choices
     shares: Floats  # [P]
     contents: tuple[bytes, ...]
-    links: int
-    lost: int  # of these, how many are no pairs
-    said: tuple[int, ...]  # items that have anything there, by the attributes that are read
+    links: int  # number of annotated links
+    lost: int  # number of links that are not among the pairs
+    said: tuple[int, ...]  # for each attribute that is read, the number of items with a value
 
     def text(self, model: LinkModel) -> Text:
-        """The thread to a model."""
+        """Return the thread in the form that the model learns from."""
         return Text(model.rows(self.keys), self.choices, self.shares)
 
 
 class LinkPipe(StoredPipe, Pipe):
     """`hocrf_links`; see the factory for its settings.
 
-    RAISES (ValueError): H295 for items, pairs or features of another kind, H298 for a sigma that
-        cannot be, H101 for a group_by that no Doc has.
+    RAISES (ValueError): H295 for items, pairs or features of the wrong type, H298 for an invalid sigma,
+        H101 for a group_by that is not registered.
     """
 
-    model: Any = noop()  # spaCy calls `finish_update` of what has a model
+    model: Any = noop()  # spaCy calls `finish_update` only of components with a model
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class LinkPipe(StoredPipe, Pipe):
     # Training
 
     def initialize(self, get_examples: Callable[[], Iterable[Example]], *, nlp: Any = None) -> None:
-        """Learn which numbers the templates give, and keep what they see; the weights start at 0.
+        """Collect the features of the training corpus, and keep its pairs; the weights start at 0.
 
         get_examples (Callable[[], Iterable[Example]]): the training corpus.
         nlp (Optional[Language]): the pipeline; its annotating components run first, if they are
@@ -176,13 +176,13 @@ class LinkPipe(StoredPipe, Pipe):
         sgd: Any = None,
         losses: dict[str, float] | None = None,
     ) -> dict[str, float]:
-        """Register texts that are not known yet and report the objective; the step is taken in
+        """Register texts that are new and report the objective; the step is taken in
         `finish_update`.
 
-        examples (Iterable[Example]): neighbours of one group are one text.
+        examples (Iterable[Example]): consecutive examples of one group are one text.
         drop (float): not used.
-        sgd (Optional[Optimizer]): calls `finish_update` at once.
-        losses (Optional[Dict[str, float]]): takes the objective of the whole corpus, in nats.
+        sgd (Optional[Optimizer]): if given, calls `finish_update` at once.
+        losses (Optional[Dict[str, float]]): updated with the objective of the whole corpus, in nats.
         RAISES (ValueError): H042 before `initialize`, H299 for damaged annotation.
         """
         losses = {} if losses is None else losses
@@ -200,7 +200,7 @@ class LinkPipe(StoredPipe, Pipe):
         return losses
 
     def finish_update(self, sgd: Any) -> None:
-        """Take one iteration on the whole corpus; nothing once it has converged.
+        """Take one iteration on the whole corpus; do nothing after convergence.
 
         sgd (Any): not used.
         RAISES (ValueError): H042 before `initialize`.
@@ -208,8 +208,8 @@ class LinkPipe(StoredPipe, Pipe):
         self._trained().step()
 
     def _see(self, thread: Sequence[Example], known: LinkLearner | None = None) -> "_Seen | None":
-        """What there is to learn from a thread; None if its links are unknown, or it has no items, or is a
-        part of a known one.
+        """Return what there is to learn from a thread; None if its links are unknown, or if it has no items
+        or is part of a known one.
         """
         reference = Thread([example.reference for example in thread], self.items)
         group = group_in(thread[0], self.group_by)
@@ -231,14 +231,14 @@ class LinkPipe(StoredPipe, Pipe):
     def __call__(self, doc: Doc) -> Doc | None:  # type: ignore[override]
         """Predict and annotate one Doc.
 
-        RETURNS (Optional[Doc]): the same; None after an error that the error handler lets pass.
+        RETURNS (Optional[Doc]): the same Doc; None after an error that the error handler ignores.
         """
         return next(self.pipe([doc]), None)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.
 
-        batch_size (int): Docs at a time; with `group_by`, as many more as complete a group.
+        batch_size (int): least number of Docs per batch; with `group_by`, the last group is completed.
         """
         handle_error = self.get_error_handler()
         for docs, groups in group_batches(self._numbered(stream), batch_size):
@@ -249,9 +249,9 @@ class LinkPipe(StoredPipe, Pipe):
                 handle_error(self.name, self, docs, error)
 
     def predict(self, docs: Iterable[Doc]) -> list[FoundLinks]:
-        """The most probable links of each Doc; the Docs are not changed.
+        """Return the most probable links of each Doc; the Docs are not changed.
 
-        docs (Iterable[Doc]): neighbours of one group are read together.
+        docs (Iterable[Doc]): consecutive Docs of one group are read together.
         RAISES (ValueError): H042 before training.
         """
         numbers = list(self._numbered(docs))
@@ -268,7 +268,7 @@ class LinkPipe(StoredPipe, Pipe):
     def _predict(self, docs: Sequence[Doc], groups: Sequence[int]) -> list[FoundLinks]:
         model = self._trained().model
         found: list[FoundLinks] = [[] for _ in docs]
-        first = 0  # Doc of a thread
+        first = 0  # number of the thread's first Doc
         for _, members in groupby(zip(groups, docs), key=lambda pair: pair[0]):
             thread = Thread([doc for _, doc in members], self.items)
             pairs = self.pairs.find(thread)
@@ -285,7 +285,7 @@ class LinkPipe(StoredPipe, Pipe):
         return found
 
     def _trained(self) -> LinkLearner:
-        """What has learnt, or begins to. RAISES (ValueError): H042."""
+        """The learner. RAISES (ValueError): H042 before initialization."""
         if self._learner is None:
             raise ValueError(Errors.H042)
         return self._learner

@@ -1,5 +1,5 @@
-"""A corpus of .spacy files whose items and attributes the component sees as if somebody had set
-them before.
+"""A corpus reader that copies items and attributes to the predicted Docs, as if they had been set
+before.
 """
 
 from collections.abc import Iterator, Sequence
@@ -18,12 +18,12 @@ class LinksCorpus:
     """`spacy-hocrf.LinksCorpus.v1`: a corpus of .spacy files, written with `store_user_data`.
 
     path (Path): a .spacy file or a folder of them.
-    spans_keys (Sequence[str]): span groups that are handed over.
-    attributes (Sequence[str]): extension attributes that are handed over, of Docs, spans and
-        tokens, `hocrf_group` for instance; not the one with the links.
+    spans_keys (Sequence[str]): span groups to copy.
+    attributes (Sequence[str]): extension attributes of Docs, spans and tokens to copy, `hocrf_group` for
+        instance; not the one with the links.
     gold_preproc (bool): keep the tokens of the file, instead of tokenizing the text again; spans
-        that fit no tokens are lost. Unlike spaCy's reader this one never cuts a Doc into sentences.
-    limit (int): read only the first Docs; 0 for all.
+        that do not fit the tokens are dropped. Unlike spaCy's reader, never cuts a Doc into sentences.
+    limit (int): read only this many Docs; 0 for all.
     RAISES (ValueError): H112 without a path, H110 for a negative limit.
     """
 
@@ -43,7 +43,7 @@ class LinksCorpus:
     def __call__(self, nlp: Language) -> Iterator[Example]:
         """The Examples, in the order of the files.
 
-        nlp (Language): whose tokenizer and vocab are used.
+        nlp (Language): provides the tokenizer and vocab.
         YIELDS (Example): with the groups and the attributes on both sides.
         """
         for example in read_examples(nlp, self._path, self._limit, self._gold_preproc):
@@ -54,7 +54,7 @@ class LinksCorpus:
 
 
 def _hand_over_spans(reference: Doc, predicted: Doc, key: str) -> None:
-    """The spans of a group that begin and end where tokens do."""
+    """Copy the spans of a group that begin and end at token boundaries."""
     if key not in reference.spans:
         return
     spans = [
@@ -66,7 +66,7 @@ def _hand_over_spans(reference: Doc, predicted: Doc, key: str) -> None:
 
 
 def _hand_over_attributes(reference: Doc, predicted: Doc, names: frozenset[str]) -> None:
-    """Values of extension attributes, which Docs keep by characters: ("._.", name, first, end)."""
+    """Copy values of extension attributes, whose keys have characters: ("._.", name, first, end)."""
     for key, value in reference.user_data.items():
         if isinstance(key, tuple) and len(key) == 4 and key[0] == "._." and key[1] in names:
             predicted.user_data[key] = value

@@ -1,4 +1,4 @@
-"""What is seen of items where the config names no features: words, labels, lengths, distances."""
+"""Features of links if the config names none: words, labels, lengths, distances."""
 
 from spacy_hocrf.links.templates import LinkFeatures
 from spacy_hocrf.links.values import Attribute, Distance, Number, Shared

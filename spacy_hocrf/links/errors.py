@@ -1,5 +1,5 @@
-"""What can go wrong with links between items, each with a code to search for: what was found, what
-was expected, which setting to change. The other codes are in `spacy_hocrf.errors`.
+"""Messages of errors in links between items, by code: what was found, what was expected, which setting to
+change. Other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded

@@ -1,5 +1,5 @@
 """The factory `hocrf_links`, with its default config. Every `spacy.blank` imports this file, which
-imports nothing of ours before the factory is called.
+imports no other module of this package before the factory is called.
 """
 
 from collections.abc import Callable
@@ -64,13 +64,12 @@ def make_hocrf_links(
     """Links between items as pairs of their numbers in `doc._.hocrf_links`, with their probabilities in
     `doc._.hocrf_links_scores`.
 
-    items (Finder): what is linked, such as `spacy-hocrf.SpanItems.v1`.
-    pairs (LinkPairs): which of them may be.
-    features (Optional[LinkFeatures]): what is seen of them; None for words, labels, lengths and
-        distances.
+    items (Finder): finds what is linked, such as `spacy-hocrf.SpanItems.v1`.
+    pairs (LinkPairs): which pairs of items may be linked.
+    features (Optional[LinkFeatures]): features of pairs; None for words, labels, lengths and distances.
     attribute (str): extension attribute of Docs with the links.
-    group_by (Optional[str]): neighbours with an equal value of this extension attribute of Docs are
-        read together, "hocrf_group" for instance; None for each Doc by itself.
+    group_by (Optional[str]): consecutive Docs with an equal value of this extension attribute are
+        read together, "hocrf_group" for instance; None for each Doc alone.
     sigma (float): standard deviation of the Gaussian prior of the weights.
     scorer (Optional[Callable]): scoring method.
     """

@@ -1,7 +1,7 @@
-"""What is linked: the items of the Docs that are read together, and what they say.
+"""Items, which are linked, and their attributes, for Docs that are read together.
 
 An *item* is a span, a sentence, an entity or a whole Doc. A *thread* has the items of one Doc or, in
-order, of all Docs of a group; they are numbered from 0 through the thread.
+order, of all Docs of a group; items are numbered from 0 throughout the thread.
 """
 
 import re
@@ -35,13 +35,13 @@ Codes = NDArray[np.uint64]
 
 TERM = re.compile(r"(?P<name>[A-Z_]+)(?:\[(?P<place>0|-1)\])?")
 MISSING = np.uint64(0)
-"""Code of what an item does not have; no string has it but the empty one."""
+"""Code of a missing value; the only string with this code is the empty one."""
 
 
 class Item(NamedTuple):
-    """Some tokens of a Doc."""
+    """An item: a stretch of tokens in a Doc."""
 
-    doc: int  # its number in the thread
+    doc: int  # number of the Doc in the thread
     start: int
     end: int
     label: str = ""
@@ -52,26 +52,26 @@ class ItemFinder(Protocol):
     """Finds the items of a Doc: `[components.*.items]`."""
 
     def find(self, doc: Doc) -> Sequence[tuple[int, int, str]]:
-        """First token, one past the last, and label of each item, in their order."""
+        """Return first token, one past the last, and label of each item, in order."""
         ...
 
     @property
     def place(self) -> str:
-        """Where they are, for messages."""
+        """Where the items are, for messages."""
         ...
 
 
 @dataclass(frozen=True)
 class SpanItems:
     """`spacy-hocrf.SpanItems.v1`: the spans of `doc.spans[spans_key]`, in the group's order; none
-    where the group is missing.
+    if the group is missing.
     """
 
     spans_key: str = "sc"
 
     @property
     def place(self) -> str:
-        """Name of the place that items are read from: the span group."""
+        """The span group that items are read from."""
         return f"doc.spans['{self.spans_key}']"
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
@@ -93,7 +93,7 @@ class EntItems:
 
 @dataclass(frozen=True)
 class SentenceItems:
-    """`spacy-hocrf.SentenceItems.v1`: the sentences; none where nothing has found any."""
+    """`spacy-hocrf.SentenceItems.v1`: the sentences; none if there are no sentence boundaries."""
 
     place = "doc.sents"
 
@@ -115,10 +115,10 @@ class DocItems:
 
 
 class Thread:
-    """The N items of some Docs, and columns of what they say, each read once.
+    """The N items of some Docs, and columns of their attributes, each read once.
 
-    docs (Sequence[Doc]): of one group, in order; at least one.
-    finder (ItemFinder): what their items are.
+    docs (Sequence[Doc]): Docs of one group, in order; at least one.
+    finder (ItemFinder): finds their items.
     """
 
     def __init__(self, docs: Sequence[Doc], finder: ItemFinder) -> None:
@@ -126,9 +126,9 @@ class Thread:
         found = [finder.find(doc) for doc in docs]
         self.items = [Item(d, *item) for d, items in enumerate(found) for item in items]
         self.firsts: NDArray[np.int64] = offsets_of([len(items) for items in found])
-        """Number of the first item of each Doc, and N; int64 [D + 1]."""
+        """Number of the first item of each Doc, followed by N; int64 [D + 1]."""
         self.whole = isinstance(finder, DocItems)
-        """Are the items Docs?"""
+        """Are the items whole Docs?"""
         self._batch = TokenBatch(docs)
         self._codes: dict[str, Codes] = {}
         self._values: dict[str, list[Any]] = {}
@@ -138,20 +138,20 @@ class Thread:
 
     @cached_property
     def ends(self) -> list[tuple[int, int, int]]:
-        """For each item the number of its Doc, its first character and one past its last, which
-        tell items of equal texts apart.
+        """For each item the number of its Doc, its first character and one past its last, which also identify
+        it if tokens differ.
         """
         places = [(s.start_char, s.end_char) if len(s) else (0, 0) for s in self._spans]
         return [(item.doc, *place) for item, place in zip(self.items, places)]
 
     @property
     def text(self) -> str:
-        """How the first Doc begins, for messages."""
+        """The beginning of the first Doc, for messages."""
         return beginning(self.docs[0])
 
     def values(self, name: str) -> list[Any]:
-        """An extension attribute of every item: the span's, or where spans have none of this name,
-        its Doc's.
+        """Return an extension attribute of every item: the span's, or if spans have no attribute of this
+        name, its Doc's.
         """
         if name not in self._values:
             spans = not self.whole and Span.has_extension(name)
@@ -160,17 +160,17 @@ class Thread:
         return self._values[name]
 
     def codes(self, attribute: str) -> Codes:
-        """A number for what an attribute says of each item, uint64 [N]; 0 for nothing."""
+        """Return a code for the value of an attribute of each item, uint64 [N]; 0 if missing."""
         if attribute not in self._codes:
             self._codes[attribute] = self._read(attribute)
         return self._codes[attribute]
 
     def listed(self, attribute: str) -> tuple[NDArray[np.int64], Codes]:
-        """The distinct values of each item: those of its tokens, or of a list that an extension
-        attribute has.
+        """Return the distinct values of each item: those of its tokens, or the elements of a list-valued
+        extension attribute.
 
-        RETURNS (tuple[int64 [n], uint64 [n]]): item and code of each, ascending by both.
-        RAISES (ValueError): H305 for an extension attribute that is no list of strings.
+        RETURNS (tuple[int64 [n], uint64 [n]]): item and code of each value, ascending by both.
+        RAISES (ValueError): H305 for an extension attribute that is not a list of strings.
         """
         if attribute.startswith("_."):
             items, codes = self._lists(attribute[2:])
@@ -185,12 +185,12 @@ class Thread:
         return items[new], codes[new]
 
     def words(self, number: int) -> bytes:
-        """What tells the words of one of its Docs from those of others."""
+        """Return bytes that identify the words of one of the Docs."""
         first, end = self._batch.offsets[number : number + 2]
         return self._batch.column("ORTH")[first:end].tobytes()
 
     def says(self, attribute: str) -> int:
-        """How many items have anything there."""
+        """Count the items that have a value of an attribute."""
         if attribute.startswith("_."):
             return sum(value not in (None, "") for value in self.values(attribute[2:]))
         return len(self)
@@ -201,7 +201,7 @@ class Thread:
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:
-        """Tokens of each item, int64 [N]."""
+        """Number of tokens of each item, int64 [N]."""
         return np.array([item.end - item.start for item in self.items], dtype=np.int64)
 
     @cached_property
@@ -249,7 +249,7 @@ class Thread:
         return codes
 
     def _whole(self, column: Codes, *, spelt: bool) -> Codes:
-        """Codes of the values of all tokens of each item, joined by spaces."""
+        """Codes of the values of all tokens in each item, joined by spaces."""
         strings = self._batch.strings
         said = [strings[c] if spelt else str(c) for c in column.tolist()] if len(self) else []
         ends = zip(self._tokens.tolist(), self.lengths.tolist())
@@ -258,7 +258,7 @@ class Thread:
 
 
 def check_item_attribute(attribute: str) -> None:
-    """RAISES (ValueError): H300 for what is no attribute of an item."""
+    """Check an attribute. RAISES (ValueError): H300 if items have no such attribute."""
     term = TERM.fullmatch(attribute)
     known = attribute in {"LABEL", "LENGTH"} or (attribute.startswith("_.") and attribute[2:])
     if not known and (term is None or term["name"] not in ATTRIBUTES):
@@ -267,12 +267,12 @@ def check_item_attribute(attribute: str) -> None:
 
 
 def registered(name: str) -> None:
-    """Let spans and Docs have an extension attribute of this name, if neither has one."""
+    """Register an extension attribute of this name for spans and Docs, unless one of them has it."""
     if not Span.has_extension(name) and not Doc.has_extension(name):
         Span.set_extension(name, default=None)
         Doc.set_extension(name, default=None)
 
 
 def _code(value: Any) -> int:
-    """Code of any value but None; a number and its digits have the same."""
+    """Code of a value, 0 for None; a number and its digits have the same code."""
     return 0 if value is None else int(get_string_id(str(value)))

@@ -1,4 +1,4 @@
-"""How links are learnt: the texts that were shown, and L-BFGS on the exact likelihood of their links.
+"""Learning of links: L-BFGS on the exact likelihood of the links in all texts seen.
 
 With q the annotated probabilities of pairs, 1 for a link or 1/n for each of n links of one choice, the
 negative log-likelihood and its derivative are
@@ -6,8 +6,8 @@ negative log-likelihood and its derivative are
     f(w) = Σ over choices of log(1 + Σ exp s) - Σ over pairs of q s + w · w / (2 sigma²)
     df/dw = Σ over pairs of (P - q) f(i, j) + w / sigma²
 
-which is convex. The sum is over all texts, so that batches do not change the result. A text is known by
-its contents and by its features, which are computed each time: to compare Docs as bytes takes longer.
+which is convex. The sum is over all texts, so that batches do not change the result. A text is recognised
+by its contents and by its features, which are computed each time, since comparing Docs as bytes takes longer.
 """
 
 from collections.abc import Sequence
@@ -23,15 +23,15 @@ from spacy_hocrf.links.model import Choices, Floats, LinkModel, normalized
 __all__ = ["LinkLearner", "LinkObjective", "Text"]
 
 MEMORY, TOLERANCE = 30, 1e-6
-"""Pairs that L-BFGS keeps; it has converged when the objective falls by less than this share of itself in
-ten iterations.
+"""Pairs that L-BFGS keeps; it has converged when the objective decreases by less than this fraction of
+itself in ten iterations.
 """
 
 
 class Text(NamedTuple):
-    """The P pairs of a thread to learn from."""
+    """The P pairs of a thread, in the form that the model learns from."""
 
-    rows: NDArray[np.int32]  # [P, K] features, F for none
+    rows: NDArray[np.int32]  # [P, K] feature of each template, F for an unknown one
     choices: Choices  # [C + 1]
     shares: Floats  # [P] annotated probabilities
 
@@ -39,7 +39,7 @@ class Text(NamedTuple):
 class LinkObjective:
     """The penalised negative log-likelihood of texts, in nats.
 
-    texts (Sequence[Text]): at least one.
+    texts (Sequence[Text]): at least one text.
     sigma (float): standard deviation of the weights' Gaussian prior.
     """
 
@@ -50,7 +50,7 @@ class LinkObjective:
         self._precision = sigma**-2.0
 
     def __call__(self, weights: Floats) -> tuple[float, Floats]:
-        """Value and gradient at weights, float64 [F]."""
+        """Return value and gradient at these weights, float64 [F]."""
         scores = np.append(weights, 0.0)[self._rows].sum(axis=1)
         total, probabilities = normalized(scores, self._choices)
         value = total.sum() - scores @ self._shares + self._precision / 2 * (weights @ weights)
@@ -60,31 +60,31 @@ class LinkObjective:
 
 
 class LinkLearner:
-    """The texts that a component learns from, each as its features, and how far it has come.
+    """The texts that a component learns from, each as its features, and the state of the optimisation.
 
-    model (LinkModel): where it starts.
-    sigma (float): of the objective.
+    model (LinkModel): the initial model.
+    sigma (float): standard deviation of the weights' Gaussian prior.
     """
 
     def __init__(self, model: LinkModel, sigma: float) -> None:
         self.model = model
         self._sigma = sigma
-        # by what is annotated of each of their Docs: texts of these, and how often each is in the corpus
+        # by the contents of their Docs: different texts with these contents, and the number of copies of each
         self._texts: dict[tuple[bytes, ...], list[tuple[Text, int]]] = {}
         self._docs: set[bytes] = set()
         self._begun: tuple[LinkObjective, LBFGS] | None = None
 
     def is_part(self, contents: tuple[bytes, ...]) -> bool:
-        """Are these Docs a part of known groups, since batches have cut them?"""
+        """Are these Docs part of a known group that a batch has cut?"""
         return contents not in self._texts and self._docs.issuperset(contents)
 
     def add(self, contents: tuple[bytes, ...], text: Text, *, initial: bool = False) -> None:
-        """Take in a text; nothing if it is known.
+        """Add a text, unless it is known.
 
-        contents (tuple[bytes, ...]): as `annotation.contents` gives them.
-        initial (bool): this is a part of the whole corpus, in which equal texts are copies. Later, they are
-            the same text again, and one of another look than before, since others have written to its
-            Docs, takes the place of the oldest of its contents.
+        contents (tuple[bytes, ...]): as from `annotation.contents`.
+        initial (bool): is this part of the initial corpus, in which equal texts are copies? Later on, an
+            equal text is the same one; and one with the same contents but new features, as other components
+            have changed its Docs, replaces the oldest text with these contents.
         """
         texts = self._texts.setdefault(contents, [])
         place = next((k for k, (known, _) in enumerate(texts) if _equal(known, text)), None)
@@ -101,12 +101,12 @@ class LinkLearner:
 
     @property
     def loss(self) -> float:
-        """The objective at the weights; 0 without a text."""
+        """The objective at the current weights; 0 without a text."""
         begun = self._run()
         return 0.0 if begun is None else begun[1].best_f
 
     def step(self) -> None:
-        """Take one iteration, on all texts; nothing where there are none, or at the optimum."""
+        """Take one iteration on all texts; do nothing without texts, or at the optimum."""
         begun = self._run()
         if begun is None:
             return
@@ -117,7 +117,7 @@ class LinkLearner:
         self.model = self.model._replace(weights=optimiser.best_x.copy())
 
     def _run(self) -> tuple[LinkObjective, LBFGS] | None:
-        """The objective of the texts as they are, and L-BFGS from the weights on."""
+        """The objective of the current texts, and an L-BFGS run from the current weights."""
         if self._begun is None and self._texts:
             texts = [pair for several in self._texts.values() for pair in several]
             every = [text for text, copies in texts for _ in range(copies)]

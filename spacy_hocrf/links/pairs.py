@@ -19,13 +19,13 @@ DIRECTIONS = ("backward", "forward", "both")
 
 
 class Pairs(NamedTuple):
-    """P pairs of items that may be linked, ascending by source and target, and C choices: of the pairs of
-    one choice at most one is a link.
+    """P pairs of items that may be linked, ascending by source and target, and C choices: at most one of the
+    pairs of a choice is a link.
     """
 
     source: NDArray[np.int64]  # [P]
     target: NDArray[np.int64]  # [P]
-    choices: NDArray[np.int64]  # [C + 1] first pair of each choice, and P
+    choices: NDArray[np.int64]  # [C + 1] first pair of each choice, followed by P
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,14 +33,14 @@ class LinkPairs:
     """`spacy-hocrf.LinkPairs.v1`: which pairs of items may be linked.
 
     direction (str): "backward" for links to earlier items, "forward" to later ones, or "both".
-    window (Optional[int]): most items from one end to the other: 1 for neighbours alone; None for
-        all pairs, whose number grows with the square of that of the items.
+    window (Optional[int]): most items from one end to the other: 1 for neighbours only; None for
+        all pairs, whose number grows with the square of the number of items.
     itself (bool): may an item be linked to itself, as one that begins a conversation?
-    one_each (bool): has each source one link at most? Of several that are annotated, each is as right as
-        the others then.
+    one_each (bool): may a source have only one link? If several are annotated, they are then equally right
+        alternatives.
     sources, targets (Optional[Sequence[str]]): labels of the items that links begin and end at;
         None for all.
-    RAISES (ValueError): H298 for an unknown direction, a window below 1, or labels that are no list.
+    RAISES (ValueError): H298 for an unknown direction, a window below 1, or labels that are not a list.
     """
 
     direction: str = "backward"
@@ -67,7 +67,7 @@ class LinkPairs:
             )
 
     def find(self, thread: Thread) -> Pairs:
-        """The pairs of a thread."""
+        """Return the pairs of a thread."""
         labels = [item.label for item in thread.items]
         sources, targets = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
         window = len(labels) if self.window is None else self.window
@@ -84,7 +84,7 @@ class LinkPairs:
 
 
 def _chosen(labels: Sequence[str], wanted: Sequence[str] | None) -> NDArray[np.int64]:
-    """Numbers of the items that have one of the labels, ascending; all for None."""
+    """Numbers of the items with one of the labels, ascending; all items for None."""
     if wanted is None:
         return np.arange(len(labels))
     known = set(with_dollars(wanted))

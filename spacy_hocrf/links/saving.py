@@ -1,4 +1,4 @@
-"""Learnt links as a JSON header and named arrays, and back, checked."""
+"""Saves learnt links as a JSON header and named arrays, and loads them, checked."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KIND = "links"
 
 
 class _UntrainedHeader(Struct, forbid_unknown_fields=True):
-    """The header of a component that has learnt nothing."""
+    """The header of an untrained component."""
 
     format: Whole
     kind: str
@@ -33,7 +33,7 @@ class _Header(_UntrainedHeader):
 
 
 def to_payload(model: LinkModel | None, features: LinkFeatures, pairs: LinkPairs) -> Payload:
-    """A learnt model; None for one that has learnt nothing."""
+    """Convert a model to a payload; None is an untrained component."""
     header: dict[str, Any] = {"format": FORMAT, "kind": KIND, "ready": model is not None}
     if model is None:
         return Payload(header, {})
@@ -44,12 +44,12 @@ def to_payload(model: LinkModel | None, features: LinkFeatures, pairs: LinkPairs
 def read_links(
     payload: Payload, features: LinkFeatures, pairs: LinkPairs, name: str
 ) -> LinkModel | None:
-    """A saved model; None for one that has learnt nothing.
+    """Return a saved model; None if the component was untrained.
 
-    features (LinkFeatures), pairs (LinkPairs): those of the component that it is read for.
-    name (str): of the component, for errors.
-    RAISES (ValueError): H134 for a header of another shape, H301 for other settings than the saved
-        ones, H302 for arrays that do not fit, H307 for what another component has saved.
+    features (LinkFeatures), pairs (LinkPairs): settings of the component that it is loaded into.
+    name (str): name of the component, for errors.
+    RAISES (ValueError): H134 for an invalid header, H301 for other settings than the saved
+        ones, H302 for arrays that do not fit, H307 for data of another component.
     """
     header, arrays = payload.header, payload.arrays
     kind = header.get("kind", "segments")
@@ -75,10 +75,10 @@ def read_links(
 
 
 def _described(features: LinkFeatures, pairs: LinkPairs) -> dict[str, Any]:
-    """Description of what the numbers and the weights mean."""
+    """Description of the settings that features and weights depend on."""
     found: dict[str, Any] = {
         f"values.{name}": described(value, kind=type(value).__qualname__)
         for name, value in features.values.items()
     }
-    # JSON's numbers, since that is what is read
+    # as numbers of JSON, since they are compared with those that were read
     return described(None, **found, templates=[*features.templates], one_each=pairs.one_each)

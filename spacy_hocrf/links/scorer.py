@@ -25,14 +25,14 @@ def score_links(
     group_by: str | None = None,
     **cfg: Any,
 ) -> dict[str, float | None]:
-    """How many of the links are right.
+    """Score predicted links.
 
-    attribute (str): extension attribute with the links; also the beginning of the scores' names.
-    items (ItemFinder): what is linked. A link is right if both ends have the characters of annotated
-        ones.
-    group_by (Optional[str]): as the component's.
+    attribute (str): extension attribute with the links; also the prefix of the scores' names.
+    items (ItemFinder): finds the items. A link is right if the characters of both ends are those of an
+        annotated link.
+    group_by (Optional[str]): as in the component.
     RETURNS (Dict[str, Optional[float]]): `_p`, `_r` and `_f` of all links; `_replies_p` and so on
-        without those of items to themselves. None if no text is annotated.
+        without links of items to themselves. None if no text is annotated.
     """
     counts = {"": [0, 0, 0], "_replies": [0, 0, 0]}
     annotated = False
@@ -58,8 +58,8 @@ def score_links(
 
 
 def threads_of(examples: Iterable[Example], group_by: str | None) -> Iterator[list[Example]]:
-    """Neighbours of one group together; the group is that of the predicted Doc, or else of the
-    reference.
+    """Yield consecutive examples of one group together; the group is that of the predicted Doc, or else
+    of the reference.
     """
     thread: list[Example] = []
     before = None
@@ -79,6 +79,6 @@ def _replies(links: set[Link]) -> set[Link]:
 
 
 def _measures(right: int, found: int, gold: int) -> tuple[float, float, float]:
-    """Precision, recall and F; 0 where there is nothing to divide by."""
+    """Precision, recall and F; 0 if the denominator is 0."""
     total = found + gold
     return right / max(1, found), right / max(1, gold), 2 * right / max(1, total)

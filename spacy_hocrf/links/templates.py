@@ -1,14 +1,14 @@
-"""What features look at: templates that combine values of items and of pairs of items.
+"""Feature templates of links, which combine values of items and of pairs of items.
 
 A template is a string of terms joined by "+", such as "author + names(target, source) + distance".
-A term is a value at places:
+A term is a value with places:
 
     distance                  a value of pairs, of (source, target)
-    names(target, source)     the other way round
+    names(target, source)     the same kind of value, with source and target exchanged
     kind(source)              a value of items
     itself                    is the item linked to itself?
 
-All values of a template together are one number, a hash of 64 bits, which is a feature.
+The values of a template are hashed together to a 64-bit number, which is a feature.
 """
 
 import re
@@ -33,7 +33,7 @@ PLACES = ("source", "target")
 TERM = re.compile(r"\s*(\w+)\s*(?:\(([^()]*)\))?\s*")
 BLOCK = "[components.*.features]"
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
-"""Of the polynomial hash; odd, its bits those of the golden ratio."""
+"""Multiplier of the polynomial hash: odd, with the bits of the golden ratio."""
 
 VALUE = "a value, such as spacy-hocrf.LinkDistance.v1"
 
@@ -42,7 +42,7 @@ Value = ItemValue | PairValue
 
 
 class Term(NamedTuple):
-    """A value at places; none for `itself`."""
+    """A value with its places; `itself` has none."""
 
     name: str
     places: tuple[str, ...]
@@ -52,12 +52,12 @@ class Term(NamedTuple):
 class LinkFeatures:
     """`spacy-hocrf.LinkFeatures.v1`: values, and templates that combine them.
 
-    values (Mapping[str, Union[ItemValue, PairValue]]): what can be seen of items and of pairs, by
-        the names that the templates use.
-    templates (Sequence[str]): what makes features of them.
-    min_count (int): features of fewer pairs of the training texts are left out.
-    RAISES (ValueError): H296 for a template that cannot be read, H297 for an unknown value, H298
-        for a value that is none, or a count below 1.
+    values (Mapping[str, Union[ItemValue, PairValue]]): values of items and of pairs, by the names that
+        the templates use.
+    templates (Sequence[str]): templates, which combine them to features.
+    min_count (int): features that occur in fewer pairs of the training texts are left out.
+    RAISES (ValueError): H296 for an invalid template, H297 for an unknown value, H298 for an object that is
+        not a value, or a count below 1.
     """
 
     values: Mapping[str, Any]
@@ -88,12 +88,12 @@ class LinkFeatures:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The attributes of items that the values look at, each once."""
+        """The attributes of items that the values read, without duplicates."""
         return tuple(dict.fromkeys(name for v in self.values.values() for name in v.reads))
 
 
 def parsed(template: str) -> tuple[Term, ...]:
-    """The terms of a template. RAISES (ValueError): H296."""
+    """Parse a template into terms. RAISES (ValueError): H296 if it is invalid."""
     terms = []
     for part in template.split("+"):
         found = TERM.fullmatch(part)
@@ -106,7 +106,7 @@ def parsed(template: str) -> tuple[Term, ...]:
 
 
 def observe(features: LinkFeatures, thread: Thread, pairs: Pairs) -> Keys:
-    """One number for each pair and template, for all of the template's values, uint64 [P, K]."""
+    """Return the hash of each template's values for each pair, uint64 [P, K]."""
     keys = np.zeros((len(pairs.source), len(features.templates)), dtype=np.uint64)
     seen: dict[Term, Keys] = {}
     for k, template in enumerate(features.templates):
@@ -131,7 +131,7 @@ def _column(term: Term, values: Mapping[str, Value], thread: Thread, pairs: Pair
 
 
 def _checked(found: Any, name: str, size: int) -> NDArray[Any]:
-    """RAISES (ValueError): H304 for anything but so many whole numbers."""
+    """Check the numbers of a value. RAISES (ValueError): H304 unless they are `size` whole numbers."""
     array: NDArray[Any] = np.asarray(found)
     if array.shape != (size,) or array.dtype.kind not in "biu":
         shown = f"{array.dtype} of the extents {array.shape}"
@@ -140,7 +140,7 @@ def _checked(found: Any, name: str, size: int) -> NDArray[Any]:
 
 
 def _check(terms: Sequence[Term], template: str, values: Mapping[str, Value]) -> None:
-    """RAISES (ValueError): H296 for places that a term cannot have, H297 for an unknown value."""
+    """Check terms. RAISES (ValueError): H296 for places that a term cannot have, H297 for a value."""
     for term in terms:
         shown = f"{term.name}({', '.join(term.places)})" if term.places else term.name
         if term.name == ITSELF:

@@ -1,8 +1,8 @@
-"""What can be seen of one item, and of one item about another: `[components.*.features.values.*]`.
+"""Values of one item, and of pairs of items: `[components.*.features.values.*]`.
 
-A value is a whole number for each item, or for each pair (a, b) of them; templates combine values
+A value is a whole number for each item, or for each pair (a, b) of items; templates combine values
 (`templates.py`). Any object with the members of `ItemValue` or `PairValue`, made by a function
-registered under @misc, is one.
+registered under @misc, can be used.
 
 Letters: N items of a thread, n pairs.
 """
@@ -42,29 +42,29 @@ BLOCK = "[components.*.features.values]"
 
 @runtime_checkable
 class ItemValue(Protocol):
-    """Something about each item."""
+    """A property of each item, as a number."""
 
     @property
     def reads(self) -> Sequence[str]:
-        """The attributes of items that it looks at."""
+        """The attributes of items that it reads."""
         ...
 
     def of_items(self, thread: Thread) -> NDArray[Any]:
-        """Whole numbers, one for each of N items."""
+        """Return whole numbers, one for each of N items."""
         ...
 
 
 @runtime_checkable
 class PairValue(Protocol):
-    """Something about an item a as seen from, or compared with, an item b."""
+    """A property of an item a in relation to an item b, as a number."""
 
     @property
     def reads(self) -> Sequence[str]:
-        """The attributes of items that it looks at."""
+        """The attributes of items that it reads."""
         ...
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[Any]:
-        """Whole numbers, one for each of n pairs.
+        """Return whole numbers, one for each of n pairs.
 
         a, b (int64 [n]): numbers of items, which may be the same.
         """
@@ -72,7 +72,7 @@ class PairValue(Protocol):
 
 
 class _Reading:
-    """Looks at one attribute, or at two."""
+    """Base of values that read one attribute, or two."""
 
     attr: str
 
@@ -89,7 +89,7 @@ class _Reading:
 
 @dataclass(frozen=True)
 class Attribute(_Reading):
-    """`spacy-hocrf.LinkAttribute.v1`: what an attribute of the item says.
+    """`spacy-hocrf.LinkAttribute.v1`: the value of an attribute of the item.
 
     attr (str): "LABEL", "LENGTH" (tokens), "LOWER" (the whole item), "LOWER[0]", "LOWER[-1]" (its
         first or last token) or any other token attribute, or "_.name".
@@ -98,16 +98,16 @@ class Attribute(_Reading):
     attr: str
 
     def of_items(self, thread: Thread) -> NDArray[np.uint64]:
-        """Codes, 0 for nothing."""
+        """Codes, 0 for a missing value."""
         return thread.codes(self.attr)
 
 
 @dataclass(frozen=True)
 class Number(_Reading):
-    """`spacy-hocrf.LinkNumber.v1`: a number of the item, by bins.
+    """`spacy-hocrf.LinkNumber.v1`: the bin of a number of the item.
 
     attr (str): "LENGTH", or "_.name".
-    bins (Sequence[float]): where each begins but the first; ascending.
+    bins (Sequence[float]): lower limit of each bin but the first; ascending.
     """
 
     attr: str
@@ -120,7 +120,7 @@ class Number(_Reading):
         _check_bins(self.bins, "LinkNumber")
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
-        """Number of the bin; 0 also for what has no number. RAISES (ValueError): H305 for what is none."""
+        """Number of the bin; 0 for a missing value. RAISES (ValueError): H305 if it is not a number."""
         if self.attr == "LENGTH":
             return np.digitize(thread.lengths, self.bins)
         found = thread.values(self.attr[2:])
@@ -140,11 +140,11 @@ class Number(_Reading):
 
 @dataclass(frozen=True)
 class Addressed(_Reading):
-    """`spacy-hocrf.LinkAddressed.v1`: does the item name nobody (0), one who has an item before it
-    (1), or only others (2)?
+    """`spacy-hocrf.LinkAddressed.v1`: does the item name nobody (0), somebody with an earlier item (1), or
+    only others (2)?
 
     names (str): an extension attribute with a list of names.
-    attr (str): what is named, such as the author of an item.
+    attr (str): attribute with the name of an item, such as its author.
     """
 
     names: str
@@ -165,10 +165,10 @@ class Addressed(_Reading):
 
 @dataclass(frozen=True)
 class Distance:
-    """`spacy-hocrf.LinkDistance.v1`: how many items a comes after b, by bins; as many before it
-    are other values.
+    """`spacy-hocrf.LinkDistance.v1`: the bin of the number of items from b to a; negative if a comes
+    before b.
 
-    bins (Sequence[int]): where each begins but the first, which has the item itself; ascending.
+    bins (Sequence[int]): lower limit of each bin but the first, which has the item itself; ascending.
     """
 
     bins: Sequence[float] = (1, 2, 3, 4, 5, 7, 10)
@@ -186,7 +186,7 @@ class Distance:
 
 @dataclass(frozen=True)
 class Same(_Reading):
-    """`spacy-hocrf.LinkSame.v1`: have both the same value of an attribute?
+    """`spacy-hocrf.LinkSame.v1`: do both have the same value of an attribute?
 
     attr (str): as in `LinkAttribute.v1`.
     """
@@ -194,7 +194,7 @@ class Same(_Reading):
     attr: str
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
-        """False where there is no value."""
+        """True for equal values; false for missing ones."""
         codes = thread.codes(self.attr)
         same: NDArray[np.bool_] = (codes[a] == codes[b]) & (codes[a] != MISSING)
         return same
@@ -202,10 +202,10 @@ class Same(_Reading):
 
 @dataclass(frozen=True)
 class Shared(_Reading):
-    """`spacy-hocrf.LinkShared.v1`: how many values of a list do both have, by bins?
+    """`spacy-hocrf.LinkShared.v1`: the bin of the number of values that the lists of both share.
 
     attr (str): a token attribute, for the words of the items, or "_.name" with a list of strings.
-    bins (Sequence[int]): where each begins but the first; ascending.
+    bins (Sequence[int]): lower limit of each bin but the first; ascending.
     """
 
     attr: str = "LOWER"
@@ -219,7 +219,7 @@ class Shared(_Reading):
         _check_bins(self.bins, "LinkShared")
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
-        """Number of the bin; 0 for an item and itself."""
+        """Number of the bin; 0 for an item paired with itself."""
         items, codes = thread.listed(self.attr)
         counts = _in_common(items, codes, len(thread), a, b)
         return np.where(a == b, 0, np.digitize(counts, self.bins))
@@ -230,14 +230,14 @@ class Names(_Reading):
     """`spacy-hocrf.LinkNames.v1`: does a name b?
 
     names (str): an extension attribute of a with a list of names.
-    attr (str): what is named of b, such as its author.
+    attr (str): attribute with the name of b, such as its author.
     """
 
     names: str
     attr: str
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
-        """False where a has no list, or b no value."""
+        """False if a has no list, or b no value."""
         items, codes = thread.listed(self.names)
         who = thread.codes(self.attr)
         every, numbers = np.unique(np.concatenate([codes, who]), return_inverse=True)
@@ -249,9 +249,9 @@ class Names(_Reading):
 
 @dataclass(frozen=True)
 class Latest(_Reading):
-    """`spacy-hocrf.LinkLatest.v1`: is b the nearest to a of the items with its value, on its side?
+    """`spacy-hocrf.LinkLatest.v1`: of the items with b's value on b's side of a, is b the nearest to a?
 
-    attr (str): as in `LinkAttribute.v1`; where b has no value, it is.
+    attr (str): as in `LinkAttribute.v1`; true if b has no value.
     """
 
     attr: str
@@ -282,9 +282,9 @@ def _wrong(name: str, found: Any, expected: str) -> ValueError:
 def _in_common(
     items: Items, codes: NDArray[np.uint64], n_items: int, a: Items, b: Items
 ) -> NDArray[np.int64]:
-    """How many codes two items share, int64 [n].
+    """Number of codes that two items share, int64 [n].
 
-    items, codes: as `Thread.listed` gives them; a pair's are those of a that b has, too.
+    items, codes: as from `Thread.listed`; a pair shares the codes of a that b has, too.
     """
     every, numbers = np.unique(codes, return_inverse=True)
     known = items * max(1, len(every)) + numbers.ravel()  # ascending
