@@ -1,3 +1,3 @@
-"""Chain inference and optimisation: arrays in, arrays out; nothing here knows spaCy, features or
+"""Inference for chains, and optimisation, on arrays; nothing here depends on spaCy, features or
 weights.
 """

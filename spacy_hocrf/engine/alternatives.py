@@ -1,7 +1,7 @@
-"""The best segmentations of every sequence in order, as many as are asked for, and random ones.
+"""The n best segmentations of every sequence in order, or all in turn, and random ones.
 
-The n best come out of one backward pass in (max, +) and the detours from the best path (Eppstein, SIAM
-Journal on Computing 28, 1998), random ones out of one in (logaddexp, +): see kernels/lattice.pyx and the
+The n best are found by one backward pass in (max, +) and the detours from the best path (Eppstein, SIAM
+Journal on Computing 28, 1998), random ones by one in (logaddexp, +): see kernels/lattice.pyx and the
 files beside it. Both are exact.
 """
 
@@ -26,23 +26,23 @@ SPANS = ("span_start", "span_end", "span_pattern", "span_score")
 
 
 class Ranked(NamedTuple):
-    """Segmentations of D sequences, m in all, those of each by falling score."""
+    """Segmentations of D sequences, m in all, those of each sequence by descending score."""
 
     offsets: NDArray[np.int64]  # [D + 1] first segmentation of each sequence
     scores: NDArray[np.float64]  # [m] nats
-    segments: Segments  # of the m segmentations
+    segments: Segments  # the m segmentations
 
 
 def best_segmentations(
     potentials: Potentials, automaton: Automaton, n: int, *, buffers: Buffers | None = None
 ) -> Ranked:
-    """The n segmentations of each sequence with the highest scores; all of them if there are fewer.
+    """Return the n segmentations of each sequence with the highest scores, or all if there are fewer.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     n (int): at least 1.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (Ranked): among equals the choice and the order are always the same, whatever n.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    RETURNS (Ranked): ties are always broken in the same way, whatever n.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     lattice, scores = _lattice(potentials, automaton, buffers, sums=False)
@@ -56,7 +56,7 @@ def ranked(
     *,
     buffers: Buffers | None = None,
 ) -> Iterator[tuple[float, Segments]]:
-    """All segmentations of one sequence by falling score, each found when it is asked for.
+    """Return all segmentations of one sequence by descending score, each found on demand.
 
     potentials (Potentials): log potentials of one sequence.
     RETURNS (Iterator[tuple[float, Segments]]): scores in nats, and the segmentations, in the order of
@@ -75,11 +75,11 @@ def draws(
     *,
     buffers: Buffers | None = None,
 ) -> Iterator[Segments]:
-    """Independent random segmentations of one sequence, each with its probability exp(score) / Z.
+    """Draw independent random segmentations of one sequence, with probabilities exp(score) / Z.
 
     potentials (Potentials): log potentials of one sequence, with an allowed segmentation.
-    random (Generator): gives three numbers for each boundary and segmentation.
-    RETURNS (Iterator[Segments]): without end.
+    random (Generator): provides three numbers for each boundary and segmentation.
+    RETURNS (Iterator[Segments]): infinitely many.
     RAISES (ValueError): as `best_segmentations`, at once.
     """
     lattice, scores = _lattice(potentials, automaton, buffers, sums=True)
@@ -95,13 +95,13 @@ def sum_of_ways(
     *,
     buffers: Buffers | None = None,
 ) -> float:
-    """Log of the sum over the segmentations that go one of several ways on each stretch of a sequence; the
-    ways of a stretch exclude one another.
+    """Return the log of the sum over the segmentations that follow one of several ways on each stretch of a
+    sequence; the ways of a stretch exclude one another.
 
     potentials (Potentials): log potentials of one sequence, all of whose segments have one token.
-    cuts (Sequence[int]): where the stretches begin, and the end.
-    ways (Sequence[Sequence[uint8 [t, Y]]]): of each stretch, what each way allows.
-    RETURNS (float): -inf if there is none.
+    cuts (Sequence[int]): where the stretches begin, followed by the end.
+    ways (Sequence[Sequence[uint8 [t, Y]]]): for each stretch, the bits that each way allows.
+    RETURNS (float): -inf if there is no such segmentation.
     RAISES (ValueError): as `best_segmentations`.
     """
     buffers = buffers or Buffers(automaton)
@@ -125,17 +125,17 @@ def sum_of_ways(
 def sum_between(
     potentials: Potentials, automaton: Automaton, start: int, end: int, rule: JoinedRules
 ) -> float:
-    """Log of the sum over the segmentations that have a segment's end at two places of a sequence, and
-    between them labels that keep a rule.
+    """Return the log of the sum over the segmentations in which segments end at two places of a sequence,
+    while the labels between them obey a rule.
 
-    What follows each state at `end` is what a sequence of the tokens before may end with, and so on
-    to the front: beta, stretch by stretch, through the copies that the rule makes of the states where
-    it is read.
+    The final scores of the states at `end` are the sums of what follows them, and so on towards the front:
+    beta, stretch by stretch, in the middle through the copies of the states that the product with the rule
+    makes.
 
     potentials (Potentials): log potentials of one sequence of T tokens.
     start, end (int): the places, 0 <= start < end <= T.
-    rule (JoinedRules): one, over the labels of the segments between.
-    RETURNS (float): -inf if there is none.
+    rule (JoinedRules): one rule, on the labels of the segments between the places.
+    RETURNS (float): -inf if there is no such segmentation.
     RAISES (ValueError): as `best_segmentations`.
     """
     stretches = _cut(potentials, [0, start, end, len(potentials.allowed)])
@@ -152,9 +152,9 @@ def sum_between(
 
 
 def _cut(potentials: Potentials, cuts: Sequence[int]) -> Potentials:
-    """Stretches of one sequence as sequences of their own: no segment goes from one to the next.
+    """Split one sequence into stretches as separate sequences: no segment crosses a cut.
 
-    cuts (Sequence[int]): where they begin, and the end.
+    cuts (Sequence[int]): where the stretches begin, followed by the end.
     """
     first, last = potentials.span_start, potentials.span_end
     own = np.searchsorted(cuts, first, side="right") == np.searchsorted(cuts, last)

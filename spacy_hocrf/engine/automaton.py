@@ -1,4 +1,4 @@
-"""Label patterns → the automaton that reads a segmentation: states, explicit arcs, sum program.
+"""Compiles label patterns to the automaton that reads segmentations: states, explicit arcs, sum program.
 
 P holds the labels, the empty history and the proper prefixes of all patterns; C is the trie of P
 and Z. The arc (p, y) has the weight and the target of the longest suffix of p·y in C, so an arc
@@ -34,14 +34,14 @@ IntArray = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Automaton:
-    """Static description of a model's states and arcs; everything is indexed by number, nothing
+    """Static description of a model's states and arcs; everything is referred to by number, nothing
     depends on weights.
     """
 
     patterns: tuple[LabelPattern, ...]  # [Z] the Y single labels first
     states: tuple[LabelPattern, ...]  # [P] shortest first, states[0] == ()
     arcs: tuple[LabelPattern, ...]  # [C] shortest first
-    limits: IntArray  # [Y] longest segment, 0 for none
+    limits: IntArray  # [Y] longest segment, 0 for no limit
     state_suffix: IntArray  # [P] fail(p): next shorter state that ends p, -1 for the empty history
     state_offsets: IntArray  # [P + 1] into state_arcs
     state_arcs: IntArray  # [C] arcs that extend each state by one label
@@ -49,14 +49,14 @@ class Automaton:
     arc_suffix: IntArray  # [C] next shorter arc that fires with it, -1 for none
     arc_target: IntArray  # [C] forward state that the arc enters
     arc_pattern: IntArray  # [C] pattern that it completes, -1 for none
-    arc_open: IntArray  # [C] open state that its segment is in, -1 if the succession is forbidden
+    arc_open: IntArray  # [C] open state of its segment, -1 if the transition is forbidden
     # [C] register of the sum program that holds the mass entering the arc, -1 if it is forbidden
     arc_register: IntArray
     additions: IntArray  # [A, 3] sum program: x[d] = x[a] + x[b]; registers 0..P-1 hold alpha
     registers: int
     pattern_arc: IntArray  # [Z]
-    # [Z] body of a carried pattern or label, -1 for others, and for all if every segment has one
-    # token
+    # [Z] body of a carried pattern or label, -1 for others, and for all patterns if every segment has
+    # one token
     pattern_body: IntArray
     # [Z] 1 if its segments have one token, so that all its parts are at the start
     pattern_folded: NDArray[np.uint8]
@@ -66,15 +66,15 @@ class Automaton:
     open_target: IntArray  # [O] forward state entered when the segment ends
     open_label: IntArray  # [O] label of the open segment
     open_offsets: IntArray  # [O + 1] into open_arcs
-    open_arcs: IntArray  # [n] arcs that enter each open state; the forbidden ones are in none
+    open_arcs: IntArray  # [n] arcs that enter each open state; forbidden ones are left out
     tree_offsets: IntArray  # [K + 1] into tree
-    tree: IntArray  # [m] the bodies that end in each body, itself included
-    # copies of all arcs, one after the other, each for something remembered: see rules.py
+    tree: IntArray  # [m] the bodies of which each body is a suffix, including itself
+    # number of copies of all arcs, which are consecutive; a copy remembers a state of rules, see rules.py
     copies: int = 1
     state_copy: NDArray[np.int64] | None = (
-        None  # [P] the copy that each state is in; None if all are in one
+        None  # [P] the copy that each state is in; None if there is only one
     )
-    # [P] 0 in the states in which a sequence may end, -inf in others; None if it may in all
+    # [P] log score of ending in each state, -inf where a sequence must not end; None for 0 in all
     final: NDArray[np.float64] | None = None
 
     @cached_property
@@ -84,8 +84,8 @@ class Automaton:
 
     @cached_property
     def exits(self) -> NDArray[np.int64]:
-        """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of the next
-        shorter one.
+        """The arc from each state by each label, int64 [P, Y]: the state's own, or else that of its longest
+        suffix.
         """
         arcs = np.zeros((len(self.states), len(self.limits)), dtype=np.int64)
         for p, suffix in enumerate(self.state_suffix.tolist()):
@@ -107,11 +107,11 @@ def compile_automaton(
 
     patterns (Sequence[LabelPattern]): Z patterns of labels 0..Y-1, in the order of the potentials'
         pattern numbers. The single labels must be patterns 0..Y-1.
-    limits (Sequence[int]): longest segment of each label in tokens, 0 for none. All 1 gives a CRF.
+    limits (Sequence[int]): longest segment of each label in tokens, 0 for no limit. All 1 gives a CRF.
     forbidden (Iterable[tuple[int, int]]): pairs (previous, label) that never follow one another.
     carried (Collection[LabelPattern]): patterns of two or more labels with observations at the end,
         over the tokens or on the whole of their last segment. Each costs an open state; patterns of
-        one-token labels need not be named.
+        one-token labels need not be included.
     RETURNS (Automaton): states, arcs and sum program.
     RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
     """
@@ -156,8 +156,8 @@ def compile_automaton(
 
 
 class _Trie:
-    """The states P and the arcs C, a trie in which every arc knows what is shorter and what
-    follows.
+    """The states P and the arcs C, a trie whose arcs know their next shorter suffix and their
+    target.
 
     patterns (Sequence[LabelPattern]): Z patterns.
     forbidden_pairs (set[tuple[int, int]]): the pairs of labels that never follow one another.
@@ -166,8 +166,8 @@ class _Trie:
     arcs (list[LabelPattern]): [C], shortest first.
     state (list[int]): [C] the state that each arc leaves.
     suffix (list[int]): [C] next shorter arc that fires with it, -1 for none.
-    target (list[int]): [C] the state that it enters, the longest one that ends it.
-    alive (list[int]): the arcs without a forbidden pair.
+    target (list[int]): [C] the state that it enters, its longest suffix among the states.
+    alive (list[int]): arcs without a forbidden pair.
     """
 
     def __init__(
@@ -192,11 +192,11 @@ class _Trie:
 
 
 class _Bodies:
-    """The part of the history that an open segment remembers: its label, or a carried pattern.
+    """Bodies: what an open segment remembers of the history, its label or a carried pattern.
 
     histories (list[LabelPattern]): [K] the labels, then the carried patterns, shortest first.
     suffix (list[int]): [K] next shorter body whose observations it shares, -1 for a label.
-    of_arc (list[int]): [C] the longest body that ends the arc, maybe all of it.
+    of_arc (list[int]): [C] the longest body that is a suffix of the arc, possibly all of it.
     """
 
     def __init__(
@@ -216,8 +216,8 @@ class _Bodies:
 class _OpenStates:
     """The pairs of a body and the state that the segment will enter.
 
-    body, target (list[int]): [O] of each pair, ascending.
-    of_arc (list[int]): [C] open state of the arc's segment, -1 where it is forbidden.
+    body, target (list[int]): [O] body and target of each pair, ascending.
+    of_arc (list[int]): [C] open state of the arc's segment, -1 if it is forbidden.
     """
 
     def __init__(self, trie: _Trie, bodies: _Bodies) -> None:
@@ -231,7 +231,7 @@ class _OpenStates:
 
 
 def _sum_program(trie: _Trie) -> tuple[IntArray, IntArray]:
-    """The additions that give the mass which enters each arc; see sums.py.
+    """Compile the additions that compute the mass which enters each arc; see sums.py.
 
     RETURNS (tuple[int32 [C], int32 [A, 3]]): register of each arc, -1 if it is forbidden, and the
         additions.
@@ -253,7 +253,7 @@ def _pattern_bodies(
     patterns: Sequence[LabelPattern], histories: Sequence[LabelPattern], limits: Sequence[int]
 ) -> IntArray:
     """Body of each pattern, int32 [Z], -1 for none; a CRF, all of whose segments have one token,
-    needs none.
+    needs no bodies.
     """
     if all(limit == 1 for limit in limits):
         return np.full(len(patterns), -1, dtype=np.int32)
@@ -280,8 +280,8 @@ def _check(
 
 
 class _Tails:
-    """Shorter states and arcs that end longer ones. If q·y ends p·y then q ends p, and the states
-    that end p are a chain.
+    """Suffixes of states and arcs. If q·y is a suffix of p·y then q is a suffix of p, and the suffixes of p
+    among the states form a chain.
 
     The longest one is suffix[p], the next one suffix[suffix[p]], and the last one is the empty
     history.
@@ -295,8 +295,8 @@ class _Tails:
             self.suffix.append(max(0, self.next(state, self.number)))
 
     def next(self, arc: LabelPattern, among: Mapping[LabelPattern, int]) -> int:
-        """Number of the longest proper suffix of an arc `among` the states or the arcs but the
-        empty one, -1 for none.
+        """Number of the longest proper suffix of an arc among some states or arcs, except the empty one; -1
+        for none.
         """
         state = self.suffix[self.number[arc[:-1]]]
         while state >= 0:
@@ -314,7 +314,7 @@ def _closure(arcs: set[LabelPattern], tails: _Tails) -> set[LabelPattern]:
     closed = set(arcs)
     for arc in arcs:
         state = tails.suffix[tails.number[arc[:-1]]]
-        # else what ends it is there or to come
+        # stop at a suffix that is there: its own suffixes are, too, or will be
         while state >= 0 and (shorter := (*tails.states[state], arc[-1])) not in closed:
             closed.add(shorter)
             state = tails.suffix[state]
@@ -337,7 +337,7 @@ def _sorted(patterns: Iterable[LabelPattern]) -> list[LabelPattern]:
 
 
 def _numbers(patterns: Iterable[LabelPattern], among: Iterable[LabelPattern]) -> IntArray:
-    """Place of each pattern among others, int32, -1 where it is not there."""
+    """Position of each pattern in a list, int32, -1 if it is not there."""
     places = {z: i for i, z in enumerate(among)}
     return _ints(places.get(z, -1) for z in patterns)
 

@@ -1,4 +1,4 @@
-"""What an objective asks of the data set that it is of: its shards, and how they want the weights."""
+"""The interface between an objective and its data set: shards, and the layout of weights and counts."""
 
 from typing import Any, Protocol
 
@@ -11,53 +11,53 @@ __all__ = ["Compiled", "Layout", "Shard"]
 
 
 class Layout(Protocol):
-    """How the shards of a data set want the weights, and give the counts: an arrangement made once
-    for all of them.
+    """How the shards of a data set arrange weights and counts, fixed once for all of
+    them.
     """
 
     @property
     def extent(self) -> int:
-        """How many numbers are placed."""
+        """Total count of numbers in the arrangement."""
         ...
 
     def merge(self, counts: Any, others: Any) -> None:
-        """Add other counts to counts, and make them zero."""
+        """Add `others` to `counts`, and reset `others` to zero."""
         ...
 
     def place_weights(self, weights: NDArray[np.float64], placed: Any = None) -> Any:
         """Arrange float64 weights [F] in the form that `Shard.potentials` takes.
 
-        placed (Any): what was returned before, to be overwritten.
+        placed (Any): an earlier result to overwrite.
         """
         ...
 
     def nothing(self, collected: Any = None) -> Any:
-        """Zeros that shards add counts to.
+        """Return zeros to which shards add counts.
 
-        collected (Any): counts that have been collected, to be used again.
+        collected (Any): collected counts to reuse.
         """
         ...
 
     def add_collected_into(self, gradient: NDArray[np.float64], counts: Any) -> None:
-        """Add such counts, which are used up, to a vector, float64 [F]."""
+        """Add counts to a vector, float64 [F], and reset them."""
         ...
 
 
 class Shard(Protocol):
-    """A fixed part of a data set, which is compiled when an objective first asks for it."""
+    """A fixed part of a data set, compiled on first use by an objective."""
 
     @property
     def compiled(self) -> "Compiled":
-        """What objectives ask for."""
+        """The compiled shard."""
         ...
 
     def rest(self) -> None:
-        """Give back memory that the next use may take again."""
+        """Free memory that the next use may allocate again."""
         ...
 
 
 class Compiled(Protocol):
-    """A shard as objectives see it, all but the inference."""
+    """A compiled shard: all that objectives need besides inference."""
 
     @property
     def copies(self) -> int:
@@ -66,13 +66,13 @@ class Compiled(Protocol):
 
     @property
     def weights(self) -> NDArray[np.float64] | None:
-        """What each sequence's loss is multiplied by besides, float64 [D]; None for 1."""
+        """A further factor of each sequence's loss, float64 [D]; None for 1."""
         ...
 
     def potentials(self, weights: Any, scratch: Scratch) -> Potentials:
-        """Log potentials of all sequences of the shard under weights that the layout has placed.
+        """Return log potentials of all sequences of the shard under weights that the layout has placed.
 
-        scratch (Scratch): for large arrays; they are done with before the same scratch is given
+        scratch (Scratch): for large arrays, which are no longer used when the same scratch is passed
             again.
         """
         ...
@@ -80,7 +80,7 @@ class Compiled(Protocol):
     @property
     def observed(self) -> Any:
         """The segmentations that agree with incomplete annotation, as `engine.forbidden.Observed`; None if
-        all is known.
+        everything is known.
         """
         ...
 
@@ -89,13 +89,13 @@ class Compiled(Protocol):
         ...
 
     def add_gold_into(self, counts: Any) -> None:
-        """Add how often each feature fires in the complete annotation, copies and weights included, to
-        the layout's counts; asked once.
+        """Add the counts of each feature in the complete annotation, copies and weights included, to
+        the layout's counts; called once.
         """
         ...
 
     def add_counts_into(self, expected: Expectations, scale: float, counts: Any) -> None:
-        """Add scale times the expected count of every feature to the layout's counts."""
+        """Add `scale` times the expected count of every feature to the layout's counts."""
         ...
 
     def describe(self, sequence: int) -> str:

@@ -1,4 +1,4 @@
-"""What optimisers by reverse communication have in common: where they are, and when they have converged."""
+"""Common state of optimisers by reverse communication: the current point, and tests of convergence."""
 
 import math
 from collections import deque
@@ -15,7 +15,7 @@ TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 
 
 class Descent:
-    """A point that moves downhill; the attributes are those of `LBFGS`."""
+    """Base of the optimisers; attributes as in `LBFGS`."""
 
     def __init__(
         self,
@@ -30,18 +30,18 @@ class Descent:
         self.best_f = math.inf
         self.status = RUNNING
         self.iterations = self.evaluations = 0
-        self.step = 0.0  # of the line search, from best_x to x
+        self.step = 0.0  # step of the line search, from best_x to x
         self._gradient_tolerance = gradient_tolerance
         self._improvement_tolerance = improvement_tolerance
         # f of the last accepted points
         self._values: deque[float] = deque(maxlen=improvement_period + 1)
 
     def _fail(self) -> None:
-        """End at once: there is nothing to go down from."""
+        """End at once: the start has no finite value or gradient."""
         self.status = "failed: the value or the gradient is not finite at the start"
 
     def _converges(self, gradient: float, size: float) -> bool:
-        """End if the last accepted point is good enough, by the lengths of its gradient and of x."""
+        """End if the last accepted point is good enough, given the norms of its gradient and of x."""
         if gradient <= self._gradient_tolerance * max(1.0, size):
             self._finish("converged: gradient")
         elif self._has_stalled():

@@ -1,13 +1,13 @@
-"""Structural zeros beyond the bits of `allowed`: segments, and label patterns at their places, that
-are forbidden, with the score -inf, or have some other score of their own; and sums over what agrees with
-annotation that says so.
+"""Structural zeros beyond the bits of `allowed`: forbidden segments, and label patterns forbidden at
+certain places, which get the score -inf, or some other score; and sums over the segmentations that agree
+with such annotation:
 
     log Z(w; segmentations that agree),   and how often every entry of the potentials then fires
 
-With scores of their own, which do not depend on the weights w, these are *soft targets*, a distribution q.
-Their loss is a cross-entropy, linear in w but for log Z, and so convex:
+With scores that do not depend on the weights w, these are *soft targets*, a distribution q.
+Their loss is a cross-entropy, which except for log Z is linear in w, and so convex:
 
-    -Σ_s q(s) log p(s; w) = log Z(w) - w · E_q[counts],    q(s) ∝ exp(score of s) where s agrees
+    -Σ_s q(s) log p(s; w) = log Z(w) - w · E_q[counts],    q(s) ∝ exp(score of s) if s agrees
 """
 
 from collections.abc import Sequence
@@ -30,36 +30,36 @@ class ForbiddenPattern(NamedTuple):
     start: int
     end: int
     pattern: LabelPattern
-    score: float = -np.inf  # that is added to it, if it is not forbidden
+    score: float = -np.inf  # added to the pattern's score; -inf forbids it
 
 
 class Forbidden(NamedTuple):
-    """Labels, segments and label patterns that a batch may not have, so that no text has a span that
-    is forbidden; tokens are counted over the batch.
+    """Labels, segments and label patterns that are forbidden in a batch, so that no text has a span that
+    is forbidden; tokens are counted across the batch.
     """
 
     tokens: NDArray[np.int64]  # [n, 2] token and label, where segments have one token
     segments: NDArray[np.int64]  # [m, 3] start, end and label, by start
-    patterns: tuple[ForbiddenPattern, ...]  # of two labels and more, by end
-    # [m] that are added to segments; -inf forbids them
+    patterns: tuple[ForbiddenPattern, ...]  # patterns of two or more labels, by end
+    # [m] scores that are added to segments; -inf forbids them
     scores: NDArray[np.float64] | float = -np.inf
 
     def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
-        """A model's label patterns, and behind them those that it lacks."""
+        """Return a model's label patterns, followed by those that it lacks."""
         new = {each.pattern for each in self.patterns}.difference(patterns)
         return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
 
 
 @dataclass(frozen=True)
 class Observed:
-    """The segmentations of a batch that agree with what is known of it.
+    """The segmentations of a batch that agree with what is known about it.
 
-    allowed (uint8 [N, Y]): their bits.
-    forbidden (Optional[Forbidden]): what none of them has beyond these bits; None for nothing.
-    automaton (Optional[Automaton]): with the label patterns of these zeros at the end of its own; None if
-        they are among those of the model.
-    scores (Optional[Potentials]): log scores of their own, with the entries of the batch's potentials; None
-        for those of the model as it is.
+    allowed (uint8 [N, Y]): bits of what they may have.
+    forbidden (Optional[Forbidden]): what they must not have beyond these bits; None for nothing.
+    automaton (Optional[Automaton]): automaton whose last label patterns are those of the zeros; None if the
+        model has all of these patterns.
+    scores (Optional[Potentials]): log scores that replace the batch's potentials, with the same entries;
+        None for the model's.
     """
 
     allowed: NDArray[np.uint8]
@@ -68,9 +68,9 @@ class Observed:
     scores: Potentials | None = None
 
     def log_partition(self, potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
-        """Log of their total score, float64 [D]; -inf where none agrees.
+        """Return the log of their total score, float64 [D]; -inf where none agrees.
 
-        potentials (Potentials): of the batch, whatever is known. automaton (Automaton): theirs.
+        potentials (Potentials): unconstrained potentials of the batch. automaton (Automaton): theirs.
         """
         own = self.automaton or automaton
         return log_partition(self._left(potentials, own), own)
@@ -82,11 +82,11 @@ class Observed:
         buffers: Buffers | None = None,
         weights: NDArray[np.float64] | None = None,
     ) -> Expectations:
-        """Their log Z, and the expected count of every entry of the potentials.
+        """Return their log Z, and the expected count of every entry of the potentials.
 
-        potentials (Potentials): of the batch, whatever is known. automaton (Automaton): theirs.
-        buffers (Optional[Buffers]): of this automaton, see `engine.forward_backward.expectations`.
-        weights (Optional[float64 [D]]): what the counts of each sequence are multiplied by.
+        potentials (Potentials): unconstrained potentials of the batch. automaton (Automaton): theirs.
+        buffers (Optional[Buffers]): buffers of this automaton, see `engine.forward_backward.expectations`.
+        weights (Optional[float64 [D]]): factor of the counts of each sequence.
         """
         own = self.automaton or automaton
         left = self._left(potentials, own)
@@ -108,7 +108,7 @@ class Observed:
         left = replace(potentials, allowed=self.allowed)
         if self.forbidden is None:
             return left
-        # another batch to whoever keeps what it has found out about one
+        # new offsets make it another batch for caches
         left = replace(left, offsets=left.offsets.copy())
         return without(left, self.forbidden, automaton.patterns)
 
@@ -116,9 +116,9 @@ class Observed:
 def without(
     potentials: Potentials, forbidden: Forbidden, patterns: Sequence[LabelPattern]
 ) -> Potentials:
-    """The potentials of a batch with structural zeros, but for those of single tokens.
+    """Insert the structural zeros, except those of single tokens, into the potentials of a batch.
 
-    patterns (Sequence[LabelPattern]): of the potentials, with the forbidden ones at their end.
+    patterns (Sequence[LabelPattern]): patterns of the potentials, followed by the forbidden ones.
     """
     starts, ends, labels = forbidden.segments.T
     spans, rows = _places(potentials, forbidden)
@@ -150,7 +150,7 @@ def without(
 def _places(
     potentials: Potentials, forbidden: Forbidden
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Where -inf is inserted among the scores of whole segments, and among rows, int64 [n], ascending."""
+    """Where scores are inserted among those of whole segments, and among rows, int64 [n], ascending."""
     spans = np.searchsorted(potentials.span_start, forbidden.segments[:, 0], side="right")
     tokens = np.array([each.start for each in forbidden.patterns], dtype=np.int64)
     return spans.astype(np.int64), potentials.row_offsets[tokens + 1]

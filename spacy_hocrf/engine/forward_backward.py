@@ -1,8 +1,8 @@
-"""log Z, expected counts and state scores of a batch: which kernels run on which sequences.
+"""log Z, expected counts and state scores of a batch, and which kernels run on which sequences.
 
-Sequences of similar length go side by side through the kernels of the active instruction set. Those
-that are left over when too few would share a group, very long ones, and those in which scaled space
-has lost a live value go one at a time; the last in log space.
+Sequences of similar length run side by side in the kernels of the active instruction set. Sequences
+that would be alone in a group, very long ones, and those in which scaled space has lost a non-zero value run
+one at a time; the last in log space.
 """
 
 from collections.abc import Callable
@@ -25,18 +25,18 @@ __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
 MOST_LEFT_OVER = 1
-"""So many sequences that are left over for a group go one at a time instead; more cost less
-together, however few they are.
+"""Up to this many left-over sequences run one at a time; more are faster in a group, however small it
+is.
 """
 
 LEAST_TAIL = 16
-"""Lengths of a label, beyond those with scores of their own, from which on they are summed together
-and not one by one.
+"""Number of possible lengths of a label, beyond those with length scores, from which they are summed
+together instead of one by one.
 """
 
 SINGLE_BYTES = 2**26
-"""Sequences whose forward states would take more memory than this side by side are worked on one at
-a time.
+"""Bytes of forward states, when side by side, above which sequences run one at a
+time.
 """
 
 Sequences = NDArray[np.int64]  # [n] their numbers
@@ -44,7 +44,7 @@ Run = Callable[[Memory, EngineKernels, Sequences, str], Lost]
 
 
 class Buffers(Scratch):
-    """The workspaces of one thread and one automaton, kept from call to call.
+    """The workspaces of one thread and one automaton, reused from call to call.
 
     automaton (Automaton): states and arcs.
     """
@@ -56,7 +56,7 @@ class Buffers(Scratch):
         self._constants: tuple[object, object, object, Constants] | None = None
 
     def workspace(self, path: str) -> Memory:
-        """The workspace of a build's kernels."""
+        """Return the workspace for the kernels of a build."""
         if path not in self._workspaces:
             module = kernels(path)
             views = module.Automaton(automaton=self.automaton, least_tail=LEAST_TAIL)
@@ -65,11 +65,11 @@ class Buffers(Scratch):
 
     @cached_property
     def graph(self) -> Graph:
-        """States and arcs as a lattice reads them."""
+        """States and arcs in the form that lattices read."""
         return Graph(self.automaton)
 
     def constants(self, potentials: Potentials) -> Constants:
-        """Constants of some scores; those of the last call if the read-only scores are the same."""
+        """Return the constants of scores, cached for the same read-only scores as in the last call."""
         const, length, pattern = (
             potentials.const,
             potentials.length_score,
@@ -94,18 +94,18 @@ def log_partition(
     among: Sequences | None = None,
     buffers: Buffers | None = None,
 ) -> NDArray[np.float64]:
-    """Log of the total score of all allowed segmentations (Nguyen et al., JMLR 15, §2.3.1).
+    """Return the log of the total score of all allowed segmentations (Nguyen et al., JMLR 15, §2.3.1).
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    space (str): "scaled", "log", or "auto", which takes scaled probabilities and redoes a sequence
-        in log space where a live value was lost. In "scaled" such a sequence gets nan.
+    space (str): "scaled", "log", or "auto", which uses scaled probabilities and repeats a sequence
+        in log space if a non-zero value was lost. In "scaled" such a sequence gets nan.
     initial (float64 [D, P]): log alpha before the first token; by default all mass is in the empty
         history.
     final (float64 [D, P]): log beta after the last token; by default 0.
-    among (Optional[int64 [n]]): numbers of the sequences that are asked for; None for all.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (float64 [D]): log Z in nats; 0.0 for an empty sequence and for what is not asked for,
+    among (Optional[int64 [n]]): numbers of the sequences to compute; None for all.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    RETURNS (float64 [D]): log Z in nats; 0.0 for empty sequences and those that are not computed,
         -inf if no segmentation is allowed.
     RAISES (ValueError): H004, H005, H006, H009, H010 or H138 for potentials that do not fit.
     """
@@ -129,16 +129,16 @@ def expectations(
     buffers: Buffers | None = None,
     weights: NDArray[np.float64] | None = None,
 ) -> Expectations:
-    """Expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15,
+    """Return the expected number of times that each entry of the potentials fires (Nguyen et al., JMLR 15,
     §2.3.2).
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     space (str): as in `log_partition`; a sequence that gets nan in "scaled" has no meaningful
         counts.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again: the next call
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse: the next call
         overwrites the counts per token and `Expectations.row`.
-    weights (Optional[float64 [D]]): what the counts of each sequence are multiplied by, 0 or more; None
+    weights (Optional[float64 [D]]): factor of the counts of each sequence, 0 or more; None
         for 1.
     RETURNS (Expectations): log Z, and for each const, dense entry, row, length and span its
         expected count, which is the derivative of Σ weight · log Z with respect to it. A span's is
@@ -198,13 +198,13 @@ def log_state_scores(
     space: str = "auto",
     buffers: Buffers | None = None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Log alpha and log beta of every state at every boundary of every sequence (Nguyen et al.,
+    """Return log alpha and log beta of every state at every boundary of every sequence (Nguyen et al.,
     JMLR 15, §2.3).
 
     potentials (Potentials): log potentials of D sequences with N tokens.
     automaton (Automaton): the arcs of the same Z patterns, P states.
     space (str): as in `log_partition`.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
     RETURNS (tuple[float64 [N + D, P], float64 [N + D, P]]): sequence i has rows offsets[i] + i to
         offsets[i + 1] + i, one more than tokens. Where log alpha is -inf, log beta may be -inf too,
         whatever its true value.
@@ -231,8 +231,8 @@ def log_state_scores(
 def run_kernels(
     run: Run, problem: Problem, buffers: Buffers, space: str, among: Sequences | None = None
 ) -> list[int]:
-    """Run a kernel on all sequences, or `among` some. RETURNS (list[int]): those that were lost for
-    good.
+    """Run a kernel on all sequences, or `among` some. RETURNS (list[int]): sequences in which a value was
+    lost for good.
     """
     if space not in SPACES:
         raise ValueError(Errors.H010.format(found=space, expected=", ".join(SPACES)))
@@ -258,11 +258,11 @@ def run_kernels(
 
 
 def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
-    """Which sequences go through which build, in what order: groups of similar length, and single
+    """Plan which sequences run in which build, in what order: groups of similar length, and single
     ones.
 
-    RETURNS (list[tuple[str, int64 [n]]]): path and sequence numbers; all but the last group of a
-        path are full.
+    RETURNS (list[tuple[str, int64 [n]]]): build and sequence numbers; all but the last group of a
+        build are full.
     """
     path = dispatch.active()
     if path in problem.plans:

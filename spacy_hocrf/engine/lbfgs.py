@@ -1,4 +1,4 @@
-"""L-BFGS by reverse communication: a vector, f and g go in, the next point to evaluate comes out.
+"""L-BFGS by reverse communication: the caller passes f and g, and gets the next point to evaluate.
 
     optimiser = LBFGS(x0)
     while optimiser.status == "running":
@@ -11,18 +11,18 @@ as y·y / s·y (7.20) and is then updated with every pair (Gilbert and Lemaréch
 Programming 45, 1989): weights of rare and of frequent features differ in curvature by orders of
 magnitude, and this takes a fifth fewer evaluations than a multiple of I.
 
-Who knows how they differ at the start tells it. Then a second diagonal begins in proportion to the
-cube root, and H0 is the mean of both inverses, of which the second has a share that falls by a
-hundredth with every pair. (The curvature itself is good at first, but too much later: of features
+If the caller knows how they differ at the start, a second diagonal begins in proportion to the
+cube root of that, and H0 is the mean of both inverses, in which the share of the second falls by a
+hundredth with every pair. (The curvature itself is good at first, but too large later: of features
 that fire together one is enough to learn what they have in common, and along weights that have
-learnt it the loss is flat. Exponents of 0.3 to 0.5 are much alike.) Then f is within a hundredth of
-the optimum after 0.6 to 0.9 of the evaluations, and the last digits take as many, give or take 6 %;
-where features have scales of their own, fewer.
+learnt it the loss is flat. Exponents from 0.3 to 0.5 are about equally good.) Then f is within a hundredth
+of the optimum after 0.6 to 0.9 of the evaluations, and the last digits take as many, give or take 6 %;
+fewer where features have different scales.
 
 The step satisfies the strong Wolfe conditions (Algorithms 3.5 and 3.6, cubic interpolation 3.59).
 Step 1 is tried first and nearly always taken: one evaluation per iteration.
 
-With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i at hand, the two loops of
+With the products R_ij = s_i·y_j (i ≤ j, oldest first) and D_ii = s_i·y_i stored, the two loops of
 Algorithm 7.4 are two triangular systems (as Byrd, Nocedal and Schnabel, Mathematical Programming 63,
 1994, write H as one product of matrices):
 
@@ -31,7 +31,7 @@ Algorithm 7.4 are two triangular systems (as Byrd, Nocedal and Schnabel, Mathema
     R'b = D a - Y'r
     direction = r + S b
 
-so that three passes over the vectors do what takes 2m in turn: one for the new pair and all
+so that three passes over the vectors replace 2m consecutive ones: one for the new pair and all
 products with it and with g, one for r and Y'r, one for the direction.
 """
 
@@ -51,9 +51,9 @@ __all__ = ["LBFGS"]
 
 Vector = NDArray[np.float64]  # [F]
 
-LEAST = 1e-8  # of the mean curvature: how flat one direction may seem
+LEAST = 1e-8  # least curvature of a direction, relative to the mean
 FADING = 0.99
-"""What is left, after every pair, of the share of the diagonal that began as told."""
+"""Factor, per pair, of the share of the diagonal that began with the given curvature."""
 NO_RENEWAL = 1.0, 0.0, 0.0, 0.0
 
 
@@ -66,22 +66,22 @@ class LBFGS(Descent):
     improvement_tolerance (float): converged when f fell by no more than this part of |f| …
     improvement_period (int): … in this number of iterations.
     max_line_search (int): evaluations that one line search may use.
-    threads (int): 1 or more, of which no more are used than there are processors and chunks of
-        vectors to share out; the result does not depend on it.
-    curvature (Optional[ArrayLike]): how large the Hessian's diagonal may be, up to a factor: float64
+    threads (int): at least 1; no more are used than there are processors and chunks of the vectors;
+        the result does not depend on it.
+    curvature (Optional[ArrayLike]): rough size of the Hessian's diagonal, up to a factor: float64
         [F], above 0; None for the same everywhere.
 
-    The attributes are for reading. Arrays are the optimiser's own: use them before the next `tell`,
+    The attributes are for reading. Arrays belong to the optimiser: use them before the next `tell`,
     or copy them.
 
     x (NDArray): the point to evaluate next, float64 [F]; the best point once the status is no
         longer "running".
     best_x, best_f, best_g: the last accepted point, its value and its gradient. f = inf before the
-        start was told.
+        start was evaluated.
     status (str): "running", "converged: gradient", "converged: improvement", "stopped: line search"
         or "failed: …".
-    iterations, evaluations (int): steps accepted and points told since the object was made; the
-        start is no iteration.
+    iterations, evaluations (int): number of accepted steps, and of points told, since the object was made;
+        the start is not an iteration.
     """
 
     def __init__(
@@ -103,11 +103,11 @@ class LBFGS(Descent):
         self._search: Generator[float, Probe, bool] | None = None
 
     def tell(self, f: float, g: Vector) -> bool:
-        """Take the value and the gradient at `x`, and move `x` to the next point.
+        """Receive the value and the gradient at `x`, and move `x` to the next point.
 
         f (float): the value. A value or gradient that is not finite makes the line search back off.
         g (NDArray): float64 [F]; read, not kept.
-        RETURNS (bool): whether the told point was accepted, which ends an iteration; the start
+        RETURNS (bool): whether the point was accepted, which ends an iteration; the start
             counts as accepted.
         """
         assert self.status == RUNNING, f"tell() after the end: {self.status}"
@@ -138,7 +138,7 @@ class LBFGS(Descent):
         return True
 
     def _accept(self, probe: Probe, g: Vector) -> None:
-        """Make the told point the best one, and remember the step to it."""
+        """Make the point the best one, and store the step to it."""
         curvature = probe.step * (probe.slope - self._slope)
         self._best_gg = self._memory.add(probe.step, self._direction, curvature, g, self.best_g)
         self.x, self.best_x, self._best_xx = self.best_x, self.x, self._xx
@@ -165,14 +165,14 @@ class LBFGS(Descent):
             if len(self._memory)
             else math.nan
         )
-        if not -math.inf < self._slope < 0.0:  # no pairs, or rounding has spoilt them
+        if not -math.inf < self._slope < 0.0:  # no pairs, or they suffer from rounding errors
             self._memory.clear()
             np.divide(self.best_g, -self._memory.first, out=self._direction)
             self._slope = self._dot(self.best_g, self._direction)
         self._search_along()
 
     def _search_along(self) -> None:
-        # Without pairs nothing is known of the scale of x: the first step has length 1.
+        # Without pairs the scale of x is unknown: the first step has length 1.
         first_step = 1.0
         if not len(self._memory):
             first_step /= math.sqrt(self._dot(self._direction, self._direction))
@@ -193,9 +193,9 @@ class _Memory:
     """The last m pairs of a step s and the change of the gradient y along it, len() of them in use,
     and their products.
 
-    Beside them, D diagonals of the Hessian as all pairs so far show it. The pairs are rounded to bfloat16,
-    and what is said of them is computed from the rounded ones, so that H is positive definite all the
-    same. With their 8 significant bits as many evaluations are needed as with 24, down to 1e-8 of the
+    In addition, D estimates of the Hessian's diagonal from all pairs so far. The pairs are rounded to
+    bfloat16, and all products are computed from the rounded ones, so that H is still positive definite.
+    With their 8 significant bits as many evaluations are needed as with 24, down to 1e-8 of the
     optimum, in half the memory.
 
     capacity (int): m.
@@ -225,7 +225,7 @@ class _Memory:
         self._rows: list[int] = []  # in use, oldest first
         self._e[0] = 1.0
         self._e[1:] = self.first
-        self._share = 1.0  # of the second diagonal
+        self._share = 1.0  # share of the second diagonal
         self._renew_nothing()
 
     def add(
@@ -239,7 +239,7 @@ class _Memory:
         RETURNS (float): g · g.
         """
         newest = self._take_row() if TINY < curvature < math.inf else -1
-        first = 1 + 3 * self._diagonals  # product with a row, behind g·g and what is weighed
+        first = 1 + 3 * self._diagonals  # first product with a row, after g·g and `weighed`
         sums = self._sweep(
             "remember_into",
             first + 2 * len(self),
@@ -260,21 +260,21 @@ class _Memory:
         return float(sums[0])
 
     def _take_row(self) -> int:
-        """A row for a new pair: one that is free, or that of the oldest pair."""
+        """Return a row for a new pair: a free one, or that of the oldest pair."""
         free = set(range(self._capacity)).difference(self._rows)
         self._rows.append(min(free) if free else self._rows.pop(0))
         return self._rows[-1]
 
     def _learn(self, newest: int, weighed: NDArray[np.float64]) -> None:
-        """How to renew the diagonals once the newest pair is known; the pair is dropped if rounding
-        has spoilt it.
+        """Compute how to update the diagonals with the newest pair, or drop the pair if rounding has
+        spoilt it.
 
             E' = κ E + y² / s·y - κ (E s)² / s·Es,   κ = y·E⁻¹y / s·y
 
-        which is the diagonal of the BFGS update of κE, the estimate so far made as long as y is
+        This is the diagonal of the BFGS update of κE, the previous estimate scaled to match the length of y
         (Gilbert and Lemaréchal, §4.2).
 
-        weighed (float64 [D, 3]): y·y, s·Es and y·E⁻¹y of each.
+        weighed (float64 [D, 3]): y·y, s·Es and y·E⁻¹y for each diagonal.
         """
         sy, yy = float(self._products[newest, newest]), float(weighed[0, 0])
         if not (TINY < sy < math.inf and TINY < yy < math.inf):
@@ -291,7 +291,7 @@ class _Memory:
                 self._renewal[each] = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
 
     def descend(self, g: Vector, *, out: Vector) -> float:
-        """out = -H g, for the g of the last `add`, both float64 [F]; there must be a pair.
+        """Compute out = -H g for the g of the last `add`, both float64 [F]; there must be a pair.
 
         RETURNS (float): g · out.
         """
@@ -328,7 +328,7 @@ class _Memory:
 
 
 def _solve_upper(matrix: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:
-    """x of matrix · x = right, with what is below the diagonal taken as 0."""
+    """Solve matrix · x = right for x, ignoring what is below the diagonal."""
     x = np.zeros_like(right)
     for i in reversed(range(len(x))):
         x[i] = (right[i] - matrix[i, i + 1 :] @ x[i + 1 :]) / matrix[i, i]

@@ -1,4 +1,4 @@
-"""The line search of an optimiser by reverse communication: steps come out, probes go in.
+"""A line search by reverse communication: it yields steps, and is sent probes.
 
     search = strong_wolfe(f, slope, first_step, max_probes)
     step = next(search)
@@ -22,8 +22,8 @@ import numpy as np
 __all__ = ["Probe", "strong_wolfe"]
 
 DECREASE, CURVATURE = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions
-# relative to f: a smaller difference of two values of f says nothing, since f is a sum of differences
-# of larger numbers
+# relative to f: a smaller difference of two values of f is not significant, since f is a difference
+# of sums of larger numbers
 ROUNDING = 64 * float(np.finfo(np.float64).eps)
 
 
@@ -38,11 +38,11 @@ class Probe(NamedTuple):
 def strong_wolfe(
     f: float, slope: float, first_step: float, max_probes: int
 ) -> Generator[float, Probe, bool]:
-    """Line search (Nocedal and Wright, Algorithm 3.5): yields steps, is sent a `Probe` of each.
+    """Line search (Nocedal and Wright, Algorithm 3.5): yields steps, and is sent a `Probe` of each.
 
     f, slope (float): value and derivative at step 0; slope < 0.
     RETURNS (bool): whether the last probe satisfies the strong Wolfe conditions, up to the rounding
-        error of f. (To ask for a true decrease would end the search when f no longer changes, but
+        error of f. (Requiring a true decrease would end the search when f no longer changes, though
         the gradient still improves.)
     """
     search = _Wolfe(f, slope)
@@ -63,8 +63,8 @@ def strong_wolfe(
 def _zoom(
     search: "_Wolfe", low: Probe, high: Probe, max_probes: int
 ) -> Generator[float, Probe, bool]:
-    """Shrink an interval that holds a good step (Algorithm 3.6). At its end `low` f is lower, and
-    falls inwards.
+    """Shrink an interval that contains a good step (Algorithm 3.6). At its end `low`, f is lower, and
+    decreases inwards.
 
     The cubic's minimum is kept away from both ends; an interval that two probes did not shrink by a
     third is halved.
@@ -103,8 +103,8 @@ class _Wolfe:
         self._rounding = ROUNDING * abs(f)
 
     def read(self, probe: Probe) -> Probe:
-        """A point without a finite value and gradient is infinitely high: the search turns back
-        from it.
+        """Treat a point without a finite value and gradient as infinitely high, so that the search turns
+        back.
         """
         finite = math.isfinite(probe.f) and math.isfinite(probe.slope)
         return probe if finite else Probe(probe.step, math.inf, math.nan)
@@ -117,7 +117,7 @@ class _Wolfe:
         return abs(probe.slope) <= -CURVATURE * self._slope
 
     def is_noise(self, probe: Probe) -> bool:
-        """Whether a step so short cannot change f by more than its rounding error."""
+        """Is the step so short that it cannot change f by more than its rounding error?"""
         return -probe.step * self._slope <= self._rounding
 
 

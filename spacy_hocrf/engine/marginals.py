@@ -1,9 +1,9 @@
-"""Probability of given segments, and of given runs of one-token segments.
+"""Probabilities of given segments, and of given runs of one-token segments.
 
-A segment of one token, where all are, is one entry of the potentials with score 0: its expected
-count is its probability. In a CRF a span is a sequence of labels; its probability is a ratio of two partition
-functions, and the constrained one is summed over a window only, between alpha to its left and beta
-to its right.
+If all segments have one token, a segment is an entry of the potentials with score 0, and its expected
+count is its probability. In a CRF a span is a sequence of labels; its probability is a ratio of two
+partition functions, of which the constrained one is summed only over a window, between alpha to its
+left and beta to its right.
 """
 
 from collections.abc import Sequence
@@ -34,12 +34,12 @@ class Window:
     """A stretch of a sequence in which only some labels are allowed."""
 
     sequence: int
-    start: int  # first token inside the sequence
+    start: int  # first token in the sequence
     allowed: NDArray[np.uint8]  # [length, Y] bits
 
 
 class SegmentMarginals(NamedTuple):
-    """What is known of n segments of D sequences."""
+    """Probabilities of n segments of D sequences."""
 
     probability: NDArray[np.float64]  # [n]
     log_partition: NDArray[np.float64]  # [D] log Z
@@ -53,15 +53,15 @@ def segment_marginals(
     starts: Starts | None = None,
     buffers: Buffers | None = None,
 ) -> SegmentMarginals:
-    """P(segment | sequence) of some segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
+    """Return P(segment | sequence) of segments of each sequence (Nguyen et al., JMLR 15, §2.3.2).
 
     potentials (Potentials): D sequences.
     automaton (Automaton): states and arcs.
-    segments (Segments): of the D sequences, n in all; they may overlap.
+    segments (Segments): segments of the D sequences, n in all; they may overlap.
     starts (Optional[Starts]): as in `probable_spans`; None if every segment has one token.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (SegmentMarginals): the probability of a segment that is not allowed is 0.
-    RAISES (ValueError): H139 for segments that are outside their sequence, or of no label; H004,
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    RETURNS (SegmentMarginals): probabilities, 0 for a segment that is not allowed.
+    RAISES (ValueError): H139 for segments that are outside their sequence, or without a valid label; H004,
         H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
@@ -82,15 +82,15 @@ def window_marginals(
     *,
     buffers: Buffers | None = None,
 ) -> NDArray[np.float64]:
-    """P(the labels inside the window are allowed ones | sequence), for segments of one token.
+    """Return P(the labels in the window are allowed ones | sequence), for segments of one token.
 
     potentials (Potentials): D sequences of a CRF.
     automaton (Automaton): states and arcs; every limit is 1.
-    windows (Sequence[Window]): what to ask; they may overlap.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    windows (Sequence[Window]): the windows; they may overlap.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
     RETURNS (float64 [len(windows)]): probabilities, 0 in a sequence without an allowed
         segmentation.
-    RAISES (ValueError): H139 for windows that are outside their sequence or have other extents, and
+    RAISES (ValueError): H139 for windows that are outside their sequence or have another shape, and
         for an automaton with longer segments; H004, H005, H006, H009 or H138 for potentials that do
         not fit.
     """
@@ -123,7 +123,7 @@ def _expected(
     segments: Segments,
     buffers: Buffers,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Expected counts of the segments as entries of the potentials, float64 [n], and log Z of each
+    """Expected counts of segments as entries of the potentials, float64 [n], and log Z of each
     sequence, float64 [D].
     """
     first = np.repeat(potentials.offsets[:-1], np.diff(segments.offsets))
@@ -182,7 +182,7 @@ def _take(
     lengths: NDArray[np.int64],
     allowed: NDArray[np.uint8],
 ) -> Potentials:
-    """The potentials of chosen tokens, as sequences of the given lengths; tokens may occur several
+    """Select tokens from potentials, as sequences of the given lengths; tokens may occur several
     times.
     """
     counts = np.diff(potentials.row_offsets)[tokens]

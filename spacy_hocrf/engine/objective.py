@@ -1,15 +1,15 @@
-"""Loss and gradient of a data set: the penalised negative log-likelihood, as L-BFGS needs it.
+"""Loss and gradient of a data set: the penalised negative log-likelihood, for L-BFGS.
 
     loss(w) = Σ_docs weight · [log Z(w) - log Z(w; segmentations that agree with the annotation)]
             + Σ_f (w_f - mean_f)² / 2 sigma_f²
-            + what expected shares of the tokens cost (`ratio.py`), where such are given
+            + the penalties of expected shares of the tokens (`ratio.py`), if such are given
 
-Nguyen et al., JMLR 15 (2014) §2.3; there all texts have the weight 1. Where the annotation is complete
-the second log Z is linear, w · empirical counts, and so it is for soft targets (`forbidden.py`); where it
+Nguyen et al., JMLR 15 (2014) §2.3, where all texts have the weight 1. If the annotation is complete,
+the second log Z is linear, w · empirical counts, and so it is for soft targets (`forbidden.py`); if it
 is not, its gradient is an expectation as well, and the loss is no longer convex.
 
-The shards are fixed, and so are the parts that are summed by themselves and the order in which their
-sums are added (`reduction.py`): the result does not depend, bit for bit, on the number of threads.
+The shards are fixed, and so are the parts with a sum of their own and the order in which their sums are
+added (`reduction.py`): the result does not depend, bit for bit, on the number of threads.
 """
 
 from collections.abc import Sequence
@@ -38,12 +38,12 @@ class Objective:
     """Penalised negative log-likelihood of fixed shards.
 
     shards (Sequence[Shard]): the data; their order matters to the last bit.
-    layout (Layout): how the shards want the weights.
-    automaton (Automaton): states and arcs of all of them.
+    layout (Layout): how the shards arrange weights.
+    automaton (Automaton): states and arcs of all shards.
     precision (float64 [F]): 1/sigma² of every weight, 0 for no penalty.
-    mean (float64 [F]): where the penalty is zero.
-    ratios (Sequence[Ratio]): shares of the tokens that texts have which are annotated in part.
-    threads (int): 1 or more.
+    mean (float64 [F]): weights with zero penalty.
+    ratios (Sequence[Ratio]): expected shares of the tokens in texts with incomplete annotation.
+    threads (int): at least 1.
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
 
@@ -78,9 +78,9 @@ class Objective:
         self._ratios = [RatioPenalty(ratio, *known) for ratio in ratios if tokens]
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
-        """Loss in nats and gradient. The weights, float64 [F], are not changed.
+        """Return loss in nats and gradient. The weights, float64 [F], are not changed.
 
-        RETURNS (tuple[float, float64 [F]]): the gradient is the objective's own array, which the
+        RETURNS (tuple[float, float64 [F]]): the gradient is the objective's array, which the
             next call overwrites.
         """
         self._gradient.fill(0.0)
@@ -95,7 +95,7 @@ class Objective:
 
     @property
     def curvature(self) -> Vector:
-        """How large the Hessian's diagonal may be at zero weights, roughly: precision + counts, float64
+        """Rough size of the Hessian's diagonal at zero weights: precision + counts, float64
         [F], above 0.
         """
         alike = len(self._precision) < len(self.counts)
@@ -104,7 +104,7 @@ class Objective:
         return most
 
     def rest(self) -> None:
-        """Give back memory that the next evaluation takes again."""
+        """Free memory that the next evaluation allocates again."""
         self._sum.rest()
         for ratio in self._ratios:
             ratio.rest()
@@ -113,7 +113,7 @@ class Objective:
 def likelihood(
     shard: Compiled, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
 ) -> float:
-    """Σ log Z, less log Z of what agrees with incomplete annotation, of a shard; adds the expected counts.
+    """Return Σ log Z of a shard, less log Z of what agrees with incomplete annotation; add expected counts.
 
     RAISES (ValueError): H007 if some document has no allowed segmentation.
     """
@@ -127,7 +127,7 @@ def likelihood(
 
 
 def _add_known(shard: Compiled, automaton: Automaton, buffers: Buffers, counts: Any) -> None:
-    """Add the counts that are the same whatever the weights are."""
+    """Add the counts that do not depend on the weights."""
     if shard.observed is None:
         shard.add_gold_into(counts)
     elif (scores := shard.observed.scores) is not None:
@@ -147,6 +147,6 @@ def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) ->
 
 
 def _chunk_of(vector: Vector) -> Vector:
-    """A chunk, which stands for every chunk, of a vector that has one value everywhere; of others all."""
+    """One chunk of a vector that is constant, to stand for every chunk; other vectors as they are."""
     alike = len(vector) > CHUNK and bool((vector == vector[0]).all())
     return vector[:CHUNK].copy() if alike else vector

@@ -7,17 +7,17 @@
         f, g = smooth(optimiser.x)
         optimiser.tell(f, g)
 
-Where no x_i changes its sign F is smooth. So every step stays in one orthant: that of x, and of steepest
-descent where x_i = 0 (Andrew and Gao, ICML 2007, §3). The variables that are 0 and have no descent stay;
-the direction is that of L-BFGS among the others, over the pairs of f as these see them, applied to the
-pseudo-gradient of F, and 0 wherever it disagrees with steepest descent. (With all of H, instead of
-the inverse of the others' own part, it takes more evaluations.) A point of the line is projected onto the
-orthant, which is where the zeros come from. Backtracking ends with
+F is smooth where no x_i changes its sign. So every step stays in one orthant: that of x, and of steepest
+descent where x_i = 0 (Andrew and Gao, ICML 2007, §3). Variables that are 0 and have no descent stay;
+the direction is that of L-BFGS among the others, with the pairs of f restricted to these, applied to the
+pseudo-gradient of F, and 0 wherever it disagrees with steepest descent. (All of H, instead of the
+inverse of the free part of the Hessian, takes more evaluations.) A point of the line is projected onto the
+orthant, which produces the zeros. Backtracking ends with
 
     F(x') ≤ F(x) + c1 · pseudo-gradient · (x' - x),
 
-and begins with 1 or, if that is less, with twice the last step: after a step of 1 that was too long, the next
-one mostly is, too.
+and begins with 1 or, if that is less, with twice the last step: after a step of 1 that was too long, the
+next one usually is, too.
 """
 
 import math
@@ -34,8 +34,8 @@ __all__ = ["OWLQN", "pseudo_gradient"]
 Vector = NDArray[np.float64]  # [F]
 
 GROWTH = 2.0
-"""By so much may a step be longer than the last one, up to 1."""
-LEAST = 1e-8  # of the mean curvature: how flat one variable may seem
+"""A step may be at most this much longer than the last one, up to 1."""
+LEAST = 1e-8  # least curvature of a variable, relative to the mean
 
 
 class OWLQN(Descent):
@@ -44,7 +44,7 @@ class OWLQN(Descent):
     x0 (ArrayLike): where to start, float64 [F]; copied.
     absolute (Union[float, float64 [F]]): c_i ≥ 0.
     The other settings, and the attributes, are those of `LBFGS`; `best_f` is F, `best_g` the
-    gradient of f, and convergence is that of the pseudo-gradient.
+    gradient of f, and convergence is judged by the pseudo-gradient.
     """
 
     def __init__(
@@ -68,11 +68,11 @@ class OWLQN(Descent):
         self._longest = 1.0
 
     def tell(self, f: float, g: Vector) -> bool:
-        """Take the value and the gradient of f at `x`, and move `x` to the next point.
+        """Receive the value and the gradient of f at `x`, and move `x` to the next point.
 
         f (float): a value or gradient that is not finite makes the line search back off.
         g (NDArray): float64 [F]; read, not kept.
-        RETURNS (bool): whether the told point was accepted, which ends an iteration; the start
+        RETURNS (bool): whether the point was accepted, which ends an iteration; the start
             counts as accepted.
         """
         assert self.status == RUNNING, f"tell() after the end: {self.status}"
@@ -99,7 +99,7 @@ class OWLQN(Descent):
         return True
 
     def _accept(self, value: float, g: Vector, moved: Vector) -> None:
-        """Make the told point the best one, and remember the step to it."""
+        """Make the point the best one, and store the step to it."""
         self._longest = min(1.0, GROWTH * self.step) if len(self._pairs) else 1.0
         self._pairs.add(moved, g - self.best_g)
         self.best_g[:] = g
@@ -134,15 +134,15 @@ class OWLQN(Descent):
         self._move(first)
 
     def _move(self, step: float) -> None:
-        """x = best_x + step · direction, where that leaves the orthant 0."""
+        """x = best_x + step · direction, with 0 where that leaves the orthant."""
         self.step = step
         np.multiply(self._direction, step, out=self.x)
         self.x += self.best_x
         self.x[np.sign(self.x) != self._orthant] = 0.0
 
     def _back_off(self, value: float, promised: float) -> None:
-        """Try a shorter step: where a parabola has its minimum, of half to a tenth of the length; after too
-        many, steepest descent, unless that is what failed.
+        """Try a shorter step, at the minimum of a parabola but from a tenth to half of the length; after too
+        many tries restart with steepest descent, unless that is what failed.
         """
         self._tries += 1
         if self._tries < self._max_line_search:
@@ -160,8 +160,8 @@ class OWLQN(Descent):
 
 
 class _Pairs:
-    """The last m pairs of a step s and the change y of the gradient along it, in single precision, and the
-    diagonal E of the Hessian as all pairs so far show it (see `LBFGS`).
+    """The last m pairs of a step s and the change y of the gradient along it, in single precision, and an
+    estimate E of the Hessian's diagonal from all pairs so far (see `LBFGS`).
     """
 
     def __init__(self, capacity: int, size: int) -> None:
@@ -177,7 +177,7 @@ class _Pairs:
         self._y: deque[NDArray[np.float32]] = deque(maxlen=self._capacity)
 
     def add(self, s: Vector, y: Vector) -> None:
-        """Remember a pair, if the function curves upwards along s."""
+        """Store a pair if the function curves upwards along s."""
         sy, yy = float(s @ y), float(y @ y)
         if not TINY < sy < math.inf or not TINY < yy < math.inf:
             return
@@ -192,8 +192,8 @@ class _Pairs:
         self._y.append(y.astype(np.float32))
 
     def solve(self, vector: Vector, free: NDArray[np.int64]) -> Vector:
-        """H · vector, float64 [n], where H is what the pairs say of some variables alone (Nocedal and Wright,
-        Algorithm 7.4).
+        """Return H · vector, float64 [n], where H is the estimate from the pairs restricted to some variables
+        (Nocedal and Wright, Algorithm 7.4).
 
         free (int64 [n]): the variables.
         """
@@ -215,8 +215,8 @@ class _Pairs:
 
 
 def pseudo_gradient(x: Vector, g: Vector, absolute: float | Vector) -> Vector:
-    """Pseudo-gradient of f(x) + Σ c_i |x_i|: of all directions from x, its negative descends most
-    steeply (Andrew and Gao, 2007, §3.1, where it is ⋄f).
+    """Return the pseudo-gradient of f(x) + Σ c_i |x_i|: its negative is the direction of steepest descent
+    (Andrew and Gao, 2007, §3.1, where it is ⋄f).
 
     x, g (float64 [F]): the point, and the gradient of f there. absolute: the c_i.
     """

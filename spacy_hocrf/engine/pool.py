@@ -1,4 +1,4 @@
-"""Buffers that outlive a call and are never in two threads at the same time."""
+"""Buffers that are reused by later calls and never used by two threads at the same time."""
 
 from collections import deque
 from collections.abc import Callable
@@ -11,26 +11,26 @@ if TYPE_CHECKING:
 __all__ = ["BufferPool", "Loan"]
 
 OTHERS = 4
-"""Buffers of other automata than the one that is asked for: those that were used last are kept."""
+"""Buffers kept for other automata than the requested one: those that were used last."""
 
 
 class BufferPool:
-    """Buffers that are lent to calls and used again: as many as calls ran at the same time.
+    """Buffers that are lent to calls and reused: as many as calls ran at the same time.
 
-    Those of automata that have not been asked for lately are dropped. A copy starts without any.
+    Buffers of automata that have not been used lately are dropped. A copy starts without any.
     """
 
     def __init__(self) -> None:
         self._idle: deque[Buffers] = deque()
 
     def lend(self, automaton: "Automaton") -> "Loan":
-        """Idle buffers of an automaton, or new ones, for one thread until the end of the block."""
+        """Lend idle buffers of an automaton, or new ones, to one thread until the end of the block."""
         others = []
         while True:
-            try:  # at once: another thread may have taken the last ones after a look
+            try:  # without checking first: another thread may take the last ones in between
                 buffers = self._idle.pop()
             except IndexError:
-                # a pool is made with the component, the engine imported when there is something to do
+                # imported late: a pool is made with the component, before there is any need for the engine
                 from spacy_hocrf.engine.forward_backward import Buffers
 
                 buffers = Buffers(automaton)
@@ -47,7 +47,7 @@ class BufferPool:
 
 
 class Loan:
-    """Buffers that belong to a block of code; `contextlib` would take longer than to find them."""
+    """Buffers lent to a block of code; a `contextlib` manager would take longer than finding them."""
 
     __slots__ = ("_buffers", "_idle")
 

@@ -1,6 +1,6 @@
-"""All spans of a batch that are at least so probable, and the set of them that is worth most.
+"""All spans of a batch with at least a given probability, and the non-overlapping set with the largest gain.
 
-Which spans these are comes out of alpha, beta and a few sums of both, without a look at every start,
+These spans are found from alpha, beta and a few sums of both, without enumerating every start,
 end and label: see kernels/probable.pxi and the two files beside it.
 """
 
@@ -31,8 +31,8 @@ from spacy_hocrf.types import Potentials, Segments
 __all__ = ["ProbableSpans", "Starts", "best_subset", "probabilities", "probable_spans"]
 
 ROWS = 128
-"""Of a much longer sequence, and its neighbours in the lanes, so many tokens are worked on at a
-time, which a near cache can hold.
+"""Number of tokens of a much longer sequence, and its neighbours in the lanes, that are processed at
+a time, so that they fit into a near cache.
 """
 
 
@@ -41,7 +41,7 @@ class ProbableSpans(NamedTuple):
 
     spans: Segments  # by start and end; labels are numbers of rules
     probability: NDArray[np.float64]  # [n]
-    log_partition: NDArray[np.float64]  # [D] -inf, and no span, without an allowed segmentation
+    log_partition: NDArray[np.float64]  # [D] -inf, and no spans, without an allowed segmentation
 
 
 def probable_spans(
@@ -54,25 +54,25 @@ def probable_spans(
     starts: Starts | None = None,
     buffers: Buffers | None = None,
 ) -> ProbableSpans:
-    """Every span with P(span | sequence) >= least.
+    """Return every span with P(span | sequence) >= least.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): states and arcs.
-    rules (int32 [n, 5]): what makes a span of each of n labels. A semi-CRF's span is one segment:
+    rules (int32 [n, 5]): what a span of each of n labels consists of. A semi-CRF's span is one segment:
         its label is in column 3, and -1 in the others. If every segment has one token, columns 0 to
         2 have the labels of a span's first token, of further ones and of the last one, 3 that of a
-        span of one token, and 4 the label that must not stand before a span; -1 for none. Without a
-        label for the last token, a span ends where it does not go on, and has none of its own for
-        one token.
+        span of one token, and 4 the label that must not precede a span; -1 for none. Without a
+        label for the last token, a span ends where it does not continue, and spans of one token have no
+        label of their own.
     least (float): above 0.
     space (str): as in `log_partition`; in "scaled", a sequence in which a value was lost has no
         spans, and nan for log Z.
-    starts (Optional[Starts]): gets the probabilities that a segment of each of its labels begins at each
-        token, and that one has it.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
+    starts (Optional[Starts]): receives, for each of its labels, the probability that a segment with the label
+        begins at each token, and that the token is in one.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
     RETURNS (ProbableSpans): in the order of the sequences.
-    RAISES (ValueError): H138 for rules or labels that do not fit the automaton; H004 for starts of other
-        extents; H004, H005, H006, H009 or H010 as `log_partition`.
+    RAISES (ValueError): H138 for rules or labels that do not fit the automaton; H004 for starts of another
+        shape; H004, H005, H006, H009 or H010 as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
     rules = _checked(rules, automaton)
@@ -86,12 +86,12 @@ def probable_spans(
 def probabilities(
     problem: Problem, segments: Segments, starts: Starts | None, buffers: Buffers
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """P(segment | sequence) of given segments, float64 [n], and log Z of each sequence, float64 [D].
+    """Return P(segment | sequence) of given segments, float64 [n], and log Z of each sequence, float64 [D].
 
-    problem (Problem): not all of its labels have segments of one token only.
-    segments (Segments): of the problem's sequences, in any order within each.
+    problem (Problem): some of its labels have segments of more than one token.
+    segments (Segments): segments of the problem's sequences, in any order within each.
     starts (Optional[Starts]): as in `probable_spans`.
-    buffers (Buffers): of this thread and automaton.
+    buffers (Buffers): buffers of this thread and automaton.
     """
     offsets, *columns = segments
     order = np.lexsort((columns[0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
@@ -105,7 +105,7 @@ def probabilities(
 
 
 class _Question(NamedTuple):
-    """The rules that spans are looked for with, the least probability, and the buffers."""
+    """What to search for: rules, least probability, given segments and starts; and the buffers."""
 
     rules: NDArray[np.int32]
     least: float
@@ -119,8 +119,8 @@ Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 
 
 def _find(problem: Problem, question: _Question, space: str) -> Found:
-    """The spans of long sequences stretch by stretch; of those whose stretches do not agree, and of
-    others, at once.
+    """Find the spans of long sequences stretch by stretch; those of other sequences, and of those whose
+    stretches disagree, directly.
     """
     stretches = cut(problem) if _rows(problem) and space != "log" else None
     if stretches is None:
@@ -147,7 +147,7 @@ def _search(
     among: Sequences | None = None,
     edges: Edges | None = None,
 ) -> Found:
-    """The spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
+    """Find the spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
     total, rows = np.zeros(len(problem.lengths)), _rows(problem)
     searches: list[SpanSearch] = []
 
@@ -179,7 +179,7 @@ def _search(
 def _together(
     found: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Spans that several searches found, each in sequences of its own, ordered by sequence."""
+    """Concatenate the spans that several searches found in separate sequences, sorted by sequence."""
     places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in found)])
     values = np.concatenate([np.zeros(0), *(value for _, value in found)])
     order = np.argsort(places[:, 0], kind="stable")
@@ -187,25 +187,25 @@ def _together(
 
 
 def _rows(problem: Problem) -> int:
-    """Tokens of a long sequence that are worked on at a time, 0 for all of them."""
+    """Number of tokens of a long sequence that are processed at a time, 0 for all of them."""
     longest, lengths = problem.automaton.longest, problem.body_length.shape[1]
     no_tail = 0 < longest < max(1, lengths - 1) + forward_backward.LEAST_TAIL
     return ROWS if no_tail and longest > 1 and not len(problem.potentials.span_score) else 0
 
 
 def best_subset(spans: Segments, gains: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The set of spans with the largest sum of gains in which no two overlap.
+    """Return the set of non-overlapping spans with the largest sum of gains.
 
-    spans (Segments): of D sequences, by start and end.
-    gains (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
-    RETURNS (int64 [m]): places of those that are chosen, ascending; among equal sums the choice is always
-        the same.
+    spans (Segments): spans of D sequences, by start and end.
+    gains (float64 [n]): gain of each span; spans with a gain of 0 or less are never chosen.
+    RETURNS (int64 [m]): positions of the chosen spans, ascending; ties are always broken in the same
+        way.
     """
     return schedule(spans.offsets, spans.start, spans.end, gains)
 
 
 def _check_starts(starts: Starts, potentials: Potentials) -> None:
-    """RAISES (ValueError): H004 or H138."""
+    """Check starts. RAISES (ValueError): H004 or H138."""
     tokens, n_labels = potentials.token.shape
     expected = tokens, len(starts.labels)
     for found in (starts.chance.shape, starts.cover.shape):
@@ -217,7 +217,7 @@ def _check_starts(starts: Starts, potentials: Potentials) -> None:
 
 
 def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32]:
-    """The rules as a contiguous int32 array. RAISES (ValueError): H138 for rules that do not fit."""
+    """Return the rules as a contiguous int32 array. RAISES (ValueError): H138 if they do not fit."""
     table = np.ascontiguousarray(rules, dtype=np.int32)
     n_labels = len(automaton.limits)
     one_token = bool((automaton.limits == 1).all())

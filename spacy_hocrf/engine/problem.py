@@ -1,5 +1,5 @@
-"""Log potentials that have been checked against an automaton, with what the kernels derive from
-them once per batch.
+"""Log potentials, checked against an automaton, with quantities that the kernels derive from them once per
+batch.
 """
 
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from spacy_hocrf.types import END, INNER, START, TOKEN, Potentials
 __all__ = ["Constants", "Problem", "constants_of"]
 
 PART_NAMES = {END: "end", TOKEN: "tokens", INNER: "inner tokens"}
-SCALABLE = 300.0  # a larger constant would leave the range of a double by itself
+SCALABLE = 300.0  # a larger constant alone could exceed the range of a double
 ARRAYS = {  # types and dimensions
     name: (np.dtype(kind), n)
     for kind, n, names in (
@@ -44,15 +44,15 @@ NO_PLACES, NO_NUMBERS = np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int32)
 
 
 class Constants(NamedTuple):
-    """Values that the kernels derive from the scores that all tokens share."""
+    """Quantities derived from the scores that all tokens share."""
 
     arc: NDArray[np.float64]  # [C] Σ const over the patterns that end the arc
-    body_length: NDArray[np.float64]  # [K, M] length score of a body, its suffixes included
-    scalable: bool  # can all of `arc` be lifted into scaled space?
+    body_length: NDArray[np.float64]  # [K, M] length scores of a body and its suffixes
+    scalable: bool  # can all of `arc` be represented in scaled space?
 
 
 def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
-    """Constants of potentials that fit the automaton. RAISES (ValueError): H006 for a score that
+    """Compute the constants of potentials that fit the automaton. RAISES (ValueError): H006 for a score that
     is not finite.
     """
     for name in ("const", "length_score"):
@@ -64,15 +64,15 @@ def constants_of(potentials: Potentials, automaton: Automaton) -> Constants:
 
 @dataclass
 class Problem:
-    """The input of a kernel, checked.
+    """The checked input of a kernel.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns, P states.
     initial (float64 [D, P]): log alpha before the first token; None for all mass in the empty
         history.
-    final (float64 [D, P]): log beta after the last token; None for what the automaton has, or 0.
-    constants (Optional[Callable]): what may know the constants of these potentials; asked once they are
-        checked.
+    final (float64 [D, P]): log beta after the last token; None for that of the automaton, or 0.
+    constants (Optional[Callable]): returns the constants of these potentials, perhaps cached; called once
+        they are checked.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
 
@@ -98,11 +98,11 @@ class Problem:
             if scores is not None and scores.shape != extents:
                 text = Errors.H004.format(name=name, found=scores.shape, expected=extents)
                 raise ValueError(text)
-        # [D, 2] of each sequence, the tokens whose segments are asked for
+        # [D, 2] for each sequence, the range of tokens whose segments are wanted
         self.own = np.zeros((len(self.lengths), 2), dtype=np.int64)
         self.own[:, 1] = self.lengths
-        # [D] spans of each; [S] the spans in order of their end; [R] see `_row_target`; [N] some
-        # row of the token belongs to an arc; [N] the first row that belongs to a body. Most models
+        # [D] spans of each sequence; [S] the spans sorted by end; [R] see `_row_target`; [N] does some
+        # row of the token belong to an arc; [N] its first row that belongs to a body. Most models
         # have neither spans nor rows.
         self.span_offsets = np.zeros(len(potentials.offsets), dtype=np.int64)
         self.span_by_end, self.row_target, self.body_rows = NO_PLACES, NO_NUMBERS, NO_PLACES
@@ -112,7 +112,7 @@ class Problem:
             self._sort_spans(potentials)
         if len(potentials.row_part):
             self._aim_rows(potentials)
-        # forward_backward.plan, by the active build
+        # result of forward_backward.plan, by build
         self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
         if self.constants is None:
             found = constants_of(potentials, automaton)
@@ -131,7 +131,7 @@ class Problem:
         self.row_target = _row_target(potentials, self.automaton)
         rows_before = np.concatenate([[0], np.cumsum(self.row_target >= 0)])[potentials.row_offsets]
         self.has_arc_rows = (np.diff(rows_before) > 0).astype(np.uint8)
-        # [N] first row of a body at or after the token's first row; none lies beyond its last row
+        # [N] first row of a body at or after the token's first row, clipped to the end of its rows
         bodies = np.append(np.flatnonzero(self.row_target < 0), len(self.row_target))
         first = bodies[np.searchsorted(bodies, potentials.row_offsets[:-1])]
         self.body_rows = np.minimum(first, potentials.row_offsets[1:]).astype(np.int64)
@@ -167,7 +167,7 @@ class Problem:
                 raise ValueError(Errors.H009)
 
     def _check_carried(self, potentials: Potentials) -> None:
-        """An observation after the start of a segment needs a body that remembers its pattern."""
+        """Check that patterns with observations after the start of a segment have a body."""
         body, folded = self.automaton.pattern_body, self.automaton.pattern_folded
         for patterns, part in (
             (potentials.length_pattern, "length"),
@@ -184,8 +184,8 @@ class Problem:
             raise ValueError(Errors.H005.format(pattern=pattern, part=part))
 
     def _check_scores(self) -> None:
-        """RAISES (ValueError): H006 for a score that is not finite, but for the -inf of a segment that
-        must not be, or must not begin, there.
+        """Check scores. RAISES (ValueError): H006 for one that is not finite, apart from -inf for a segment
+        that must not be, or must not begin, there.
         """
         rows, spans = self.potentials.row_score, self.potentials.span_score
         if len(rows) and not all_finite(rows):
@@ -195,15 +195,15 @@ class Problem:
             _check_finite(self.potentials, "span_score", np.isneginf(spans))
 
     def check_tokens(self) -> None:
-        """RAISES (ValueError): H006 for a dense score that is not finite. The kernels notice one,
-        this finds which it is.
+        """Find the dense score that is not finite, which the kernels have noticed. RAISES (ValueError): H006
+        for it.
         """
         for name in ("start", "end", "token", "inner"):
             _check_finite(self.potentials, name)
 
 
 def _fit(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> bool:
-    """Have the arrays the extents that `_check_each` expects? Asked first, since it is fast."""
+    """Do the arrays have the shapes that `_check_each` expects? Called first, since it is fast."""
     dense, rows, spans = (n_tokens, n_labels), len(potentials.row_score), len(potentials.span_score)
     start, end, inner = potentials.start, potentials.end, potentials.inner
     return bool(
@@ -222,7 +222,7 @@ def _fit(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) 
 
 
 def _check_each(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> None:
-    """RAISES (ValueError): H004 for an array of other extents."""
+    """Check shapes. RAISES (ValueError): H004 for an array of another shape."""
     expected = {
         "const": (n_patterns,),
         **dict.fromkeys(("start", "end", "token", "inner", "allowed"), (n_tokens, n_labels)),
@@ -242,7 +242,7 @@ def _check_finite(
 ) -> None:
     """RAISES (ValueError): H006 for a score that is not finite.
 
-    zeros (Optional[bool]): of each score, is it a structural zero?
+    zeros (Optional[bool]): is each score a structural zero?
     """
     values = getattr(potentials, name)
     if values is not None and not all_finite(values.reshape(-1)):
@@ -256,7 +256,7 @@ def _check_finite(
 
 
 def _check_bounds(name: str, values: NDArray[np.int32], least: int, most: int) -> None:
-    """RAISES (ValueError): H138 for a number beyond them."""
+    """Check bounds. RAISES (ValueError): H138 for a number out of bounds."""
     if not all_between(values, least, most):
         found = f"numbers from {values.min()} to {values.max()}"
         raise ValueError(Errors.H138.format(name=name, found=found, expected=f"{least} to {most}"))
@@ -276,20 +276,20 @@ def _refuse_types(potentials: Potentials) -> None:
         elif array.dtype != dtype or array.ndim != dimensions:
             found = f"an array of {array.dtype} with {array.ndim} dimensions"
         else:
-            continue  # of an equal type
+            continue  # an equal dtype, but another object
         raise ValueError(Errors.H138.format(name=name, found=found, expected=expected))
 
 
 def _check_offsets(name: str, offsets: NDArray[np.int64]) -> None:
-    """RAISES (ValueError): H138 unless they begin with 0 and never fall."""
+    """Check offsets. RAISES (ValueError): H138 unless they begin with 0 and never decrease."""
     if not rises_from_0(offsets):
         found = f"{offsets[:3].tolist()}, …"
         raise ValueError(Errors.H138.format(name=name, found=found, expected="ascending from 0"))
 
 
 def _row_target(potentials: Potentials, automaton: Automaton) -> NDArray[np.int32]:
-    """[R] the arc that a row belongs to, or else ~(4 · body + part); a part START means that it can
-    never fire.
+    """[R] the arc that a row belongs to, or else ~(4 · body + part), where the part START means that the row
+    never fires.
     """
     part = potentials.row_part.astype(np.int32)
     folded = automaton.pattern_folded[potentials.row_pattern] != 0
@@ -303,8 +303,8 @@ def _row_target(potentials: Potentials, automaton: Automaton) -> NDArray[np.int3
 
 
 def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
-    """[C] what every segment that takes the arc gets; a one-token segment's length score is known
-    at its start.
+    """[C] score of every segment that takes the arc; it includes the length score if segments have one
+    token.
     """
     score: NDArray[np.float64] = arc_constants(
         potentials.const,
@@ -318,7 +318,7 @@ def _arc_const(potentials: Potentials, automaton: Automaton) -> NDArray[np.float
 
 
 def _body_length(potentials: Potentials, automaton: Automaton) -> NDArray[np.float64]:
-    """[K, M] length scores of the patterns that have a body, their suffixes' included."""
+    """[K, M] length scores of the patterns that have a body, including those of their suffixes."""
     scores = np.zeros((len(automaton.body_label), potentials.length_score.shape[1]))
     bodies = automaton.pattern_body[potentials.length_pattern]
     carried = bodies >= 0

@@ -1,19 +1,19 @@
-"""An expected share of tokens that have a label: what unknown text is held to, where marks alone are known.
+"""Expected share of tokens with a label: a constraint on unknown text, if only spans are annotated.
 
-If all that is known of texts is where some spans are, the likelihood is highest where everything is a
-span. What speaks against that is how many tokens the model expects in spans, T(w), beside how many
-there are, N, and which share rho there should be:
+If the only annotation of texts is where some spans are, the likelihood is highest if everything is a
+span. To prevent that, the number of tokens that the model expects in spans, T(w), among N tokens is tied to
+an expected share rho:
 
     penalty(w) = lambda N (rho - T(w) / N)²
 
-(Effland and Collins, TACL 2021, have the absolute value beyond a margin. A square is smooth; and the
-likelihood draws T(w) to the upper end of a margin, always.) Its gradient needs the covariance of
+(Effland and Collins, TACL 2021, use the absolute value beyond a margin. A square is smooth; and the
+likelihood always draws T(w) to the upper end of a margin.) Its gradient requires the covariance of
 the number of tokens in spans with the count of each feature. Let log Z(w, e) be that of scores which are
-e larger at each token of a label that counts; then, up to O(e²),
+larger by e at each token of a label that counts; then, up to O(e²),
 
     T(w) = [Σ log Z(w, e) - Σ log Z(w, -e)] / 2e,    ∂T/∂w = [E(counts; w, e) - E(counts; w, -e)] / 2e
 
-where the latter is the exact gradient of the former, so that an optimiser finds no contradiction.
+where the latter is the exact gradient of the former, so that an optimiser finds no inconsistency.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ from spacy_hocrf.engine.reduction import ShardSum
 __all__ = ["TILT", "Ratio", "RatioPenalty", "expected_tokens"]
 
 TILT = 1e-4
-"""The e above: its square is lost beside T(w), and 1/e times the rounding of log Z is, too."""
+"""The e above: its square is negligible beside T(w), and so is the rounding error of log Z divided by e."""
 
 Vector = NDArray[np.float64]
 
@@ -41,8 +41,8 @@ Vector = NDArray[np.float64]
 class Ratio:
     """A share of the tokens that is expected to have a label.
 
-    labels (bool [Y]): the engine's labels that count.
-    share (float): rho. weight (float): lambda, in nats for each token.
+    labels (bool [Y]): the engine labels that count.
+    share (float): rho. weight (float): lambda, in nats per token.
     """
 
     labels: NDArray[np.bool_]
@@ -50,17 +50,17 @@ class Ratio:
     weight: float
 
     def penalty(self, expected: float, tokens: int) -> tuple[float, float]:
-        """Value in nats, and slope in the expected number of tokens, where there are N > 0."""
+        """Return value in nats, and slope in the expected number of tokens, given N > 0 tokens."""
         beyond = expected / tokens - self.share
         return self.weight * tokens * beyond * beyond, 2 * self.weight * beyond
 
 
 class RatioPenalty:
-    """The penalty of one share, over texts that are annotated in part.
+    """The penalty of one share, over texts with incomplete annotation.
 
     shards (Sequence[Shard]): these texts. tokens (int): N, copies included.
-    layout (Layout): how the shards want the weights. automaton (Automaton): states and arcs of all of them.
-    threads (int): 1 or more.
+    layout (Layout): how the shards arrange weights. automaton (Automaton): states and arcs of all shards.
+    threads (int): at least 1.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class RatioPenalty:
         self._sum = ShardSum(shards, loss, layout, automaton, threads)
 
     def add_into(self, gradient: Vector, weights: Vector) -> float:
-        """Add the gradient at some weights, both float64 [F]. RETURNS (float): value in nats."""
+        """Add the gradient at these weights, both float64 [F]. RETURNS (float): value in nats."""
         slopes = np.zeros(len(gradient))
         expected = self._sum.add_into(slopes, weights)
         value, slope = self._ratio.penalty(expected, self._tokens)
@@ -85,7 +85,7 @@ class RatioPenalty:
         return value
 
     def rest(self) -> None:
-        """Give back memory that the next evaluation takes again."""
+        """Free memory that the next evaluation allocates again."""
         self._sum.rest()
 
 
@@ -97,7 +97,7 @@ def expected_tokens(
     buffers: Buffers,
     counts: Any,
 ) -> float:
-    """Expected number of tokens of a shard with some labels, whatever its annotation says; adds its gradient.
+    """Return the expected number of tokens of a shard with some labels, annotation aside; add its gradient.
 
     labels (bool [Y]): the labels that count.
     """

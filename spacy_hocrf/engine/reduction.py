@@ -1,8 +1,8 @@
-"""Sums over a data set, in an order that depends on the data set alone.
+"""Sums over a data set, in an order that depends only on the data set.
 
 The data set is cut into 2^k *parts*, the leaves of a binary reduction tree: two neighbours are added as
-soon as both are there. So a sum is the same to the last bit however many threads work, each of which takes
-one part after the other, and in which order they are done.
+soon as both are ready. So a sum is the same to the last bit, whatever the number of threads, each of which
+takes one part after the other, and the order in which parts are finished.
 """
 
 from collections import deque
@@ -22,35 +22,36 @@ from spacy_hocrf.engine.threads import Threads
 __all__ = ["LEAST_PARTS", "PartialSum", "ReductionTree", "ShardLoss", "ShardSum", "parts_of"]
 
 LEAST_PARTS = 4
-"""A data set that has so many shards has so many parts at least."""
+"""Least number of parts of a data set with at least this many shards."""
 
 MOST_PARTS = 64
-"""Parts of the largest data sets."""
+"""Most parts of a data set."""
 
 NUMBERS_PER_SHARD = 80_000
-"""A data set has so few parts, but for LEAST_PARTS, that not more numbers are added for every shard."""
+"""Limits the number of parts, down to LEAST_PARTS, so that adding them takes at most this many additions
+per shard."""
 
 Vector = NDArray[np.float64]
 
 
 class ShardLoss(Protocol):
-    """The loss that is summed over shards."""
+    """A loss that is summed over shards."""
 
     def __call__(
         self, shard: Compiled, placed: Any, automaton: Automaton, buffers: Buffers, counts: Any
     ) -> float:
-        """Add what the shard counts under placed weights. RETURNS (float): its part of the loss."""
+        """Add the shard's counts under placed weights to `counts`. RETURNS (float): its part of the loss."""
         ...
 
 
 def parts_of(shards: Sequence[Shard], extent: int) -> list[Sequence[Shard]]:
     """Cut a data set into 2^k parts, as many as cost little.
 
-    Shard i is in the part whose number has the last k bits of i, reversed: neighbours, which are alike, are
-    far apart, and every range of parts has its share of all shards.
+    Shard i is in the part whose number has the last k bits of i, reversed: neighbours, which are similar, are
+    far apart, and every range of parts is a sample of all shards.
 
-    extent (int): numbers that a sum has. There are no more parts than shards, but for the one of a data set
-        without any.
+    extent (int): how many numbers a sum has. There are no more parts than shards, but always at least
+        one.
     """
     affordable = NUMBERS_PER_SHARD * len(shards) // max(extent, 1)
     number = min(MOST_PARTS, max(LEAST_PARTS, affordable))
@@ -63,20 +64,20 @@ class PartialSum(NamedTuple):
     """The sum of the parts below one node of the tree."""
 
     first: int
-    """The first of these parts."""
+    """Number of the first of these parts."""
     size: int
-    """How many there are, a power of two."""
+    """Number of parts, a power of two."""
     loss: float
     """Nats."""
     counts: Any
-    """As the layout has them."""
+    """Counts in the layout's arrangement."""
 
 
 class ReductionTree:
-    """Partial sums that wait for their neighbours. Any thread may bring one.
+    """Partial sums that wait for their neighbours. Any thread may add one.
 
-    layout (Layout): of the counts.
-    free (Callable[[Any], None]): takes counts that have been added to others, and are zero again.
+    layout (Layout): layout of the counts.
+    free (Callable[[Any], None]): receives counts that have been added to others, and are zero again.
     """
 
     def __init__(self, layout: Layout, free: Callable[[Any], None]) -> None:
@@ -85,7 +86,7 @@ class ReductionTree:
         self._lock = Lock()
 
     def put(self, found: PartialSum) -> None:
-        """Add a sum to its neighbour if that is there, and go on so up the tree."""
+        """Add a sum to its neighbour if that is ready, and continue with the result up the tree."""
         while True:
             first, size = found.first, found.size
             with self._lock:
@@ -100,18 +101,18 @@ class ReductionTree:
 
     @property
     def total(self) -> PartialSum:
-        """The sum of all parts, once they are there."""
+        """The sum of all parts, once all are ready."""
         [total] = self._waiting.values()
         return total
 
 
 class ShardSum:
-    """A sum over a data set, computed again and again at other weights by threads of this process, each of
+    """A sum over a data set, computed repeatedly at different weights by threads of this process, each of
     which takes the next part when it is free.
 
-    shards (Sequence[Shard]): the data set. loss (ShardLoss): what is summed.
-    layout (Layout): how the shards want the weights. automaton (Automaton): of all of them.
-    threads (int): how many, 1 or more.
+    shards (Sequence[Shard]): the data set. loss (ShardLoss): the loss that is summed.
+    layout (Layout): how the shards arrange weights. automaton (Automaton): that of all shards.
+    threads (int): number of threads, at least 1.
     """
 
     def __init__(
@@ -127,12 +128,12 @@ class ShardSum:
         self._threads = Threads(min(threads, len(self.parts)))
         self._placed: Any = None
         self._spare = deque[Any]()  # counts that are zero again
-        self._idle = deque[Buffers]()  # one for each thread, when none works
+        self._idle = deque[Buffers]()  # one for each thread while none runs
 
     def add_into(self, gradient: Vector, weights: Vector) -> float:
-        """Add the counts of all shards at some weights, both float64 [F].
+        """Add the counts of all shards at these weights, both float64 [F].
 
-        RETURNS (float): the loss. RAISES: what the first part that fails raises.
+        RETURNS (float): the loss. RAISES: the exception of the first part that fails.
         """
         self._placed = self._layout.place_weights(weights, self._placed)
         tree = ReductionTree(self._layout, self._spare.append)
@@ -143,7 +144,7 @@ class ShardSum:
         return total.loss
 
     def rest(self) -> None:
-        """Give back memory that the next sum takes again."""
+        """Free memory that the next sum allocates again."""
         for part in self.parts:
             for shard in part:
                 shard.rest()
@@ -162,7 +163,7 @@ class ShardSum:
 
 
 def _taken(pool: deque[Any]) -> Any:
-    """Something out of a pool; None if another thread has the last."""
+    """Pop an object from a pool; None if it is empty."""
     try:
         return pool.pop()
     except IndexError:

@@ -1,9 +1,9 @@
-"""Spans of segmentations under rules about their labels, however many rules there are.
+"""Spans of segmentations under rules on their labels, for any number of rules.
 
-The product of an automaton and rules (rules.py) has a copy of every state for all states that the rules
-may be in together: of 28 labels that may come once, 2^28. Of one text, nearly all of it is improbable. So
-the rules are followed on the paths that are probable enough and nowhere else, and the probability of the
-others, which is log Z less that of these, bounds the error: see kernels/ruled.pxi.
+The product of an automaton and rules (rules.py) has a copy of every state for each combination of states
+of the rules: for 28 labels that may occur once, 2^28. In a given text nearly all of them are improbable. So
+the rules are followed only on paths that are probable enough; the probability of all other paths, which is
+log Z less that of these, bounds the error: see kernels/ruled.pxi.
 """
 
 from collections.abc import Sequence
@@ -34,16 +34,17 @@ __all__ = [
 
 
 LEFT_OUT = 0.02
-"""Share of the tolerance for violations of rules that a sequence is not read under."""
+"""Fraction of the tolerance that the rules which are ignored for a sequence may use up."""
 
 
 class RuleTables(NamedTuple):
-    """R rules as the kernels take them, padded to the states S of the largest; see kernels/ruled.pxi."""
+    """R rules in the form that the kernels take, padded to S states, those of the largest; see
+    kernels/ruled.pxi."""
 
     told_offsets: NDArray[np.int32]  # [Y + 1]
-    told: NDArray[np.int32]  # [n] the rules that a segment of each label tells something
-    after: NDArray[np.int32]  # [R, S, Y] -1 where the rule cannot be kept any more
-    settled: NDArray[np.int32]  # [R, S] the first state that is broken just as this one is
+    told: NDArray[np.int32]  # [n] the rules whose state a segment of each label can change
+    after: NDArray[np.int32]  # [R, S, Y] -1 where the rule can no longer be kept
+    settled: NDArray[np.int32]  # [R, S] the first state that is broken, or kept, like this one
     broken: NDArray[np.uint8]  # [R, S]
     factor: NDArray[np.float64]  # [R] exp(-price)
 
@@ -69,19 +70,17 @@ class RuleTables(NamedTuple):
 class Ruled(NamedTuple):
     """D sequences, and rules.
 
-    Probabilities are wrong by no more than the first tolerance; where too many segmentations would have to be
-    looked at, by no more than the next one.
+    Probabilities are wrong by at most the first tolerance; if that would require looking at too many
+    segmentations, by at most the next one.
     """
 
     potentials: Potentials
     automaton: Automaton  # without rules
-    rules: RuleTables  # R of them
-    starts: (
-        Starts  # of the labels that the rules are about, as a search without rules has found them
-    )
+    rules: RuleTables  # R rules
+    starts: Starts  # for the labels that the rules are about, from a search without rules
     log_partition: NDArray[np.float64]  # [D] without rules
-    # [D, R] at most by how much probabilities are wrong where a rule is left out; those that are
-    # improbable enough are
+    # [D, R] bounds on the errors of probabilities if a rule is ignored; rules with small bounds
+    # are ignored
     violations: NDArray[np.float64]
     tolerances: tuple[float, ...]  # ascending, above 0
 
@@ -91,17 +90,17 @@ class RuledSpans(NamedTuple):
 
     spans: Segments  # by start and end; labels are rows of `rows`
     probability: NDArray[np.float64]  # [s]
-    # [n] log of the sum over all segmentations of exp(score - price of what it breaks); -inf, and no
-    # span, where they were not found
+    # [n] log of the sum over all segmentations of exp(score - price of broken rules); -inf, without
+    # spans, if they were not found
     log_partition: NDArray[np.float64]
-    tolerance: NDArray[np.float64]  # [n] probabilities are wrong by no more
+    tolerance: NDArray[np.float64]  # [n] bound on the errors of probabilities
 
 
 class BrokenSets(NamedTuple):
-    """Sets of rules that one sequence may break."""
+    """Sets of rules that a segmentation of one sequence may break."""
 
-    broken: NDArray[np.bool_]  # [m, R] which rules, each set once
-    probability: NDArray[np.float64]  # [m] of a segmentation that breaks just these
+    broken: NDArray[np.bool_]  # [m, R] which rules are in a set; sets are distinct
+    probability: NDArray[np.float64]  # [m] of segmentations that break exactly these
 
 
 def ruled_spans(
@@ -112,13 +111,13 @@ def ruled_spans(
     *,
     buffers: Buffers | None = None,
 ) -> RuledSpans:
-    """Every span of some sequences with P(span | sequence, rules) >= least.
+    """Return every span of some sequences with P(span | sequence, rules) >= least.
 
-    rows (int32 [m, 5]): what makes a span, one segment: see `probable.probable_spans`.
+    rows (int32 [m, 5]): what a span consists of, one segment: see `probable.probable_spans`.
     sequences (int64 [n]): their numbers.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (RuledSpans): of the n sequences. Nothing is found where every segmentation breaks a rule of
-        infinite price, and where too many have to be looked at.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    RETURNS (RuledSpans): spans of the n sequences; none if every segmentation breaks a rule of
+        infinite price, or if too many would have to be looked at.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     return _find(ruled, rows, sequences, buffers, least=least)
@@ -132,12 +131,12 @@ def best_ruled(
     *,
     buffers: Buffers | None = None,
 ) -> RuledSpans:
-    """The spans of the segmentation of each sequence that has the largest sum of
-    P(span | sequence, rules) - cost, of all that are looked at. It may break a rule that must be kept where
+    """Return the spans of the segmentation of each sequence that has the largest sum of
+    P(span | sequence, rules) - cost, among all that are looked at. It may break a rule of infinite price if
     that is less probable than the tolerance.
 
-    rows (int32 [m, 5]), sequences (int64 [n]), buffers (Optional[Buffers]): as `ruled_spans` has them.
-    RETURNS (RuledSpans): of the n sequences; nothing as `ruled_spans`.
+    rows (int32 [m, 5]), sequences (int64 [n]), buffers (Optional[Buffers]): as in `ruled_spans`.
+    RETURNS (RuledSpans): spans of the n sequences; none in the same cases as in `ruled_spans`.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     return _find(ruled, rows, sequences, buffers, cost=cost)
@@ -146,10 +145,10 @@ def best_ruled(
 def broken_sets(
     ruled: Ruled, sequence: int, *, buffers: Buffers | None = None
 ) -> BrokenSets | None:
-    """How probable it is that a segmentation of one sequence breaks just these rules, for all sets of them.
+    """Return the probability that a segmentation of one sequence breaks exactly a set of rules, for all sets.
 
     sequence (int): its number.
-    RETURNS (Optional[BrokenSets]): None where too many segmentations have to be looked at.
+    RETURNS (Optional[BrokenSets]): None if too many segmentations would have to be looked at.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(ruled.automaton)
@@ -209,8 +208,8 @@ def _find(
 def _that_matter(
     violations: NDArray[np.float64], most: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.float64]]:
-    """Which rules each of n sequences is read under, uint8 [n, R], and the sum of the violations of the
-    others, which is no more than `most`, float64 [n].
+    """Which rules are applied to each of n sequences, uint8 [n, R], and the sum of the violations of the
+    others, at most `most`, float64 [n].
     """
     order = np.argsort(violations, axis=1, kind="stable")
     sums = np.cumsum(np.take_along_axis(violations, order, axis=1), axis=1)

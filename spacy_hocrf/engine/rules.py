@@ -1,13 +1,13 @@
-"""Rules about all labels of a sequence: small automata, and the price of ending where a rule is broken.
+"""Rules on all labels of a sequence: small automata, and the price of ending where a rule is broken.
 
-A rule is a deterministic automaton that reads the labels of the segments, says in each state whether a
-sequence that ends there has kept it, and what it costs not to: a number, or infinity. Several rules
-together are one such automaton, whose states are theirs. Its product with the automaton of the label
-patterns has a copy of every arc for each state m, and of the states that a sequence may come to: arc (c, m)
-leaves copy m, has the weights of c, and enters copy m' = after(m, y) of c's target; what breaking rules
-costs is taken off in the last state. So forward and backward sum over, and Viterbi chooses among, all
-segmentations with exp(score - what they break), and a rule of infinite price leaves out those that break it
-(the intersection of weighted automata: Mohri, Computational Linguistics 23, 1997, section 3).
+A rule is a deterministic automaton that reads the labels of the segments and tells for each state whether a
+sequence that ends there has kept it, together with a price for breaking it: a number, or infinity. Several
+rules are joined into one such automaton, whose states are tuples of theirs. Its product with the automaton
+of the label patterns has a copy of every arc for each state m, and of the reachable states: arc (c, m)
+leaves copy m, has the weights of c, and enters copy m' = after(m, y) of c's target; the price of broken
+rules is subtracted in the last state. So forward and backward sum, and Viterbi maximises, over all
+segmentations with exp(score - price of broken rules), and a rule of infinite price excludes those that
+break it (the intersection of weighted automata: Mohri, Computational Linguistics 23, 1997, section 3).
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,7 +23,7 @@ from spacy_hocrf.engine.automaton import Automaton
 __all__ = ["MOST_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
 
 MOST_STATES = 65_535
-"""Of a rule: a state is two bytes in the kernels."""
+"""Most states of a rule: a state has two bytes in the kernels."""
 DEAD = NOWHERE = -1
 
 
@@ -33,7 +33,7 @@ class Rule:
 
     after: NDArray[np.int32]  # [S, Y] state after a segment of a label
     kept: NDArray[np.bool_]  # [S] does a sequence that ends here keep the rule?
-    price: float = np.inf  # what breaking it costs, nats, at least 0
+    price: float = np.inf  # of breaking it, nats, at least 0
     name: str = ""
 
     def __len__(self) -> int:
@@ -41,7 +41,7 @@ class Rule:
         return len(self.kept)
 
     def keeps(self, labels: Iterable[int]) -> bool:
-        """Is the rule kept by a sequence of these labels?"""
+        """Does a sequence of these labels keep the rule?"""
         state = 0
         for label in labels:
             state = int(self.after[state, label])
@@ -49,7 +49,7 @@ class Rule:
 
     @cached_property
     def reach(self) -> NDArray[np.bool_]:
-        """Which states may follow which, after any number of segments? bool [S, S], true on the diagonal."""
+        """Which states can be reached from which? (bool [S, S], true on the diagonal)"""
         found = np.eye(len(self), dtype=bool)
         found[np.arange(len(self))[:, None], self.after] = True
         for _ in range(len(self).bit_length()):
@@ -59,23 +59,23 @@ class Rule:
 
     @cached_property
     def dead(self) -> NDArray[np.bool_]:
-        """From which states can the rule no longer be kept, though it must? bool [S]"""
+        """From which states can a rule of infinite price no longer be kept? (bool [S])"""
         if self.price < np.inf:
             return np.zeros(len(self), dtype=bool)
         return np.logical_not((self.reach & self.kept).any(axis=1))
 
     @cached_property
     def told_by(self) -> NDArray[np.bool_]:
-        """Which labels lead from some state to another one? bool [Y]"""
+        """Which labels change some state? (bool [Y])"""
         stays = np.arange(len(self), dtype=np.int32)[:, None]
         return np.asarray((self.after != stays).any(axis=0))
 
 
 @dataclass(frozen=True)
 class JoinedRules:
-    """k rules as one automaton; its states are those that can be reached, state 0 first."""
+    """k rules as one automaton; its states are the reachable ones, state 0 first."""
 
-    after: NDArray[np.int32]  # [M, Y] -1 where a rule that must be kept no longer can be
+    after: NDArray[np.int32]  # [M, Y] -1 where a rule of infinite price can no longer be kept
     broken: NDArray[np.bool_]  # [M, k] does a sequence that ends in a state break each rule?
 
     def __len__(self) -> int:
@@ -84,9 +84,9 @@ class JoinedRules:
 
 
 def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | None:
-    """Some rules as one; None if that takes more than `most` states.
+    """Join rules into one; return None if that takes more than `most` states.
 
-    n_labels (int): Y.
+    n_labels (int): number of labels Y.
     """
     if not rules:
         return JoinedRules(np.zeros((1, n_labels), dtype=np.int32), np.zeros((1, 0), dtype=bool))
@@ -116,11 +116,11 @@ def joined(rules: Sequence[Rule], n_labels: int, most: int) -> JoinedRules | Non
 def side_by_side(
     rules: Sequence[Rule], n_labels: int
 ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
-    """n rules as tables, each with as many states S as the largest needs.
+    """Return n rules as tables, padded to the number of states S of the largest.
 
-    n_labels (int): Y.
-    RETURNS (tuple[int32 [n, S, Y], bool [n, S]]): the state after a segment of a label, and does a sequence
-        that ends there keep the rule?
+    n_labels (int): number of labels Y.
+    RETURNS (tuple[int32 [n, S, Y], bool [n, S]]): the state after a segment of a label, and whether a
+        sequence that ends there keeps the rule.
     """
     size = max(map(len, rules), default=1)
     after = np.empty((len(rules), size, n_labels), dtype=np.int32)
@@ -137,19 +137,19 @@ def product_of(
     prices: NDArray[np.float64],
     begins: Sequence[int] = (0,),
 ) -> Automaton:
-    """The product of an automaton and rules, as far as a sequence can come: M copies of all arcs, and of
-    the states that it may be in.
+    """Return the product of an automaton and rules, restricted to what a sequence can reach: M copies of all
+    arcs, and of reachable states.
 
-    automaton (Automaton): P states, C arcs. rules (JoinedRules): k, over labels of the same Y.
-    prices (float64 [k]): what breaking each rule costs, nats; inf if no segmentation may.
-    begins (Sequence[int]): states that a sequence may begin in.
-    RETURNS (Automaton): for the same potentials. States are ordered by copy, then as they are; copy m of
+    automaton (Automaton): P states, C arcs. rules (JoinedRules): k rules, on the same Y labels.
+    prices (float64 [k]): price of breaking each rule, nats; inf if no segmentation may.
+    begins (Sequence[int]): states in which a sequence may begin.
+    RETURNS (Automaton): for the same potentials. States are sorted by copy, then as before; copy m of
         arc c is m C + c, and a pattern's arc is the one in copy 0.
     """
     n_states, n_arcs, copies = len(automaton.states), len(automaton.arcs), len(rules)
     reached, alive = _reached(automaton, rules.after, begins)
     kept = reached.copy()
-    for p in range(n_states - 1, 0, -1):  # a state that ends one is asked for its arcs
+    for p in range(n_states - 1, 0, -1):  # suffixes of kept states are needed for their arcs
         kept[:, automaton.state_suffix[p]] |= kept[:, p]
     copy, state = np.nonzero(kept)
     number = np.full(kept.shape, NOWHERE, dtype=np.int64)
@@ -202,9 +202,9 @@ def product_of(
 def _reached(
     automaton: Automaton, after: NDArray[np.int32], begins: Sequence[int]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """The states that a sequence may come to, bool [M, P], and the arcs that it may take, bool [M, C].
+    """Return the states that a sequence can reach, bool [M, P], and the arcs that it can take, bool [M, C].
 
-    after (int32 [M, Y]): as `JoinedRules` has it.
+    after (int32 [M, Y]): as in `JoinedRules`.
     """
     n_states, exits = len(automaton.states), automaton.exits
     reached = np.zeros((len(after), n_states), dtype=bool)
@@ -224,11 +224,11 @@ def _reached(
 def _sums(
     automaton: Automaton, states: NDArray[np.int64], alive: NDArray[np.bool_], n_states: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """The register of each arc in each copy, int64 [M, C], and the additions of all copies, int32 [n, 3]: the
-    sum program without what is always zero, and what no arc has use for.
+    """Return the register of each arc in each copy, int64 [M, C], and the additions of all copies, int32
+    [n, 3]: the sum program without sums that are always zero, or that no arc uses.
 
     states (int64 [M, P]): their numbers among `n_states`, -1 where there is no mass.
-    alive (bool [M, C]): arcs that may be taken.
+    alive (bool [M, C]): arcs that can be taken.
     """
     program, (copies, plain) = automaton.additions, states.shape
     extents = copies, plain + len(program)
@@ -253,6 +253,6 @@ def _sums(
 
 
 def _tiled(places: NDArray[np.int32], copies: int, step: int) -> NDArray[np.int32]:
-    """Places of each copy, `step` behind those of the one before; -1 stays."""
+    """Repeat places for each copy, shifted by `step` each time; -1 stays."""
     moved = places + np.arange(copies, dtype=np.int32)[:, None] * np.int32(step)
     return np.where(places < 0, places, moved).reshape(-1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Some sequences of a batch as a batch of their own."""
+"""Selects sequences of a batch as a batch of their own."""
 
 from dataclasses import replace
 
@@ -12,11 +12,11 @@ __all__ = ["select_sequences"]
 
 
 def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Potentials:
-    """The log potentials of chosen sequences.
+    """Return the log potentials of chosen sequences.
 
     potentials (Potentials): D sequences.
     sequences (int64 [n]): their numbers, in any order.
-    RETURNS (Potentials): n sequences; what belongs to tokens, rows and spans is copied.
+    RETURNS (Potentials): n sequences; arrays of tokens, rows and spans are copied.
     """
     first = potentials.offsets[sequences]
     lengths = potentials.offsets[sequences + 1] - first

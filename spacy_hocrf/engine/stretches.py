@@ -1,17 +1,17 @@
-"""Long sequences, cut into stretches that go side by side through the lanes of the kernels.
+"""Long sequences, cut into stretches that run side by side in the lanes of the kernels.
 
-A stretch is worked on as a sequence by itself. It has a part of its own and some tokens more on
-either side, from which alpha and beta come to forget that nothing lies beyond. They are positive and
-every step is linear, so that where the alphas of two stretches are the same but for a factor, at all
-boundaries at which a segment may begin that crosses the cut, they are so from there on; with ratios
-that differ by at most 1 + ε, by no more later. The first stretch of a sequence begins where the
-sequence does: if the alphas of neighbours agree at each cut, and the betas from the right alike, all
-marginals are those of the whole sequence, and where they do not the sequence is worked on as a whole.
+A stretch is processed like a sequence. It consists of its own part and some additional tokens on
+either side, within which alpha and beta forget that nothing lies beyond. They are positive and
+every step is linear, so if the alphas of two stretches are proportional at all boundaries at which a
+segment that crosses the cut may begin, they are proportional from there on; if the ratios
+differ by at most 1 + ε, they never differ by more later. The first stretch of a sequence begins where the
+sequence does: if the alphas of neighbours agree at each cut, and likewise the betas from the right, all
+marginals are those of the whole sequence; otherwise the sequence is processed as a whole.
 
-What is cut depends on the length of the sequence and on the automaton alone. Left whole are models in
-which some label has no limit, since any stretch may lie in one segment; in search of probable spans,
-CRFs, whose spans may be as long; where all rows are kept, as for the best path, models with too many
-states; and sequences of which counts are expected.
+What is cut depends only on the length of the sequence and on the automaton. Not cut are sequences of models
+in which some label has no limit, since any stretch may lie in one segment; in the search for probable
+spans, those of CRFs, whose spans may be as long; where all rows are kept, as for the best path, those of
+models with too many states; and sequences for expected counts.
 """
 
 from copy import copy
@@ -30,47 +30,47 @@ from spacy_hocrf.types import Segments
 __all__ = ["LONG", "SIDE_BY_SIDE", "Agreement", "Stretches", "cut"]
 
 LONG = 4096
-"""Tokens of a sequence that is cut, and about the most of a stretch's own part."""
+"""Least length of a sequence that is cut, and about the longest own part of a stretch, in tokens."""
 
 SIDE_BY_SIDE = 8
-"""A sequence has so many stretches, or a multiple: the lanes of the widest kernels."""
+"""The number of stretches of a sequence is a multiple of this: the lanes of the widest kernels."""
 
 WARM = 64
-"""Tokens on either side of a stretch's own part, beyond the longest segment."""
+"""Additional tokens on either side of a stretch's own part, beyond the longest segment."""
 
 AGREES = 1e-10
-"""Log ratios that differ by no more are the same; in nats they are ten times less exact."""
+"""Tolerance of log ratios that agree; for scores in nats it is ten times as large."""
 
 
 class Agreement(NamedTuple):
-    """How the stretches of D sequences, n in all, fit together."""
+    """Whether, and how, the n stretches of D sequences fit together."""
 
-    whole: NDArray[np.bool_]  # [D] what is known of all its stretches holds for the sequence
+    whole: NDArray[np.bool_]  # [D] do all stretches of the sequence agree?
     ratio: NDArray[np.float64]  # [n] log ratio of alpha to that of the next stretch, 0 for the last
 
 
 @dataclass(frozen=True)
 class Stretches:
-    """Stretches of D sequences, n in all; a short sequence is one.
+    """The n stretches of D sequences; a short sequence is one stretch.
 
-    problem (Problem): of the stretches, as sequences that overlap.
-    sequence (int64 [n]): that each is of, ascending.
+    problem (Problem): the stretches, as overlapping sequences.
+    sequence (int64 [n]): sequence of each stretch, ascending.
     """
 
     problem: Problem
     sequence: NDArray[np.int64]
 
     def edges(self) -> Edges:
-        """Room for what the kernels know at the edges of the own parts."""
+        """Allocate arrays for the states at the edges of the own parts."""
         automaton = self.problem.automaton
         shape = (len(self.sequence), 4, automaton.longest, len(automaton.states))
         return Edges(np.zeros(shape), np.zeros(shape[:3]))
 
     def compare(self, edges: Edges, lost: NDArray[np.int64], *, in_nats: bool = False) -> Agreement:
-        """Do the alphas and betas of neighbours agree?
+        """Check whether the alphas and betas of neighbours agree.
 
-        edges (Edges): of the stretches. lost (int64 [m]): those in which a value was lost.
-        in_nats (bool): they are log scores already, and there is no beta: that of the best path.
+        edges (Edges): edges of the stretches. lost (int64 [m]): stretches in which a value was lost.
+        in_nats (bool): values are log scores already, without beta, as for the best path.
         """
         whole, ratio = np.ones(int(self.sequence[-1]) + 1, dtype=bool), np.zeros(len(self.sequence))
         whole[self.sequence[lost]] = False
@@ -84,7 +84,7 @@ class Stretches:
         return Agreement(whole, ratio)
 
     def asked(self, asked: Asked) -> Asked:
-        """The segments of each stretch that start in its own part; the answers go to the same
+        """Assign segments to the stretches in whose own part they start; the answers go to the same
         array.
         """
         firsts = self.problem.potentials.offsets[:-1]
@@ -97,24 +97,24 @@ class Stretches:
         return Asked(offsets, segments, asked.probability)
 
     def total(self, ratio: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        """log Z or best score of the sequences, float64 [D], from those of the stretches, [n]."""
+        """Return log Z or best score of the sequences, float64 [D], from those of the stretches, [n]."""
         last = np.append(self.sequence[1:] != self.sequence[:-1], True)
         return np.asarray(scores[last] + np.bincount(self.sequence, ratio))
 
     def in_sequences(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Stretch, start and end of spans, the first columns of [m, …], in whole sequences."""
+        """Convert stretch, start and end of spans, the first columns of [m, …], to sequences."""
         moved, stretch = places.copy(), places[:, 0]
         moved[:, 0] = self.sequence[stretch]
         moved[:, 1:3] += self._begins()[stretch, None]
         return np.asarray(moved)
 
     def join(self, best: Segments, whole: NDArray[np.bool_]) -> Segments:
-        """The best segmentations of the sequences, from those of their stretches.
+        """Join the best segmentations of stretches to those of the sequences.
 
-        Where those of two neighbours come to the same state behind the cut, what lies before is the
-        one's, and what follows the other's.
+        Where the segmentations of two neighbours reach the same state after the cut, the joined one switches
+        from the first to the second.
 
-        whole (bool [D]): do the alphas agree? Where there is no such place it becomes False, and
+        whole (bool [D]): do the alphas agree? Set to False if there is no such place; then
             the sequence has no segment.
         """
         stretch = np.repeat(np.arange(len(self.sequence)), np.diff(best.offsets))
@@ -141,12 +141,12 @@ class Stretches:
 
 
 def cut(problem: Problem, most: int = LONG) -> Stretches | None:
-    """Stretches of the sequences, or None if no sequence is long enough, or if they would not go
+    """Cut sequences into stretches; return None if no sequence is long enough, or if they would not run
     side by side.
 
-    problem (Problem): of an automaton all of whose labels have a limit, without spans, initial or
-        final scores. One that remembers more than its last labels is not cut.
-    most (int): tokens of a stretch's own part, at most.
+    problem (Problem): its automaton limits all labels, and there are no spans, initial or
+        final scores. Automata with copies or final scores are not cut.
+    most (int): longest own part of a stretch, in tokens.
     """
     if problem.offsets[-1] < LONG or (problem.lengths < LONG).all():
         return None
@@ -174,7 +174,7 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
 
 
 def _logs(edges: Edges, chosen: NDArray[np.int64], in_nats: bool) -> NDArray[np.float64]:
-    """alpha and beta of some stretches beside the scale of each edge, in nats, float64 [m, 4, n, P]."""
+    """Alpha and beta of stretches relative to the scale of each edge, in nats, float64 [m, 4, n, P]."""
     scales = edges.scales[chosen]
     with np.errstate(divide="ignore"):
         scores = edges.values[chosen] if in_nats else np.log(edges.values[chosen])
@@ -184,8 +184,8 @@ def _logs(edges: Edges, chosen: NDArray[np.int64], in_nats: bool) -> NDArray[np.
 def _same(
     mine: NDArray[np.float64], others: NDArray[np.float64], tolerance: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Are two arrays [m, n, P] the same but for one summand each, and -inf in the same places? bool
-    [m]; and the summand, [m], where they are.
+    """Are two arrays [m, n, P] equal up to a constant for each of m, with -inf in the same places? (bool
+    [m]); and the constant, [m], where they are.
     """
     live = ~np.isneginf(mine)
     same = (live == ~np.isneginf(others)).all(axis=(1, 2)) & live.any(axis=(1, 2))
@@ -202,8 +202,8 @@ Path = tuple[NDArray[np.int64], NDArray[np.int32]]
 
 
 def _meeting(mine: Path, others: Path, low: int, memory: int) -> int:
-    """The first boundary, from `low` on, before which both paths have ended a segment and then have
-    the same state, because the last labels are the same, `memory` of them; -1 for none.
+    """Return the first boundary, from `low` on, at which both paths end a segment and have the same state,
+    since the last `memory` labels are the same; -1 if there is none.
     """
     shared, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
     for place, a, b in zip(shared.tolist(), i.tolist(), j.tolist()):

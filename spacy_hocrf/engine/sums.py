@@ -7,8 +7,8 @@ no state that ends in k has an arc for y: all of them take p·y, hence
 
     m(p·y) = alpha(p) + Σ_{children k of p without an arc k·y} T(k)
 
-These sums, and T(p) if some sum of a shorter state has it for a term, are subsets of p's own terms:
-alpha(p) and the T(k). Which pairs of terms to add first, so that many subsets have use for the
+These sums, and T(p) if it is a term in a sum of a shorter state, are subsets of p's own terms:
+alpha(p) and the T(k). Which pairs of terms are added first, so that many subsets can use the
 result, is chosen greedily, state by state. A sum of a state without children is alpha(p) itself and
 costs nothing.
 """
@@ -19,7 +19,7 @@ from itertools import combinations
 
 __all__ = ["compile_sums"]
 
-# terms of a sum that are looked at together: the search costs Y / BLOCK times that of a block
+# terms of a sum that are searched together: the search costs Y / BLOCK times that of a block
 BLOCK = 64
 
 
@@ -28,11 +28,11 @@ def compile_sums(
 ) -> tuple[list[int], list[tuple[int, int, int]]]:
     """Compile sums alpha(p) + Σ T(k).
 
-    children (Sequence[Sequence[int]]): [P] of each state; their numbers are higher than its own.
+    children (Sequence[Sequence[int]]): [P] children of each state; their numbers are higher than its own.
     wanted (Sequence[tuple[int, Sequence[int]]]): the state p of each sum, and the children k in it,
         in ascending order.
-    RETURNS (tuple[list[int], list[tuple[int, int, int]]]): the register of each sum, those below P
-        holding alpha, and the additions (d, a, b): x[d] = x[a] + x[b]. The i-th writes register P +
+    RETURNS (tuple[list[int], list[tuple[int, int, int]]]): the register of each sum, where registers below P
+        hold alpha, and the additions (d, a, b): x[d] = x[a] + x[b]. The i-th addition writes register P +
         i, and each is used.
     """
     n_states = len(children)
@@ -59,12 +59,12 @@ def compile_sums(
 
 
 def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -> list[int]:
-    """Nodes of some sums of nodes; the additions that make them are appended to `pairs`, to be
-    nodes from `first` on.
+    """Return nodes of sums of nodes; the additions that make them are appended to `pairs`, as nodes
+    from `first` on.
 
     The two nodes that most sums have in common are added first, and so on until no two sums share a
     pair (Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997). Of several such pairs
-    the newest is taken: sums go on from one another.
+    the newest is taken, so that sums build on one another.
     """
     rest: list[list[int]] = [[] for _ in sums]
     terms = sorted(set().union(*sums))
@@ -79,7 +79,7 @@ def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -
                 if uses[node] >> i & 1:
                     rest[i].append(node)
     found = []
-    made: dict[tuple[int, int], int] = {}  # sums may still have their first blocks in common
+    made: dict[tuple[int, int], int] = {}  # sums may still share their first blocks
     for node, *others in rest:
         for other in others:
             if (node, other) not in made:
@@ -91,8 +91,8 @@ def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -
 
 
 def _pair(uses: dict[int, int], pairs: list[tuple[int, int]], first: int) -> None:
-    """Replace pairs of nodes by their sum as long as two sums share one. Bit i of uses[node] tells
-    that node is a term of sum i.
+    """Replace pairs of nodes by their sum as long as two sums share one. Bit i of uses[node] is set if
+    node is a term of sum i.
     """
     heap = [
         (-n, -b, -a) for a, b in combinations(uses, 2) if (n := (uses[a] & uses[b]).bit_count()) > 1
@@ -125,8 +125,8 @@ def _pair(uses: dict[int, int], pairs: list[tuple[int, int]], first: int) -> Non
 def _in_chains(
     pairs: Sequence[tuple[int, int]], first: int
 ) -> tuple[list[int], list[tuple[int, int, int]]]:
-    """Registers of all nodes, and the additions, each followed by one that uses its result if there
-    is one that can be next.
+    """Return registers of all nodes, and the additions, each followed by one that uses its result if such
+    an addition is ready.
 
     The result is then the first operand, and the kernels need not read it back.
     """

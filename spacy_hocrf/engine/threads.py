@@ -1,4 +1,4 @@
-"""Threads that wait for work: starting them anew for every pass over some vectors would take longer
+"""A pool of waiting threads: starting new ones for every pass over vectors would take longer
 than the pass.
 """
 
@@ -11,18 +11,18 @@ from typing import Any, TypeVar
 __all__ = ["Threads"]
 
 PROCESSORS = os.cpu_count() or 1
-"""Threads that can run at the same time."""
+"""Number of threads that can run at the same time."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 class Threads:
-    """The caller's own thread and some that help it, started when there is first something to
-    share, ended with this object.
+    """The caller's own thread and helpers, which are started when they are first needed, and
+    end with this object.
 
-    count (int): 1 or more, the caller's included; no more than PROCESSORS, as others would only wait. A copy,
-        and a forked process, start their own.
+    count (int): at least 1, including the caller's; limited to PROCESSORS, since more would only wait. A
+        copy, and a forked process, start their own.
     """
 
     def __init__(self, count: int = 1) -> None:
@@ -31,9 +31,9 @@ class Threads:
         self._process = 0
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> list[Result]:
-        """The function's results in the order of the items. Who is free takes the next one.
+        """Return the function's results in the order of the items. Each thread takes the next item when free.
 
-        RAISES: what the first item that fails raises; those after it may not have been begun.
+        RAISES: the exception of the first item that fails; later items may not have been started.
         """
         if self.count == 1:
             return [*map(function, items)]
@@ -63,7 +63,7 @@ class Threads:
             try:
                 raise errors[min(errors)]
             finally:
-                errors.clear()  # the traceback's frames know them: a cycle that would keep all alive
+                errors.clear()  # the traceback's frames refer to them: a reference cycle
         return [results[number] for number in range(len(results))]
 
     def _started(self) -> ThreadPoolExecutor:

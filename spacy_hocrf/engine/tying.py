@@ -1,13 +1,13 @@
-"""One weight for features that the corpus does not tell apart, while it is learnt from.
+"""One weight for features that the corpus cannot tell apart, while learning from it.
 
-If m features are always there together, scores depend on the sum u of their weights alone, and of all
+If m features always occur together, scores depend only on the sum u of their weights, and of all
 weights with that sum the prior, which has its mean at 0, prefers
 
     w_f = u / m
 
 at a cost of u² / 2 m sigma². So the optimum has these weights, and is that of one weight u with
-the variance m sigma². The optimiser sees v = u / √m: there distances, and with them gradients and steps, are
-those of w.
+the variance m sigma². The optimiser uses v = u / √m, for which distances, and with them gradients and steps,
+are those of w.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ Vector = NDArray[np.float64]
 
 
 class Tied:
-    """A corpus, and which features it does not tell apart.
+    """A corpus, and the features that it cannot tell apart.
 
     shards (Sequence[Shard]): the corpus, with G weights.
-    layout (Layout): how these shards want the weights.
-    group (Optional[int32 [F]]): which of G weights each feature has; None if it has its own. All of a
-        group have one precision.
+    layout (Layout): how these shards arrange weights.
+    group (Optional[int32 [F]]): which of G weights each feature has; None if each has its own. All features
+        of a group have the same precision.
     """
 
     def __init__(
@@ -43,33 +43,33 @@ class Tied:
         return len(self._root)
 
     def sums(self, values: Vector) -> Vector:
-        """Sum of the values of each group, float64 [G]."""
+        """Return the sum of the values of each group, float64 [G]."""
         assert self.group is not None
         sums = np.bincount(self.group, weights=values, minlength=len(self))
         return sums.astype(np.float64, copy=False)
 
     def precision(self, values: Vector) -> Vector:
-        """1/variance of the sums u, float64 [G], of that of every weight, float64 [F]."""
+        """Return 1/variance of the sums u, float64 [G], given that of every weight, float64 [F]."""
         return self.sums(values) / self._root**4
 
     def inside(self, weights: Vector) -> Vector:
-        """v of weights [F], float64 [G]."""
+        """Return v, float64 [G], for weights [F]."""
         return self.sums(weights) / self._root
 
     def outside(self, v: Vector) -> Vector:
-        """The weights, float64 [F], that v stands for."""
+        """Return the weights, float64 [F], for v."""
         found: Vector = (v / self._root)[self.group]
         return found
 
     def objective(self, sums: Objective) -> "TiedObjective":
-        """The objective of v, of that of the sums u."""
+        """Return the objective as a function of v, given that of the sums u."""
         return TiedObjective(sums, self._root)
 
 
 class TiedObjective:
-    """An objective of v = u / √m.
+    """An objective as a function of v = u / √m.
 
-    sums (Objective): of u. root (float64 [G]): √m.
+    sums (Objective): objective of u. root (float64 [G]): √m.
     """
 
     def __init__(self, sums: Objective, root: Vector) -> None:
@@ -78,7 +78,7 @@ class TiedObjective:
 
     @property
     def shards(self) -> Sequence[Shard]:
-        """Shards of the objective of the sums."""
+        """Shards of the data set."""
         return self._sums.shards
 
     @property
@@ -99,5 +99,5 @@ class TiedObjective:
         return value, gradient
 
     def rest(self) -> None:
-        """Give back memory that the next evaluation takes again."""
+        """Free memory that the next evaluation allocates again."""
         self._sums.rest()

@@ -1,7 +1,7 @@
-"""Passes over vectors of F weights, shared out among threads.
+"""Passes over vectors of F weights, divided among threads.
 
-The vectors are cut into chunks whose extents do not depend on the threads, and the sums of the
-chunks are added in their order: so the result is the same to the last bit for any number of
+The vectors are cut into chunks whose sizes do not depend on the threads, and the sums of the
+chunks are added in order: so the result is the same to the last bit for any number of
 threads.
 """
 
@@ -16,23 +16,23 @@ from spacy_hocrf.engine.threads import Threads
 __all__ = ["BLOCK", "CHUNK", "dot", "sweep"]
 
 BLOCK = 2048
-"""Elements of every vector that the kernels work on together."""
+"""Elements of every vector that a kernel processes together."""
 
 CHUNK = 4 * BLOCK
-"""Elements whose sums are made by one thread."""
+"""Elements that are summed by one thread."""
 
 PARTS = 2
-"""Calls for each thread: one that begins late leaves some to the others."""
+"""Calls per thread: a thread that starts late leaves some to the others."""
 
 
 def sweep(
     kernel: str, size: int, columns: int, *arguments: Any, threads: Threads
 ) -> NDArray[np.float64]:
-    """Run one of `kernels/vectors.pxi` on all chunks.
+    """Run a function of `kernels/vectors.pxi` on all chunks.
 
-    size (int): F.
-    columns (int): how many sums it makes.
-    arguments: what it takes besides the sums and the chunks.
+    size (int): number of weights F.
+    columns (int): number of sums that it returns.
+    arguments: its arguments besides the sums and the chunks.
     RETURNS (float64 [columns]): the sums over all chunks.
     """
     run, chunks = getattr(kernels(active()), kernel), -(-size // CHUNK)
@@ -49,5 +49,5 @@ def sweep(
 
 
 def dot(x: NDArray[np.float64], y: NDArray[np.float64], threads: Threads) -> float:
-    """x · y of float64 [F], finite only if x and y are."""
+    """Return x · y of float64 [F], which is finite only if x and y are."""
     return float(sweep("dot", len(x), 1, x, y, threads=threads)[0])

@@ -16,14 +16,14 @@ from spacy_hocrf.types import Potentials, Segments
 __all__ = ["Best", "viterbi"]
 
 MOST = 2048
-"""Tokens of a stretch of a long sequence: all of them are kept, beside those of others."""
+"""Longest own part of a stretch, in tokens: all its states are kept, together with those of others."""
 
 
 class Best(NamedTuple):
     """Best segmentations of D sequences and their scores."""
 
     segments: Segments
-    # [D] nats; -inf without an allowed segmentation, and then without a segment
+    # [D] nats; -inf, and no segment, without an allowed segmentation
     scores: NDArray[np.float64]
 
 
@@ -33,14 +33,14 @@ def viterbi(
     *,
     buffers: Buffers | None = None,
 ) -> Best:
-    """Best segmentation of each sequence (Nguyen et al., JMLR 15, §2.4). Exact for scores of any
+    """Return the best segmentation of each sequence (Nguyen et al., JMLR 15, §2.4). Exact for scores of any
     sign.
 
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
-    buffers (Optional[Buffers]): of this thread and automaton, to be used again.
-    RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Among equals
-        the choice is always the same.
+    buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
+    RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Ties are always broken
+        in the same way.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)
@@ -58,7 +58,7 @@ def viterbi(
 
 
 def _stretches(problem: Problem) -> Stretches | None:
-    """Stretches of long sequences, if they may be cut, and would not take too much memory."""
+    """Cut long sequences into stretches, if possible without taking too much memory."""
     automaton = problem.automaton
     row = (len(automaton.states) + len(automaton.open_target)) * 8 * SIDE_BY_SIDE
     cuttable = automaton.longest > 0 and not len(problem.potentials.span_score)
@@ -72,7 +72,7 @@ def _best(
     among: Sequences | None = None,
     edges: Edges | None = None,
 ) -> Best:
-    """Best segmentation of each sequence, or `among` some; others have no segment and 0."""
+    """Best segmentation of each sequence, or of those in `among`; others have no segment and score 0."""
     n = len(problem.lengths)
     found = np.zeros((int(problem.offsets[-1]), 3), dtype=np.int32)
     counts, scores = np.zeros(n, dtype=np.int64), np.zeros(n)
@@ -97,11 +97,11 @@ def _best(
 
 
 def _with(best: Best, other: Best, chosen: Sequences) -> Best:
-    """The best segmentations, of chosen sequences the other ones."""
+    """Replace the best segmentations of chosen sequences by others."""
     scores = best.scores.copy()
     scores[chosen] = other.scores[chosen]
     columns = [np.concatenate(pair) for pair in zip(best.segments[1:], other.segments[1:])]
     sizes = [np.diff(segments.offsets) for segments in (best.segments, other.segments)]
     sequence = np.concatenate([np.repeat(np.arange(len(scores)), size) for size in sizes])
-    order = np.argsort(sequence, kind="stable")  # a sequence has segments in one of both
+    order = np.argsort(sequence, kind="stable")  # only one of both has segments of a sequence
     return Best(Segments(offsets_of(sizes[0] + sizes[1]), *(x[order] for x in columns)), scores)
