@@ -1,3 +1,3 @@
-"""Generalized higher-order CRFs: patterns over any vertices, and their decoding. Arrays in, arrays
-out; no Docs, no features.
+"""Generalized higher-order CRFs: patterns over any vertices, and their decoding. Works on arrays;
+nothing here depends on Docs or features.
 """

@@ -1,10 +1,10 @@
-"""Better assignments through the first subproblem: coordinate ascent whose block is all that the
+"""Improves assignments through the first subproblem: coordinate ascent whose block is everything that the
 first subproblem decides.
 
-Given an assignment, a pattern whose other cells are on is worth its weight to the cell that is
-left. With these rewards the first subproblem finds an assignment; what that is worth in truth is
-computed, and it is taken if it is better. Patterns of positive weight that do not occur are tried
-one by one in the same way, with a reward that makes them occur if anything does.
+Given an assignment, a pattern whose other cells are on is worth its weight to the remaining cell. The first
+subproblem is maximised with these rewards; the true score of its assignment is computed, and the assignment
+is taken if that is higher. Patterns of positive weight that do not occur are tried one by one in the same
+way, with a reward that makes them occur if possible.
 
 Letters: V vertices, E cells, M vertex patterns.
 """
@@ -18,7 +18,7 @@ from spacy_hocrf.graph.subproblems import FirstSubproblem
 __all__ = ["PATIENCE", "ascend"]
 
 PATIENCE = 12
-"""After so many patterns in a row that are no gain, no other is tried."""
+"""The search ends after this many patterns in a row without improvement."""
 
 
 def ascend(
@@ -28,13 +28,13 @@ def ascend(
     primal: float,
     tries: int,
 ) -> tuple[float, NDArray[np.int32]]:
-    """A better assignment, if one is found; the first subproblem keeps what belongs to it.
+    """Search for a better assignment; the first subproblem keeps the solution that belongs to it.
 
-    instance (GraphInstance): unary scores and patterns besides the first subproblem's own.
-    assignment (int32 [V]), primal (float): where to start, and its score.
-    tries (int): patterns that are tried one by one, the heaviest first, until PATIENCE of them in a
-        row are no gain; each takes a few calls of the first subproblem.
-    RETURNS (tuple[float, int32 [V]]): the best, and its score.
+    instance (GraphInstance): unary scores and patterns in addition to the first subproblem's.
+    assignment (int32 [V]), primal (float): the initial assignment and its score.
+    tries (int): number of patterns that are tried one by one, the heaviest first, until PATIENCE of them in a
+        row do not help; each takes a few calls of the first subproblem.
+    RETURNS (tuple[float, int32 [V]]): score of the best assignment, and the assignment.
     """
     primal, assignment = _climb(instance, first, primal, assignment)
     idle = 0
@@ -62,8 +62,8 @@ def _climb(
     assignment: NDArray[np.int32],
     forced: NDArray[np.float64] | None = None,
 ) -> tuple[float, NDArray[np.int32]]:
-    """Go from assignment to assignment while they get better; the one that forced rewards lead to
-    need not be better yet.
+    """Move from assignment to assignment as long as they improve; the one found with forced rewards need
+    not be better yet.
     """
     rewards = _linear(instance, assignment) if forced is None else forced
     while True:
@@ -79,7 +79,7 @@ def _climb(
 
 
 def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[np.float64]:
-    """Score that each cell would add while all other vertices stay as they are, float64 [E]."""
+    """Change of score for each cell if it is chosen and all other vertices stay as they are, float64 [E]."""
     linear: NDArray[np.float64] = instance.unary.copy()
     if len(instance.weights):
         on = assignment[instance.vertices] == instance.states

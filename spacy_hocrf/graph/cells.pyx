@@ -1,9 +1,9 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Loops over cells: the patterns of an assignment, and the multipliers of dual decomposition.
+"""Loops over cells, for the patterns of an assignment and the multipliers of dual decomposition.
 
 A cell is a vertex in one of its states. The subproblems besides the first have copies of cells.
 
-Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another, X
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns in sequence, X
 copies.
 """
 
@@ -18,12 +18,12 @@ def add_up(
     const double[::1] weights not None,
     unsigned char[::1] fires=None,
 ):
-    """The weights of all patterns that occur in an assignment.
+    """Return the sum of the weights of all patterns that occur in an assignment.
 
     assignment (int32 [V]): state of each vertex.
     offsets (int64 [M + 1]), vertices, states (int32 [I]), weights (float64 [M]): the patterns.
-    fires (Optional[uint8 [M]]): gets 1 for the patterns that occur, 0 for the others.
-    RETURNS (float): their sum.
+    fires (Optional[uint8 [M]]): set to 1 for patterns that occur, to 0 for others.
+    RETURNS (float): the sum.
     """
     cdef Py_ssize_t p, e
     cdef double total = 0.0
@@ -46,15 +46,15 @@ def disagree(
     const unsigned char[::1] chosen not None,
     signed char[::1] gradient not None,
 ):
-    """z - y: what the choice of each copy is more than that of the first subproblem, a subgradient
+    """Compute z - y, the choice of each copy minus that of the first subproblem: a subgradient
     of the bound.
 
     assignment (int32 [V]): y, the first subproblem's states.
     vertex, state (int32 [X]): the cells that are copied.
     chosen (uint8 [X]): z, the choices of the copies.
-    gradient (int8 [X]): gets 1 where only the copy is chosen, -1 where only the first subproblem
-        has chosen the cell, 0 elsewhere.
-    RETURNS (int): at how many copies they disagree.
+    gradient (int8 [X]): set to 1 where only the copy is chosen, to -1 where only the first subproblem
+        has chosen the cell, to 0 elsewhere.
+    RETURNS (int): number of copies that disagree.
     """
     cdef Py_ssize_t i, count = 0
     with nogil:
@@ -71,10 +71,10 @@ def move(
     const signed char[::1] gradient not None,
     double length,
 ):
-    """A step against the gradient: what the copies lose, the first subproblem's cells win.
+    """Take a step against the gradient: the copies' scores decrease, the rewards of the first subproblem's
+    cells increase by the same amount.
 
-    scores (float64 [X]), rewards (float64 [E]): of the copies and of the first subproblem's cells;
-        changed in place.
+    scores (float64 [X]), rewards (float64 [E]): scores of the copies, rewards of the cells; changed in place.
     cells (int64 [X]): the cells that are copied.
     gradient (int8 [X]), length (float): the step.
     """

@@ -7,12 +7,12 @@ For x in {0, 1}^n the function is
     f(x) = Σ_i profit_i x_i - Σ_arcs (i → j) capacity · x_i (1 - x_j),        capacity ≥ 0;
 
 w x_i x_j is w x_i - w x_i (1 - x_j), so a term costs one arc. The source is joined to nodes of
-positive profit, the others to the sink. A flow moves profit along arcs and changes nothing about f
-but how it is written: with excess_i what a node has left and residual what an arc could still
-carry, f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound
-whatever the flow, and the maximum once no positive excess can reach a negative one. Between calls
-only profits change: the flow stays valid, and the next call goes on from it. Flows are found by
-shortest paths in phases (Dinic 1970). Connected components are solved by themselves, and only where
+positive profit, the others to the sink. A flow moves profit along arcs and rewrites f without changing
+it: with excess_i the remaining profit of a node and residual the remaining capacity of an arc,
+f(x) = Σ excess_i x_i - Σ residual x_i (1 - x_j). So Σ max(0, excess_i) is an upper bound
+for any flow, and the maximum once no positive excess can reach a negative one. Between calls
+only profits change: the flow stays valid, and the next call continues from it. Flows are found by
+shortest paths in phases (Dinic 1970). Connected components are solved separately, and only if
 some profit has changed.
 
 Letters: n nodes, m arcs.
@@ -24,15 +24,15 @@ from spacy_hocrf.arrays import offsets_of
 
 __all__ = ["MinimumCut"]
 
-cdef double LEAST = 1e-11  # what is smaller does not flow
+cdef double LEAST = 1e-11  # smaller amounts do not flow
 
 
 cdef class MinimumCut:
-    """Maximum of f, again and again for other profits.
+    """Maximises f repeatedly for different profits.
 
     constant (float64 [n]): the part of the profits that never changes.
     tail, head (int32 [m]): ends of the arcs.
-    capacity (float64 [m]): not negative.
+    capacity (float64 [m]): capacities of the arcs, not negative.
     """
 
     cdef Py_ssize_t n_nodes
@@ -71,11 +71,11 @@ cdef class MinimumCut:
         self._find_components()
 
     def maximise(self, const double[::1] scores not None, unsigned char[::1] chosen not None):
-        """The maximum of f; the smallest set of ones among equals.
+        """Return the maximum of f; among equal solutions the smallest set of ones is chosen.
 
         scores (float64 [k]): added to the constant profits of the first k nodes.
-        chosen (uint8 [k]): gets x of these nodes.
-        RETURNS (float): the maximum, or an upper bound that is larger by rounding only.
+        chosen (uint8 [k]): set to x of these nodes.
+        RETURNS (float): the maximum, or an upper bound that exceeds it by rounding errors only.
         """
         cdef Py_ssize_t c, i, at
         cdef double total = 0.0, profit
@@ -120,8 +120,8 @@ cdef class MinimumCut:
         self.component = np.array([*starts, last], dtype=np.int64)
 
     cdef bint _measure(self, Py_ssize_t c) noexcept nogil:
-        """Distance of every node of a component to a negative excess. RETURNS: whether a positive
-        one can reach one.
+        """Compute the distance of every node of a component to a negative excess. RETURNS: can a positive one
+        reach a negative one?
         """
         cdef Py_ssize_t at, i, j, r, begin = 0, end = 0
         cdef bint reaches = False
@@ -154,7 +154,7 @@ cdef class MinimumCut:
                     pass
 
     cdef bint _augment(self, Py_ssize_t source) noexcept nogil:
-        """One path from a node with excess to a negative one. RETURNS: whether there was one."""
+        """Augment one path from a node with excess to a negative one. RETURNS: was there a path?"""
         cdef Py_ssize_t i = source, j, r, k, depth = 0
         cdef double amount
         while self.distance[i] > 0:
@@ -186,7 +186,7 @@ cdef class MinimumCut:
         return True
 
     cdef void _choose(self, Py_ssize_t c) noexcept nogil:
-        """One for the nodes that positive excess can reach."""
+        """Set x to one for the nodes that positive excess can reach."""
         cdef Py_ssize_t at, i, r, begin = 0, end = 0
         for at in range(self.component[c], self.component[c + 1]):
             i = self.member[at]

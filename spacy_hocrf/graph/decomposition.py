@@ -1,14 +1,14 @@
-"""Which subproblem has which pattern.
+"""Distributes the patterns of an instance among subproblems.
 
 The first subproblem has the structure: a forest and the patterns on its edges, or a model of its
-own, such as a whole semi-CRF. All other patterns go, in the kind
+own, such as a whole semi-CRF. The distribution of all other patterns depends on the kind:
 
-    hybrid     to one minimum cut, where they are non-negative and no tighter by themselves; every
-               other factor to a subproblem of its own
-    two_slave  to one minimum cut, see `paper`
-    naive      to spanning forests, and to a subproblem for every larger factor, see `paper`
+    hybrid     one minimum cut for factors with non-negative patterns that would not be tighter alone; a
+               subproblem for every other factor
+    two_slave  one minimum cut, see `paper`
+    naive      spanning forests, and a subproblem for every larger factor, see `paper`
 
-A factor by itself is tighter than its patterns in a cut if they exclude each other and share cells,
+A factor alone is tighter than its patterns in a cut if they exclude each other and share cells,
 or if one is negative.
 
 Letters: V vertices, E cells, B factors.
@@ -40,13 +40,13 @@ def decompose(
     first: FirstSubproblem | None,
     edges: NDArray[np.int64] | None = None,
 ) -> Decomposition:
-    """The subproblems of an instance.
+    """Return the subproblems of an instance.
 
     kind (str): one of `settings.KINDS`.
-    first (Optional[FirstSubproblem]): knows the structure; None for a forest.
-    edges (Optional[int64 [n, 2]]): the forest's pairs of vertices, none at all for independent
-        vertices (Qian and Liu §3.1); None chooses a spanning forest of the heaviest.
-    RAISES (ValueError): H086 for edges that are no forest.
+    first (Optional[FirstSubproblem]): has the structure; None for a forest.
+    edges (Optional[int64 [n, 2]]): the forest's pairs of vertices, empty for independent
+        vertices (Qian and Liu §3.1); None chooses a spanning forest of the heaviest pairs.
+    RAISES (ValueError): H086 for edges that do not form a forest.
     """
     everything = np.arange(len(instance.factors))
     inside = everything[:0] if first is not None else choose_edges(instance, edges)
@@ -60,7 +60,7 @@ def decompose(
 
 
 def _hybrid(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subproblem, ...]:
-    """A cut for some of the factors, int64 [B], and a subproblem for each of the others."""
+    """Make a cut for some of the factors, int64 [B], and a subproblem for each of the others."""
     tighter = _tighter_alone(instance, factors)
     together, alone = factors[~tighter], factors[tighter]
     found = []
@@ -72,7 +72,7 @@ def _hybrid(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subpro
 
 
 def _tighter_alone(instance: GraphInstance, factors: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which factors have a negative weight, or patterns that share a cell, bool [B]."""
+    """Which factors have a negative weight, or patterns that share a cell? (bool [B])"""
     patterns, owner = pattern_rows(instance, factors)
     is_negative = instance.weights[patterns] < 0
     negatives = np.bincount(owner, weights=is_negative, minlength=len(factors))

@@ -1,14 +1,14 @@
 """Dual decomposition: the best assignment of a generalized higher-order CRF, with an upper bound
-that may prove it.
+that may prove its optimality.
 
-Every subproblem but the first has copies z of the cells that its patterns are about. With u their
-scores, one for each copy, and the first subproblem rewarded by -Σ u over the copies of a cell, the
+Every subproblem but the first has copies z of the cells that its patterns contain. With scores u, one for
+each copy, and the first subproblem rewarded by -Σ u over the copies of a cell, the
 sum of all subproblems' maxima is an upper bound of the optimum for every u (Qian and Liu, TACL 2
 (2014) §2.2, equations 4 and 6). It is convex in u; where the subproblems agree it is the optimum. A
 subgradient is z - y, y being the first subproblem's choice, and the first subproblem's assignments
 are the primal ones.
 
-Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another.
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns in sequence.
 """
 
 from typing import NamedTuple
@@ -33,13 +33,13 @@ __all__ = ["dual_decompose"]
 
 DEFAULT = DualSettings()
 
-# iterations after which a better primal is searched for, besides the last
+# iterations after which a better primal is searched for, in addition to the last one
 SEARCH_AFTER = (10, 40, 150)
-# of a local search; the last one takes FINAL times as many
+# steps of a local search; the last one has FINAL times as many
 LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000
 FINAL = 3
-TRIES = 64  # patterns that a last search with a given first subproblem tries
-ROUNDING = 1e-9  # what bound and primal may be wrong by, as a part of them
+TRIES = 64  # patterns tried by the last search with a given first subproblem
+ROUNDING = 1e-9  # relative rounding error of bound and primal
 
 
 def dual_decompose(
@@ -51,21 +51,21 @@ def dual_decompose(
     most_entries: int = 2**18,
     ilp_seconds: float = 0.0,
 ) -> Decoding:
-    """The best assignment that can be found, and an upper bound of all.
+    """Find the best assignment possible, and an upper bound on the score of all.
 
     instance (GraphInstance): scores of V vertices' states, and patterns.
-    settings (DualSettings): which subproblems, steps and searches.
-    first (Optional[FirstSubproblem]): the structure, whose own scores are added to those of the
+    settings (DualSettings): kind of subproblems, steps and searches.
+    first (Optional[FirstSubproblem]): the structure, whose scores are added to those of the
         instance; None for a forest.
-    edges (Optional[int64 [n, 2]]): the forest's pairs of vertices, none at all for independent
-        vertices; None chooses a spanning forest of the heaviest.
-    most_entries (int): "hybrid" decodes exactly, in one iteration, what is nearly a tree: where
-        vertices can be eliminated one by one with tables of so many entries in all. 0 for never;
-        nor if `first` or `edges` are given.
-    ilp_seconds (float): of an integer linear program, which solves exactly what has no certificate,
-        unless `first` is given (extra `ilp`). 0 for none.
-    RETURNS (Decoding): the first subproblem, if given, has kept what belongs to the assignment.
-    RAISES (ValueError): H086 for edges that are no forest, H089 for a first subproblem of another
+    edges (Optional[int64 [n, 2]]): the forest's pairs of vertices, empty for independent
+        vertices; None chooses a spanning forest of the heaviest pairs.
+    most_entries (int): "hybrid" decodes graphs that are nearly trees exactly, in one iteration: graphs whose
+        vertices can be eliminated one by one with tables of at most this many entries in all. 0 for never;
+        ignored if `first` or `edges` are given.
+    ilp_seconds (float): time limit of an integer linear program, which solves exactly what has no
+        certificate, unless `first` is given (extra `ilp`). 0 for none.
+    RETURNS (Decoding): the assignment; the first subproblem, if given, has kept the corresponding solution.
+    RAISES (ValueError): H086 for edges that do not form a forest, H089 for a first subproblem of another
         graph, H090 for an integer linear program without SciPy.
     """
     if first is not None and not np.array_equal(first.offsets, instance.offsets):
@@ -109,12 +109,12 @@ class _Outside(NamedTuple):
 
 
 class _Master:
-    """The best bound and the best assignment so far, and how they get better.
+    """The best bound and the best assignment so far, and their improvement.
 
-    instance (GraphInstance): what is decoded.
+    instance (GraphInstance): the graph to decode.
     settings (DualSettings): steps and searches.
-    decomposition (Decomposition): its subproblems.
-    is_forest (bool): is the first subproblem one? Then the instance has all scores.
+    decomposition (Decomposition): the subproblems.
+    is_forest (bool): is the first subproblem a forest? Then the instance has all scores.
     """
 
     def __init__(
@@ -127,16 +127,16 @@ class _Master:
     ) -> None:
         self.first = decomposition.first
         self.primal, self.bound = -np.inf, np.inf
-        self.best_rewards = instance.unary.copy()  # [E] at the lowest bound
+        self.best_rewards = instance.unary.copy()  # [E] rewards at the lowest bound
         self._instance = instance
         self._settings = settings
         self._is_forest = is_forest
-        self._assignment = np.zeros(instance.n_vertices, dtype=np.int32)  # of the primal
+        self._assignment = np.zeros(instance.n_vertices, dtype=np.int32)  # of the best primal
         self._constant = decomposition.constant
         self._outside = _Outside.of(instance, decomposition.outside)
         self._multipliers = Multipliers(instance, decomposition.subproblems)
         self._latest: bytes | None = None  # the first subproblem's last assignment
-        self._searched = -np.inf  # the primal that was last searched from
+        self._searched = -np.inf  # primal from which the last search began
         self._local: LocalSearch | None = None
         self._bounds: list[float] = []
         self._primals: list[float] = []
@@ -147,7 +147,7 @@ class _Master:
         return bool(self.bound - self.primal <= self._settings.tolerance)
 
     def decoding(self) -> Decoding:
-        """The best assignment so far, with its bound and the course of both."""
+        """Return the best assignment so far, with its bound and the history of both."""
         least = self.primal - ROUNDING * (1.0 + abs(self.primal))
         assert self.bound >= least, (self.bound, self.primal)
         return Decoding(
@@ -160,7 +160,7 @@ class _Master:
         )
 
     def descend(self) -> None:
-        """Subgradient steps until there is a certificate, or no iteration is left."""
+        """Take subgradient steps until there is a certificate, or no iteration is left."""
         settings = self._settings
         steps = Steps(settings.step_rule, self._outside.weights)
         for iteration in range(1, settings.max_iterations + 1):
@@ -179,8 +179,8 @@ class _Master:
             self._multipliers.step(steps.length(bound))
 
     def _evaluate(self) -> tuple[float, NDArray[np.int32]]:
-        """The bound at the multipliers, and the first subproblem's assignment; the primal is noted
-        if it is new.
+        """Return the bound at the multipliers, and the first subproblem's assignment; update the primal
+        if the assignment is new.
         """
         value, assignment = self.first.maximise(self._multipliers.rewards)
         bound = self._multipliers.bound(value - self._constant)
@@ -189,21 +189,21 @@ class _Master:
             self._latest = latest
             primal = self._score(value - self.first.slack, assignment)
             if primal > self.primal + ROUNDING * (1.0 + abs(primal)):
-                # the score of a graph can be had without the rounding of the rewards
+                # the score of a graph can be computed without the rounding errors of the rewards
                 self.primal = self._instance.score(assignment) if self._is_forest else primal
                 self._assignment = assignment
                 self.first.keep()
         return bound, assignment
 
     def _score(self, value: float, assignment: NDArray[np.int32]) -> float:
-        """Score of an assignment that has this value in the first subproblem under the rewards."""
+        """Return the score of an assignment, given its value in the first subproblem under the rewards."""
         instance, rewards = self._instance, self._multipliers.rewards
         on = instance.offsets[:-1] + assignment
         rewarded = float((rewards[on] - instance.unary[on]).sum())
         return value - rewarded + add_up(assignment, *self._outside)
 
     def _search(self, *, last: bool) -> None:
-        """Look near the best assignment, once for each, and at the end once more."""
+        """Search near the best assignment, once for each one, and at the end once more."""
         if self.primal <= self._searched and not last:
             return
         instance, assignment = self._instance, self._assignment.copy()
@@ -217,7 +217,7 @@ class _Master:
         self._searched = self.primal
 
     def _search_locally(self, assignment: NDArray[np.int32], last: bool) -> float:
-        """Change an assignment to a better one. RETURNS (float): its score."""
+        """Improve an assignment in place. RETURNS (float): its score."""
         instance = self._instance
         if self._local is None:
             self._local = LocalSearch(
@@ -233,7 +233,7 @@ class _Master:
 
 
 def _exact(instance: GraphInstance, value: float, assignment: NDArray[np.int32]) -> Decoding:
-    """Decoding found by elimination, presented as if it were the first iteration."""
+    """Return the result of elimination, as if it were the first iteration."""
     primal = instance.score(assignment)
     assert abs(value - primal) <= ROUNDING * (1.0 + abs(primal)), (value, primal)
     bound = max(value, primal)

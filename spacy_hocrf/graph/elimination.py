@@ -1,8 +1,8 @@
 """Exact decoding of graphs that are nearly trees: vertices are eliminated one by one, by max-sum
-over the cliques that this makes.
+over the cliques that this creates.
 
-Eliminating a vertex takes a table over its states and those of all vertices that it then has a
-factor with, itself included, and leaves a factor among the others (Bertelè and Brioschi 1972;
+Eliminating a vertex takes a table over its states and those of all vertices that share a factor with it at
+that time, and leaves a factor on these other vertices (Bertelè and Brioschi 1972;
 Dechter, Artificial Intelligence 113 (1999), bucket elimination). The cost is the size of the
 tables. The order is greedy: always the vertex with the smallest table.
 """
@@ -20,27 +20,27 @@ from spacy_hocrf.graph.subproblems import pattern_rows
 __all__ = ["best_by_elimination"]
 
 MOST_DIMENSIONS = 24
-"""Vertices of a table; arrays have a limit too."""
+"""Most vertices of a table; NumPy limits the dimensions of arrays, too."""
 
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
-"""Vertices, in the order of their elimination from the last one, and a score for all their states.
+"""Vertices, those eliminated last first, and a score for each combination of their states.
 """
 
 
 def best_by_elimination(
     instance: GraphInstance, most_entries: int
 ) -> tuple[float, NDArray[np.int32]] | None:
-    """The best assignment, if tables with this many entries in all are enough.
+    """Return the best assignment, if tables with this many entries in all are enough.
 
-    RETURNS (Optional[tuple[float, int32 [V]]]): its score, up to the rounding of another order of
-        summation, and the state of each vertex.
+    RETURNS (Optional[tuple[float, int32 [V]]]): its score, up to rounding errors from another order of
+        summation, and the state of each vertex; None if more entries are needed.
     """
     order = _order(instance, most_entries)
     return None if order is None else _eliminate(instance, order)
 
 
 def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
-    """Vertices in the order of their elimination; None if their tables have more entries."""
+    """Order in which vertices are eliminated; None if their tables have more entries."""
     widths = instance.n_states.tolist()
     neighbours: list[set[int]] = [set() for _ in widths]
     for vertices in _scopes(instance):
@@ -59,7 +59,7 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
     total = 0
     while queue:
         size, v = heapq.heappop(queue)
-        if size != sizes[v]:  # it is gone, or in the queue once more
+        if size != sizes[v]:  # eliminated already, or in the queue again
             continue
         total += size
         if total > most_entries or len(neighbours[v]) >= MOST_DIMENSIONS:
@@ -76,7 +76,7 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
 
 def _eliminate(instance: GraphInstance, order: Sequence[int]) -> tuple[float, NDArray[np.int32]]:
     place = np.argsort(order) if len(order) else np.zeros(0, dtype=np.int64)
-    # tables of each vertex, the first one of theirs to be eliminated
+    # tables of each vertex that is the first of the table's vertices to be eliminated
     waiting: list[list[Table]] = [[] for _ in order]
 
     def wait(vertices: tuple[int, ...], scores: NDArray[np.float64]) -> None:
@@ -111,7 +111,7 @@ def _eliminate(instance: GraphInstance, order: Sequence[int]) -> tuple[float, ND
 
 
 def _scopes(instance: GraphInstance) -> list[tuple[int, ...]]:
-    """The vertices of each factor."""
+    """Return the vertices of each factor."""
     factors = instance.factors
     return [
         tuple(instance.vertices[first : first + size].tolist())
@@ -120,7 +120,7 @@ def _scopes(instance: GraphInstance) -> list[tuple[int, ...]]:
 
 
 def _factor_tables(instance: GraphInstance) -> list[NDArray[np.float64]]:
-    """The weights of each factor's patterns, 0 for all other states of its vertices."""
+    """Return a table of each factor's pattern weights, 0 for all other states of its vertices."""
     tables = []
     for b, (vertices, size) in enumerate(zip(_scopes(instance), instance.factors.sizes.tolist())):
         patterns = pattern_rows(instance, np.array([b]))[0]

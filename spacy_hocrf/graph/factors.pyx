@@ -1,16 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Factors by themselves: the best states of a few vertices under scores of their cells and the
+"""Maxima of single factors: the best states of a few vertices under scores of their cells and the
 weights of listed patterns.
 
-All patterns of a factor exclude each other, so a factor by itself is tighter than its patterns one
-by one: the best is a listed pattern, or the best of all that is not listed and has weight 0. The
-listed patterns, in order, are a trie; states that leave it at some vertex go on with the best state
+All patterns of a factor exclude each other, so a factor as a whole is tighter than its patterns one
+by one: the best is a listed pattern, or the best combination that is not listed and has weight 0. The
+sorted patterns form a trie; combinations that leave it at some vertex continue with the best state
 of every later one. So the search visits each node of the trie once, whatever the signs of the
-weights. Where none is negative no trie is needed: the best states whatever the weights are no worse
-than the best unlisted.
+weights. If no weight is negative, no trie is needed: the best states regardless of weights are at least as
+good as the best unlisted ones.
 
-Letters: B factors; K vertices of one of them; X copies of cells, those of each factor and vertex
-together.
+Letters: B factors; K vertices of one of them; X copies of cells, those of all factors and
+vertices together.
 """
 
 import numpy as np
@@ -24,23 +24,23 @@ __all__ = ["FactorMaxima"]
 
 
 cdef class FactorMaxima:
-    """The best states of B factors, each on its own, again and again for other scores.
+    """Maximises B factors separately and repeatedly, for different scores.
 
     vertex_offsets (int64 [B + 1]): first vertex of each factor, in a list of all their vertices.
     cell_offsets (int64 [vertices + 1]): first of the X cells of each of these vertices.
-    pattern_offsets (int64 [B + 1]): first pattern of each factor; those of a factor ascending, and
-        each once.
+    pattern_offsets (int64 [B + 1]): first pattern of each factor; those of a factor are ascending, without
+        duplicates.
     states (int32 [·]): the states of each pattern, K for each.
-    weights (float64 [·]): of each pattern.
+    weights (float64 [·]): weight of each pattern.
     """
 
     cdef const long long[::1] vertex_offsets, cell_offsets, pattern_offsets
     cdef const int[::1] states
     cdef const double[::1] weights
     cdef long long[::1] state_offsets  # [B] first of the states of each factor
-    cdef unsigned char[::1] signed, before  # [B] has a negative weight; [X] what was chosen
-    cdef double[::1] seen, value  # [X] scores of the call before; [B] what each factor had
-    cdef double[::1] rest  # [K + 1] best of all later vertices
+    cdef unsigned char[::1] signed, before  # [B] has it a negative weight; [X] what was chosen
+    cdef double[::1] seen, value  # [X] scores of the last call; [B] maximum of each factor
+    cdef double[::1] rest  # [K + 1] sum of the best scores of all later vertices
     cdef int[::1] path, best, top  # [K]
 
     def __init__(
@@ -64,11 +64,11 @@ cdef class FactorMaxima:
         self.path, self.best, self.top = (np.zeros(most, dtype=np.int32) for _ in range(3))
 
     def maximise(self, const double[::1] scores not None, unsigned char[::1] chosen not None):
-        """The sum of all factors' best scores.
+        """Return the sum of all factors' maxima.
 
-        scores (float64 [X]): of every cell of the factors' vertices.
-        chosen (uint8 [X]): gets 1 at the states of the best, 0 elsewhere.
-        RETURNS (float): cells and patterns together.
+        scores (float64 [X]): scores of all cells of the factors' vertices.
+        chosen (uint8 [X]): set to 1 for the best states, to 0 elsewhere.
+        RETURNS (float): the sum, for cells and patterns together.
         """
         cdef Py_ssize_t b, begin, end
         cdef double total = 0.0
@@ -106,7 +106,7 @@ cdef class FactorMaxima:
             self.before[self.cell_offsets[first + j] + self.best[j]] = 1
 
     cdef void _compare(self, Py_ssize_t b, Py_ssize_t K) noexcept nogil:
-        """The best of the listed patterns and the best states without them; right where no weight
+        """Take the best of the listed patterns and the best states without weights; correct if no weight
         is negative.
         """
         cdef Py_ssize_t j, i, first = self.vertex_offsets[b]
@@ -134,20 +134,20 @@ cdef class FactorMaxima:
         Py_ssize_t high,
         double score,
     ) noexcept nogil:
-        """Patterns low to high agree on the states of the first j vertices, which are in `path` and
-        have this score.
+        """Search patterns low to high - 1, which agree on the states of the first j vertices; these are in
+        `path` and have this score.
         """
         cdef Py_ssize_t i, k, s, end, other = -1
         cdef Py_ssize_t first = self.cell_offsets[self.vertex_offsets[b] + j]
         cdef Py_ssize_t n_states = self.cell_offsets[self.vertex_offsets[b] + j + 1] - first
         cdef Py_ssize_t base = self.pattern_offsets[b]
-        # K of each pattern, from `base` on
+        # K states for each pattern, from `base` on
         cdef const int* states = &self.states[self.state_offsets[b]]
         if score + self.rest[j] + self._highest(low, high) <= self.value[b]:
             return
         i = low
         for s in range(n_states):
-            if i == high or states[(i - base) * K + j] > s:  # no pattern goes on with this state
+            if i == high or states[(i - base) * K + j] > s:  # no pattern continues with this state
                 if other < 0 or self.seen[first + s] > self.seen[first + other]:
                     other = s
                 continue

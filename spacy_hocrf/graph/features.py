@@ -1,8 +1,8 @@
-"""Graphs whose scores are weights of named features, which all graphs share, and how these are learnt.
+"""Graphs whose scores are weights of named features shared by all graphs, and learning of the weights.
 
     score(y; w) = Σ_events w[name] · value · [the vertices of the event have its states in y]
 
-An event of one vertex is a score of that vertex by itself; one of more is a pattern. Weights are learnt by
+An event of one vertex is a unary score; an event of several is a pattern. Weights are learnt by
 the largest margin (`graph.frank_wolfe`), which decodes by dual decomposition. Qian and Liu, TACL 2 (2014)
 §2.1.
 """
@@ -31,15 +31,15 @@ Event = tuple[Sequence[int], Sequence[int], str, float]
 class FeatureGraph:
     """A graph with V vertices, whose states are scored by named features.
 
-    n_states (Sequence[int]): of each vertex.
-    events (Sequence[Event]): where features fire.
+    n_states (Sequence[int]): number of states of each vertex.
+    events (Sequence[Event]): occurrences of features.
     """
 
     n_states: Sequence[int]
     events: Sequence[Event]
 
     def instance(self, weights: Mapping[str, float]) -> GraphInstance:
-        """The graph with the scores of these weights, for `dual_decompose`; a feature without a weight
+        """Return the graph scored with these weights, for `dual_decompose`; a feature without a weight
         scores 0.
 
         RAISES (ValueError): as `GraphInstance.from_arrays` for events that do not fit the graph.
@@ -51,9 +51,9 @@ class FeatureGraph:
         weights: Sequence[float] | NDArray[np.float64],
         unary: NDArray[np.float64] | None = None,
     ) -> GraphInstance:
-        """The graph with a weight for each event, and scores of its cells beside.
+        """Return the graph with a weight for each event, and additional scores of its cells.
 
-        unary (Optional[float64 [E]]): of the cells, vertex by vertex.
+        unary (Optional[float64 [E]]): additional scores of the cells, vertex by vertex.
         RAISES (ValueError): H085 for an event with another number of states than of vertices, else as
             `GraphInstance.from_arrays`.
         """
@@ -78,7 +78,7 @@ class FeatureGraph:
         return tuple(sorted({name for *_, name, _ in self.events}))
 
     def counts(self, assignment: Sequence[int]) -> dict[str, float]:
-        """The sum of the values of each feature that fires in an assignment.
+        """Return the sum of the values of each feature that fires in an assignment.
 
         assignment (Sequence[int]): state of each vertex, [V].
         """
@@ -99,17 +99,17 @@ def learn_graphs(
     settings: DualSettings | None = None,
     seed: int = 0,
 ) -> dict[str, float]:
-    """Weights with which the annotated states of each graph score higher than all others, by the number of
-    vertices that these have wrong.
+    """Learn weights with which the annotated states of each graph score higher than all others, by the number
+    of vertices that are wrong in these.
 
-    graphs (Sequence[FeatureGraph]): to learn from.
+    graphs (Sequence[FeatureGraph]): the training graphs.
     annotated (Sequence[Sequence[int]]): the right state of each vertex of each graph.
     sigma (float): standard deviation of the weights' Gaussian prior.
-    epochs (int): passes over the graphs, at most; learning ends when the margin is proved to be within one
-        per cent of the largest.
-    nonnegative (Iterable[str]): names of features whose weights must not fall below 0.
+    epochs (int): most passes over the graphs; learning ends when the objective is proved to be within one
+        per cent of the optimum.
+    nonnegative (Iterable[str]): names of features whose weights must not be below 0.
     settings (Optional[DualSettings]): how graphs are decoded; None for the default.
-    seed (int): of the order of the graphs.
+    seed (int): seed of the order of the graphs.
     RETURNS (dict[str, float]): weights by name, for `FeatureGraph.instance`. `srsly.write_json` saves them.
     RAISES (ValueError): H107 for sigma or epochs out of range, or annotation that does not fit; H082 to H085
         for events that do not fit their graph.
@@ -117,7 +117,7 @@ def learn_graphs(
     names = sorted({name for graph in graphs for name in graph.names})
     _check("sigma", sigma, 0 < sigma < float("inf"), "above 0 and finite")
     _check("epochs", epochs, epochs >= 1, "at least 1")
-    named = not isinstance(nonnegative, str)  # whose letters are no names
+    named = not isinstance(nonnegative, str)  # a string is iterable, but its letters are not names
     _check("nonnegative", nonnegative, named, "a list of names")
     _check(
         "annotation", len(annotated), len(annotated) == len(graphs), f"that of {len(graphs)} graphs"
@@ -132,7 +132,7 @@ def learn_graphs(
 
 
 class _GraphTask:
-    """A graph with its annotation, as learners see it: a `graph.learning.Task`."""
+    """A graph with its annotation as a learning task: a `graph.learning.Task`."""
 
     def __init__(
         self,
@@ -155,19 +155,19 @@ class _GraphTask:
     def decode(
         self, weights: NDArray[np.float64], loss_weight: float = 0.0
     ) -> tuple[NDArray[np.int32], float, float]:
-        """An assignment with a high score, the score, and its bound."""
+        """Return an assignment with a high score, the score, and an upper bound."""
         instance = self._graph.scored(weights[self._features], loss_weight * self._wrong)
         found = dual_decompose(instance, self._settings)
         return found.assignment, found.primal, found.bound
 
     def counts(self, output: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-        """Features and their counts."""
+        """Return the features that fire, and their counts."""
         found = self._graph.counts(output.tolist())
         features = np.array([self._number[name] for name in found], dtype=np.int32)
         return features, np.array(list(found.values()), dtype=np.float64)
 
     def loss(self, output: NDArray[np.int32]) -> float:
-        """Vertices with a wrong state."""
+        """Return the number of vertices with a wrong state."""
         return float((output != self.gold).sum())
 
 

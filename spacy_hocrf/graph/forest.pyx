@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Forests over the vertices of a graph: which edges to take, and the best assignment by max-sum
+"""Forests over the vertices of a graph: choice of edges, and the best assignment by max-sum
 (Qian and Liu, TACL 2 (2014) §3.3).
 
 Letters: V vertices, E cells, n edges.
@@ -15,11 +15,11 @@ __all__ = ["MaxSum", "spanning_forest"]
 def spanning_forest(
     const int[::1] one not None, const int[::1] other not None, Py_ssize_t n_vertices
 ):
-    """The forest that takes every edge, in their order, that closes no cycle.
+    """Return the forest that takes, in order, every edge that does not close a cycle.
 
     one, other (int32 [n]): ends of the edges.
-    n_vertices (int): V.
-    RETURNS (tuple[int32 [V], int32 [V], int32 [V]]): the vertices, every one before its parent; the
+    n_vertices (int): number of vertices V.
+    RETURNS (tuple[int32 [V], int32 [V], int32 [V]]): the vertices, each before its parent; the
         parent of each, -1 for a root; and the edge to it, -1 for none.
     """
     cdef Py_ssize_t i, j, e, v, last = 0, at = 0, n = one.shape[0]
@@ -48,7 +48,7 @@ def spanning_forest(
                 adjacent[free[one[e]]] = adjacent[free[other[e]]] = <int> e
                 free[one[e]] += 1
                 free[other[e]] += 1
-        # breadth first, roots before their children, and turned round at the end
+        # breadth first, parents before their children, reversed at the end
         for v in range(n_vertices):
             if seen[v]:
                 continue
@@ -80,8 +80,8 @@ cdef class MaxSum:
     """The best assignment of a forest, from the leaves to the roots and back.
 
     offsets (int64 [V + 1]): first cell of each vertex.
-    order (int32 [V]): the vertices, every one before its parent.
-    parent (int32 [V]): of each vertex, -1 for a root.
+    order (int32 [V]): the vertices, each before its parent.
+    parent (int32 [V]): parent of each vertex, -1 for a root.
     table_offsets (int64 [V + 1]): first entry of the table of each vertex and its parent; empty for
         a root.
     tables (float64 [·]): scores of the edges, [states of the vertex, states of its parent].
@@ -106,10 +106,10 @@ cdef class MaxSum:
         self.message = np.zeros(np.diff(offsets).max(initial=1))
 
     def maximise(self, const double[::1] scores not None, int[::1] assignment not None):
-        """The highest total score of cells and edges; the lowest states among equals.
+        """Return the highest total score of cells and edges; the lowest states among equals.
 
-        scores (float64 [E]): of every cell.
-        assignment (int32 [V]): gets the state of each vertex.
+        scores (float64 [E]): scores of all cells.
+        assignment (int32 [V]): set to the state of each vertex.
         RETURNS (float): the score.
         """
         cdef double total
@@ -120,10 +120,10 @@ cdef class MaxSum:
         return total
 
     def max_marginals_into(self, const double[::1] scores not None, double[::1] found not None):
-        """The highest total score of those assignments of a cell's tree that have the cell.
+        """Compute for each cell the highest total score of its tree's assignments that contain the cell.
 
-        scores (float64 [E]): of every cell.
-        found (float64 [E]): gets the result.
+        scores (float64 [E]): scores of all cells.
+        found (float64 [E]): set to the result.
         """
         with nogil:
             self.best[:] = scores
@@ -131,8 +131,8 @@ cdef class MaxSum:
             self._spread(found)
 
     cdef double _collect(self) noexcept nogil:
-        """best becomes the highest score of the subtree below each cell; the sum over the roots'
-        best.
+        """Set `best` to the highest score of the subtree below each cell; return the sum over the roots'
+        maxima.
         """
         cdef Py_ssize_t i, v, p, s, width
         cdef double* message = &self.message[0]
@@ -169,8 +169,8 @@ cdef class MaxSum:
             row += width
 
     cdef void _spread(self, double[::1] found) noexcept nogil:
-        """found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)): v's message is
-        taken out of its parent's.
+        """Compute found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)), removing v's
+        message from its parent's value.
         """
         cdef Py_ssize_t i, v, p, s, t, width
         cdef const double* row

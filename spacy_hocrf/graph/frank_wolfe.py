@@ -9,22 +9,22 @@
     bound(α) = Σ α(y) loss(y) - mean · s - ½ s' V s
     s = Σ α(y) ψ(y),  V = diag(variance),  w = mean + V s
 
-Whatever the α, the bound holds: the outputs are real ones, found by whatever search. Each task in
-turn is decoded with its loss, and α moves from its worst output to its best as far as the bound
+The bound holds for any α: the outputs are valid ones, whatever search found them. Each task in
+turn is decoded with its loss, and α is moved from its worst output to its best as far as the bound
 rises, which has a closed form: no step size (Lacoste-Julien et al., ICML 2013; outputs that were
-found are kept and gone through again between decodings, with pairwise steps, as in Osokin et al.,
+found are kept and revisited between decodings, with pairwise steps, as in Osokin et al.,
 ICML 2016).
 
     value(w) - bound = Σ_tasks [max_y (loss(y) - w · ψ(y)) - Σ_y α(y) (loss(y) - w · ψ(y))]
 
-is the duality gap; with the decoder's upper bounds in place of the maxima it is certain to be no
-smaller. How much of it is due to the decoder, and not to α, can be told: `Value.found` has the best
-outputs that were found in the place of the maxima.
+is the duality gap; with the decoder's upper bounds instead of the maxima it is certainly not too
+small. To tell how much of it is due to the decoder, and not to α, `Value.found` has the best
+outputs that were found instead of the maxima.
 
 **Weights kept at 0 or above** have a multiplier each, b ≥ 0 and w = mean + V (s + b). For given α
-the best multipliers are those that lift the negative weights to 0, so that w = max(0, mean + V s)
-there, and w · b = 0 leaves the gap as it is. The step takes them as fixed and is exact for that;
-finding them anew lifts the bound further. So they are one more block of the same ascent.
+the best multipliers lift negative weights to 0, so that w = max(0, mean + V s)
+there, and since w · b = 0 the gap does not change. The step treats them as fixed and is exact for that;
+recomputing them lifts the bound further. So they are one more block of the same ascent.
 """
 
 from collections.abc import Sequence
@@ -41,46 +41,46 @@ __all__ = ["Block", "FrankWolfe", "Value"]
 Vector = NDArray[np.float64]
 
 ROUNDS = 200
-"""How often the kept outputs are gone through, at most, between two decodings of everything:
-decoding is what takes time.
+"""Most passes over the kept outputs between two decodings of all tasks; decoding takes most of the
+time.
 """
 SETTLED = 0.01
-"""They have been gone through when they leave no more than this part of the tolerance, or of the
+"""The passes end when the remaining gap is at most this fraction of the tolerance, or of the
 gap that decoding found.
 """
 KEPT = 30
-"""Outputs that are kept of each task, besides those with a share."""
+"""Number of outputs that are kept for each task, besides those with a share."""
 TINY = float(np.finfo(np.float64).tiny)
-"""What a value of 0 is divided by."""
+"""Divisor instead of a value of 0."""
 
 
 class Value(NamedTuple):
     """The objective at some weights."""
 
-    value: float  # no less than the objective, by the decoder's bounds
-    found: float  # no more than it, by the outputs found
-    bound: float  # no weights have a lower one
+    value: float  # upper bound of the objective, from the decoder's bounds
+    found: float  # lower bound of it, from the outputs found
+    bound: float  # lower bound for all weights
 
     @property
     def gap(self) -> float:
-        """Value less bound, as a part of the value; the weights are no farther than this from the
+        """Value minus bound, relative to the value; the weights are at most this far from the
         optimum.
         """
         return max(0.0, self.value - self.bound) / max(self.value, TINY)
 
 
 class FrankWolfe:
-    """The weights, and the tasks that they are learnt from.
+    """Learns weights from tasks.
 
     tasks (Sequence[Task]): the corpus.
-    variance (ArrayLike): sigma² of every weight, float64 [F]; 0 for one that is fixed.
-    mean (Optional[ArrayLike]): where the penalty is 0, float64 [F]; None for 0.
+    variance (ArrayLike): sigma² of every weight, float64 [F]; 0 for a fixed weight.
+    mean (Optional[ArrayLike]): weights with penalty 0, float64 [F]; None for 0.
     nonnegative (Optional[bool [F]]): weights that are never below 0; None for none.
-    tolerance (float): `learn` ends when the gap is at most this part of the value.
-    seed (int): of the order of the tasks in each epoch.
+    tolerance (float): `learn` ends when the gap is at most this fraction of the value.
+    seed (int): seed of the order of the tasks in each epoch.
     RAISES (ValueError): H107 for settings out of range.
 
-    value (Optional[Value]): of the best weights that were evaluated.
+    value (Optional[Value]): objective of the best weights that were evaluated.
     status (str): "running", "converged: gap", "converged: up to the decoder's bounds" or "stopped
         after … epochs".
     """
@@ -115,7 +115,7 @@ class FrankWolfe:
 
     @property
     def weights(self) -> Vector:
-        """The best that were evaluated, float64 [F]; those of the prior before."""
+        """The best weights that were evaluated, float64 [F]; before that, those of the prior."""
         return self._best
 
     @property
@@ -125,16 +125,16 @@ class FrankWolfe:
 
     @property
     def bound(self) -> float:
-        """No weights have a lower value."""
+        """Lower bound on the value of all weights."""
         lift = self._lifted(self._sum)
         return self._loss - float(self._mean @ lift) - 0.5 * float(self._variance @ lift**2)
 
     def learn(self, epochs: int = 100) -> Value:
-        """Epochs until the gap is small, or more epochs could close it by the decoder's bounds
-        only.
+        """Run epochs until the gap is small, or could only become smaller by better bounds of the
+        decoder.
 
-        epochs (int): at most so many.
-        RETURNS (Value): of `weights`.
+        epochs (int): most epochs.
+        RETURNS (Value): objective of `weights`.
         """
         for _ in range(epochs):
             estimate = self.epoch()
@@ -153,10 +153,10 @@ class FrankWolfe:
         return self.value
 
     def epoch(self) -> float:
-        """Decode every task once, in an order of its own, and move to what was found.
+        """Decode every task once, in random order, and move towards the outputs found.
 
-        RETURNS (float): an estimate of the gap, as a part of the value: every output was found
-            under other weights.
+        RETURNS (float): an estimate of the gap, relative to the value: each output was found
+            with different weights.
         RAISES (ValueError): H106 for a task that contradicts itself.
         """
         gap = 0.0
@@ -175,7 +175,7 @@ class FrankWolfe:
         return gap / max(value, TINY)
 
     def evaluate(self) -> Value:
-        """The objective at the current weights; they are the best if it is lower than before."""
+        """Compute the objective at the current weights; they become the best if it is lower than before."""
         penalty = 0.5 * float(self._variance @ self._lifted(self._sum) ** 2)
         value = lower = penalty
         for task, block in zip(self._tasks, self._blocks):
@@ -192,10 +192,10 @@ class FrankWolfe:
         return self.value
 
     def _step(self, number: int) -> float:
-        """Move what one task gives its worst output to its best one, as far as the bound rises.
+        """Move share of one task from its worst output to its best one, as far as the bound rises.
 
-        RETURNS (float): the task's part of the duality gap before that, as far as its outputs are
-            known.
+        RETURNS (float): the task's part of the duality gap before the step, given its known
+            outputs.
         """
         block = self._blocks[number]
         heights = block.losses - block.differences @ self._current[block.features]
@@ -217,16 +217,16 @@ class FrankWolfe:
         return max(0.0, gap)
 
     def _weights_of(self, total: Vector, places: NDArray[np.int32] | slice = slice(None)) -> Vector:
-        """Weights w of the sum s: those of the prior, moved by the variance, and cut at the least
-        allowed.
+        """Weights w for the sum s: those of the prior, moved by the variance, and clipped at the least
+        allowed values.
         """
         free = self._mean[places] + self._variance[places] * total[places]
         weights: Vector = np.maximum(free, self._least[places])
         return weights
 
     def _lifted(self, total: Vector) -> Vector:
-        """The sum s + b for which the formula of the weights holds without the cut at the least
-        allowed.
+        """The sum s + b for which the formula of the weights holds without clipping at the least
+        allowed values.
         """
         learnt = self._variance > 0
         lift: Vector = total.copy()
@@ -265,8 +265,8 @@ class FrankWolfe:
 
 
 class Block:
-    """The outputs of one task that are known, the right one first, and their shares α; n of them,
-    over k features.
+    """The n known outputs of one task, the right one first, and their shares α; over k
+    features.
     """
 
     def __init__(self) -> None:
@@ -276,7 +276,7 @@ class Block:
         self.shares: Vector = np.ones(1)  # [n]
 
     def keep(self, found: Comparison) -> None:
-        """Know one more output; nothing happens if its counts and loss are known."""
+        """Add an output; do nothing if one with the same counts and loss is known."""
         changed = np.flatnonzero(found.difference)
         features, difference = found.features[changed], found.difference[changed]
         union = np.union1d(self.features, features)
@@ -292,7 +292,7 @@ class Block:
             self.shares = np.append(self.shares, 0.0)
 
     def drop(self) -> None:
-        """Forget the oldest outputs without a share, but for the right one."""
+        """Drop the oldest outputs without a share, except for the right one."""
         idle = np.flatnonzero(self.shares == 0)
         idle = idle[idle > 0][:-KEPT]
         if len(idle):

@@ -1,16 +1,16 @@
-"""Exact decoding by an integer linear program, which SciPy hands to HiGHS.
+"""Exact decoding by an integer linear program, which SciPy solves with HiGHS.
 
 Variables, of which only the cells must be 0 or 1:
 
-    cells       one for each; those of a vertex sum to 1
-    tables      of a factor, one for each choice of states of its vertices; the sums over the
-                choices with a cell are that cell
+    cells       one for each cell; those of a vertex sum to 1
+    tables      for a factor, one for each combination of states of its vertices; the sum over the
+                combinations with a cell equals that cell
     patterns    t for each pattern of other factors. Weight > 0: the sum of t over the patterns of a
                 factor with a cell is at most that cell. Weight < 0: t ≥ Σ cells - (K - 1) for a
                 pattern of K cells
 
-Tables are the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4 for pairs, and tighter than
-patterns one by one.
+Tables are, for pairs, the local polytope of Qian and Liu, TACL 2 (2014) §4.1.4, and tighter than
+separate patterns.
 
 Letters: V vertices, E cells, M vertex patterns, B factors, K vertices of a factor.
 """
@@ -30,26 +30,26 @@ from spacy_hocrf.graph.subproblems import pattern_rows
 __all__ = ["solve_ilp"]
 
 LARGEST_TABLE = 400
-"""More choices than this need patterns one by one."""
+"""Factors with more combinations than this get patterns instead of a table."""
 LEAST_FILLED = 0.25
-"""So do factors of more than two vertices with patterns for less than this part of their choices.
+"""So do factors of more than two vertices with patterns for less than this fraction of the combinations.
 """
 
 TOLERANCE = 1e-6
-"""Of a certificate, nats."""
-ROUNDING = 1e-6  # what a slack may be wrong by, as a part of the score
+"""Largest gap of a certificate, nats."""
+ROUNDING = 1e-6  # error of a slack, relative to the score
 
 
 def solve_ilp(
     instance: GraphInstance, known: Decoding, losses: NDArray[np.float64], seconds: float
 ) -> Decoding:
-    """The best assignment, if the time suffices; else the best that was found, and an upper bound.
+    """Return the best assignment if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    known (Decoding): what dual decomposition has found.
-    losses (float64 [E]): the bound of all assignments with a cell is lower by this, nats: cells that
-        are in no better assignment are left out of the program.
-    seconds (float): of the solver.
+    known (Decoding): the result of dual decomposition.
+    losses (float64 [E]): by how much the bound on assignments with each cell is below the bound on all, nats:
+        cells that cannot be in a better assignment are left out of the program.
+    seconds (float): time limit of the solver.
     RAISES (ValueError): H090 without SciPy.
     """
     program, tables = _Program(instance), _suits_table(instance)
@@ -71,8 +71,8 @@ def solve_ilp(
 
 
 def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
-    """Factors of two vertices, or with patterns for a good part of their choices, and not too many
-    of these, bool [B].
+    """Which factors have two vertices, or patterns for a sufficient fraction of their combinations, and not
+    too many of these? (bool [B])
     """
     factors = instance.factors
     widths = instance.n_states[instance.vertices[ranges(factors.first, factors.sizes)]].astype(
@@ -90,7 +90,7 @@ class _Solution(NamedTuple):
 
 
 class _Program:
-    """Variables and rows are added part by part; the first E variables are the cells."""
+    """An integer linear program, built part by part; the first E variables are the cells."""
 
     def __init__(self, instance: GraphInstance) -> None:
         self._instance = instance
@@ -107,7 +107,7 @@ class _Program:
         self._add_rows((vertex, np.arange(len(instance.unary)), 1.0), low=one, high=one)
 
     def add_tables(self, factors: NDArray[np.int64]) -> None:
-        """A variable for each choice of states of these factors' vertices, int64 [n]."""
+        """Add a variable for each combination of states of these factors' vertices, int64 [n]."""
         instance = self._instance
         sizes = instance.factors.sizes[factors]
         for size in np.unique(sizes).tolist():
@@ -154,7 +154,7 @@ class _Program:
         )
 
     def add_patterns(self, factors: NDArray[np.int64]) -> None:
-        """A variable for each pattern of these factors; those of one factor exclude each other."""
+        """Add a variable for each pattern of these factors; those of one factor exclude each other."""
         instance = self._instance
         patterns, owner = pattern_rows(instance, factors)
         variable = self._n_columns + np.arange(len(patterns))
@@ -162,7 +162,7 @@ class _Program:
         self._add_variables(weights)
         sizes = np.diff(instance.pattern_offsets)[patterns]
         cells = instance.cells[ranges(instance.pattern_offsets[patterns], sizes)]
-        of = np.repeat(np.arange(len(patterns)), sizes)  # which pattern each of these cells is in
+        of = np.repeat(np.arange(len(patterns)), sizes)  # pattern of each of these cells
         likes = weights[of] > 0
         n_cells = len(instance.unary)
         together = owner[of[likes]] * n_cells + cells[likes]
@@ -185,8 +185,8 @@ class _Program:
         )
 
     def solve(self, excluded: NDArray[np.int64], seconds: float) -> _Solution:
-        """The highest score without some cells, or a bound of it, and the best solution that was found
-        in so many seconds.
+        """Return the highest score without the excluded cells, or a bound on it, and the best solution found
+        within the time limit.
         """
         try:
             from scipy.optimize import Bounds, LinearConstraint, milp
@@ -213,7 +213,7 @@ class _Program:
             ),
             options={"mip_rel_gap": 0.0, "time_limit": seconds},
         )
-        # there always is a solution, and none is unbounded
+        # there is always a solution, and none is unbounded
         assert result.status in (0, 1, 4), result.message
         bound = np.inf if result.mip_dual_bound is None else -result.mip_dual_bound
         return _Solution(float(bound), result.x)
@@ -225,8 +225,8 @@ class _Program:
     def _add_rows(
         self, *entries: tuple[Any, Any, Any], low: NDArray[np.float64], high: NDArray[np.float64]
     ) -> None:
-        """Rows, variables and values of the entries, in several parts; rows are counted from those
-        that there are.
+        """Add rows with entries (row, column, value), in several parts; rows are numbered from the next free
+        row.
         """
         for rows, columns, values in entries:
             self._rows.append(self._n_rows + rows)

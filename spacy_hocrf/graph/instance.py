@@ -2,13 +2,13 @@
 equations 2 and 3).
 
 Every vertex v takes one of its own states. A vertex in a state, v[s], is a *cell*; a *pattern* is a
-set of cells of different vertices, and a *factor* the set of their vertices. To be maximised over
+set of cells of different vertices, and a *factor* the set of their vertices. Decoding maximises over
 all assignments y of a state to every vertex:
 
     φ(y) = Σ_v unary(v[y_v]) + Σ_patterns weight · [y_v = s for all cells v[s] of the pattern]
 
-Letters: V vertices, E cells, M vertex patterns, B factors, I cells of all patterns one after
-another.
+Letters: V vertices, E cells, M vertex patterns, B factors, I cells of all patterns in
+sequence.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,9 +32,9 @@ RADIX_LIMIT = 2**62
 
 @dataclass(frozen=True)
 class GraphInstance:
-    """Unary scores and patterns, checked and in order: `make_instance` and `from_arrays` make one.
+    """Unary scores and patterns, checked and sorted; made by `make_instance` or `from_arrays`.
 
-    Patterns have at least two cells, ascending by vertex; those of one factor follow each other,
+    Patterns have at least two cells, ascending by vertex; those of one factor are consecutive,
     ascending by their states, and no pattern occurs twice.
     """
 
@@ -55,8 +55,8 @@ class GraphInstance:
         states: ArrayLike,
         weights: ArrayLike,
     ) -> "GraphInstance":
-        """An instance from the arrays of the fields, in any order of patterns and of cells in a
-        pattern.
+        """Make an instance from the arrays of the fields, with patterns, and cells in a pattern, in any
+        order.
 
         Patterns of one cell are added to the unary scores, equal patterns to each other; those of
         weight 0 are left out.
@@ -100,21 +100,21 @@ class GraphInstance:
 
     @cached_property
     def n_states(self) -> NDArray[np.int64]:
-        """States of each vertex, int64 [V]."""
+        """Number of states of each vertex, int64 [V]."""
         return np.diff(self.offsets)
 
     @cached_property
     def cells(self) -> NDArray[np.int64]:
-        """The cells of the patterns, int64 [I]."""
+        """Cell of each vertex and state in the patterns, int64 [I]."""
         return self.offsets[self.vertices] + self.states
 
     @cached_property
     def factors(self) -> "Factors":
-        """The patterns by the set of their vertices."""
+        """The patterns, grouped by the set of their vertices."""
         return Factors.of(self)
 
     def score(self, assignment: NDArray[np.int32]) -> float:
-        """φ of an assignment.
+        """Return φ of an assignment.
 
         assignment (int32 [V]): state of each vertex.
         RETURNS (float): nats.
@@ -125,7 +125,7 @@ class GraphInstance:
         )
 
     def fires(self, assignment: NDArray[np.int32]) -> NDArray[np.bool_]:
-        """Which patterns occur in an assignment, bool [M]."""
+        """Return which patterns occur in an assignment, bool [M]."""
         occurs = np.zeros(len(self.weights), dtype=np.uint8)
         add_up(assignment, self.pattern_offsets, self.vertices, self.states, self.weights, occurs)
         return occurs.view(bool)
@@ -133,16 +133,16 @@ class GraphInstance:
 
 @dataclass(frozen=True)
 class Factors:
-    """Sets of vertices that have patterns; B of them, in the order of their patterns."""
+    """B sets of vertices that have patterns, in the order of their patterns."""
 
-    offsets: NDArray[np.int64]  # [B + 1] first pattern of each
+    offsets: NDArray[np.int64]  # [B + 1] first pattern of each factor
     sizes: NDArray[np.int64]  # [B] number of vertices
-    first: NDArray[np.int64]  # [B] place in `GraphInstance.vertices` of its first vertex
+    first: NDArray[np.int64]  # [B] place of its first vertex in `GraphInstance.vertices`
 
     @classmethod
     def of(cls, instance: GraphInstance) -> "Factors":
-        """Factors of an instance; a new one begins where a pattern has other vertices than the one
-        before.
+        """Return the factors of an instance; a new one begins where the vertices of patterns
+        change.
         """
         bounds, vertices = instance.pattern_offsets, instance.vertices
         sizes = np.diff(bounds)
@@ -161,11 +161,11 @@ class Factors:
 
 
 def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) -> GraphInstance:
-    """An instance from lists.
+    """Make an instance from lists.
 
-    unary (Sequence[array]): of each vertex the scores of its states; at least one each.
-    patterns (Iterable[Tuple[vertices, states, weight]]): the vertices of each, their states, and
-        its weight.
+    unary (Sequence[array]): scores of the states of each vertex; at least one each.
+    patterns (Iterable[Tuple[vertices, states, weight]]): vertices, states and weight of each
+        pattern.
     RAISES (ValueError): as `GraphInstance.from_arrays`.
     """
     rows = [np.asarray(row, dtype=np.float64).ravel() for row in unary]
@@ -249,7 +249,7 @@ def _merged(
     states: NDArray[np.int64],
     weights: NDArray[np.float64],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Distinct patterns of at least two cells, ordered by size, vertices and states, and the sums
+    """Return the distinct patterns of at least two cells, sorted by size, vertices and states, and the sums
     of their weights.
     """
     chosen, totals = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]

@@ -1,11 +1,11 @@
-"""Learning the weights of a score that is linear in them, where decoding is approximate but
-bounded: what learners ask of a corpus.
+"""Learning the weights of a linear score if decoding is approximate but bounded: the interface between
+learners and a corpus.
 
     score(y; w) = w · counts(y)
 
 A *task* is one group of the training corpus that is decoded together: a document, a thread, a
-graph. What is not to be learnt, such as the score of a local model, is a feature like any other,
-with a weight that is held fixed.
+graph. Scores that are not learnt, such as that of a local model, are features with a fixed
+weight.
 """
 
 from collections.abc import Sequence
@@ -21,11 +21,11 @@ __all__ = ["Comparison", "Task", "counts_of", "decode", "least_weights"]
 Vector = NDArray[np.float64]
 
 ROUNDING = 1e-6
-"""A score that differs by less, relative to itself, is the same."""
+"""Scores that differ by less than this, relative to themselves, are equal."""
 
 
 class Task(Protocol):
-    """One group of the training corpus. Its outputs are the task's own; a learner only hands them
+    """One group of the training corpus. Learners treat its outputs as opaque and only pass them
     back.
     """
 
@@ -35,43 +35,43 @@ class Task(Protocol):
         ...
 
     def decode(self, weights: Vector, loss_weight: float = 0.0) -> tuple[Any, float, float]:
-        """An output with a high score + loss_weight · loss, if need be not the best.
+        """Return an output with a high score + loss_weight · loss, not necessarily the best.
 
-        weights (float64 [F]): not to be changed.
+        weights (float64 [F]): the weights; not changed.
         RETURNS (tuple[Any, float, float]): the output; its score + loss_weight · loss; and an upper
-            bound of that of all outputs.
+            bound on that of all outputs.
         """
         ...
 
     def counts(self, output: Any) -> tuple[NDArray[np.int32], Vector]:
-        """Features of an output, each once, int32 [n], and their counts, float64 [n]."""
+        """Return the features of an output, without duplicates, int32 [n], and their counts, float64 [n]."""
         ...
 
     def loss(self, output: Any) -> float:
-        """How wrong an output is: 0 for the right one, nowhere below. To be part of decoding it is
-        a sum, as the Hamming loss.
+        """Return how wrong an output is: 0 for the right one, never negative. To be part of decoding it is
+        a sum, such as the Hamming loss.
         """
         ...
 
 
 class Comparison(NamedTuple):
-    """The output that was found for a task, beside the right one."""
+    """The output that was found for a task, compared with the right one."""
 
-    features: NDArray[np.int32]  # [n] of the output or of the right one, ascending
-    difference: Vector  # [n] counts of the right output less those of the one found
+    features: NDArray[np.int32]  # [n] features of either output, ascending
+    difference: Vector  # [n] counts of the right output minus those of the one found
     loss: float
-    # loss_weight · loss + score of the output less that of the right one; below 0 if the search has
-    # missed it
+    # loss_weight · loss + score of the output minus that of the right one; below 0 if the search has
+    # missed the right one
     violation: float
-    bound: float  # no output has a larger violation; at least 0
+    bound: float  # upper bound on the violation of all outputs; at least 0
 
 
 def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Comparison:
     """Decode a task, and compare with the right output.
 
-    weights (float64 [F]): those that have been learnt so far.
+    weights (float64 [F]): the current weights.
     loss_weight (float): 1 for the most violating output, 0 for the best.
-    RAISES (ValueError): H106 if what the task says about its output does not fit together.
+    RAISES (ValueError): H106 if score and bound do not fit the output's counts and loss.
     """
     output, score, bound = task.decode(weights, loss_weight)
     loss = task.loss(output)
@@ -101,7 +101,7 @@ def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Comparison:
 
 
 def counts_of(task: Task, output: Any) -> tuple[NDArray[np.int32], Vector]:
-    """Features and counts as arrays."""
+    """Return the features of an output and their counts as arrays."""
     features, counts = task.counts(output)
     return np.asarray(features, dtype=np.int32), np.asarray(counts, dtype=np.float64)
 
@@ -110,7 +110,7 @@ def least_weights(nonnegative: ArrayLike | Sequence[bool] | None, n_features: in
     """Least value of each weight, 0 or -inf, float64 [F].
 
     nonnegative (Optional[bool [F]]): weights that are never below 0; None for none.
-    RAISES (ValueError): H107 for another extent.
+    RAISES (ValueError): H107 for another shape.
     """
     mask = np.zeros(n_features) if nonnegative is None else np.array(nonnegative, dtype=bool)
     if mask.shape != (n_features,):

@@ -1,5 +1,5 @@
-"""The multipliers of dual decomposition: what the copies of cells are worth to the subproblems, and
-the steps that change it.
+"""The multipliers of dual decomposition: the scores of copies of cells in the subproblems, and the steps
+that change them.
 
 Letters: V vertices, E cells of the instance, X copies of cells, of all subproblems but the first.
 """
@@ -18,9 +18,9 @@ __all__ = ["Multipliers", "Steps"]
 
 class Multipliers:
     """The scores u of the copies, and the rewards of the first subproblem's cells: the unary scores
-    less Σ u over the copies of a cell.
+    minus Σ u over the copies of a cell.
 
-    instance (GraphInstance): E cells.
+    instance (GraphInstance): has E cells.
     subproblems (Sequence[Subproblem]): all but the first.
 
     rewards (float64 [E]): changed by `step`.
@@ -42,28 +42,28 @@ class Multipliers:
         )
 
     def bound(self, first: float) -> float:
-        """The maxima of all subproblems, added to what the first one has."""
+        """Return the sum of the maxima of all subproblems, given that of the first one."""
         for part, scores, chosen in self._parts:
             first += part.maximise(scores, chosen)
         return first
 
     def disagreements(self, assignment: NDArray[np.int32]) -> int:
-        """At how many copies the subproblems have chosen otherwise than the first one, int32 [V],
-        when they were last maximised.
+        """Count the copies at which the subproblems, when last maximised, chose differently from the first
+        one's assignment, int32 [V].
         """
         return disagree(assignment, self._vertex, self._state, self._chosen, self._gradient)
 
     def step(self, length: float) -> None:
-        """Go against the disagreements that were last counted."""
+        """Take a step against the last disagreements."""
         move(self._scores, self.rewards, self._cells, self._gradient, length)
 
 
 class Steps:
-    """The length of each step: "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of
+    """Step lengths: "harmonic" is c / (1 + n) and "geometric" c / 2ⁿ, n being the number of
     times that the bound has risen (Rush et al., EMNLP 2010).
 
     rule (str): "harmonic" or "geometric".
-    weights (float64 [m]): of the patterns that the first subproblem does not have: c is their mean
+    weights (float64 [m]): weights of the patterns that the first subproblem does not have: c is their mean
         absolute value.
     """
 
@@ -73,9 +73,9 @@ class Steps:
         self._before, self._rises = np.inf, 0
 
     def length(self, bound: float) -> float:
-        """Length of the next step; to be asked for once in every iteration.
+        """Return the length of the next step; to be called once in every iteration.
 
-        bound (float): at the multipliers as they are.
+        bound (float): bound at the current multipliers.
         """
         self._rises += bound > self._before
         self._before = bound

@@ -1,20 +1,20 @@
-"""The decompositions of Qian and Liu (TACL 2 (2014)), to compare with: nothing else uses them.
+"""The decompositions of Qian and Liu (TACL 2 (2014)), for comparison; nothing else uses them.
 
-**two_slave** (§3.2, §3.3, appendix A) has one minimum cut for all that is not on the forest. A
+**two_slave** (§3.2, §3.3, appendix A) has one minimum cut for everything that is not on the forest. A
 product of negative weight and more than two variables becomes |w| (Σ pairs - Π) - |w| Σ pairs. The
-former is for the cut, with extra variables as in `parts`:
+former goes to the cut, with extra variables as in `parts`:
 
     (8)  Σ_{i<j} x_i x_j - Π x_i, K = 3   one extra variable, slope 1, threshold 1
     (9)  Σ_{i<j} x_i x_j - Π x_i, K > 3   one with slope 2 and threshold 3, and K - 4 with slope 1
                                           and thresholds 3, 4, …, K - 2
 
-The latter joins the pairs: those of an edge of the forest go there, every other pair of vertices
-gets ψ, the least number ≥ 0 that makes all its |S|² coefficients non-negative. Σ ψ is taken off the
+The latter is added to the pairs: those of an edge of the forest go there, every other pair of vertices
+gets ψ, the least number ≥ 0 that makes all its |S|² coefficients non-negative. Σ ψ is subtracted from the
 bound again. The relaxation is loose as soon as there are negative weights. In print, g3 and h3 of
 the paper range over |c| ≥ 4; they must range over |c| = 3, and ψ over the sums of the coefficients
 on a pair, whether or not it is an edge of the graph.
 
-**naive** (§4.1.4) has spanning forests over the pairs that are left, until all are covered, and a
+**naive** (§4.1.4) has spanning forests over the remaining pairs, until all are covered, and a
 subproblem for every larger factor, each solved exactly.
 
 Letters: E cells, B factors, S states of a vertex, K cells of a pattern.
@@ -45,12 +45,12 @@ def two_slave(
     inside: NDArray[np.int64],
     patterns: NDArray[np.int64],
 ) -> Decomposition:
-    """The first subproblem and a minimum cut.
+    """Return the first subproblem and a minimum cut.
 
-    first (Optional[FirstSubproblem]): knows the structure; None for a forest.
-    inside (int64 [n]): factors on the forest's edges; none if `first` is given.
+    first (Optional[FirstSubproblem]): has the structure; None for a forest.
+    inside (int64 [n]): factors on the forest's edges; empty if `first` is given.
     patterns (int64 [m]): all other patterns.
-    RETURNS (Decomposition): without a cut if there is nothing for it to do.
+    RETURNS (Decomposition): without a cut if no patterns are left for it.
     """
     sizes = np.diff(instance.pattern_offsets)
     large = patterns[sizes[patterns] > 2]
@@ -68,16 +68,16 @@ def two_slave(
 
 
 def pairs_less_product(size: int) -> tuple[Extra, ...]:
-    """Σ_{i<j} x_i x_j - Π x_i of so many variables, at least 3: equations 8 and 9."""
+    """Σ_{i<j} x_i x_j - Π x_i of `size` variables, at least 3: equations 8 and 9."""
     if size == 3:
         return (Extra(1, 1),)
     return (Extra(2, 3), *(Extra(1, j + 2) for j in range(1, size - 3)))
 
 
 def naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subproblem, ...]:
-    """The subproblems besides the first.
+    """Return the subproblems other than the first.
 
-    factors (int64 [B]): those that the first subproblem does not have.
+    factors (int64 [B]): factors that the first subproblem does not have.
     """
     is_pair = instance.factors.sizes[factors] == 2
     pairs, larger = factors[is_pair], factors[~is_pair]
@@ -93,8 +93,8 @@ def naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subprobl
 
 
 def _pairs_of(instance: GraphInstance, negative: NDArray[np.int64]) -> GraphInstance:
-    """The patterns of two cells, and for each of the negative patterns, int64 [m], its weight on
-    every pair of its cells.
+    """An instance with the patterns of two cells and, for each of the negative patterns, int64 [m], its
+    weight on every pair of its cells.
     """
     sizes = np.diff(instance.pattern_offsets)
     own = np.flatnonzero(sizes == 2)
@@ -116,7 +116,7 @@ def _pairs_of(instance: GraphInstance, negative: NDArray[np.int64]) -> GraphInst
 
 
 def _lifted(quadratic: GraphInstance, factors: NDArray[np.int64]) -> tuple[list[Terms], float]:
-    """Terms of pairs without a negative coefficient, and the sum of the ψ that this took."""
+    """Terms of pairs without negative coefficients, and the sum of the ψ that are added for this."""
     patterns, owner = pattern_rows(quadratic, factors)
     psi = np.zeros(len(factors))
     np.maximum.at(psi, owner, -quadratic.weights[patterns])
@@ -135,7 +135,7 @@ def _lifted(quadratic: GraphInstance, factors: NDArray[np.int64]) -> tuple[list[
 
 
 def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Subproblem:
-    """A forest over the vertices of its edges alone, int64 [n] of the factors."""
+    """A forest over the vertices of its edges only, int64 [n] numbers of factors."""
     ends = instance.vertices[instance.factors.first[edges][:, None] + np.arange(2)]
     vertices = np.unique(ends)
     cells = ranges(instance.offsets[vertices], instance.n_states[vertices])
@@ -153,7 +153,7 @@ def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Subproblem:
 
 
 class _ForestMaximiser:
-    """A forest as a subproblem besides the first."""
+    """A forest as a subproblem other than the first."""
 
     def __init__(self, forest: ForestSubproblem) -> None:
         self._forest = forest

@@ -1,6 +1,6 @@
-"""The subproblems besides the first: minimum cuts, and factors each by itself.
+"""The subproblems other than the first: minimum cuts, and single factors.
 
-A cut has a quadratic form. With extra variables u, a term of K variables x is quadratic, too; each
+A cut maximises a quadratic form. With extra variables u, a term of K variables x becomes quadratic; each
 contributes max over u in {0, 1} of u · (slope Σ x_i - threshold) (Qian and Liu, TACL 2 (2014)
 appendix A):
 
@@ -40,14 +40,14 @@ class Terms(NamedTuple):
 
 
 def product(size: int) -> tuple[Extra, ...]:
-    """Π x_i of so many variables, at least 2: equation 7."""
+    """Π x_i of `size` variables, at least 2: equation 7."""
     return (Extra(1, size - 1),)
 
 
 def by_size(
     instance: GraphInstance, patterns: NDArray[np.int64]
 ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
-    """Cells, int64 [m, K], and weights, float64 [m], of some patterns, for each K."""
+    """Return cells, int64 [m, K], and weights, float64 [m], of patterns, for each K."""
     sizes = np.diff(instance.pattern_offsets)[patterns]
     found = []
     for size in np.unique(sizes).tolist():
@@ -58,7 +58,7 @@ def by_size(
 
 
 def positive_terms(instance: GraphInstance, patterns: NDArray[np.int64]) -> list[Terms]:
-    """Terms of patterns whose weights are not negative.
+    """Return the terms of patterns whose weights are not negative.
 
     patterns (int64 [m]): numbers of patterns of the instance.
     """
@@ -69,7 +69,7 @@ def positive_terms(instance: GraphInstance, patterns: NDArray[np.int64]) -> list
 
 
 def cut_of(terms: Sequence[Terms]) -> Subproblem:
-    """A minimum cut over the cells of some terms, at least one.
+    """Make a minimum cut over the cells of at least one term.
 
     Its nodes are the cells, then the extra variables. w x y is an arc from x to y and a profit of w
     at x; w u (slope Σ x_i - threshold) is an arc of capacity w · slope from u to every x_i, and a
@@ -102,7 +102,7 @@ def cut_of(terms: Sequence[Terms]) -> Subproblem:
 
 
 def maxima_of(instance: GraphInstance, factors: NDArray[np.int64]) -> Subproblem:
-    """Factors, each by itself, whatever the signs of its patterns.
+    """Make a subproblem that maximises each factor separately, whatever the signs of its patterns.
 
     factors (int64 [B]): numbers in `instance.factors`.
     """

@@ -1,4 +1,4 @@
-"""What decoding a graph found, and what it proved."""
+"""The result of decoding a graph, and what it proves."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ __all__ = ["Decoding"]
 
 @dataclass(frozen=True)
 class Decoding:
-    """An assignment, and an upper bound of all assignments' scores: bound ≥ optimum ≥ primal.
+    """An assignment, and an upper bound on the scores of all assignments: bound ≥ optimum ≥ primal.
 
-    In the traces of n iterations, entry i is the best after i + 1 of them.
+    In the traces of n iterations, entry i is the best value after i + 1 iterations.
     """
 
     assignment: NDArray[np.int32]  # [V] state of each vertex
@@ -24,12 +24,12 @@ class Decoding:
 
     @property
     def gap(self) -> float:
-        """Bound less primal, nats: how far from the optimum the assignment can be."""
+        """Bound minus primal, nats: how far the assignment can be from the optimum."""
         return max(0.0, self.bound - self.primal)
 
     @property
     def trace(self) -> tuple[tuple[float, float], ...]:
-        """Bound and primal after each iteration, and, if they got better after the last, as they are."""
+        """Bound and primal after each iteration, and the final ones if they improved after the last."""
         steps = list(zip(self.bounds.tolist(), self.primals.tolist()))
         if steps and steps[-1] != (self.bound, self.primal):
             steps.append((self.bound, self.primal))
@@ -37,5 +37,5 @@ class Decoding:
 
     @property
     def iterations(self) -> int:
-        """Iterations of dual decomposition."""
+        """Number of iterations of dual decomposition."""
         return len(self.bounds)

@@ -1,17 +1,16 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Local search from a good assignment: one vertex at a time, and now and then a whole pattern.
+"""Local search from a good assignment, changing one vertex at a time and occasionally completing a pattern.
 
-Tabu search (Glover 1989): the best change of one vertex is made even if it costs something, and for
-    a while that vertex is left as
-it is. When nothing better has been found for long, the search goes back to the best assignment and
-completes some pattern of positive weight there, since a pattern of many cells is out of reach for
-changes one by one.
+Tabu search (Glover 1989): the best change of one vertex is made even if it lowers the score, and then that
+vertex is not changed for a while. When nothing better has been found for long, the search returns to the
+best assignment and completes some pattern of positive weight there, since single changes do not reach
+patterns of many cells.
 
-gain[c] is what cell c is worth where all other vertices are as they are: its unary score, and the
-weights of its patterns whose other cells are all on. A change of one vertex touches the gains of
-its patterns' cells only.
+gain[c] is the value of cell c given the states of all other vertices: its unary score, and the
+weights of its patterns whose other cells are all on. A change of one vertex affects only the gains of
+its patterns' cells.
 
-Letters: V vertices, E cells, M vertex patterns, I cells of all patterns one after another.
+Letters: V vertices, E cells, M vertex patterns, I cells of all patterns in sequence.
 """
 
 import numpy as np
@@ -24,18 +23,18 @@ __all__ = ["LocalSearch"]
 
 
 cdef class LocalSearch:
-    """Assignments with a higher score than others.
+    """Improves assignments.
 
     offsets (int64 [V + 1]): first cell of each vertex.
     unary (float64 [E]): scores of the cells.
-    pattern_offsets (int64 [M + 1]), cells (int64 [I]), weights (float64 [M]): of the patterns.
+    pattern_offsets (int64 [M + 1]), cells (int64 [I]), weights (float64 [M]): the patterns.
     """
 
     cdef const long long[::1] offsets, pattern_offsets, cells
     cdef const double[::1] unary, weights
     cdef long long[::1] use_offsets, uses  # [E + 1], [I] patterns of each cell
     cdef long long[::1] kicks  # patterns worth completing
-    cdef int[::1] vertex, off  # [E]; [M] how many cells of each pattern are off
+    cdef int[::1] vertex, off  # [E]; [M] number of cells of each pattern that are off
     cdef int[::1] state, target, dirty, until, kept  # [V]
     cdef unsigned char[::1] is_dirty  # [V]
     cdef double[::1] gain, rise  # [E], [V]
@@ -68,12 +67,12 @@ cdef class LocalSearch:
         self.gain, self.rise = np.zeros(n_cells), np.zeros(n)
 
     def improve(self, int[::1] assignment not None, Py_ssize_t steps, unsigned long long seed):
-        """Search from an assignment, and leave the best that was found in it.
+        """Search from an assignment, and replace it by the best that was found.
 
         assignment (int32 [V]): changed in place.
-        steps (int): changes of one vertex.
-        seed (int): the same search for the same seed.
-        RETURNS (float): how much higher its score is now.
+        steps (int): number of changes of one vertex.
+        seed (int): determines the search.
+        RETURNS (float): increase of the score.
         """
         cdef Py_ssize_t step, v, at, idle = 0, patience = 50 + self.state.shape[0]
         cdef double start, best
@@ -132,7 +131,7 @@ cdef class LocalSearch:
                         self.gain[self.cells[e]] += self.weights[p]
 
     cdef Py_ssize_t _choose(self, int step, double best) noexcept nogil:
-        """The vertex whose change raises the score most, or costs least, among those that may
+        """Return the vertex whose change raises the score most, or lowers it least, among those that may
         change; -1 for none.
         """
         cdef Py_ssize_t i, v, c, found = -1
@@ -156,8 +155,8 @@ cdef class LocalSearch:
         return found
 
     cdef void _kick(self, int step) noexcept nogil:
-        """Complete a pattern of positive weight, and leave its vertices alone for a while; or
-        change some vertex.
+        """Complete a pattern of positive weight, and do not change its vertices for a while; or
+        change a random vertex.
         """
         cdef Py_ssize_t p, e, v, _tries
         for _tries in range(8):
@@ -177,7 +176,7 @@ cdef class LocalSearch:
         self.until[v] = <int> (step + 10 + self._draw(20))
 
     cdef void _change(self, Py_ssize_t v, int state) noexcept nogil:
-        """Give a vertex another state, and bring gains and score up to date."""
+        """Change the state of a vertex, and update gains and score."""
         cdef Py_ssize_t old = self.offsets[v] + self.state[v], new = self.offsets[v] + state, i, p
         if old == new:
             return
@@ -196,11 +195,11 @@ cdef class LocalSearch:
                 self._add_to_others(p, new, self.weights[p])
 
     cdef void _add_to_others(self, Py_ssize_t p, Py_ssize_t cell, double weight) noexcept nogil:
-        """Add to the gains of the pattern's other cells that the weight belongs to while `cell` is
+        """Add the weight of a pattern to the gains of those of its other cells that get it while `cell` is
         on.
 
-        `off` counts those of them that are off: at none all of them have the weight, at one only
-        that one.
+        `off` counts the other cells that are off: if there are none, all others get the weight, if there is
+        one, only that one.
         """
         cdef Py_ssize_t e, c
         for e in range(self.pattern_offsets[p], self.pattern_offsets[p + 1]):
@@ -220,7 +219,7 @@ cdef class LocalSearch:
             self.n_dirty += 1
 
     cdef inline Py_ssize_t _draw(self, Py_ssize_t n) noexcept nogil:
-        """A number below n (xorshift; Marsaglia 2003)."""
+        """Return a random number below n (xorshift; Marsaglia 2003)."""
         self.random ^= self.random << 13
         self.random ^= self.random >> 7
         self.random ^= self.random << 17
@@ -228,7 +227,7 @@ cdef class LocalSearch:
 
 
 def _worth_completing(weights, sizes):
-    """Patterns of positive weight, of the largest sizes if there are any beyond pairs; int64."""
+    """Patterns of positive weight, only those larger than pairs if there are any; int64."""
     positive = weights > 0
     large = np.flatnonzero(positive & (sizes > 2))
     return (large if len(large) else np.flatnonzero(positive)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""How a graph is decoded: the settings of dual decomposition, checked once."""
+"""Settings of dual decomposition, checked once."""
 
 import sys
 from collections.abc import Sequence
@@ -11,25 +11,25 @@ from spacy_hocrf.types import is_number, is_whole
 __all__ = ["HYBRID", "KINDS", "NAIVE", "STEPS", "TWO_SLAVE", "DualSettings"]
 
 HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
-"""Kinds of dual decomposition; `decomposition` says what they are."""
+"""Kinds of dual decomposition, explained in `decomposition`."""
 STEPS = ("harmonic", "geometric")
-"""Rules for the length of a step; `multipliers.Steps` says what they are."""
+"""Rules for the length of a step, explained in `multipliers.Steps`."""
 MOST = sys.float_info.max
-"""Numbers above it are not finite where they are used."""
+"""Larger numbers overflow where they are used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DualSettings:
     """Settings of `dual_decompose`.
 
-    kind (str): which subproblems there are: "hybrid"; "two_slave", the method of Qian and Liu
-        (TACL 2 (2014) §3); or "naive", which they compare it with.
+    kind (str): the kind of subproblems: "hybrid"; "two_slave", the method of Qian and Liu
+        (TACL 2 (2014) §3); or "naive", with which they compare it.
     max_iterations (int): at least 1; a certificate ends the iterations earlier.
-    step (Optional[str]): "harmonic" or "geometric". None: as the paper has it for
+    step (Optional[str]): "harmonic" or "geometric". None: as in the paper for
         "two_slave", geometric (§4.1.4: the steps of Rush et al., EMNLP 2010), harmonic otherwise.
-    tolerance (float): nats; a smaller gap is a certificate.
-    local_search (Optional[bool]): are better assignments looked for near the best one, too? None:
-        as the paper has it for "two_slave", no; yes otherwise.
+    tolerance (float): nats; a gap of at most this is a certificate.
+    local_search (Optional[bool]): also search for better assignments near the best one? None:
+        as in the paper for "two_slave", no; yes otherwise.
     RAISES (ValueError): H087 for an unknown word, H088 for a number out of range.
     """
 
@@ -40,7 +40,7 @@ class DualSettings:
     local_search: bool | None = None
 
     kinds: ClassVar[Sequence[str]] = KINDS
-    """What `kind` may be; a subclass may know more."""
+    """Valid values of `kind`; a subclass may allow more."""
 
     def __post_init__(self) -> None:
         self._check_word("kind", self.kind, self.kinds)
@@ -53,22 +53,22 @@ class DualSettings:
 
     @property
     def step_rule(self) -> str:
-        """`step`, or what the kind has in its place."""
+        """`step`, or the default for the kind."""
         return self.step or ("geometric" if self.kind == TWO_SLAVE else "harmonic")
 
     @property
     def searches(self) -> bool:
-        """`local_search`, or what the kind has in its place."""
+        """`local_search`, or the default for the kind."""
         return self.kind != TWO_SLAVE if self.local_search is None else self.local_search
 
     def _check_word(self, name: str, found: str | None, known: Sequence[str | None]) -> None:
-        """H087 for a word that is not known; None is written as null, as in a config."""
+        """Raise H087 for an unknown word; None is shown as null, as in a config."""
         if found not in known:
             words = ", ".join("null" if word is None else word for word in known)
             raise ValueError(Errors.H087.format(name=name, found=found, known=words))
 
     def _check_count(self, name: str) -> None:
-        """H088 for what is no whole number, or below 1."""
+        """Raise H088 for a number that is not whole, or below 1."""
         found = getattr(self, name)
         if not is_whole(found) or found < 1:
             expected = "a whole number, at least 1"

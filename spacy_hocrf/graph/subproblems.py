@@ -1,5 +1,5 @@
-"""The parts of a dual decomposition: a first subproblem that knows the structure, and others that
-know some patterns each.
+"""The parts of a dual decomposition: a first subproblem that has the structure, and others that
+have some patterns each.
 
 Letters: V vertices, E cells of the instance, X cells that a subproblem has copies of, n edges or
 variables.
@@ -27,12 +27,12 @@ __all__ = [
 
 
 class FirstSubproblem(Protocol):
-    """The subproblem that knows the structure, and whose assignments are always allowed ones: a
+    """The subproblem that has the structure, and whose assignments are always valid: a
     forest, or a whole semi-CRF.
 
     It has a score of its own for every assignment of states to the V vertices, and can be rewarded
-    for each of the E cells. Of all solutions with one assignment (a segmentation decides more than
-    the vertices' states) it means the best.
+    for each of the E cells. If several solutions have the same assignment (a segmentation decides more than
+    the vertices' states), the best of them counts.
     """
 
     @property
@@ -42,44 +42,43 @@ class FirstSubproblem(Protocol):
 
     @property
     def slack(self) -> float:
-        """How far the last returned score lies above that of the assignment, of which it is an
-        upper bound; 0 where they are equal.
+        """How far the last returned score, which may be an upper bound, lies above the score of the
+        assignment; 0 if they are equal.
         """
         ...
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
-        """The highest score, own and rewards together, and the assignment that has it, or has it less
-        `slack`.
+        """Return the highest score, rewards included, and an assignment that has it, or `slack` less.
 
-        rewards (float64 [E]): added to the own score for every cell of the assignment; finite.
-        RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex, not to
-            be changed by later calls.
+        rewards (float64 [E]): added to the subproblem's score for every cell of the assignment; finite.
+        RETURNS (tuple[float, int32 [V]]): the score in nats, and the state of each vertex, which later
+            calls must not change.
         """
         ...
 
     def keep(self) -> None:
-        """The last assignment is the best so far: keep what else belongs to it."""
+        """Keep the solution behind the last assignment, which is the best so far."""
         ...
 
 
 class Maximiser(Protocol):
-    """A solver for the best choice of some cells, on or off, under scores that change."""
+    """A solver that chooses the best set of some cells, under changing scores."""
 
     def maximise(self, scores: NDArray[np.float64], chosen: NDArray[np.uint8]) -> float:
-        """The highest score.
+        """Return the highest score.
 
-        scores (float64 [X]): of the subproblem's cells.
-        chosen (uint8 [X]): gets 1 for the cells that are on.
-        RETURNS (float): the score in nats, or an upper bound of it that is larger by rounding only.
+        scores (float64 [X]): scores of the subproblem's cells.
+        chosen (uint8 [X]): set to 1 for the cells that are on.
+        RETURNS (float): the score in nats, or an upper bound that exceeds it by rounding errors only.
         """
         ...
 
 
 class Subproblem:
-    """Some patterns, and the cells that they are about.
+    """Some patterns, and the cells that they contain.
 
     cells (int64 [X]): cells of the instance.
-    maximiser (Maximiser): of their scores and the patterns.
+    maximiser (Maximiser): maximises the score of cells and patterns.
     """
 
     def __init__(self, cells: NDArray[np.int64], maximiser: Maximiser) -> None:
@@ -88,19 +87,19 @@ class Subproblem:
 
 
 class Decomposition(NamedTuple):
-    """All subproblems of an instance: which of them has which pattern."""
+    """All subproblems of an instance, with the distribution of patterns among them."""
 
     first: FirstSubproblem
     subproblems: tuple[Subproblem, ...]
     outside: NDArray[np.int64]  # [m] patterns that the first subproblem does not have
-    constant: float  # to be subtracted from the sum of all subproblems' maxima
+    constant: float  # subtracted from the sum of all subproblems' maxima
 
 
 class ForestSubproblem:
-    """A forest over some vertices; the first subproblem if these are all.
+    """A forest over the vertices of an instance.
 
-    instance (GraphInstance): V vertices.
-    edges (int64 [n]): factors of two vertices, numbers in `instance.factors`, without a cycle.
+    instance (GraphInstance): has V vertices.
+    edges (int64 [n]): factors of two vertices, as numbers in `instance.factors`, without a cycle.
     """
 
     slack = 0.0
@@ -133,14 +132,14 @@ class ForestSubproblem:
         self._max_sum = MaxSum(instance.offsets, order, parent, table_offsets, tables)
 
     def maximise(self, rewards: NDArray[np.float64]) -> tuple[float, NDArray[np.int32]]:
-        """The best assignment under rewards, which are all that cells are worth, and the edges'
+        """Return the best assignment for these rewards, which are the cells' whole scores, and the edges'
         patterns.
         """
         assignment = np.empty(len(self.offsets) - 1, dtype=np.int32)
         return self._max_sum.maximise(rewards, assignment), assignment
 
     def losses(self, rewards: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much lower than the highest score that of the best assignment with each cell is,
+        """Return by how much the score of the best assignment with each cell is below the highest score,
         float64 [E].
         """
         best = np.empty(len(rewards))
@@ -150,19 +149,19 @@ class ForestSubproblem:
         return np.repeat(np.maximum.reduceat(best, self.offsets[:-1]), np.diff(self.offsets)) - best
 
     def keep(self) -> None:
-        """An assignment is all there is."""
+        """Do nothing: the assignment is the whole solution."""
 
 
 def choose_edges(
     instance: GraphInstance, wanted: NDArray[np.int64] | None = None
 ) -> NDArray[np.int64]:
-    """Factors for a forest: those of the pairs that are wanted, or a spanning forest of the
-    heaviest.
+    """Choose factors for a forest: those of the wanted pairs, or a spanning forest of the heaviest
+    pairs.
 
-    wanted (Optional[int64 [n, 2]]): pairs of vertices; those without a pattern do no harm. None
+    wanted (Optional[int64 [n, 2]]): pairs of vertices; those without a pattern are ignored. None
         chooses by the sum of absolute weights, the lower vertices among equals.
     RETURNS (int64 [n']): numbers in `instance.factors`.
-    RAISES (ValueError): H086 for pairs that close a cycle, or are none of the instance's.
+    RAISES (ValueError): H086 for pairs that close a cycle, or are not pairs of the instance's vertices.
     """
     factors = instance.factors
     pairs = np.flatnonzero(factors.sizes == 2)
@@ -202,10 +201,10 @@ def choose_edges(
 def pattern_rows(
     instance: GraphInstance, factors: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The patterns of some factors.
+    """Return the patterns of some factors.
 
     factors (int64 [B]): numbers in `instance.factors`.
-    RETURNS (tuple[int64 [m], int64 [m]]): the patterns, and for each the place of its factor in
+    RETURNS (tuple[int64 [m], int64 [m]]): the patterns, and for each the position of its factor in
         `factors`.
     """
     first = instance.factors.offsets[factors]
