@@ -1,1 +1,1 @@
-"""Sequences of items with attributes, as CRF toolkits have them: no Docs, labels of single items."""
+"""Sequences of items with attributes, as in CRF toolkits: no Docs, and a label for each item."""

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""One sequence of items at a time: its best labels, and sums over all labels that it can have.
+"""Inference on one sequence of items at a time: the best labels, and sums over all labellings.
 
 With S the scores of items and labels and c the arcs of the automaton (engine/automaton.py), each with the sum
 of the weights of the label patterns that it completes, the mass m of an arc is a register of the sum program,
@@ -8,11 +8,11 @@ and
     alpha[t + 1, target(c)] = Σ_c m(c, alpha[t]) · exp(weight(c) + S[t, label(c)])
     P(c fires at t)         = m(c, alpha[t]) · exp(weight(c) + S[t, label(c)]) · beta[t + 1, target(c)] / Z
 
-beta goes through the sum program backwards. With the maximum for Σ, alpha is the score of the best labels so
-far. Probabilities are scaled, alpha[t] having the sum 1; a sequence whose scores are so far from each other
-that one could be lost is worked on in log space, by the same text. Where attributes have weights with longer
-patterns, those of arcs are made anew for each item. `engine/` has many sequences side by side; with a short
-one, it would take longer to prepare than this does as a whole.
+beta goes through the sum program backwards. With the maximum instead of Σ, alpha is the score of the best
+labels so far. Probabilities are scaled so that alpha[t] sums to 1; a sequence whose scores differ so much
+that one could underflow is processed in log space, by the same code. If attributes have weights with longer
+patterns, weights of arcs are recomputed for each item. `engine/` processes many sequences side by side; for a
+single short one, its preparation would take longer than all of this.
 """
 
 import numpy as np
@@ -25,15 +25,15 @@ __all__ = ["Chain", "Structure"]
 
 include "semiring.pxi"
 
-cdef double SAFE = 600.0  # nats that a double can tell from 0, and some to spare
+cdef double SAFE = 600.0  # differences up to this, in nats, do not underflow in a double, with a margin
 
 
 cdef class Structure:
-    """Features of attributes, states and arcs: all of a model but its weights.
+    """Features of attributes, states and arcs: everything in a model but its weights.
 
     feature_offsets (int64 [A + 1]): first feature of each attribute.
-    feature_pattern (int32 [F]): of each feature of an attribute, the number of its label pattern.
-    automaton (Automaton): of Z label patterns, those of single labels first; every segment one item long.
+    feature_pattern (int32 [F]): number of the label pattern of each feature.
+    automaton (Automaton): automaton of Z label patterns, single labels first; every segment is one item long.
     """
 
     cdef const long long[::1] feature_offsets
@@ -72,7 +72,7 @@ cdef class Structure:
 
 
 cdef class Chain:
-    """Items, of which one sequence at a time is read, and room for it.
+    """Inference on sequences, which are read one at a time, with the buffers for it.
 
     structure (Structure): the features, states and arcs.
     items (Items): D sequences with N items.
@@ -85,7 +85,7 @@ cdef class Chain:
     cdef bint plain, deep, apart, summed, expected
     cdef double spread, total
     cdef Py_ssize_t n_items
-    # of the sequence that was read
+    # for the sequence that was read
     cdef double[:, ::1] scores, lifted, alpha, chance
     cdef double[::1] norm, arc_weight, arc_lifted, x, below, beta
 
@@ -111,9 +111,9 @@ cdef class Chain:
         return self.n_items
 
     def read(self, Py_ssize_t number, const double[::1] weights not None):
-        """Score a sequence, which all questions are about until the next is read.
+        """Score a sequence; all other methods refer to it until the next one is read.
 
-        weights (float64 [F + Z - Y]): of the features of attributes, and of the longer patterns.
+        weights (float64 [F + Z - Y]): weights of the features of attributes, and of the longer patterns.
         RAISES (ValueError): H420 for a score that is not finite.
         """
         if not 0 <= number < self.offsets.shape[0] - 1:
@@ -125,7 +125,7 @@ cdef class Chain:
             raise ValueError(SequenceErrors.H420)
 
     def best(self):
-        """Numbers of the most probable labels, int32 [T]. Among equals the choice is always the same."""
+        """Return the numbers of the most probable labels, int32 [T]. Ties are always broken alike."""
         found = np.empty(self.n_items, dtype=np.int32)
         cdef int[::1] label = found
         with nogil:
@@ -133,7 +133,7 @@ cdef class Chain:
         return found
 
     def log_probability(self, const int[::1] label not None):
-        """Log of the probability of labels, by their numbers, in nats."""
+        """Return the log of the probability of labels, given by number, in nats."""
         cdef double score
         if label.shape[0] != self.n_items:
             raise IndexError(label.shape[0])
@@ -145,12 +145,12 @@ cdef class Chain:
         return min(0.0, score - self.total)
 
     def marginals(self):
-        """P(label | sequence) of every item, float64 [T, Y] (a copy)."""
+        """Return P(label | sequence) of every item, float64 [T, Y] (a copy)."""
         _look_at_all(self)
         return np.array(self.chance[: self.n_items])
 
     def marginal(self, Py_ssize_t item, Py_ssize_t label):
-        """P(label | sequence) of an item."""
+        """Return P(label | sequence) of an item."""
         if not (0 <= item < self.n_items and 0 <= label < self.structure.labels):
             raise IndexError((item, label))
         _look_at_all(self)
@@ -158,7 +158,7 @@ cdef class Chain:
 
 
 cdef void _score(Chain self, Structure its, Py_ssize_t number) noexcept nogil:
-    """Score a sequence. `spread` is how far from each other scores can be in one step, in nats; infinite if
+    """Score a sequence. `spread` is the largest difference of scores in one step, in nats; infinite if
     one is not finite.
     """
     cdef Py_ssize_t t, y, row, f, a, first = self.offsets[number]
@@ -191,7 +191,7 @@ cdef void _score(Chain self, Structure its, Py_ssize_t number) noexcept nogil:
 
 
 cdef double _score_of(Chain self, Structure its, const int[::1] label) noexcept nogil:
-    """Score of labels in nats. The arc of an item is that of the longest end of the history that can go on
+    """Score of labels in nats. The arc of an item leaves the longest suffix of the history that has an arc
     with its label.
     """
     cdef Py_ssize_t t, at, c, state = 0
@@ -213,7 +213,7 @@ cdef double _score_of(Chain self, Structure its, const int[::1] label) noexcept 
 
 
 cdef void _look_at_all(Chain self) noexcept:
-    """The chances of labels, once for each sequence."""
+    """Compute the probabilities of labels, once for each sequence."""
     with nogil:
         if not self.expected:
             self.total = _sum(self, self.structure)
@@ -225,12 +225,12 @@ cdef void _look_at_all(Chain self) noexcept:
 
 
 cdef double _sum(Chain self, Structure its) noexcept nogil:
-    """Log Z."""
+    """Return log Z."""
     return _forward(LOG, self, its) if self.apart else _forward(SCALED, self, its)
 
 
 cdef double _weigh(Chain self, Structure its, Py_ssize_t t) noexcept nogil:
-    """Weights of arcs at item t, but for single labels. RETURNS: the largest, without its sign."""
+    """Compute the weights of arcs at item t, apart from single labels. RETURNS: largest absolute value."""
     cdef Py_ssize_t c, z, n_features = its.feature_pattern.shape[0]
     cdef double weight, largest = 0.0
     for c in range(its.arcs):  # shortest first
@@ -248,7 +248,7 @@ cdef double _weigh(Chain self, Structure its, Py_ssize_t t) noexcept nogil:
 
 
 cdef double _forward(semiring* ring, Chain self, Structure its) noexcept nogil:
-    """alpha. RETURNS: log Z, if it is a sum."""
+    """Compute alpha. RETURNS: log Z, if the semiring sums."""
     cdef Py_ssize_t t, y, c, p
     cdef double total = 0.0, mass, scale
     for p in range(its.states):
@@ -285,7 +285,7 @@ cdef double _forward(semiring* ring, Chain self, Structure its) noexcept nogil:
 
 
 cdef void _backward(semiring* ring, Chain self, Structure its) noexcept nogil:
-    """The chances of labels."""
+    """Compute the probabilities of labels."""
     cdef Py_ssize_t t, y, c, k, p
     cdef double scale
     for p in range(its.states):
@@ -315,7 +315,7 @@ cdef void _backward(semiring* ring, Chain self, Structure its) noexcept nogil:
 
 
 cdef void _best(Chain self, Structure its, int[::1] label) noexcept nogil:
-    """The best labels: back from the best last state, by the arcs that its score came by."""
+    """Find the best labels: back from the best last state, along the arcs that its score came from."""
     cdef Py_ssize_t t, c, k, p, i, state = 0
     cdef double score, highest
     _forward(MAX, self, its)
@@ -332,7 +332,7 @@ cdef void _best(Chain self, Structure its, int[::1] label) noexcept nogil:
             score = self.x[its.arc_register[c]] + self.arc_weight[c] + self.lifted[t, its.arc_label[c]]
             if score > highest:
                 highest, k, label[t] = score, its.arc_register[c], its.arc_label[c]
-        while k >= its.states:  # x[d] = max(x[a], x[b]): to the state that it is the score of
+        while k >= its.states:  # x[d] = max(x[a], x[b]): go to the operand that is the maximum
             p = its.additions[k - its.states, 1]
             i = its.additions[k - its.states, 2]
             k = p if self.x[p] >= self.x[i] else i
@@ -346,7 +346,7 @@ cdef void _lift_arcs(semiring* ring, Chain self, Structure its) noexcept nogil:
 
 
 cdef void _enter(semiring* ring, Chain self, Structure its, Py_ssize_t t) noexcept nogil:
-    """The registers of the sum program at item t: x[d] = x[a] + x[b]"""
+    """Run the sum program at item t: x[d] = x[a] + x[b]"""
     cdef Py_ssize_t p, k
     for p in range(its.states):
         self.x[p] = self.alpha[t, p]

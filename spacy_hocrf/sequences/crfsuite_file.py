@@ -1,15 +1,15 @@
-"""Model files of CRFsuite, read and written: "lCRF", first-order models ("FOMC").
+"""Reads and writes model files of CRFsuite: "lCRF", first-order models ("FOMC").
 
-    header    "lCRF", bytes of the file, "FOMC", VERSION, 0, number of labels, number of attributes,
+    header    "lCRF", size of the file, "FOMC", VERSION, 0, number of labels, number of attributes,
               offsets of the five chunks that follow
-    features  "FEAT", bytes, number; of each: kind, attribute or label, label, weight
+    features  "FEAT", size, number; for each: kind, attribute or label, label, weight
     labels    strings, see quarks.py
     attributes strings
-    features by label      "LFRF", bytes, number; offsets; of each label: number, transitions from it
-    features by attribute  "AFRF", the same of each attribute
+    features by label      "LFRF", size, number; offsets; for each label: number, transitions from it
+    features by attribute  "AFRF", the same for each attribute
 
-All numbers are uint32, little-endian, but for the weights, float64. The last two chunks say nothing
-that the features do not say: they are written, and not read. (Facts: https://www.chokkan.org/software/
+All numbers are uint32, little-endian, except the weights, float64. The last two chunks are redundant:
+they are written, but not read. (Sources: https://www.chokkan.org/software/
 crfsuite/manual.html, and the files that python-crfsuite writes.)
 """
 
@@ -33,9 +33,9 @@ HEADER = struct.Struct("<4sI4s9I")
 CHUNK = struct.Struct("<4s2I")
 STATE, TRANSITION = 0, 1
 FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
-UNUSED_LABELS = 2  # without transitions, behind the labels
+UNUSED_LABELS = 2  # entries without transitions, after those of the labels
 MOST_LABELS = 2**14
-LARGEST = 1e100  # weight; sums of larger ones are beyond what a double can hold
+LARGEST = 1e100  # weight; sums of larger ones might overflow
 
 Features = NDArray[np.void]  # [n] of FEATURE
 
@@ -58,7 +58,7 @@ class Header(NamedTuple):
 
 
 def header_of(data: bytes) -> Header:
-    """RAISES (ValueError): with the reason, if it is no header of such a file."""
+    """Parse a header. RAISES (ValueError): with the reason, if it is not the header of such a file."""
     if len(data) < HEADER.size or data[: len(MAGIC)] != MAGIC:
         raise ValueError("it does not begin as a model file of CRFsuite does")
     header = Header(*HEADER.unpack_from(data))
@@ -70,10 +70,10 @@ def header_of(data: bytes) -> Header:
 
 
 def read_crfsuite(data: bytes, path: str) -> SequenceModel:
-    """The model of a file.
+    """Return the model in a file.
 
-    path (str): for the error message.
-    RAISES (ValueError): H274 for anything but a sound file.
+    path (str): name of the file, for the error message.
+    RAISES (ValueError): H274 for an invalid file.
     """
     try:
         return _read(data, header_of(data))
@@ -82,9 +82,9 @@ def read_crfsuite(data: bytes, path: str) -> SequenceModel:
 
 
 def write_crfsuite(model: SequenceModel) -> bytes:
-    """The file of a model; features whose weight is 0, and attributes without features, are left out.
+    """Return the file of a model; features with weight 0, and attributes without features, are left out.
 
-    RAISES (ValueError): H283 for a model with more than attributes of labels and pairs of labels.
+    RAISES (ValueError): H283 for a model with more than features of single labels and pairs of labels.
     """
     if model.order > 1 or (model.feature_pattern >= len(model.labels)).any():
         raise ValueError(SequenceErrors.H283)
@@ -109,7 +109,7 @@ def write_crfsuite(model: SequenceModel) -> bytes:
 
 
 def _read(data: bytes, header: Header) -> SequenceModel:
-    """RAISES (ValueError): with the reason, if it is not sound."""
+    """Read a model. RAISES (ValueError): with the reason, if the file is invalid."""
     labels = read_quarks(data, header.off_labels)
     names = read_quarks(data, header.off_attrs)
     attributes = {name: i for i, name in enumerate(names)}
@@ -142,7 +142,7 @@ def _read_features(data: bytes, start: int) -> Features:
 
 
 def _check(features: Features, n_labels: int, n_attributes: int) -> None:
-    """RAISES (ValueError): with the reason, if a feature is none."""
+    """Check features. RAISES (ValueError): with the reason, if one is invalid."""
     state = features["kind"] == STATE
     sources = np.where(state, n_attributes, n_labels)
     if (features["kind"] > TRANSITION).any() or (features["source"] >= sources).any():
@@ -157,7 +157,7 @@ def _check(features: Features, n_labels: int, n_attributes: int) -> None:
 
 
 def _features_of(model: SequenceModel) -> tuple[Features, list[str]]:
-    """Features that have a weight, attributes' first, and the attributes that have features."""
+    """Features with non-zero weight, those of attributes first, and the attributes that have features."""
     attribute = np.repeat(np.arange(len(model.attributes)), np.diff(model.feature_offsets))
     active = np.flatnonzero(model.feature_weight)
     used, source = np.unique(attribute[active], return_inverse=True)
@@ -182,11 +182,11 @@ def _references(
     unused: int,
     start: int,
 ) -> bytes:
-    """A chunk with the features of each of n sources.
+    """Make a chunk with the features of each of n sources.
 
-    source (uint32 [m]): ascending; of each feature. features (int64 [m]): their numbers.
-    unused (int): offsets of nothing behind those of the sources.
-    start (int): of the chunk in the file.
+    source (uint32 [m]): source of each feature, ascending. features (int64 [m]): their numbers.
+    unused (int): number of unused offsets after those of the sources.
+    start (int): position of the chunk in the file.
     """
     counts = np.bincount(source, minlength=n)
     firsts = offsets_of(counts)[:-1]

@@ -1,4 +1,4 @@
-"""Labelled sequences, collected one by one as numbers: their attributes' names are kept once."""
+"""Labelled sequences, collected one by one as arrays of numbers; names of attributes are stored once."""
 
 from array import array
 from collections.abc import Iterable, Sequence
@@ -15,7 +15,7 @@ __all__ = ["Dataset", "Labelled", "sequences_at"]
 
 
 class Labelled(NamedTuple):
-    """Items of D sequences and the label of each."""
+    """Items of D sequences, and the label of each item."""
 
     items: Items
     label: NDArray[np.int32]  # [N]
@@ -24,18 +24,18 @@ class Labelled(NamedTuple):
 class Dataset:
     """Labelled sequences, in the order in which they were appended.
 
-    attributes, labels (dict[str, int]): number of each, in the order in which they were met.
+    attributes, labels (dict[str, int]): number of each, in order of first occurrence.
     """
 
     def __init__(self) -> None:
         self.attributes: dict[str, int] = {}
         self.labels: dict[str, int] = {}
         self._lengths = array("q")  # [D] items of each sequence
-        self._groups = array("q")  # [D]
+        self._groups = array("q")  # [D] group of each sequence
         self._label = array("i")  # [N]
         self._counts = array("q")  # [N] attributes of each item
         self._attribute = array("i")  # [R]
-        self._value = array("d")  # [R], or nothing as long as all are 1
+        self._value = array("d")  # [R], or empty as long as all are 1
 
     def __len__(self) -> int:
         return len(self._lengths)
@@ -43,9 +43,9 @@ class Dataset:
     def append(self, sequence: Sequence[Attributes], labels: Iterable[str], group: int = 0) -> None:
         """Add a sequence.
 
-        group (int): by which sequences can be held out.
-        RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is no
-            string, nor bytes of one; nothing is added then.
+        group (int): number by which sequences can be held out.
+        RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is not a
+            string or UTF-8 bytes; then nothing is added.
         """
         names = [_label(each) for each in labels]
         if len(names) != len(sequence):
@@ -58,7 +58,7 @@ class Dataset:
             self._append_item(item)
 
     def take(self, holdout: int, *, held_out: bool = False) -> Labelled:
-        """All sequences but those of a group; or, if `held_out`, these alone."""
+        """Return all sequences except those of a group; or only these if `held_out`."""
         everything = self._all()
         mine = np.array(self._groups, dtype=np.int64) == holdout
         chosen = np.flatnonzero(mine if held_out else ~mine)
@@ -85,7 +85,7 @@ class Dataset:
 
 
 def _label(label: Any) -> str:
-    """RAISES (ValueError): H284 for one that is neither a string nor UTF-8."""
+    """Return a label as a string. RAISES (ValueError): H284 for one that is neither a string nor UTF-8."""
     if isinstance(label, str):
         return str(label)
     try:
@@ -95,7 +95,7 @@ def _label(label: Any) -> str:
 
 
 def sequences_at(data: Labelled, chosen: NDArray[np.int64]) -> Labelled:
-    """Some sequences, in the order of their numbers, int64 [n]."""
+    """Select sequences by number, int64 [n]; they keep that order."""
     items = data.items
     lengths = np.diff(items.offsets)[chosen]
     tokens = ranges(items.offsets[chosen], lengths)

@@ -1,6 +1,5 @@
-"""What can go wrong with sequences of items and with the modules in the shape of CRF toolkits, each
-with a code to search for: what was found, what was expected. The other codes are in
-`spacy_hocrf.errors`.
+"""Messages of errors in sequences of items and in the modules with the interfaces of CRF toolkits, by code:
+what was found, what was expected. Other codes are in `spacy_hocrf.errors`.
 """
 
 from spacy_hocrf.errors import Coded

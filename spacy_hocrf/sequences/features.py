@@ -1,4 +1,4 @@
-"""Which features a model of sequences has: attributes with label patterns, and label patterns alone."""
+"""The features of a model of sequences: attributes with label patterns, and label patterns alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,15 +14,15 @@ __all__ = ["FeatureSettings", "Features", "features_of"]
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """Settings that decide what becomes a feature.
+    """Settings that determine the features.
 
-    order (int): earlier labels that label patterns see.
-    min_freq (float): features are left out that are seen less often; an attribute counts as much as
-        its value, whatever its sign.
-    all_states (bool): every attribute with every label, seen or not.
-    all_transitions (bool): every pair of labels.
-    attribute_orders (Mapping[str, Sequence[int]]): how many earlier labels features see of attributes
-        whose names begin with a prefix, by the longest such prefix; of others [0].
+    order (int): number of earlier labels in label patterns.
+    min_freq (float): features that are seen less often are left out; each occurrence counts as the absolute
+        value of the attribute.
+    all_states (bool): make features of every attribute with every label, seen or not.
+    all_transitions (bool): make features of every pair of labels.
+    attribute_orders (Mapping[str, Sequence[int]]): numbers of earlier labels that features of attributes
+        see, by prefix of the attribute's name; the longest matching prefix counts, [0] without one.
     """
 
     order: int = 1
@@ -32,7 +32,7 @@ class FeatureSettings:
     attribute_orders: Mapping[str, Sequence[int]] = field(default_factory=dict)
 
     def orders_of(self, name: str) -> Sequence[int]:
-        """Numbers of earlier labels that features of an attribute see."""
+        """Return the numbers of earlier labels that features of an attribute see."""
         for length in range(len(name), -1, -1):
             if name[:length] in self.attribute_orders:
                 return self.attribute_orders[name[:length]]
@@ -41,14 +41,14 @@ class FeatureSettings:
 
 @dataclass(frozen=True)
 class Features:
-    """Features of A attributes and Y labels, in the order of their weights: F with attributes, then
+    """Features of A attributes and Y labels, in the order of their weights: F features of attributes, then
     the patterns of two or more labels.
     """
 
     n_labels: int
     offsets: NDArray[np.int64]  # [A + 1] first feature of each attribute
     pattern: NDArray[np.int32]  # [F] its label, or Y + number of a longer pattern; ascending
-    patterns: tuple[LabelPattern, ...]  # of two or more labels, shortest first
+    patterns: tuple[LabelPattern, ...]  # patterns of two or more labels, shortest first
 
     def __len__(self) -> int:
         return len(self.pattern) + len(self.patterns)
@@ -57,9 +57,9 @@ class Features:
 def features_of(
     data: Labelled, attributes: Mapping[str, int], n_labels: int, settings: FeatureSettings
 ) -> Features:
-    """The features that labelled sequences show.
+    """Return the features that occur in labelled sequences.
 
-    attributes (Mapping[str, int]): number of each.
+    attributes (Mapping[str, int]): number of each attribute.
     """
     found = [_Order(data, n_labels, order, settings) for order in range(settings.order + 1)]
     seen_at = _orders(attributes, settings)
@@ -78,10 +78,10 @@ def features_of(
 
 
 class _Order:
-    """Label patterns of one length.
+    """The label patterns of one length.
 
-    patterns (list[LabelPattern]): ascending; of one label all.
-    of_item (int64 [N]): the one that ends at each item, -1 for none.
+    patterns (list[LabelPattern]): ascending; all single labels if the length is 1.
+    of_item (int64 [N]): number of the pattern that ends at each item, -1 for none.
     """
 
     def __init__(
@@ -115,10 +115,10 @@ class _Order:
         n_patterns: int,
         first: int,
     ) -> NDArray[np.int64]:
-        """Features of attributes with these patterns: attribute · n_patterns + number of the pattern,
-        ascending.
+        """Return the features of attributes with these patterns, as attribute · n_patterns + number of the
+        pattern, ascending.
 
-        chosen (bool [A]): the attributes that are seen with them.
+        chosen (bool [A]): attributes that have features with these patterns.
         first (int): number of the first of these patterns.
         """
         items = data.items
@@ -136,7 +136,7 @@ class _Order:
 
 
 def _orders(attributes: Mapping[str, int], settings: FeatureSettings) -> NDArray[np.bool_]:
-    """At which orders each attribute is seen, bool [A, order + 1]."""
+    """Which orders of features each attribute has, bool [A, order + 1]."""
     found = np.zeros((len(attributes), settings.order + 1), dtype=bool)
     if not settings.attribute_orders:
         found[:, 0] = True

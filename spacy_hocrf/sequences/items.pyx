@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Items and their attributes, as users of CRF toolkits write them → arrays. Most of the time of tagging is
-spent here.
+"""Converts items and their attributes, as users of CRF toolkits write them, to arrays. Tagging spends most of
+its time here.
 
-An item is a list of strings, its attributes, or a dict. What a dict means, by its values:
+An item is a list of strings, its attributes, or a dict. The meaning of a dict depends on its values:
 
     {"walk": 0.5}             the attribute walk with the value 0.5; True is 1.0 and False is 0.0
     {"word": "Paris"}         the attribute word:Paris
@@ -33,7 +33,7 @@ class Attributes(NamedTuple):
 
 
 class Items(NamedTuple):
-    """Known attributes of D sequences, whose N items are laid end to end, R in all: see items.pyi."""
+    """R known attributes of D sequences, whose N items are concatenated: see items.pyi."""
 
     offsets: object
     row_offsets: object
@@ -42,17 +42,17 @@ class Items(NamedTuple):
 
 
 def read_items(sequence):
-    """The attributes of each item of a sequence. RAISES (ValueError): H270 or H271."""
+    """Return the attributes of each item of a sequence. RAISES (ValueError): H270 or H271."""
     if isinstance(sequence, (str, bytes, Mapping)):
         raise ValueError(SequenceErrors.H270.format(found=f"part of {_shown(sequence)}"))
     return [attributes_of(item) for item in sequence]
 
 
 def attributes_of(item):
-    """The attributes of an item.
+    """Return the attributes of an item.
 
-    item (Union[Mapping, Iterable[str]]): names, or names with what the module's docstring lists.
-    RAISES (ValueError): H270 for anything else, H271 for a value that is nothing of that.
+    item (Union[Mapping, Iterable[str]]): names, or names with values as in the module's docstring.
+    RAISES (ValueError): H270 for another item, H271 for another value.
     """
     cdef list names = [], values
     if type(item) is list:
@@ -69,9 +69,9 @@ def attributes_of(item):
 
 
 def look_up(sequences, dict numbers not None):
-    """Sequences as arrays.
+    """Convert sequences to arrays.
 
-    sequences (Sequence[Sequence[Attributes]]): D of them.
+    sequences (Sequence[Sequence[Attributes]]): D sequences.
     numbers (dict[str, int]): number of each known attribute; others are left out.
     """
     cdef Py_ssize_t i, rows = 0, n_items = 0, known = 0
@@ -107,7 +107,7 @@ def look_up(sequences, dict numbers not None):
 
 
 cdef _add_all(str prefix, mapping, list names, list values):
-    """Append the attributes that the names of a mapping and their values stand for."""
+    """Append the attributes that a mapping stands for."""
     cdef str name
     if type(mapping) is not dict:
         mapping = dict(mapping)
@@ -115,7 +115,7 @@ cdef _add_all(str prefix, mapping, list names, list values):
         name = key if type(key) is str else _text(key)
         if prefix is not None:
             name = prefix + SEPARATOR + name
-        # first the types that nearly all values have: asking for the others is slow
+        # most common types first: checks for the others are slow
         if type(value) is str:
             names.append(name + SEPARATOR + <str> value)
             values.append(ONE)

@@ -1,12 +1,12 @@
-"""Maximum likelihood of labelled sequences with a Gaussian and a Laplace prior, by L-BFGS; and learning from
-one sequence after the other.
+"""Maximum likelihood of labelled sequences with a Gaussian and a Laplace prior, by L-BFGS; and online
+learning.
 
     loss(w) = Σ_sequences [log Z(w) - score of the labels] + c1 · Σ_f |w_f| + c2 · Σ_f w_f²
 
-which is what CRFsuite minimises with the algorithms `lbfgs` and `l2sgd` (c1 = 0), and what the
-component minimises with sigma² = 1 / (2 c2). Both algorithms are L-BFGS here; with c1 above 0 it is
-OWL-QN. The features are laid out and counted by the kernels of `model/`; values of attributes are
-rounded to single precision there.
+CRFsuite minimises the same function with the algorithms `lbfgs` and `l2sgd` (c1 = 0), and the
+component with sigma² = 1 / (2 c2). Here both algorithms are L-BFGS; with c1 above 0 it is
+OWL-QN. The features are compiled and counted by the kernels of `model/`, which round values of attributes
+to single precision.
 """
 
 import math
@@ -61,23 +61,23 @@ __all__ = [
 ]
 
 SHARD_ITEMS = 4_000
-"""Items scored together; part of what fixes the last bit of the objective."""
+"""Items per shard; the size affects the last bit of the objective."""
 ANYTHING = FIRST | CONTINUE | LAST
 
 
 @dataclass(frozen=True)
 class LearningSettings:
-    """Prior and convergence, under the names that CRFsuite has for them.
+    """Prior and convergence, with CRFsuite's names.
 
     c1 (float): coefficient of the absolute values of the weights; above 0 most of them become 0.
     c2 (float): coefficient of the squares of the weights.
-    max_iterations (int): of L-BFGS.
-    num_memories (int): pairs of steps and gradients kept.
+    max_iterations (int): most iterations of L-BFGS.
+    num_memories (int): number of pairs of steps and gradients that are kept.
     epsilon (float): converged when ||gradient|| <= epsilon · max(1, ||weights||).
-    delta, period: converged when the loss fell by no more than the part delta of itself in `period`
-        iterations; a period of 0 is never over.
-    max_linesearch (int): evaluations that one line search may use.
-    threads (int): 1 or more; the result does not depend on it.
+    delta, period: converged when the loss fell by at most the fraction delta of itself in `period`
+        iterations; a period of 0 disables the test.
+    max_linesearch (int): most evaluations in one line search.
+    threads (int): at least 1; the result does not depend on it.
     """
 
     c1: float = 0.0
@@ -92,15 +92,15 @@ class LearningSettings:
 
 
 class Progress(NamedTuple):
-    """Where the optimiser is after an iteration."""
+    """State of the optimiser after an iteration."""
 
     iteration: int
     loss: float  # nats
-    weights: NDArray[np.float64]  # [F] the optimiser's own
-    gradient_norm: float  # of the pseudo-gradient if c1 is above 0; nan of an epoch
-    trials: int  # evaluations of this iteration
-    seconds: float  # of this iteration
-    step: float = float("nan")  # of the line search
+    weights: NDArray[np.float64]  # [F] the optimiser's array
+    gradient_norm: float  # norm of the pseudo-gradient if c1 is above 0; nan for an epoch
+    trials: int  # evaluations in this iteration
+    seconds: float  # duration of this iteration
+    step: float = float("nan")  # step of the line search
 
 
 def learn(
@@ -109,15 +109,15 @@ def learn(
     settings: LearningSettings,
     watch: Callable[[Progress], object] = lambda _: None,
 ) -> tuple[NDArray[np.float64], str]:
-    """Weights of the features, float64 [F], and why the optimiser ended.
+    """Learn the weights of the features. Return them, float64 [F], and why the optimiser stopped.
 
-    watch (Callable): told about each iteration.
+    watch (Callable): called after each iteration.
     RAISES (ValueError): H285 if the loss is not finite.
     """
     if not len(features):
         return np.zeros(0), "converged: gradient"
     precision, nothing = np.full(len(features), 2.0 * settings.c2), np.zeros(len(features))
-    if settings.c1 > 0.0:  # a Laplace prior does not care which weights have a sum
+    if settings.c1 > 0.0:  # under a Laplace prior, weights that are tied need not be equal
         known = laid_out(data, features)
         plain = Objective(*known, precision, nothing, threads=settings.threads)
         return _minimise(plain, len(features), settings, watch, lambda weights: weights)
@@ -144,20 +144,20 @@ def learn_online(
     epsilon: float = 0.0,
     averaging: bool = True,
 ) -> NDArray[np.float64]:
-    """Weights of the features, float64 [F], by one update at most for each sequence.
+    """Learn the weights of the features, float64 [F], with at most one update per sequence.
 
-    learner (Callable): makes what learns from shards, their layout, the automaton and weights to start from.
-    epochs (int): times that it goes through all sequences.
-    epsilon (float): it ends when the mean loss of an epoch is below.
-    averaging (bool): average the weights over all sequences of all epochs; else it is the last ones.
-    watch (Callable): told about each epoch, with the loss of all sequences.
+    learner (Callable): makes a learner from shards, their layout, the automaton and initial weights.
+    epochs (int): number of passes over all sequences.
+    epsilon (float): stop when the mean loss of an epoch is below this.
+    averaging (bool): average the weights over all sequences of all epochs; otherwise return the last ones.
+    watch (Callable): called after each epoch, with the loss of all sequences.
     """
     learning = learner(*laid_out(data, features), np.zeros(len(features)))
     random, began = np.random.default_rng(0), perf_counter()
     weights, n = learning.weights, len(data.items.offsets) - 1  # empty sequences count, too
     for epoch in range(1, epochs + 1):
         learning.epoch(random.permutation(len(learning)).tolist())
-        # as CRFsuite averages: the start counts, too, which is 0
+        # like CRFsuite, include the initial weights, which are 0, in the average
         weights = learning.average * (learning.seen / (learning.seen + 1))
         weights = weights if averaging else learning.weights
         now = perf_counter()
@@ -174,7 +174,7 @@ def model_of(
     features: Features,
     weights: NDArray[np.float64],
 ) -> SequenceModel:
-    """The model of these features, with the weights float64 [F]."""
+    """Make a model of these features, with the weights float64 [F]."""
     n = len(features.pattern)
     return SequenceModel(
         labels=tuple(labels),
@@ -190,7 +190,7 @@ def model_of(
 def laid_out(
     data: Labelled, features: Features
 ) -> tuple[list[CompiledShard], CompiledIndex, Automaton]:
-    """The data, where the weights lie, states and arcs."""
+    """Compile the data to shards; return them with the layout of weights and the automaton."""
     index = _index_of(features)
     compiled = CompiledIndex(index)
     shards = list(_shards(data, compiled, Histories(index.patterns)))
@@ -198,7 +198,7 @@ def laid_out(
 
 
 def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
-    """Shards and automaton, see `laid_out`, where features that the data do not tell apart share a
+    """Like `laid_out`, but features that the data cannot tell apart share a
     weight.
     """
     index, items = _index_of(features), data.items
@@ -210,7 +210,7 @@ def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
 
 
 def _values(items: Items) -> NDArray[np.float32] | None:
-    """What training multiplies weights by. RAISES (ValueError): H285 for what single precision has not."""
+    """Values of attributes for training. RAISES (ValueError): H285 for one beyond single precision."""
     if items.value is None:
         return None
     most = max(items.value.max(initial=0.0), -items.value.min(initial=0.0))
@@ -222,7 +222,7 @@ def _values(items: Items) -> NDArray[np.float32] | None:
 def _optimiser(
     objective: Objective | TiedObjective, n: int, settings: LearningSettings
 ) -> LBFGS | OWLQN:
-    """That of a function of n weights, from 0 on."""
+    """Make the optimiser for a function of n weights, starting at 0."""
     start = np.zeros(n)
     convergence: dict[str, Any] = {
         "memory": settings.num_memories,
@@ -244,9 +244,9 @@ def _minimise(
     watch: Callable[[Progress], object],
     outside: Callable[[NDArray[np.float64]], NDArray[np.float64]],
 ) -> tuple[NDArray[np.float64], str]:
-    """The weights at the minimum of a function of n variables, and why the optimiser ended.
+    """Minimise a function of n variables; return the weights, and why the optimiser stopped.
 
-    outside (Callable): the weights, float64 [F], that a point stands for.
+    outside (Callable): returns the weights, float64 [F], for a point.
     RAISES (ValueError): H285 if the loss is not finite.
     """
     optimiser = _optimiser(objective, n, settings)
@@ -279,8 +279,8 @@ class _AttributeTemplate(Observing):
 
 
 def _index_of(features: Features) -> FeatureIndex:
-    """The features as `CompiledIndex` lays them out: each attribute, and each order of patterns, is an
-    observation.
+    """Convert the features to the index that `CompiledIndex` compiles: each attribute, and each order of
+    patterns, is an observation.
     """
     n_labels, n_attributes = features.n_labels, len(features.offsets) - 1
     singles = [(y,) for y in range(n_labels)]
@@ -309,7 +309,7 @@ def _index_of(features: Features) -> FeatureIndex:
 def _shards(
     data: Labelled, compiled: CompiledIndex, histories: Histories
 ) -> Iterator[CompiledShard]:
-    """Parts of the data, sequences of similar length together."""
+    """Yield parts of the data, with sequences of similar length together."""
     lengths = np.diff(data.items.offsets)
     order = np.argsort(lengths, kind="stable")
     order = order[lengths[order] > 0]
@@ -319,13 +319,13 @@ def _shards(
 
 
 def _shard_size(items: int) -> int:
-    """Items of each shard: a multiple of LEAST_PARTS shards, unless one is enough."""
+    """Number of items per shard: makes a multiple of LEAST_PARTS shards, unless one is enough."""
     rounds = -(-items // (SHARD_ITEMS * LEAST_PARTS))
     return items if items <= SHARD_ITEMS else -(-items // (rounds * LEAST_PARTS))
 
 
 def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> CompiledShard:
-    """Labelled sequences as the objective sees them."""
+    """Compile labelled sequences to a shard."""
     items = data.items
     places, n_items = np.zeros(0, dtype=np.int64), len(data.label)
     observations = Observations(

@@ -1,5 +1,5 @@
-"""A trained model of sequences: weights of attributes with labels and of label patterns, and what it
-says about items.
+"""A trained model of sequences: weights of attributes with labels and of label patterns, and inference with
+them.
 
 The score of the labels y of a sequence is
 
@@ -30,16 +30,16 @@ __all__ = ["SequenceModel"]
 
 @dataclass(frozen=True)
 class SequenceModel:
-    """Labels, attributes, label patterns and their weights; never changed.
+    """Labels, attributes, label patterns and their weights; immutable.
 
     labels (tuple[str, ...]): [Y]
     attributes (dict[str, int]): number of each of the A attributes.
     feature_offsets (int64 [A + 1]): first feature of each attribute.
-    feature_pattern (int32 [F]): of each feature of an attribute, its label, or Y + the place of a longer
+    feature_pattern (int32 [F]): label of each feature of an attribute, or Y + the place of a longer
         pattern in `patterns`; ascending for each attribute.
-    feature_weight (float64 [F]): its weight.
-    patterns (tuple[LabelPattern, ...]): patterns of two or more labels, with weights of their own.
-    pattern_weight (float64 [len(patterns)]): theirs.
+    feature_weight (float64 [F]): weight of each feature.
+    patterns (tuple[LabelPattern, ...]): patterns of two or more labels, which have weights of their own.
+    pattern_weight (float64 [len(patterns)]): weight of each pattern.
     """
 
     labels: tuple[str, ...]
@@ -52,7 +52,7 @@ class SequenceModel:
 
     @property
     def order(self) -> int:
-        """Earlier labels that the longest pattern sees."""
+        """Number of earlier labels in the longest pattern."""
         return max(map(len, self.patterns), default=1) - 1
 
     @cached_property
@@ -61,7 +61,7 @@ class SequenceModel:
         return {label: y for y, label in enumerate(self.labels)}
 
     def without_zeros(self) -> "SequenceModel":
-        """A copy without features whose weight is 0, and attributes without features."""
+        """Return a copy without features of weight 0, and without attributes that have no features."""
         n_labels = len(self.labels)
         kept = np.flatnonzero(self.feature_weight)
         attribute = np.repeat(np.arange(len(self.attributes)), np.diff(self.feature_offsets))[kept]
@@ -82,10 +82,10 @@ class SequenceModel:
         )
 
     def chain(self, sequence: Sequence[Attributes]) -> Chain:
-        """Inference on one sequence, ready to be asked.
+        """Return a chain that has read one sequence, for inference.
 
-        RAISES (ValueError): H273 for items without any label that they could have, H420 for values that
-            make a score that is not finite.
+        RAISES (ValueError): H273 for items in a model without labels, H420 for values that make a score
+            infinite or nan.
         """
         if sequence and not self.labels:
             raise ValueError(SequenceErrors.H273.format(found="of an item", known="none"))
@@ -94,12 +94,12 @@ class SequenceModel:
         return chain
 
     def best(self, chain: Chain) -> list[str]:
-        """The most probable labels of a sequence."""
+        """Return the most probable labels of a sequence."""
         labels = self.labels
         return [labels[y] for y in chain.best().tolist()]
 
     def label_numbers(self, items: Items) -> NDArray[np.int32]:
-        """Numbers of the most probable labels of N items, int32 [N]."""
+        """Return the numbers of the most probable labels of N items, int32 [N]."""
         chain = Chain(self._structure, items)
         found = [np.zeros(0, dtype=np.int32)]
         for number in range(len(items.offsets) - 1):
@@ -108,12 +108,12 @@ class SequenceModel:
         return np.concatenate(found)
 
     def transitions(self) -> dict[tuple[str, ...], float]:
-        """Weight of each label pattern, oldest label first."""
+        """Return the weight of each label pattern, oldest label first."""
         weights = zip(self.patterns, self.pattern_weight.tolist())
         return {tuple(self.labels[y] for y in pattern): weight for pattern, weight in weights}
 
     def state_features(self) -> dict[tuple[str, ...], float]:
-        """Weight of each attribute with a label, or with the labels of a longer pattern."""
+        """Return the weight of each attribute with a label, or with the labels of a longer pattern."""
         names = list(self.attributes)
         attribute = np.repeat(np.arange(len(names)), np.diff(self.feature_offsets))
         patterns = [*((label,) for label in self.labels), *self.transitions()]
@@ -123,7 +123,7 @@ class SequenceModel:
         return {(names[a], *patterns[z]): weight for a, z, weight in features}
 
     def __getstate__(self) -> dict[str, Any]:
-        """The fields alone: what follows from them is made anew."""
+        """Return the fields only: cached properties are computed anew."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property

@@ -1,24 +1,24 @@
-"""Learning from one sequence after the other as CRFsuite does: the averaged perceptron, passive-aggressive
+"""Online learning as in CRFsuite: the averaged perceptron, passive-aggressive
 learning (Crammer et al., JMLR 7, 2006) and AROW (Crammer, Kulesza and Dredze, NIPS 2009).
 
-With the difference d of the counts of the annotation and of what Viterbi found, which scores -w·d more, and e
-wrong items:
+d is the difference between the counts of the annotation and of the labels that Viterbi found, whose score is
+higher by -w·d; e is the number of wrong items:
 
     perceptron            w ← w + d                 loss = e / items
     passive-aggressive    w ← w + tau · d           loss = -w·d + sqrt(e), or -w·d + 1
         tau = loss / |d|²                           no slack
-        tau = min(c, loss / |d|²)                   a linear one
-        tau = loss / (|d|² + 1 / (2 c))             a quadratic one
+        tau = min(c, loss / |d|²)                   linear slack
+        tau = loss / (|d|² + 1 / (2 c))             quadratic slack
     AROW                  w ← w + alpha · S d       loss = -w·d + e
         alpha = loss / (gamma + d·S d),   1/S ← 1/S + d² / gamma    S is diagonal
 
-The result is the average of w over all sequences that were gone through, of every epoch, the last one's w
-included (Collins, EMNLP 2002). It is kept lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n,
+The result is the average of w over all sequences of every epoch, including the last w
+(Collins, EMNLP 2002). It is computed lazily: with u = Σ (k - 1) · update over the sequences k = 1 … n,
 
     average of w_1 … w_n = w_n - u / n
 
-A labelling that scores as much as the annotation is a mistake, too, if Viterbi prefers it: among equals,
-always the same one.
+A labelling with the same score as the annotation is a mistake, too, if Viterbi prefers it; ties are
+always broken in the same way.
 """
 
 import math
@@ -41,16 +41,16 @@ Vector = NDArray[np.float64]
 
 
 class AveragedPerceptron:
-    """The weights, and the sequences that they are learnt from.
+    """The averaged perceptron, and the sequences that it learns from.
 
     shards (Sequence[CompiledShard]): the sequences, all completely annotated.
-    layout (CompiledIndex): how the shards want the weights.
-    automaton (Automaton): states and arcs of all of them.
-    weights (ArrayLike): where to start, float64 [F]; copied.
+    layout (CompiledIndex): how the shards arrange weights.
+    automaton (Automaton): states and arcs of all shards.
+    weights (ArrayLike): initial weights, float64 [F]; copied.
 
-    weights (float64 [F]): those of the last update.
-    seen (int): sequences gone through, n.
-    loss (float): of all mistakes of the last epoch.
+    weights (float64 [F]): the weights after the last update.
+    seen (int): number of processed sequences, n.
+    loss (float): loss of all mistakes in the last epoch.
     """
 
     def __init__(
@@ -80,18 +80,18 @@ class AveragedPerceptron:
 
     @property
     def average(self) -> Vector:
-        """The averaged weights, float64 [F]; those of the start before there is anything to
+        """The averaged weights, float64 [F]; the initial ones before there is anything to
         average.
         """
         return self.weights - self._weighted / max(1, self.seen)
 
     def epoch(self, order: Iterable[int]) -> int:
-        """Go through all sequences.
+        """Process all sequences once.
 
-        order (Iterable[int]): their numbers, each once.
-        RETURNS (int): mistakes, each of which was an update.
+        order (Iterable[int]): numbers of the sequences, each once.
+        RETURNS (int): number of mistakes, each of which caused an update.
         """
-        if self._all_right:  # as it would be in any order
+        if self._all_right:  # there would be no mistake in any order
             self.seen += len(self)
             return 0
         learnt = [self._learn(*self._sequences[number]) for number in order]
@@ -100,7 +100,7 @@ class AveragedPerceptron:
         return len(losses)
 
     def _learn(self, sequence: CompiledShard, gold: Segments) -> float | None:
-        """The loss of a sequence, None for no mistake."""
+        """Learn from a sequence. RETURNS: its loss, None if there was no mistake."""
         found, loss = self._best(sequence), None
         if not _equal(found, gold):
             sequence.add_segments_into(gold, 1.0, self._counts)
@@ -116,10 +116,10 @@ class AveragedPerceptron:
     def _step(
         self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
     ) -> tuple[Vector, float]:
-        """Change of the weights after one sequence, and its loss.
+        """Return the change of the weights after one sequence, and its loss.
 
-        features (int32 [n]): that fire more or less often in the annotation than in what was found.
-        difference (float64 [n]): how much more often.
+        features (int32 [n]): features with different counts in the annotation and in what was found.
+        difference (float64 [n]): difference of the counts.
         """
         return difference, _errors(gold, found) / len(gold.label)
 
@@ -129,9 +129,10 @@ class AveragedPerceptron:
 
 
 class PassiveAggressive(AveragedPerceptron):
-    """Each update is as large as it must be. The arguments before these are those of `AveragedPerceptron`.
+    """Passive-aggressive learning: updates as small as possible. The other arguments are those of
+    `AveragedPerceptron`.
 
-    slack (int): how far an update may leave a sequence wrong: 0 for not at all, 1 and 2 for a linear and a
+    slack (int): may an update leave a sequence wrong? 0 for no, 1 and 2 for linear and
         quadratic slack.
     c (float): aggressiveness, the price of slack.
     errors (bool): does the loss grow with the number of errors?
@@ -150,17 +151,17 @@ class PassiveAggressive(AveragedPerceptron):
         if self._slack == 2:
             tau = self._c * loss / (self._c * norm + 0.5)
         else:
-            tau = loss / norm if norm else 0.0  # no weight tells the two apart
+            tau = loss / norm if norm else 0.0  # no weight can distinguish the two
             tau = min(self._c, tau) if self._slack == 1 else tau
         return tau * difference, loss
 
 
 class Arow(AveragedPerceptron):
-    """Weights that have been updated often move less. The arguments before these are those of
+    """AROW: weights that have been updated often change less. The other arguments are those of
     `AveragedPerceptron`.
 
-    variance (float): of all weights before training.
-    gamma (float): above 0, how little a mistake weighs against the variance.
+    variance (float): variance of all weights before training.
+    gamma (float): above 0; the larger it is, the smaller the updates.
     """
 
     def __init__(self, *data: Any, variance: float, gamma: float) -> None:
@@ -182,7 +183,7 @@ def _equal(one: Segments, other: Segments) -> bool:
 
 
 def _errors(gold: Segments, found: Segments) -> int:
-    """Segments of the annotation that are not there; where each is one item, wrong labels."""
+    """Count segments of the annotation that were not found; if each is one item, wrong labels."""
     places = {*zip(found.start.tolist(), found.end.tolist(), found.label.tolist())}
     return sum(
         each not in places

@@ -1,16 +1,16 @@
-"""Numbered strings as CRFsuite's model files have them: a hash table that is written once (CQDB, a
+"""Numbered strings in CRFsuite's model files: a hash table that is written once (CQDB, a
 constant quark database; http://www.chokkan.org/software/cqdb/).
 
-    header    "CQDB", bytes of the chunk, flags, BYTE_ORDER, number of strings, offset of the array
-    tables    256 pairs: offset and slots of a hash table
-    records   number, bytes of the string and its NUL, the string, NUL
-    slots     pairs: hash and offset of a record, the hash tables one after the other
+    header    "CQDB", size of the chunk, flags, BYTE_ORDER, number of strings, offset of the array
+    tables    256 pairs: offset and number of slots of a hash table
+    records   number, size of the string with its NUL, the string, NUL
+    slots     pairs: hash and offset of a record, for one hash table after the other
     array     offset of the record of each number
 
 All numbers are uint32, little-endian; offsets are counted from the beginning of the chunk. A string
 is in table h % 256, from slot (h >> 8) % slots on, h being the hash of Bob Jenkins ("lookup3",
-http://burtleburtle.net/bob/c/lookup3.c) of the string with its NUL. Reading numbers → strings needs
-the array and the records alone.
+http://burtleburtle.net/bob/c/lookup3.c) of the string with its NUL. Converting numbers to strings requires
+only the array and the records.
 """
 
 import struct
@@ -35,10 +35,10 @@ Words = NDArray[np.uint32]
 
 
 def read_quarks(data: bytes, start: int) -> list[str]:
-    """The strings of a chunk by their numbers.
+    """Return the strings of a chunk by number.
 
     data (bytes): the file. start (int): where the chunk begins.
-    RAISES (ValueError): with the reason, if the chunk does not lie in the file as it should.
+    RAISES (ValueError): with the reason, if the chunk is invalid.
     """
     if start + HEADER.size > len(data):
         raise ValueError("the strings begin behind its end")
@@ -55,7 +55,7 @@ def read_quarks(data: bytes, start: int) -> list[str]:
 
 
 def write_quarks(strings: Sequence[str]) -> bytes:
-    """Different strings as a chunk, numbered as they stand."""
+    """Make a chunk of distinct strings, numbered in order."""
     keys = [string.encode("utf8", "surrogatepass") + b"\0" for string in strings]
     lengths = np.array([len(key) for key in keys], dtype=np.int64)
     ends = FIRST_RECORD + np.cumsum(lengths + PAIR.size)
@@ -70,7 +70,7 @@ def write_quarks(strings: Sequence[str]) -> bytes:
 
 
 def hashes(keys: Sequence[bytes]) -> Words:
-    """The hash of each key, uint32 [n]."""
+    """Return the hash of each key, uint32 [n]."""
     found = np.zeros(len(keys), dtype=np.uint32)
     by_length: dict[int, list[int]] = {}
     for i, key in enumerate(keys):
@@ -95,8 +95,8 @@ def _read_record(data: bytes, start: int, end: int) -> str:
 
 
 def _hash_tables(hashed: Words, offsets: Words, first: int) -> tuple[bytes, bytes]:
-    """Offset and slots of each table, and all slots, which begin at `first`. A table has two slots
-    for each string, and a string the first free one from its own place on.
+    """Return offset and number of slots of each table, and all slots, which begin at `first`. A table has two
+    slots per string, and a string takes the first free one from its own place on.
     """
     pairs, slots = [], []
     table = hashed % TABLES
@@ -118,9 +118,9 @@ def _hash_tables(hashed: Words, offsets: Words, first: int) -> tuple[bytes, byte
 
 
 def _hash(words: Words, length: int) -> Words:
-    """Hashes [n] of keys of one length, uint32 [n, ·] padded with 0 to whole blocks.
+    """Hashes [n] of keys of equal length, uint32 [n, ·] padded with 0 to whole blocks.
 
-    In every step the three parts of the state take one another's places.
+    In every step the three parts of the state are rotated.
     """
     a, b, c = (np.full(len(words), (SEED + length) % 2**32, dtype=np.uint32) for _ in "abc")
     last = max(0, words.shape[1] - 3)

@@ -1,4 +1,4 @@
-"""Models of sequences of any order as bytes: a header and named arrays, never a pickle."""
+"""Saves models of sequences of any order as bytes: a header and named arrays, never a pickle."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from spacy_hocrf.sequences.model import SequenceModel
 __all__ = ["is_ours", "model_from_bytes", "model_to_bytes"]
 
 KIND = "sequences"
-"""Tells these bytes from those of a component."""
+"""Distinguishes these bytes from those of a component."""
 INTEGERS = ("attribute_ends", "label_ends", "feature_offsets", "pattern_ends")  # int64
 NUMBERS = ("feature_pattern", "pattern_labels")  # int32
 WEIGHTS = ("feature_weight", "pattern_weight")  # float64
@@ -30,12 +30,12 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def is_ours(data: bytes) -> bool:
-    """Do the bytes begin as `model_to_bytes` begins them?"""
+    """Do the bytes begin like those of `model_to_bytes`?"""
     return data.startswith(MAGIC)
 
 
 def model_to_bytes(model: SequenceModel) -> bytes:
-    """A model of any order."""
+    """Convert a model of any order to bytes."""
     lengths = [len(pattern) for pattern in model.patterns]
     labels = [y for pattern in model.patterns for y in pattern]
     arrays = {
@@ -52,10 +52,10 @@ def model_to_bytes(model: SequenceModel) -> bytes:
 
 
 def model_from_bytes(data: bytes, path: str) -> SequenceModel:
-    """The model of such bytes.
+    """Return the model in bytes from `model_to_bytes`.
 
-    path (str): for the error message.
-    RAISES (ValueError): H052, H053, H134, H136 or H274 for anything else.
+    path (str): name of the file, for the error message.
+    RAISES (ValueError): H052, H053, H134, H136 or H274 for other bytes.
     """
     payload = read_bytes(data)
     try:
@@ -67,7 +67,7 @@ def model_from_bytes(data: bytes, path: str) -> SequenceModel:
 
 
 def _model_of(arrays: Arrays) -> SequenceModel:
-    """RAISES (ValueError): with the reason, for arrays that do not fit each other."""
+    """Make a model. RAISES (ValueError): with the reason, for arrays that do not fit each other."""
     for name, kind in TYPES.items():
         array = arrays.get(name)
         if array is None or array.dtype != kind or array.ndim != 1:
@@ -113,7 +113,7 @@ def _patterns(labels: list[int], ends: list[int]) -> tuple[tuple[int, ...], ...]
 
 
 def _texts(name: str, strings: list[str]) -> Arrays:
-    """Strings end to end, and where each ends, in bytes."""
+    """Concatenate strings as UTF-8; return bytes, and where each string ends."""
     encoded = [string.encode("utf8", "surrogatepass") for string in strings]
     return {
         f"{name}s": np.frombuffer(b"".join(encoded), dtype=np.uint8),
@@ -122,7 +122,7 @@ def _texts(name: str, strings: list[str]) -> Arrays:
 
 
 def _strings(arrays: Arrays, name: str) -> list[str]:
-    """RAISES (ValueError): if they are not UTF-8, or end elsewhere."""
+    """Split into strings. RAISES (ValueError): if they are not UTF-8, or their ends are invalid."""
     text, ends = arrays[f"{name}s"].tobytes(), arrays[f"{name}_ends"].tolist()
     if ends != sorted(ends) or (ends[-1] if ends else 0) != len(text) or (ends and ends[0] < 0):
         raise ValueError(f"the names of its {name}s do not fit together")

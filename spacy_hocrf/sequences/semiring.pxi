@@ -1,4 +1,4 @@
-# The arithmetic of chain.pyx: sums of probabilities, scaled or as logarithms, and the largest of scores.
+# The arithmetic of chain.pyx: sums of probabilities, scaled or as logarithms, and maxima of scores.
 
 from libc.math cimport INFINITY, exp, log, log1p
 
@@ -29,7 +29,7 @@ cdef inline double zero(semiring* ring) noexcept nogil:
 
 
 cdef inline double lift(semiring* ring, double score) noexcept nogil:
-    """The number of the semiring that stands for a score in nats."""
+    """The element of the semiring for a score in nats."""
     if semiring is Scaled:
         return exp(score)
     else:
@@ -37,7 +37,7 @@ cdef inline double lift(semiring* ring, double score) noexcept nogil:
 
 
 cdef inline double logarithm(semiring* ring, double x) noexcept nogil:
-    """In nats."""
+    """The score in nats of an element of the semiring."""
     if semiring is Scaled:
         return log(x)
     else:

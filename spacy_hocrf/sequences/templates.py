@@ -1,10 +1,10 @@
-"""Templates of CRF++ and patterns of Wapiti: which strings are observed at an item whose columns are
-given.
+"""Templates of CRF++ and patterns of Wapiti: the strings that are observed at an item with given
+columns.
 
-A line is one template, such as U05:%x[-1,0]/%x[0,1]. What stands in it is observed, with the column 0 of
-the item before and the column 1 of the item itself put in: `features/commands.py` has the commands. The
-first letter says with which labels it is a feature: U or u with the item's own, B or b with the two last
-ones, and * of Wapiti with both. A line that is only B, or b, is left out: successions of labels are features
+A line is one template, such as U05:%x[-1,0]/%x[0,1]. Its text is observed, with commands replaced by column 0
+of the item before and column 1 of the item itself: `features/commands.py` has the commands. The
+first letter determines the labels of the features: U or u for the item's own, B or b for the last two
+labels, and Wapiti's * for both. A line that is only B, or b, is left out: transitions are features
 anyway.
 """
 
@@ -27,8 +27,8 @@ class ItemTemplates:
     """The templates of a file.
 
     toolkit (str): "crf++" or "wapiti".
-    texts (tuple[str, ...]): each as it stands in the file, without a comment.
-    templates (tuple): of each, the texts and the commands between them.
+    texts (tuple[str, ...]): each template as written in the file, without comments.
+    templates (tuple): texts and commands of each template, in order.
     transitions (bool): is there a line that is only B, or b?
     """
 
@@ -43,11 +43,11 @@ class ItemTemplates:
         return TOOLKITS[self.toolkit].orders
 
     def blocks(self, columns: Sequence[str]) -> list[dict[str, Any]]:
-        """The templates as blocks of `spacy-hocrf.Features.v1`, for tokens instead of items.
+        """Convert the templates to blocks of `spacy-hocrf.Features.v1`, for tokens instead of items.
 
-        Texts of neighbours as they are make a block `Conjunction.v1`; whatever else there is, `Item.v1`.
+        Templates of unchanged texts of neighbours become `Conjunction.v1`; all others become `Item.v1`.
 
-        columns (Sequence[str]): the token attribute that has each column, such as ["ORTH", "_.c1"].
+        columns (Sequence[str]): the token attribute for each column, such as ["ORTH", "_.c1"].
         RETURNS (list[dict]): settings of each block.
         RAISES (ValueError): H289 for a column without an attribute.
         """
@@ -68,7 +68,7 @@ class ItemTemplates:
         return [*found, pairs] if self.transitions and pairs not in found else found
 
     def items(self, rows: Rows) -> list[list[str]]:
-        """The strings that are observed at each item.
+        """Return the strings that are observed at each item.
 
         rows (Sequence[Sequence[str]]): columns of each item, without the label.
         RAISES (ValueError): H289 if an item lacks a column that a template reads.
@@ -79,7 +79,7 @@ class ItemTemplates:
         ]
 
     def _value(self, part: str | Command, rows: Rows, at: int) -> str:
-        """Text of a part of a template at an item."""
+        """The text of a part of a template at an item."""
         if isinstance(part, str):
             return part
         place = part.place(at, len(rows))
@@ -92,10 +92,10 @@ class ItemTemplates:
 
 
 def read_templates(text: str, toolkit: str) -> ItemTemplates:
-    """The templates of a file.
+    """Parse the templates of a file.
 
     text (str): its contents. toolkit (str): "crf++" or "wapiti".
-    RAISES (ValueError): H278 for another toolkit, H288 for a line that is no template.
+    RAISES (ValueError): H278 for another toolkit, H288 for an invalid line.
     """
     if toolkit not in TOOLKITS:
         expected = " or ".join(map(repr, TOOLKITS))
