@@ -1,10 +1,10 @@
-"""A conditional random field of any order with the manners of scikit-learn.
+"""A conditional random field of any order with the interface of scikit-learn.
 
     from spacy_hocrf.sklearn import HighOrderCRF
     crf = HighOrderCRF(c2=0.1, order=2).fit(X, y)
 
-X is a list of sequences of items, y a list of lists of labels; what an item may be stands in
-`spacy_hocrf.sequences.items`. At order 1 it learns what sklearn-crfsuite learns with the same c2.
+X is a list of sequences of items, y a list of lists of labels; `spacy_hocrf.sequences.items` describes
+items. With order 1 it learns the same model as sklearn-crfsuite with the same c2.
 """
 
 import os
@@ -46,7 +46,7 @@ ELSEWHERE = frozenset(
         *("tagger_", "modelfile", "training_log_"),
     )
 )
-"""Parameters and attributes of sklearn_crfsuite.CRF that there are not here."""
+"""Parameters and attributes of sklearn_crfsuite.CRF that this class does not have."""
 
 Items = Iterable[Iterable[Any]]
 
@@ -56,24 +56,24 @@ class HighOrderCRF(BaseEstimator):
     OWL-QN.
 
     algorithm (str): "lbfgs".
-    order (int): how many earlier labels features of label successions see.
+    order (int): number of earlier labels in label patterns.
     c1 (float): coefficient of L1 regularization; above 0 most weights become 0.
     c2 (float): coefficient of L2 regularization.
     min_freq (float): features that are seen less often are left out.
-    all_possible_states (bool): every attribute with every label is a feature, seen or not.
-    all_possible_transitions (bool): every pair of labels is.
-    attribute_orders (Optional[Mapping[str, Sequence[int]]]): how many earlier labels features see of
-        attributes whose names begin with a prefix; [0] of others. With {"word:": [0, 1]} the attributes
-        of words are seen with single labels and with pairs.
-    max_iterations (Optional[int]): of L-BFGS; None for as many as it takes.
+    all_possible_states (bool): make features of every attribute with every label, seen or not.
+    all_possible_transitions (bool): make features of every pair of labels.
+    attribute_orders (Optional[Mapping[str, Sequence[int]]]): numbers of earlier labels that features of
+        attributes see, by prefix of the attribute's name; [0] for others. With {"word:": [0, 1]} attributes
+        of words have features with single labels and with pairs.
+    max_iterations (Optional[int]): most iterations of L-BFGS; None for no limit.
     num_memories, epsilon, period, delta, max_linesearch: as in
         `spacy_hocrf.sequences.learning.LearningSettings`.
-    n_jobs (Optional[int]): threads of training, -1 for as many as there are processors; the result does
+    n_jobs (Optional[int]): number of training threads, -1 for one per processor; the result does
         not depend on it.
     verbose (bool): print a line for each iteration?
 
-    model_ (SequenceModel): what was learnt.
-    n_iter_ (int): iterations of L-BFGS. loss_ (float): what it has minimised, in nats.
+    model_ (SequenceModel): the learnt model.
+    n_iter_ (int): number of iterations. loss_ (float): the minimised loss, in nats.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class HighOrderCRF(BaseEstimator):
         self.verbose = verbose
 
     def __getattr__(self, name: str) -> Any:
-        """RAISES (AttributeError): H421 for what sklearn-crfsuite has and this has not."""
+        """RAISES (AttributeError): H421 for what sklearn-crfsuite has, but not this class."""
         if name in ELSEWHERE:
             raise AttributeError(SequenceErrors.H421.format(name=name))
         return self.__getattribute__(name)  # a property's own error
@@ -131,12 +131,12 @@ class HighOrderCRF(BaseEstimator):
         X_dev: Items | None = None,
         y_dev: Iterable[Iterable[str]] | None = None,
     ) -> "HighOrderCRF":
-        """Learn from labelled sequences; what was learnt before is forgotten.
+        """Learn from labelled sequences, replacing an earlier model.
 
-        X_dev, y_dev (None): sklearn-crfsuite's held-out sequences.
-        RAISES (ValueError): H278 for a parameter that cannot be, H421 for held-out sequences or another
-            algorithm, H286 for no sequences or other numbers of them in X and y, H270 to H272 and H284
-            for what is no labelled sequence.
+        X_dev, y_dev (None): sklearn-crfsuite's held-out sequences, not supported.
+        RAISES (ValueError): H278 for an invalid parameter, H421 for held-out sequences or another
+            algorithm, H286 for different numbers of sequences in X and y, H287 without labels, H270 to
+            H272 and H284 for invalid sequences or labels.
         """
         if X_dev is not None or y_dev is not None:
             raise ValueError(SequenceErrors.H421.format(name="fit(X, y, X_dev, y_dev)"))
@@ -151,34 +151,34 @@ class HighOrderCRF(BaseEstimator):
         return self
 
     def predict(self, X: Items) -> NDArray[np.object_]:
-        """The most probable labels of each sequence: object [len(X)] of lists."""
+        """Return the most probable labels of each sequence: object [len(X)] of lists."""
         return _objects([self.predict_single(xseq) for xseq in X])
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
-        """The most probable labels of one sequence."""
+        """Return the most probable labels of one sequence."""
         model = self._fitted()
         return model.best(model.chain(read_items(xseq)))
 
     def predict_proba(self, X: Items) -> list[NDArray[np.float64]]:
-        """P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
+        """Return P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
         model = self._fitted()
         return [model.chain(read_items(xseq)).marginals() for xseq in X]
 
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
-        """P(label | sequence) of the items of each sequence, as a dict for each: label → probability."""
+        """Return P(label | sequence) of the items of each sequence, as a dict from label for each item."""
         names = self.classes_
         return [
             [dict(zip(names, row)) for row in found.tolist()] for found in self.predict_proba(X)
         ]
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
-        """P(label | sequence) of the items of one sequence, as a dict for each."""
+        """Return P(label | sequence) of the items of one sequence, as a dict from label for each item."""
         return self.predict_marginals([xseq])[0]
 
     def score(self, X: Items, y: Sequence[Sequence[str]]) -> float:
-        """Share of the items whose label is right.
+        """Return the share of items with the right label.
 
-        RAISES (ValueError): H272 or H286 for other numbers of labels or sequences.
+        RAISES (ValueError): H272 or H286 for different numbers of labels or sequences.
         """
         found = self.predict(X)
         _check_sizes(len(found), len(y))
@@ -192,27 +192,27 @@ class HighOrderCRF(BaseEstimator):
 
     @property
     def classes_(self) -> list[str]:
-        """The labels, in the order in which training met them; columns of `predict_proba`."""
+        """The labels, in order of first occurrence in training; columns of `predict_proba`."""
         return list(self._fitted().labels)
 
     @property
     def attributes_(self) -> list[str]:
-        """The attributes that it knows."""
+        """The attributes of the model."""
         return list(self._fitted().attributes)
 
     @property
     def num_attributes_(self) -> int:
-        """How many these are."""
+        """Number of attributes of the model."""
         return len(self._fitted().attributes)
 
     @property
     def size_(self) -> int:
-        """Bytes of the model."""
+        """Size of the saved model in bytes."""
         return len(self.to_bytes())
 
     @property
     def transition_features_(self) -> dict[tuple[str, ...], float]:
-        """Weight of each label succession, oldest label first: two labels, or up to order + 1."""
+        """Weight of each label pattern, oldest label first, of two to order + 1 labels."""
         return self._fitted().transitions()
 
     @property
@@ -221,27 +221,27 @@ class HighOrderCRF(BaseEstimator):
         return self._fitted().state_features()
 
     def to_bytes(self) -> bytes:
-        """What was learnt, without pickle; the parameters are not part of it."""
+        """Return the learnt model as bytes, without pickle; parameters are not included."""
         return model_to_bytes(self._fitted())
 
     def from_bytes(self, data: bytes) -> "HighOrderCRF":
-        """Take what `to_bytes` gave.
+        """Load a model from the result of `to_bytes`.
 
-        RAISES (ValueError): H052, H053, H134, H136 or H274 for anything else.
+        RAISES (ValueError): H052, H053, H134, H136 or H274 for other bytes.
         """
         self.model_ = model_from_bytes(data, "bytes")
         return self
 
     def to_disk(self, path: "str | PathLike[str]") -> None:
-        """Write what `to_bytes` gives to a file."""
+        """Write the result of `to_bytes` to a file."""
         Path(path).write_bytes(self.to_bytes())
 
     def from_disk(self, path: "str | PathLike[str]") -> "HighOrderCRF":
-        """Take what `to_disk` wrote. RAISES (ValueError): as `from_bytes`."""
+        """Load a model that `to_disk` wrote. RAISES (ValueError): as `from_bytes`."""
         return self.from_bytes(Path(path).read_bytes())
 
     def _fitted(self) -> SequenceModel:
-        """RAISES (NotFittedError): before `fit`."""
+        """Return the model. RAISES (NotFittedError): before `fit`."""
         check_is_fitted(self, "model_")
         return self.model_
 
@@ -251,7 +251,7 @@ class HighOrderCRF(BaseEstimator):
             print(f"iteration {at.iteration}: loss {at.loss:.6f}, gradient {at.gradient_norm:.6f}")
 
     def _settings(self) -> tuple[FeatureSettings, LearningSettings]:
-        """RAISES (ValueError): H278 or H421 for a parameter that cannot be."""
+        """Check the parameters. RAISES (ValueError): H278 or H421 for an invalid one."""
         if self.algorithm != ALGORITHM:
             raise ValueError(SequenceErrors.H421.format(name=f"algorithm={self.algorithm!r}"))
         for name, least in WHOLE.items():
@@ -281,7 +281,7 @@ class HighOrderCRF(BaseEstimator):
 
 
 def _objects(values: list[list[str]]) -> NDArray[np.object_]:
-    """object [n], also where all lists have one length."""
+    """Make an object array [n], even if all lists have the same length."""
     return np.fromiter(values, dtype=object, count=len(values))
 
 
@@ -297,13 +297,13 @@ def _dataset(X: Items, y: Iterable[Iterable[str]]) -> Dataset:
 
 
 def _check_sizes(x: int, y: int) -> None:
-    """RAISES (ValueError): H286 for other numbers of sequences in X and y."""
+    """RAISES (ValueError): H286 for different numbers of sequences in X and y."""
     if x != y:
         raise ValueError(SequenceErrors.H286.format(x=x, y=y))
 
 
 def _check_whole(name: str, value: Any, least: int) -> None:
-    """RAISES (ValueError): H278 for anything but a whole number of at least that."""
+    """RAISES (ValueError): H278 for anything but a whole number of at least `least`."""
     if not is_whole(value) or value < least:
         expected = f"a whole number of at least {least}"
         raise ValueError(SequenceErrors.H278.format(name=name, found=value, expected=expected))
@@ -319,7 +319,7 @@ def _check_number(name: str, value: Any) -> None:
 def _checked_orders(
     orders: Mapping[str, Sequence[int]] | None, most: int
 ) -> Mapping[str, Sequence[int]]:
-    """RAISES (ValueError): H278 for orders that are none, or above `order`."""
+    """Return checked orders. RAISES (ValueError): H278 for an invalid one, or one above `order`."""
     named = isinstance(orders or {}, Mapping)
     if not named or any(not isinstance(some, list | tuple) for some in (orders or {}).values()):
         known = {"name": "attribute_orders", "found": orders, "expected": "a dict of lists"}
@@ -336,7 +336,7 @@ def _checked_orders(
 
 
 def _threads(n_jobs: int | None) -> int:
-    """RAISES (ValueError): H278 for no number of threads."""
+    """Return the number of threads. RAISES (ValueError): H278 for an invalid `n_jobs`."""
     if n_jobs is None:
         return 1
     if n_jobs == -1:

@@ -1,10 +1,10 @@
-"""python-crfsuite's module, on this package's exact inference: `import spacy_hocrf.pycrfsuite as
+"""The interface of python-crfsuite, with this package's exact inference: `import spacy_hocrf.pycrfsuite as
 pycrfsuite`. Programs that import `pycrfsuite` run on it unchanged after
 
     sys.modules["pycrfsuite"] = spacy_hocrf.pycrfsuite
 
 It reads and writes the model files of CRFsuite, and with the parameter `feature.order` it learns
-label successions of any length.
+label patterns of any length.
 """
 
 from spacy_hocrf.pycrfsuite.items import ItemSequence
@@ -22,4 +22,4 @@ __all__ = [
 ]
 
 CRFSUITE_VERSION = "0.12.2"
-"""Of the CRFsuite whose files and messages these are."""
+"""Version of CRFsuite whose files and messages these are."""

@@ -1,4 +1,4 @@
-"""What CRFsuite writes while it trains, line by line → events and numbers."""
+"""Parses CRFsuite's training log, line by line, into events and numbers."""
 
 import re
 from collections.abc import Callable
@@ -22,12 +22,12 @@ FIELDS: tuple[tuple[str, str, Callable[[str], float]], ...] = (
     (r"Total number of feature updates: (\d+)", "feature_updates", int),
     (rf"Seconds required for this iteration: {NUMBER}", "time", float),
 )
-"""Lines of an iteration with one number: its pattern, name and type."""
+"""Lines of an iteration with one number: pattern, name and type."""
 ITERATION = re.compile(r"\*{5} (?:Iteration|Epoch) #(\d+) \*{5}")
 
 
 class LabelScore(NamedTuple):
-    """How well a label of the held-out sequences was found; None where it is not defined."""
+    """Scores of a label in the held-out sequences; None where undefined."""
 
     match: int
     model: int
@@ -38,13 +38,13 @@ class LabelScore(NamedTuple):
 
 
 class TrainLogParser:
-    """Reads the lines, and remembers what they say.
+    """Parses the lines of a log, and stores what they say.
 
     log (list[str]): all lines. last_log (str): those of the last event.
-    iterations (list[dict]), last_iteration (Optional[dict]): numbers of each.
-    featgen_percent, featgen_num_features, featgen_seconds: of the generation of features.
-    training_seconds, storing_seconds: of the rest.
-    events (list[tuple[str, int, int]]): name, and first and last line, of each.
+    iterations (list[dict]), last_iteration (Optional[dict]): numbers of each iteration.
+    featgen_percent, featgen_num_features, featgen_seconds: progress of feature generation.
+    training_seconds, storing_seconds: durations of training and storing.
+    events (list[tuple[str, int, int]]): name, first line, and one past the last line of each event.
     """
 
     def __init__(self) -> None:
@@ -66,12 +66,12 @@ class TrainLogParser:
         return "".join(self.log[first:last])
 
     def feed(self, line: str) -> str | None:
-        """Take a line. RETURNS (Optional[str]): the event that it ends, if it ends one."""
+        """Parse a line. RETURNS (Optional[str]): the event that it ends, if any."""
         self.log.append(line)
         return self._read(line)
 
     def _end(self, event: str, *, here: bool = True) -> str:
-        """Note an event, which ends with the last line, or with the one before."""
+        """Record an event that ends with the last line, or with the one before."""
         first = self.events[-1][2] if self.events else 0
         self.events.append((event, first, len(self.log) - (not here)))
         return event
@@ -140,7 +140,7 @@ class TrainLogParser:
 
 
 def _read_field(line: str, iteration: dict[str, Any]) -> None:
-    """Put what a line says under its name."""
+    """Store the numbers in a line under their names."""
     for pattern, name, kind in FIELDS:
         if found := re.match(pattern, line):
             iteration[name] = kind(found[1])

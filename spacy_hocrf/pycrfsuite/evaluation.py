@@ -1,4 +1,4 @@
-"""How well held-out sequences are labelled, as CRFsuite says it."""
+"""Evaluation of held-out sequences, in CRFsuite's words."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -15,7 +15,7 @@ def performance(
     gold: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> Iterator[str]:
-    """Lines with the precision, recall and F1 of each label, and accuracies.
+    """Yield lines with the precision, recall and F1 of each label, and accuracies.
 
     found, gold (int32 [N]): labels of the items of D sequences.
     offsets (int64 [D + 1]): first item of each sequence.

@@ -1,4 +1,4 @@
-"""Sequences that are read once and tagged, or trained on, several times."""
+"""Sequences that are read once, to be tagged or trained on several times."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -12,14 +12,14 @@ class ItemSequence:
     """The items of a sequence.
 
     sequence (Iterable[Any]): items as `spacy_hocrf.sequences.items` reads them.
-    RAISES (ValueError): H270 or H271 for what is no item.
+    RAISES (ValueError): H270 or H271 for an invalid item.
     """
 
     def __init__(self, sequence: Iterable[Any]) -> None:
         self._items = read_items(sequence)
 
     def items(self) -> list[dict[str, float]]:
-        """Attributes of each item with their values."""
+        """Return the attributes of each item with their values."""
         return [
             dict(zip(item.names, item.values or [1.0] * len(item.names))) for item in self._items
         ]
@@ -32,5 +32,5 @@ class ItemSequence:
 
 
 def attributes_in(sequence: ItemSequence | Iterable[Any]) -> list[Attributes]:
-    """The attributes of the items. RAISES (ValueError): H270 or H271 for what is no item."""
+    """Return the attributes of the items. RAISES (ValueError): H270 or H271 for an invalid item."""
     return sequence._items if isinstance(sequence, ItemSequence) else read_items(sequence)

@@ -1,8 +1,8 @@
-"""The training algorithms of CRFsuite and their parameters, and what of them there is here.
+"""The training algorithms of CRFsuite and their parameters, and which of them have an effect here.
 
-`lbfgs` without L1 and `l2sgd` minimise the same convex function, CRFsuite's `l2sgd` by stochastic gradient
-descent, ours by L-BFGS; OWL-QN minimises that of `lbfgs` with L1. Those of ONLINE learn from one sequence
-after another.
+`lbfgs` without L1 and `l2sgd` minimise the same convex function; for `l2sgd` CRFsuite uses stochastic
+gradient descent, this package L-BFGS. OWL-QN minimises the function of `lbfgs` with L1. The algorithms in
+ONLINE learn from one sequence after another.
 """
 
 from typing import NamedTuple
@@ -26,18 +26,18 @@ Value = float | int | bool | str
 
 
 class Parameter(NamedTuple):
-    """Parameter of an algorithm."""
+    """A parameter of an algorithm."""
 
     default: Value
     help: str
     largest: float = float("inf")
-    positive: bool = False  # not 0 either
-    among: tuple[str, ...] = ()  # the values that there are, if it is a name
+    positive: bool = False  # must it be above 0?
+    among: tuple[str, ...] = ()  # valid values, if it is a name
 
 
 SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
 LARGEST_INT = 2**31 - 1
-"""What CRFsuite has for no limit."""
+"""CRFsuite's value for no limit."""
 
 PERCEPTRON = "averaged-perceptron"
 SGD = "l2sgd"
@@ -122,12 +122,12 @@ ONLINE = {
     "passive-aggressive": "Passive Aggressive",
     "arow": "Adaptive Regularization of Weights (AROW)",
 }
-"""Algorithms that learn from one sequence after the other, as the log calls them."""
+"""Online algorithms, with their names in the log."""
 ALIASES = {"ap": PERCEPTRON, "pa": "passive-aggressive"}
 
 
 def name_of(algorithm: str) -> str:
-    """An algorithm's long name. RAISES (ValueError): H280 for one that CRFsuite does not have."""
+    """Return an algorithm's long name. RAISES (ValueError): H280 for one that CRFsuite does not have."""
     name = algorithm.lower()
     name = ALIASES.get(name, name)
     if name not in ALGORITHMS:
@@ -137,12 +137,12 @@ def name_of(algorithm: str) -> str:
 
 
 def defaults(algorithm: str) -> dict[str, Value]:
-    """Parameters of an algorithm with their default values."""
+    """Return the parameters of an algorithm with their default values."""
     return {name: parameter.default for name, parameter in ALGORITHMS[algorithm].items()}
 
 
 def parameter(algorithm: str, name: str) -> Parameter:
-    """RAISES (ValueError): H277 for a parameter that the algorithm does not have."""
+    """Return a parameter. RAISES (ValueError): H277 if the algorithm does not have it."""
     if name not in ALGORITHMS[algorithm]:
         known = ", ".join(ALGORITHMS[algorithm])
         text = SequenceErrors.H277.format(name=name, algorithm=algorithm, known=known)
@@ -151,9 +151,9 @@ def parameter(algorithm: str, name: str) -> Parameter:
 
 
 def cast(algorithm: str, name: str, value: object) -> Value:
-    """A parameter's value in the type of its default.
+    """Convert a parameter's value to the type of its default.
 
-    RAISES (ValueError): H277 for an unknown parameter, H278 for a value that it cannot have.
+    RAISES (ValueError): H277 for an unknown parameter, H278 for an invalid value.
     """
     known = parameter(algorithm, name)
     try:
@@ -167,7 +167,7 @@ def cast(algorithm: str, name: str, value: object) -> Value:
 
 
 def _cast(value: object, known: Parameter) -> Value:
-    """RAISES (TypeError, ValueError): for a value of another type, or out of range."""
+    """Convert a value. RAISES (TypeError, ValueError): for another type, or a value out of range."""
     default = known.default
     if isinstance(default, str):
         if value not in known.among:

@@ -1,4 +1,4 @@
-"""Tagging with a model file of CRFsuite, or with one of ours."""
+"""Tagging with a model file of CRFsuite, or of this package."""
 
 import math
 import sys
@@ -23,11 +23,11 @@ __all__ = ["ParsedDump", "Tagger"]
 
 @dataclass(frozen=True)
 class ParsedDump:
-    """Labels, attributes and weights that a model has learnt.
+    """Labels, attributes and weights of a model.
 
-    header (dict[str, str]): of its file.
+    header (dict[str, str]): header of its file.
     labels, attributes (dict[str, str]): number of each.
-    transitions (dict[tuple, float]): weight of each label pattern, two labels or more.
+    transitions (dict[tuple, float]): weight of each pattern of two or more labels.
     state_features (dict[tuple, float]): weight of each attribute with a label.
     """
 
@@ -39,7 +39,7 @@ class ParsedDump:
 
 
 class Tagger:
-    """Labels and probabilities of sequences by a model that was opened.
+    """Predicts labels and probabilities of sequences, with a model that was opened.
 
     RAISES, all methods but `open`, `open_inmemory` and `close` (ValueError): H275 without a model.
     """
@@ -47,40 +47,40 @@ class Tagger:
     def __init__(self) -> None:
         self._model: SequenceModel | None = None
         self._header: Header | None = None
-        self._chain: Chain | None = None  # of the sequence that is asked about
+        self._chain: Chain | None = None  # has read the current sequence
 
     def open(self, name: "str | PathLike[str]") -> "closing[Tagger]":
         """Read a model file.
 
         RETURNS (closing): for a `with` block that closes it.
-        RAISES (OSError, ValueError): as the system does; H274 for a file that is no model.
+        RAISES (OSError, ValueError): if the file cannot be read; H274 if it is not a model.
         """
         return self._open(Path(name).read_bytes(), fspath(name))
 
     def open_inmemory(self, value: bytes) -> "closing[Tagger]":
-        """Take the bytes of a model file. RAISES (ValueError): H274 for others."""
+        """Read the bytes of a model file. RAISES (ValueError): H274 if they are not a model."""
         return self._open(value, "bytes")
 
     def close(self) -> None:
-        """Forget the model."""
+        """Close the model."""
         self._model, self._header, self._chain = None, None, None
 
     def labels(self) -> list[str]:
-        """All labels, in the order of their numbers."""
+        """Return all labels, in the order of their numbers."""
         return list(self._opened().labels)
 
     def set(self, xseq: ItemSequence | Iterable[Any]) -> None:
-        """The sequence that is asked about next. RAISES (ValueError): H270, H271 or H420."""
+        """Set the current sequence. RAISES (ValueError): H270, H271 or H420."""
         self._chain = self._opened().chain(attributes_in(xseq))
 
     def tag(self, xseq: ItemSequence | Iterable[Any] | None = None) -> list[str]:
-        """The most probable labels of a sequence, by default that of `set`."""
+        """Return the most probable labels of a sequence, by default the current one."""
         if xseq is not None:
             self.set(xseq)
         return self._opened().best(self._asked())
 
     def probability(self, yseq: Sequence[str]) -> float:
-        """P(labels | sequence).
+        """Return P(labels | sequence) for the current sequence.
 
         RAISES (ValueError): H272 for more or fewer labels than items.
         RAISES (RuntimeError): H273 for an unknown label.
@@ -92,9 +92,9 @@ class Tagger:
         return math.exp(chain.log_probability(numbers))
 
     def marginal(self, y: str, pos: int) -> float:
-        """P(label of the item at `pos` is y | sequence).
+        """Return P(label of the item at `pos` is y | sequence) for the current sequence.
 
-        RAISES (ValueError): H276 for no position of the sequence.
+        RAISES (ValueError): H276 for a position out of range.
         RAISES (RuntimeError): H273 for an unknown label.
         """
         chain = self._asked()
@@ -103,7 +103,7 @@ class Tagger:
         return chain.marginal(pos, *self._numbers([y]))
 
     def info(self) -> ParsedDump:
-        """Content of the model. RAISES (RuntimeError): H275 without a model."""
+        """Return the contents of the model. RAISES (RuntimeError): H275 without a model."""
         model = self._opened(RuntimeError)
         names = list(model.attributes)
         return ParsedDump(
@@ -115,7 +115,7 @@ class Tagger:
         )
 
     def dump(self, filename: "str | PathLike[str] | None" = None) -> None:
-        """Write what the model has learnt as text.
+        """Write the contents of the model as text.
 
         filename (Optional[Union[str, Path]]): UTF-8; by default it is printed.
         RAISES (RuntimeError): H275 without a model.
@@ -141,7 +141,7 @@ class Tagger:
         return self._chain
 
     def _numbers(self, labels: Sequence[str]) -> list[int]:
-        """RAISES (RuntimeError): H273 for an unknown label, as python-crfsuite does."""
+        """Return labels' numbers. RAISES (RuntimeError): H273 for an unknown one, as python-crfsuite does."""
         model = self._opened()
         try:
             return [model.number_of[label] for label in labels]
@@ -157,7 +157,7 @@ class Tagger:
 
 
 def _header_in_words(header: Header | None, model: SequenceModel) -> dict[str, str]:
-    """Fields of the header; of a model of ours what there is."""
+    """Fields of the header as strings; for a model of this package the numbers of labels and attributes."""
     if header is None:
         return {"num_labels": str(len(model.labels)), "num_attrs": str(len(model.attributes))}
     return {name: _in_words(name, value) for name, value in header._asdict().items()}

@@ -1,4 +1,4 @@
-"""Training to a model file, with the messages of CRFsuite."""
+"""Training that writes a model file, with the messages of CRFsuite."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -40,7 +40,7 @@ TYPE = "crf1d"
 
 
 class CRFSuiteError(Exception):
-    """For programs that catch it; errors here are ValueErrors with a code."""
+    """Exists for programs that catch it; errors here are ValueErrors with a code."""
 
 
 class BaseTrainer:
@@ -53,7 +53,7 @@ class BaseTrainer:
     _data: Dataset
 
     def __new__(cls, *args: Any, **kwargs: Any) -> "BaseTrainer":
-        """Made here, so that a subclass need not call `__init__`."""
+        """Initialise here, so that a subclass need not call `__init__`."""
         self = super().__new__(cls)
         self.clear()
         self.select("lbfgs")
@@ -67,7 +67,7 @@ class BaseTrainer:
         self.set_params(params or {})
 
     def select(self, algorithm: str, type: str = TYPE) -> None:
-        """Choose how to train; all parameters get their defaults.
+        """Choose the training algorithm; all parameters get their defaults.
 
         algorithm (str): lbfgs, averaged-perceptron, passive-aggressive or arow; or l2sgd, which has the
             minimum of lbfgs and reaches it by L-BFGS here, whatever its max_iterations and calibration.
@@ -79,28 +79,28 @@ class BaseTrainer:
         self._parameters = defaults(self._algorithm)
 
     def params(self) -> list[str]:
-        """Names of the algorithm's parameters."""
+        """Return the names of the algorithm's parameters."""
         return list(ALGORITHMS[self._algorithm])
 
     def help(self, name: str) -> str:
-        """Meaning of a parameter. RAISES (ValueError): H277 if the algorithm does not have it."""
+        """Return the meaning of a parameter. RAISES (ValueError): H277 if the algorithm does not have it."""
         return parameter(self._algorithm, name).help
 
     def get(self, name: str) -> Value:
-        """A parameter's value. RAISES (ValueError): H277 if the algorithm does not have it."""
+        """Return a parameter's value. RAISES (ValueError): H277 if the algorithm does not have it."""
         parameter(self._algorithm, name)
         return self._parameters[name]
 
     def get_params(self) -> dict[str, Value]:
-        """All parameters and their values."""
+        """Return all parameters and their values."""
         return dict(self._parameters)
 
     def set(self, name: str, value: Any) -> None:
-        """Set a parameter. RAISES (ValueError): H277 or H278 for what cannot be."""
+        """Set a parameter. RAISES (ValueError): H277 for an unknown one, H278 for an invalid value."""
         self._parameters[name] = cast(self._algorithm, name, value)
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Set some parameters. RAISES (ValueError): H277 or H278 for what cannot be."""
+        """Set several parameters. RAISES (ValueError): H277 for an unknown one, H278 for an invalid value."""
         for name, value in params.items():
             self.set(name, value)
 
@@ -109,20 +109,20 @@ class BaseTrainer:
     ) -> None:
         """Add a labelled sequence.
 
-        group (int): by which `train` may hold it out.
-        RAISES (ValueError): H270, H271, H272 or H284 for what is no labelled sequence.
+        group (int): number by which `train` can hold it out.
+        RAISES (ValueError): H270, H271, H272 or H284 for an invalid sequence or labels.
         """
         self._data.append(attributes_in(xseq), yseq, group)
 
     def clear(self) -> None:
-        """Drop the sequences added so far."""
+        """Remove all sequences."""
         self._data = Dataset()
 
     def train(self, model: "str | PathLike[str]", holdout: int = -1) -> None:
         """Learn from the sequences, and write the model.
 
-        model (Union[str, Path]): name of the file; "" writes none. It is one of CRFsuite's as long as
-            feature.order is 1.
+        model (Union[str, Path]): name of the file; "" writes none. The format is CRFsuite's if
+            feature.order is at most 1.
         holdout (int): group that is left out, and tagged after each iteration.
         RAISES (ValueError): H285 for values that are not finite.
         """
@@ -134,14 +134,14 @@ class BaseTrainer:
         self._store(learnt, features, model)
 
     def message(self, message: str) -> None:
-        """A line of the log, for subclasses."""
+        """Receive a line of the log; for subclasses to override."""
 
     def _say(self, *lines: str) -> None:
         for line in lines:
             self.message(line)
 
     def _generate(self, data: Labelled) -> Features:
-        """Which features there are."""
+        """Generate the features."""
         began = perf_counter()
         names = ("minfreq", "possible_states", "possible_transitions", "order")
         minfreq, states, transitions, order = (self._parameters[f"feature.{n}"] for n in names)
@@ -160,7 +160,7 @@ class BaseTrainer:
         return features
 
     def _learn(self, data: Labelled, features: Features, holdout: int) -> SequenceModel:
-        """The model with the best weights."""
+        """Learn the model with the best weights."""
         from spacy_hocrf.sequences.learning import learn, learn_online, model_of
 
         began = perf_counter()
@@ -190,7 +190,7 @@ class BaseTrainer:
         return model_of(labels, attributes, features, weights).without_zeros()
 
     def _settings(self) -> "LearningSettings":
-        """Settings of L-BFGS: where the algorithm has no such parameter, the default of lbfgs."""
+        """Settings of L-BFGS: the default of lbfgs if the algorithm lacks the parameter."""
         from spacy_hocrf.sequences.learning import LearningSettings
 
         known = {**defaults("lbfgs"), **self._parameters}
@@ -207,7 +207,7 @@ class BaseTrainer:
         )
 
     def _online_settings(self) -> dict[str, Any]:
-        """Settings of an algorithm that learns from one sequence after the other."""
+        """Settings of an online algorithm."""
         from spacy_hocrf.sequences.online import Arow, AveragedPerceptron, PassiveAggressive
 
         known = self._parameters
@@ -229,7 +229,7 @@ class BaseTrainer:
         }
 
     def _own_parameters(self) -> Iterator[str]:
-        """The algorithm's parameters, but for those of the features, in words."""
+        """The algorithm's parameters, except those of features, as lines of the log."""
         for name, value in self._parameters.items():
             if not name.startswith("feature."):
                 yield f"{name}: {value}\n"
@@ -253,12 +253,12 @@ class BaseTrainer:
 
 
 class Trainer(BaseTrainer):
-    """Prints the log while it trains, by a method for each event, which a subclass may override.
+    """Prints the log while it trains, through a method for each event, which a subclass may override.
 
-    verbose (bool): call these methods? The log is read all the same.
+    verbose (bool): call these methods? The log is parsed in any case.
     The other arguments are those of `BaseTrainer`.
 
-    logparser (Optional[TrainLogParser]): what the log of the last training said.
+    logparser (Optional[TrainLogParser]): parsed log of the last training.
     """
 
     verbose: bool = True
@@ -279,7 +279,7 @@ class Trainer(BaseTrainer):
         super().train(model, holdout)
 
     def message(self, message: str) -> None:
-        """Read a line of the log, and if `verbose`, hand each event to its method."""
+        """Parse a line of the log, and if `verbose`, call the method of the event that it ends."""
         assert self.logparser is not None
         parser = self.logparser
         event = parser.feed(message)
@@ -293,35 +293,35 @@ class Trainer(BaseTrainer):
             getattr(self, f"on_{event}")(parser.last_log)
 
     def on_start(self, log: str) -> None:
-        """Called as training begins."""
+        """Called when training begins."""
         self._print(log)
 
     def on_featgen_progress(self, log: str, percent: int) -> None:
-        """Some features have been generated."""
+        """Called when some features have been generated."""
         self._print(log)
 
     def on_featgen_end(self, log: str) -> None:
-        """All features have been generated."""
+        """Called when all features have been generated."""
         self._print(log)
 
     def on_prepared(self, log: str) -> None:
-        """The first iteration begins."""
+        """Called when the first iteration begins."""
         self._print(log)
 
     def on_prepare_error(self, log: str) -> None:
-        """There will be no iteration."""
+        """Called if there will be no iteration."""
         self._print(log)
 
     def on_iteration(self, log: str, info: dict[str, Any]) -> None:
-        """An iteration has ended, with these numbers."""
+        """Called when an iteration has ended, with its numbers."""
         self._print(log)
 
     def on_optimization_end(self, log: str) -> None:
-        """The weights are found."""
+        """Called when the weights have been found."""
         self._print(log)
 
     def on_end(self, log: str) -> None:
-        """The model is written."""
+        """Called when the model has been written."""
         self._print(log)
 
     def _print(self, log: str) -> None:
