@@ -1,1 +1,1 @@
-"""A frozen encoder: what an ONNX model says of every token, in `doc.tensor`."""
+"""A frozen encoder: sets `doc.tensor` to the token vectors of an ONNX model."""

@@ -1,4 +1,4 @@
-"""The component `hocrf_encoder`: sets `doc.tensor`, and is saved with its encoder or where that is."""
+"""The component `hocrf_encoder`: sets `doc.tensor`, and is saved with its encoder or a reference to it."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -16,14 +16,14 @@ from spacy_hocrf.errors import Errors
 __all__ = ["EncoderPipe"]
 
 TOGETHER = 16_384
-"""Tokens that are read together; a longer text by itself."""
+"""Most tokens that are read together; a longer text is read alone."""
 BATCHES: Callable[..., Any] = minibatch
 MODEL, TOKENIZER, NAMED = "model.onnx", "tokenizer.json", "encoder.json"
 """Files of a saved component: the first two, or the last one."""
 
 
 class EncoderPipe:
-    """See `make_hocrf_encoder`. The encoder is read when it is first asked for, or with the pipeline."""
+    """See `make_hocrf_encoder`. The encoder is loaded on first use, or with the pipeline."""
 
     def __init__(
         self,
@@ -38,15 +38,15 @@ class EncoderPipe:
         self.name, self.folder, self.file = name, folder, file
         self.pool, self.window, self.threads, self.saved = pool, window, threads, saved
         self._files: EncoderFiles | None = None
-        self._named: dict[str, Any] | None = None  # what a pipeline was saved with
+        self._named: dict[str, Any] | None = None  # if saved without the encoder
         self._running: dict[int, Encoder] = {}  # by process
 
     @property
     def files(self) -> EncoderFiles:
         """The encoder's files.
 
-        RAISES (ValueError): H491 or H492 if they are not in the folder, H497 if they are not those that the
-            pipeline was saved with.
+        RAISES (ValueError): H491 or H492 if they are not in the folder, H497 if they differ from those that
+            the pipeline was saved with.
         """
         if self._files is None:
             files = EncoderFiles.find(Path(self.folder), self.file, self.name)
@@ -62,8 +62,8 @@ class EncoderPipe:
 
     @property
     def encoder(self) -> Encoder:
-        """The encoder, one of each process: threads of a parent do not run in a child. There its encoder
-        stays in memory, since to end it would wait for these threads.
+        """The encoder of this process: threads of a parent do not run in a child. The parent's encoder stays
+        in the child's memory, since ending it would wait for these threads.
 
         RAISES (ValueError): H490 to H495 or H497 for an encoder that cannot be run.
         """
@@ -78,7 +78,7 @@ class EncoderPipe:
         return next(self.pipe([doc]))
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 1000) -> Iterator[Doc]:
-        """Set the tensors of Docs. They do not depend on which Docs are read together.
+        """Set the tensors of Docs. They do not depend on which Docs are in a batch.
 
         RAISES (ValueError): H490 to H497 for an encoder that cannot be run.
         """
@@ -93,27 +93,27 @@ class EncoderPipe:
                     yield doc
 
     def to_bytes(self, **_: Any) -> bytes:
-        """The saved component, as `to_disk` writes it."""
+        """Return the saved component, with the files that `to_disk` writes."""
         data: bytes = srsly.msgpack_dumps(self._saved())
         return data
 
     def from_bytes(self, data: bytes, **_: Any) -> "EncoderPipe":
-        """Become what was saved."""
+        """Load a saved component."""
         return self._become(srsly.msgpack_loads(data))
 
     def to_disk(self, path: Path | str, **_: Any) -> None:
-        """Write a folder: the encoder's two files, or where `saved` is false encoder.json alone."""
+        """Write a folder: the encoder's two files, or only encoder.json if `saved` is false."""
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         saved = self._saved()
-        for name in (MODEL, TOKENIZER, NAMED):  # of what was saved here before nothing is left
+        for name in (MODEL, TOKENIZER, NAMED):  # files saved here earlier are removed
             if name in saved:
                 (folder / name).write_bytes(saved[name])
             else:
                 (folder / name).unlink(missing_ok=True)
 
     def from_disk(self, path: Path | str, **_: Any) -> "EncoderPipe":
-        """Become what was saved. RAISES (ValueError): H499 if files are missing."""
+        """Load a saved component. RAISES (ValueError): H499 if files are missing."""
         read = {
             name: (Path(path) / name).read_bytes()
             for name in (MODEL, TOKENIZER, NAMED)

@@ -1,5 +1,5 @@
-"""The factory `hocrf_encoder`. Every `spacy.blank` imports this file, which imports nothing of ours before
-the factory is called.
+"""The factory `hocrf_encoder`. Every `spacy.blank` imports this file, which imports no other module of this
+package before the factory is called.
 """
 
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 __all__ = ["make_hocrf_encoder"]
 
 REQUIREMENT = "spacy-hocrf[encoder]"
-"""Of a package that `spacy package` makes of the pipeline."""
+"""Requirement that `spacy package` adds to a package of the pipeline."""
 
 
 @Language.factory(
@@ -37,16 +37,16 @@ def make_hocrf_encoder(
     threads: int,
     saved: bool,
 ) -> "EncoderPipe":
-    """What an encoder says of every token, as `doc.tensor`, float32 [T, width].
+    """Sets `doc.tensor` to an encoder's vector of every token, float32 [T, width].
 
-    folder (str): the encoder: an ONNX model, in this folder or in its folder "onnx", and tokenizer.json.
+    folder (str): folder of the encoder: an ONNX model, in it or in its folder "onnx", and tokenizer.json.
     file (Optional[str]): the ONNX file in the folder; null for the only one.
-    pool (str): the row of a token: "mean" of those of its pieces, or that of the "first".
-    window (int): pieces that the encoder reads at once, with those that its tokenizer adds; a longer text is
-        read in windows that overlap by a quarter.
-    threads (int): of the encoder.
-    saved (bool): save the encoder with the pipeline; false saves where it is, and a checksum.
-    RAISES (ValueError): H498 for other settings.
+    pool (str): the vector of a token: the "mean" of those of its pieces, or that of the "first".
+    window (int): most pieces that the encoder reads at once, including those that its tokenizer adds; a
+        longer text is read in windows that overlap by a quarter.
+    threads (int): number of threads of the encoder.
+    saved (bool): save the encoder with the pipeline; false saves only width and checksum.
+    RAISES (ValueError): H498 for invalid settings.
     """
     from spacy_hocrf.encoder.component import EncoderPipe
     from spacy_hocrf.errors import Errors

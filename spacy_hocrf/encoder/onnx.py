@@ -1,9 +1,9 @@
-"""An encoder as ONNX, with its tokenizer: words → pieces → windows of pieces → a row of every word.
+"""An encoder as ONNX, with its tokenizer: from words to pieces, windows of pieces, and a row for every word.
 
-Windows are read together if they have equally many pieces, so nothing is padded, and most models compute
-every window by itself then, to the last bit. One that quantises its activations as it runs does not, since it
-takes one scale for all that it reads at once. Such a model is found out by reading a few windows alone and
-together, and reads one at a time.
+Windows are read together if they have the same number of pieces, so nothing is padded, and most models then
+compute every window independently, to the last bit. Not so a model that quantises its activations at run
+time, with one scale for everything that it reads at once. Such a model is detected by reading a few windows
+alone and together, and then reads one window at a time.
 """
 
 from collections import defaultdict
@@ -23,19 +23,19 @@ from spacy_hocrf.errors import Errors
 __all__ = ["Encoder", "EncoderFiles"]
 
 PIECES = 2_048
-"""That are read together, at most."""
+"""Most pieces that are read together."""
 OVERLAP = 4
-"""Windows share a quarter of their pieces."""
+"""Windows share 1 / OVERLAP of their pieces."""
 TRIED = (3, 9, 30)
-"""Pieces of the windows that are read alone and together."""
+"""Numbers of pieces in the windows that are read alone and together."""
 INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
 TYPES = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
 
 Integers = NDArray[np.int64]
 Rows = NDArray[np.float32]
 Window = tuple[int, int, int, int]
-"""First piece and one past the last; and the same of those whose rows are kept, up to the middle of what two
-windows share.
+"""First piece and one past the last; and the same for the pieces whose rows are kept, up to the middle of the
+overlap of two windows.
 """
 
 
@@ -45,15 +45,15 @@ class EncoderFiles:
 
     model: bytes | Path
     tokenizer: bytes
-    place: str  # for people
+    place: str  # where they are, for messages
 
     @classmethod
     def find(cls, folder: Path, file: str | None, name: str) -> "EncoderFiles":
-        """The files in a folder.
+        """Find the files in a folder.
 
-        file (Optional[str]): the model's, relative to the folder; None for the only one.
-        name (str): of the component.
-        RAISES (ValueError): H491 without a tokenizer, H492 without one model.
+        file (Optional[str]): the model's file, relative to the folder; None for the only one.
+        name (str): name of the component.
+        RAISES (ValueError): H491 without a tokenizer, H492 unless there is exactly one model.
         """
         path = folder / "tokenizer.json"
         if not path.is_file():
@@ -79,33 +79,33 @@ class EncoderFiles:
 
 
 class _Pieces(NamedTuple):
-    """A text as the tokenizer cuts it: n pieces, between those that it adds."""
+    """The n pieces of a text, between those that the tokenizer adds."""
 
-    ids: Integers  # [n + added] with those that it adds
+    ids: Integers  # [n + added] including added pieces
     types: Integers  # [n + added]
-    before: int  # of those that are added, so many at the beginning
+    before: int  # number of added pieces at the beginning
     words: Integers  # [n] number of each piece's word, ascending
-    pooled: NDArray[np.bool_]  # [n] is the row of the piece part of its word's?
+    pooled: NDArray[np.bool_]  # [n] does the row of the piece count for its word?
 
     def read(self, column: Integers, window: Window) -> Integers:
-        """The pieces of a window, between those that are added."""
+        """Return the pieces of a window, between those that are added."""
         before, end = self.before, self.before + len(self.words)
         inner = column[before + window[0] : before + window[1]]
         return np.concatenate([column[:before], inner, column[end:]])
 
 
 class Encoder:
-    """An encoder that runs on the CPU, with the same result on every run.
+    """An encoder that runs on the CPU, with reproducible results.
 
     files (EncoderFiles): the model and its tokenizer.
     pool (str): "mean" or "first" of the rows of a word's pieces.
-    window (int): pieces that are read at once, at most.
-    threads (int): that the model uses.
-    name (str): of the component, for errors.
+    window (int): most pieces that are read at once.
+    threads (int): number of threads of the model.
+    name (str): name of the component, for errors.
     RAISES (ValueError): H490 without the packages that run it, H493 for files that cannot be read, H494 or
         H495 for a model with other inputs or outputs.
 
-    width (int): of a row.
+    width (int): size of a row.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Encoder:
         self._output, self.width = self._checked_output()
 
     def rows(self, texts: Sequence[Sequence[str]]) -> list[Rows]:
-        """A row of every word of each text, float32 [T, width]; zeros for a word without pieces.
+        """Return a row for every word of each text, float32 [T, width]; zeros for a word without pieces.
 
         RAISES (ValueError): H496 if the model fails.
         """
@@ -129,7 +129,7 @@ class Encoder:
             added = len(text.ids) - len(text.words)
             for window in _windows(len(text.words), max(self._window - added, 1)):
                 groups[window[1] - window[0] + added].append((i, window))
-        for length in sorted(groups):  # so that the pieces of a word are added in one order
+        for length in sorted(groups):  # so that the rows of a word are summed in a fixed order
             group = groups[length]
             size = max(1, PIECES // length)
             if len(group) > 1 and (length == 1 or self._depends_on_company):
@@ -165,7 +165,7 @@ class Encoder:
 
     @cached_property
     def _depends_on_company(self) -> bool:
-        """Are the rows of a window others where it is read together with windows of its length?"""
+        """Does reading a window together with others of its length change its rows?"""
         draw = np.random.default_rng(0)
         for length in TRIED:
             ids = draw.integers(0, self._tokenizer.get_vocab_size(), (4, length))
@@ -176,19 +176,19 @@ class Encoder:
         return False
 
     def _read(self, ids: Integers, types: Integers) -> Rows:
-        """Rows of pieces, int64 [n, pieces], as float32 [n, pieces, width]."""
+        """Read pieces, int64 [n, pieces]. RETURNS: their rows, float32 [n, pieces, width]."""
         values = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": types}
         inputs = {name: values[name].astype(dtype) for name, dtype in self._types.items()}
         try:
             (rows,) = self._session.run([self._output], inputs)
-        except Exception as error:  # which are of no common class
+        except Exception as error:  # there is no common base class
             what = {"place": self._place, "found": ids.shape[1], "name": self._name}
             raise ValueError(Errors.H496.format(**what, reason=_line(error))) from error
         numbers: Rows = rows.astype(np.float32, copy=False)
         return numbers
 
     def _checked_inputs(self) -> dict[str, type[np.integer[Any]]]:
-        """Type of each input."""
+        """Check the inputs, and return the type of each."""
         inputs = self._session.get_inputs()
         names = {each.name for each in inputs}
         right = all(each.type in TYPES and _free(each.shape, 2) for each in inputs)
@@ -199,7 +199,7 @@ class Encoder:
         return {each.name: TYPES[each.type] for each in inputs}
 
     def _checked_output(self) -> tuple[str, int]:
-        """Name and width of the output with a row for each piece."""
+        """Check the outputs, and return name and width of the one with a row for each piece."""
         outputs = self._session.get_outputs()
         fitting = {
             each.name: each.shape[2]
@@ -218,7 +218,7 @@ class Encoder:
 
 
 def _windows(size: int, most: int) -> Iterator[Window]:
-    """Windows over the pieces of a text: one, or several of equal length."""
+    """Yield windows over the pieces of a text: one, or several of equal length."""
     if size == 0:
         return
     firsts = [*range(0, size - most, most - most // OVERLAP), max(0, size - most)]
@@ -234,13 +234,13 @@ def _tokenizer_of(files: EncoderFiles, name: str) -> Any:
         raise ValueError(Errors.H490.format(found="tokenizers", name=name)) from error
     try:
         tokenizer = Tokenizer.from_str(files.tokenizer.decode("utf8"))
-    except Exception as error:  # is what it raises
+    except Exception as error:  # tokenizers raises plain exceptions
         what = {"place": files.place, "found": "tokenizer", "reason": _line(error), "name": name}
         raise ValueError(Errors.H493.format(**what)) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
     if getattr(tokenizer.pre_tokenizer, "add_prefix_space", None) is False:
-        tokenizer.pre_tokenizer.add_prefix_space = True  # every word begins as behind a blank
+        tokenizer.pre_tokenizer.add_prefix_space = True  # treat every word as preceded by a space
     return tokenizer
 
 
@@ -252,18 +252,18 @@ def _session_of(files: EncoderFiles, threads: int, name: str) -> Any:
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
     options.use_deterministic_compute = True
-    options.enable_mem_pattern = False  # which would remember every shape
-    options.log_severity_level = 4  # errors are raised, not printed as well
+    options.enable_mem_pattern = False  # it would cache every shape
+    options.log_severity_level = 4  # errors are raised, so they need not be printed
     try:
         providers = ["CPUExecutionProvider"]
         return onnxruntime.InferenceSession(files.model, options, providers=providers)
-    except Exception as error:  # which are of no common class
+    except Exception as error:  # there is no common base class
         what = {"place": files.place, "found": "model", "reason": _line(error), "name": name}
         raise ValueError(Errors.H493.format(**what)) from error
 
 
 def _free(shape: Sequence[Any], rank: int) -> bool:
-    """Are there so many extents, all of them open?"""
+    """Are there `rank` dimensions, all of variable size?"""
     return len(shape) == rank and not any(isinstance(extent, int) for extent in shape)
 
 
@@ -272,5 +272,5 @@ def _spelt(each: Any) -> str:
 
 
 def _line(error: Exception) -> str:
-    """What an error says, without its later lines."""
+    """The first line of an error's message."""
     return str(error).strip().split("\n")[0]
