@@ -51,7 +51,7 @@ class Shard(Protocol):
         """The compiled shard."""
         ...
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free memory that the next use may allocate again."""
         ...
 

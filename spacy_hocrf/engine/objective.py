@@ -103,11 +103,11 @@ class Objective:
         most[most == 0.0] = 1.0
         return most
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free memory that the next evaluation allocates again."""
-        self._sum.rest()
+        self._sum.release()
         for ratio in self._ratios:
-            ratio.rest()
+            ratio.release()
 
 
 def likelihood(

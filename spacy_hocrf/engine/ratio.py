@@ -84,9 +84,9 @@ class RatioPenalty:
         gradient += slope * slopes
         return value
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free memory that the next evaluation allocates again."""
-        self._sum.rest()
+        self._sum.release()
 
 
 def expected_tokens(

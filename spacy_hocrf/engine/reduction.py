@@ -143,11 +143,11 @@ class ShardSum:
         self._spare.append(total.counts)
         return total.loss
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free memory that the next sum allocates again."""
         for part in self.parts:
             for shard in part:
-                shard.rest()
+                shard.release()
         self._placed = None
         self._spare.clear()
         self._idle.clear()

@@ -98,6 +98,6 @@ class TiedObjective:
         gradient *= self._root
         return value, gradient
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Free memory that the next evaluation allocates again."""
-        self._sums.rest()
+        self._sums.release()

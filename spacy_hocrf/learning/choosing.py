@@ -152,7 +152,7 @@ def _compare(
             for (learnt, held), model in zip_longest(parts, below):
                 folds.append(Fold(learner, learnt, held, model, **settings))
                 if model is not None:
-                    model.rest()
+                    model.release()
             trials = list[Trial]()
             for sigma in path:
                 bar.set_postfix(sigma=sigma, **settings)

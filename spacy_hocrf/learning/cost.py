@@ -135,7 +135,7 @@ def held_out_models(
     """
     there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
     if parts and not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
-        learner.rest()
+        learner.release()
     for learnt, held in parts:
         same = (f.model for f in there if f.learnt == learnt and f.held_back == held)
         yield next(same, None) or _trained(learner, learnt, there), held

@@ -149,7 +149,7 @@ def cross_fitted(
     rest (bool): whether all models also see the documents that are in no group.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
-    learner.rest()
+    learner.release()
     own = (group[0].group for group in groups)
     keys = [(key is None, number if key is None else key) for number, key in enumerate(own)]
     for unseen in divided(keys, folds, seed):
@@ -211,14 +211,14 @@ class Fold:
     def trained(self, trainer: Trainer, weights: Vector) -> Trained:
         """Return the model with earlier weights, float64 [F], which are near the trainer's optimum."""
         self.weights = weights
-        self.rest()
+        self.release()
         return Trained(self.model, trainer, *self._documents)
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Release memory that the next training allocates again."""
         self._view = self._learner.view()
         for shard in self._held_back:
-            shard.rest()
+            shard.release()
 
     def go_on_from(self, other: "Fold") -> None:
         """Copy the weights of another model; features that it does not have get 0."""

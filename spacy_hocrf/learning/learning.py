@@ -384,14 +384,14 @@ class Learner(GrowingModel):
     def run(self) -> Run | None:
         """The training run on the current corpus; None without documents, or with a batch-wise trainer."""
         if self._changed and self._teaches and not self.trainer.batchwise:
-            self.rest()  # the workers of the previous run
+            self.release()  # the workers of the previous run
             self._run = self.trainer.begin(self)
             self._changed = False
         return self._run
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Release memory that the next step allocates again, before other models are trained."""
-        getattr(self._run, "rest", lambda: None)()  # not every trainer's run has it
+        getattr(self._run, "release", lambda: None)()  # not every trainer's run has it
 
     def loss(self) -> float:
         """Return the objective of the corpus at the model's weights; 0 if there is nothing to learn from.

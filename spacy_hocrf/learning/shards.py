@@ -111,7 +111,7 @@ class CorpusShard:
         other._observed, self._observed = self._observed, None
         return other
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Release everything that can be computed again."""
         self._compiled = None
 

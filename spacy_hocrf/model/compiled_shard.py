@@ -45,7 +45,7 @@ class CompiledShard:
         """The shard itself, which is compiled already."""
         return self
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Do nothing: there is nothing to free that could be recomputed."""
 
     def only(self, sequence: int) -> "CompiledShard":

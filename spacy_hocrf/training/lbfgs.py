@@ -291,9 +291,9 @@ class LBFGSRun:
         if self._optimiser.status.startswith("failed"):
             raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
-    def rest(self) -> None:
+    def release(self) -> None:
         """Release memory that the next step allocates again."""
-        self._objective.rest()
+        self._objective.release()
 
     def _value(self, x: Vector) -> tuple[float, Vector]:
         """Return value and gradient of the objective at a point of the optimiser."""

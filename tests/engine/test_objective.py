@@ -164,7 +164,7 @@ def test_after_a_rest_the_results_are_the_same(threads):
     objective = objective_of(shards, threads=threads)
     loss, gradient = objective(weights)
     gradient = gradient.copy()
-    objective.rest()
+    objective.release()
     assert all(shard.rested for shard in shards)
     assert objective._sum._placed is None and not objective._sum._spare
     for _ in range(2):

@@ -131,4 +131,4 @@ def test_threads_change_no_bit_and_a_rest_neither():
             again, other = objective(weights)
             assert again == loss
             assert_array_equal(other, gradient)
-            objective.rest()
+            objective.release()

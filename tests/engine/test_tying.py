@@ -28,7 +28,7 @@ class Sums:
         value = float(np.cos(u) @ np.arange(1.0, 4.0)) + penalty(u, self.precision)
         return value, -np.sin(u) * np.arange(1.0, 4.0) + self.precision * u
 
-    def rest(self):
+    def release(self):
         self.rested = True
 
 
@@ -65,7 +65,7 @@ def test_the_gradient_matches_central_differences(tied):
     assert isinstance(objective, TiedObjective)
     assert_array_equal(objective.counts, np.arange(3.0))
     assert_gradient(objective, np.random.default_rng(2).normal(size=3), np.eye(3), rtol=1e-6)
-    objective.rest()
+    objective.release()
     assert objective.shards == ["shard"]
     assert objective._sums.rested
 

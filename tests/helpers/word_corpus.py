@@ -41,7 +41,7 @@ class Texts:
 
     copies, weights = 1, None
 
-    def rest(self):
+    def release(self):
         self.rested = True
 
     @property

@@ -223,9 +223,9 @@ def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
     monkeypatch.setattr(heldout, "MOST", most)
     monkeypatch.setattr(costs, "FEW", 3)
     calls = []
-    rest = LBFGSRun.rest
+    release = LBFGSRun.release
     nlp, data = pipeline(72, model={"order": 1})
-    monkeypatch.setattr(LBFGSRun, "rest", lambda run: (calls.append(run), rest(run)))
+    monkeypatch.setattr(LBFGSRun, "release", lambda run: (calls.append(run), release(run)))
     fit(nlp, data)
     own = nlp.get_pipe("hocrf").run
     assert sum(run is own for run in calls) == rests

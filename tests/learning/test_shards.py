@@ -30,7 +30,7 @@ def test_a_shard_that_has_rested_is_compiled_again():
     weights = np.random.default_rng(0).normal(size=learner.structure.size)
     placed = learner.layout.place_weights(weights)
     before = shard.compiled.potentials(placed, Scratch())
-    shard.rest()
+    shard.release()
     assert shard._compiled is None
     after = shard.compiled.potentials(placed, Scratch())
     for field in fields(before):

@@ -154,7 +154,7 @@ def test_a_fold_that_has_rested_goes_on():
         fold = Fold(learner, documents[5:], documents[:5])
         fold.loss(LBFGSTrainer(sigma=0.3, threads=1))
         if rests:
-            fold.rest()
+            fold.release()
         losses.append(fold.loss(LBFGSTrainer(sigma=1.0, threads=1)))
         assert np.abs(fold.weights).max() > 0
     assert losses[0] == losses[1]
