@@ -1,8 +1,8 @@
 """`python -m spacy hocrf …`: the commands.
 
 spaCy's command line loads the entry points of the group `spacy_cli` (setup.cfg) before every command
-of its own; importing this package adds the group `hocrf` to its app, and nothing else. A command is
-imported when it is asked for, so that `spacy train` does not pay for it.
+of its own; importing this package only adds the group `hocrf` to its app. A command's module is imported
+when the command is called, so that `spacy train` does not pay for it.
 """
 
 import sys
@@ -43,28 +43,28 @@ COMMANDS = (
     "temper",
     "templates",
 )
-"""A module bears the name of its command: that of `cross-fit` is `cross_fit`, and has `cross_fit_cli`."""
+"""Each command lives in the module of its name: `cross-fit` is `cross_fit_cli` in `cross_fit`."""
 FOLDERS = {"annotate", "auto", "convert", "label"}
-"""Commands of several modules: they are in `command` of that folder."""
+"""Commands that are packages: the function is in their module `command`."""
 
 OVERRIDING = {"ablate", "cross-fit", "debug", "doubt"}
-"""Commands that take settings of a config as well: `--training.seed 1`."""
+"""Commands that also take overrides of config settings: `--training.seed 1`."""
 
 
 WRITTEN = {"output", "page", "weights", "review", "losses", "into"}
-"""Parameters of commands that name what is to be written, where they are paths."""
+"""Parameters that name output files or folders, if their value is a path."""
 READ = {"model", "systems", "vectors"}
-"""Parameters that name what is read, besides those that are paths."""
+"""Parameters that name inputs even if they are not paths (a package, for example)."""
 WHOLE = {"auto", "extend"}
-"""Commands that replace a folder as a whole."""
+"""Commands that replace the whole output folder."""
 BESIDE = {"annotate", *WHOLE}
-"""Commands that write beside it, and say themselves what they do with what is there."""
+"""Commands that write next to their output first, and handle an existing output themselves."""
 
 
 def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]:
-    """A command that sees first whether what it is to write can be written (H401), and replaces nothing that
-    it reads (H566). Errors with a code, ours and spaCy's, and those of a config end it with their message;
-    all others are raised.
+    """Wrap a command: before it runs, check that its outputs can be written (H401) and replace none of its
+    inputs (H566). Errors with a code, ours or spaCy's, and config errors end it with their message; all
+    others are raised.
     """
 
     @wraps(function)
@@ -90,8 +90,8 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
 
 @contextmanager
 def _encoders_kept() -> Iterator[None]:
-    """Let srsly look for its encoders of MessagePack once: it does for every Doc that a DocBin gets or gives,
-    up to three times, and each time in the entry points of all packages, for a millisecond.
+    """Cache srsly's MessagePack encoders. Otherwise it searches the entry points of all packages, which
+    takes a millisecond, up to three times for every Doc that a DocBin reads or writes.
     """
     registries = [srsly.msgpack_encoders, srsly.msgpack_decoders]
     for registry in registries:
@@ -104,7 +104,7 @@ def _encoders_kept() -> Iterator[None]:
 
 
 def _check(command: str, path: Path, name: str) -> None:
-    """RAISES (ValueError): H401 if a place cannot be written."""
+    """Check an output path. RAISES (ValueError): H401 if it cannot be written."""
     from spacy_hocrf.cli.places import check_beside, check_file, check_folder
     from spacy_hocrf.errors import Errors
 
@@ -121,13 +121,15 @@ def _check(command: str, path: Path, name: str) -> None:
 
 
 def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
-    """RAISES (ValueError): H566 if a file, or a folder that is replaced as a whole, is or has what another
-    parameter names.
+    """Check that an output does not overwrite another argument.
+
+    RAISES (ValueError): H566 if the output file, or the folder that is replaced, is or contains a path
+        that another parameter names.
     """
     from spacy_hocrf.cli.errors import CommandErrors
 
     path = settings[name]
-    if path.is_dir() and command not in WHOLE:  # files are written beside those that are there
+    if path.is_dir() and command not in WHOLE:  # files are added to those already there
         return
     for other, value in settings.items():
         values = value if isinstance(value, list) else [value]
@@ -139,11 +141,11 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
 
 
 def _check_pipelines(settings: Mapping[str, Any]) -> None:
-    """RAISES (ValueError): H571 if a folder that is given as a pipeline has none."""
+    """Check pipeline arguments. RAISES (ValueError): H571 if a folder given as a pipeline contains none."""
     from spacy_hocrf.cli.errors import CommandErrors
 
     runs = [each for system in settings.get("systems", ()) for each in system.split(",")]
-    model = None if settings.get("grammar") else settings.get("model")  # which then are texts
+    model = None if settings.get("grammar") else settings.get("model")  # else texts
     for name in filter(None, [model, *runs]):
         has_none = Path(name).is_dir() and not (Path(name) / "meta.json").is_file()
         if has_none and not is_package(str(name)):
@@ -152,7 +154,7 @@ def _check_pipelines(settings: Mapping[str, Any]) -> None:
 
 @cache
 def _command(name: str) -> Any:
-    """A command, imported when it is asked for."""
+    """Import a command and return it."""
     place = name.replace("-", "_")
     inside = ".command" if name in FOLDERS else ""
     module = import_module(f"spacy_hocrf.cli.{place}{inside}")

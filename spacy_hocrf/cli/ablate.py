@@ -1,8 +1,8 @@
-"""`python -m spacy hocrf ablate`: what is each part of the features worth?
+"""`python -m spacy hocrf ablate`: how much does each part of the features contribute?
 
 k-fold cross-validation inside the training corpus, with all features and with all but one part of them.
 Sigma, order, the width of the window and the cost of `ExpectedF` are chosen once, with all features, and are
-the same for all rows: else a row would tell of two things.
+the same for all rows: else a row would show two effects at once.
 """
 
 import math
@@ -63,7 +63,7 @@ OFF: Mapping[str, Any] = {
     "order": 0,
     "vectors": False,
 }
-"""What a setting of `Window.v1` is where that part of it is left out."""
+"""Values of the settings of `Window.v1` that switch a part off."""
 
 
 def ablate_cli(
@@ -78,10 +78,10 @@ def ablate_cli(
     ] = 10_000,
     code: Code = None,
 ) -> None:
-    """Leave out each part of the features in turn, and say what F1 is without it.
+    """Leave out each part of the features in turn, and report F1 without it.
 
     By cross-validation on the config's training corpus; the development corpus is not read. Parts are
-    the blocks of Features.v1 and the settings of Window.v1. The test is that of `hocrf compare`.
+    the blocks of Features.v1 and the settings of Window.v1. Differences are tested as in `hocrf compare`.
     Settings are overridden as in `spacy train`, by --paths.train for instance.
     """
     import_code(code)
@@ -108,16 +108,16 @@ def ablate(
     component: str | None = None,
     trials: int = 10_000,
 ) -> dict[str, Any]:
-    """Score a component with all of its features, and without each part of them.
+    """Score a component with all of its features, and with each part left out.
 
     config (Config): of the pipeline, not interpolated.
-    folds, seed (int): the documents are divided at random into so many parts of nearly equal size, equal
-        ones into the same.
-    component (Optional[str]): its name; may be left out if there is one only.
-    trials (int): of the randomization test.
-    RETURNS (Dict[str, Any]): "systems", as `compare_systems` has them, the first with all features, each with
-        its mean number of `weights`; the `chosen` settings, and what was compared.
-    RAISES (ValueError): H076 to H078, H204 or H565 for a component of which nothing can be left out.
+    folds, seed (int): number of parts of nearly equal size into which the documents are split at random,
+        equal ones into the same part, and the seed.
+    component (Optional[str]): its name; may be left out if there is only one.
+    trials (int): shuffles of the randomization test.
+    RETURNS (Dict[str, Any]): "systems", as `compare_systems` returns them, the first with all features, each
+        with its mean number of `weights`; the `chosen` settings; and the settings of the comparison.
+    RAISES (ValueError): H076 to H078 or H204, and H565 for a component with no feature to leave out.
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
@@ -168,9 +168,9 @@ def ablate(
 
 
 def ablations(features: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A block of features without each of its parts, by the name of what is left out.
+    """Make a features block without each of its parts, by the name of the part left out.
 
-    features (Mapping[str, Any]): `Window.v1`, or `Features.v1` with such blocks and others; every setting
+    features (Mapping[str, Any]): `Window.v1`, or `Features.v1` with such blocks and others; all settings
         filled in.
     """
     if "*" not in features:
@@ -187,7 +187,7 @@ def ablations(features: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _without(window: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """`Window.v1` without each attribute and each setting that is not off."""
+    """Make `Window.v1` blocks with each attribute, and each setting that is on, left out."""
     found = dict[str, dict[str, Any]]()
     attrs = window["attrs"] or []
     for attr in attrs if len(attrs) > 1 else []:
@@ -197,7 +197,7 @@ def _without(window: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         sizes = window["window"]
         if isinstance(sizes, Mapping):
             left["window"] = {a: size for a, size in sizes.items() if a != attr}
-        letters = ("prefix", "suffix") if attr == attrs[0] else ()  # which are of this one
+        letters = ("prefix", "suffix") if attr == attrs[0] else ()  # affixes of the first one
         found[", ".join([attr, *letters])] = {**window, **left, **{name: [] for name in letters}}
     for setting, off in OFF.items():
         if window[setting] != off:
@@ -206,10 +206,10 @@ def _without(window: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _settle(block: dict[str, Any], pipe: SegmentationPipe, vectors: bool) -> dict[str, Any]:
-    """Write into the block of a component what its training has chosen.
+    """Replace the "auto" settings in a component's block by the values that its training has chosen.
 
-    pipe (SegmentationPipe): trained with these settings. vectors (bool): does the vocabulary have some?
-    RETURNS (Dict[str, Any]): sigma, order and so on.
+    pipe (SegmentationPipe): trained with these settings. vectors (bool): does the vocabulary have vectors?
+    RETURNS (Dict[str, Any]): the chosen sigma, order and so on.
     """
     choice, settings = pipe.choice, pipe.structure.settings
     model, trainer, decoder = (block[name] for name in ("model", "trainer", "decoder"))
@@ -237,7 +237,7 @@ def _settle(block: dict[str, Any], pipe: SegmentationPipe, vectors: bool) -> dic
 
 
 def _trained(config: Config, name: str, unseen: set[int]) -> tuple[Language, SegmentationPipe]:
-    """A pipeline that has learnt from the corpus without some documents, and its component."""
+    """Train a pipeline on the corpus without some documents; return it and its component."""
     nlp = load_model_from_config(config, auto_fill=True)
     _, pipe = component_of(nlp, name)
     learnt: list[Example] = [each for i, each in enumerate(read_corpus(nlp)) if i not in unseen]

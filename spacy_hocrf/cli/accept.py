@@ -4,15 +4,15 @@ Let n_c be the smallest n with
 
     P(Binomial(n, 1 - level) <= c) <= 1 - confidence,    c = 0, 1, 2, …
 
-If at most c of the n_c surest texts are wrong, an exact test rejects that more than 1 - level of all texts
-that are as sure are wrong: given how sure the next text is, those n_c are a sample of all that are surer.
-Behind the last n_c <= n comes a test of all n texts, of which c may be wrong, too: the probability above
-falls with n. The tests are made in this order, which n alone decides, up to the first that does not reject,
-so that the chance of a wrong promise is 1 - confidence in all (a fixed sequence, as in Angelopoulos et al.,
-Learn then Test, 2021).
+If at most c of the n_c surest texts are wrong, an exact test rejects the hypothesis that, among all texts at
+least that sure, more than a share 1 - level is wrong: given how sure the next text is, those n_c are a sample
+of all surer texts. After the last n_c <= n, all n texts are tested, of which c may be wrong, too: the
+probability above falls with n. The tests are made in this order, which depends on n only, up to the first
+that does not reject, so that the chance of a wrong promise is 1 - confidence overall (fixed-sequence testing,
+as in Angelopoulos et al., Learn then Test, 2021).
 
-How probable it is that all of a text is right is what the model says, corrected by the same texts: log-odds
-slope · z + intercept, z being the model's, with the largest likelihood (Platt, 1999).
+The probability that a whole text is right is the model's, recalibrated on the same texts: log-odds
+slope · z + intercept, z being the model's log-odds, fitted by maximum likelihood (Platt, 1999).
 """
 
 from collections.abc import Sequence, Set
@@ -50,23 +50,23 @@ __all__ = [
 
 BINS = 10
 CERTAIN = 1e-9
-"""No text is surer than that."""
+"""Probabilities are clipped to [CERTAIN, 1 - CERTAIN]."""
 FLATTEST = 0.01
-"""Slope, at least: what the model says is surer is no less probable."""
+"""Least slope: a text that the model is surer of stays more probable."""
 DIGITS = 10**10
 """A threshold is rounded down to a multiple of 1 / DIGITS, as it is saved."""
 NOTHING = Acceptance(0.5, 0.5, None, 0, 0)
-"""Asks for the probabilities, and accepts nothing."""
+"""Makes the component compute the probabilities, and accepts nothing."""
 
 
 @dataclass(frozen=True)
 class WholeTexts:
-    """n annotated texts that a model has not seen."""
+    """How a model does on n annotated texts that it has not seen."""
 
-    probability: NDArray[np.float64]  # [n] that all of the text is right
-    right: NDArray[np.bool_]  # [n] is it?
+    probability: NDArray[np.float64]  # [n] that the whole text is right
+    right: NDArray[np.bool_]  # [n] is the whole text right?
     group: NDArray[np.str_]  # [n] whose threshold holds; "" for all
-    # [n] by how many nats the right reading is less probable than the best one; inf if it cannot be
+    # [n] by how many nats the right reading is less probable than the best one; inf if it is impossible
     behind: NDArray[np.float64] | None = None
 
     @property
@@ -78,12 +78,12 @@ class WholeTexts:
         return float(np.abs(gaps[0] - gaps[1]).sum() / max(1, int(sizes.sum())))
 
     def only(self, mine: NDArray[np.bool_]) -> "WholeTexts":
-        """Some of the texts, bool [n]."""
+        """Select texts by a mask, bool [n]."""
         behind = None if self.behind is None else self.behind[mine]
         return WholeTexts(self.probability[mine], self.right[mine], self.group[mine], behind)
 
     def corrected(self) -> "WholeTexts":
-        """With the correction that every other text has learnt from the rest."""
+        """Correct the probabilities of each half (every other text) by a fit on the other half."""
         chances, even = self.probability.copy(), np.arange(len(self.right)) % 2 == 0
         for side in (even, ~even):
             slope, intercept = correction(self.only(~side))
@@ -100,13 +100,13 @@ def whole_texts(
     *,
     behind: bool = True,
 ) -> WholeTexts:
-    """Read documents that are annotated completely, of which the pipeline gets no annotation.
+    """Predict the completely annotated documents, hiding their annotation from the pipeline.
 
-    by (Optional[str]): extension attribute with the group of each.
+    by (Optional[str]): extension attribute with the group of each document.
     behind (bool): also find how far the right reading is behind the best one, which `accept` keeps for sets
-        of readings: texts are read once more for that.
-    RAISES (ValueError): H204 for a component that there is not, H252 if no document has such a group, H500
-        for a component whose spans overlap.
+        of readings: this takes another pass over the texts.
+    RAISES (ValueError): H204 for an unknown component, H252 if no document has a group, H500 for a
+        component whose spans overlap.
     """
     name, pipe = component_of(nlp, component)
     if pipe.target.overlapping:
@@ -138,7 +138,7 @@ def whole_texts(
 
 
 def _behind(text: ShownText, wanted: Set[tuple[int, int, str]]) -> float:
-    """By how many nats a reading is less probable than the best one; inf if no reading is shown so."""
+    """By how many nats the reading with these spans is less probable than the best; inf if impossible."""
     apart = text.unmodelled()
     if not apart <= wanted:
         return inf
@@ -152,13 +152,13 @@ def _behind(text: ShownText, wanted: Set[tuple[int, int, str]]) -> float:
 def accept(
     found: WholeTexts, level: float, confidence: float, by: str | None = None
 ) -> tuple[Acceptance, dict[str, str]]:
-    """Thresholds that keep the promise.
+    """Find the thresholds from which on texts may be accepted unread, one for each group.
 
-    level (float): of the accepted texts to come, at least this share is right as a whole,
+    level (float): at least this share of accepted new texts is entirely right,
     confidence (float): with this probability, in each group.
-    RETURNS (Tuple[Acceptance, Dict[str, str]]): and of each group without a threshold, why.
+    RETURNS (Tuple[Acceptance, Dict[str, str]]): the thresholds, and the reason for each group without one.
     RAISES (ValueError): H207 for settings out of range, H501 for too few texts, H502 if too many of the
-        surest ones are wrong; where there are groups, only if that is so in all of them.
+        surest ones are wrong; with groups, only if none of them gets a threshold.
     """
     if not (0 < level < 1 and 0 < confidence < 1):
         raise ValueError(
@@ -185,8 +185,8 @@ def accept(
 
 
 def farthest_behind(found: WholeTexts) -> tuple[float, ...]:
-    """How far down the list right readings are, ascending, without those that are infinite; of more than
-    SAMPLE texts, for each i the smallest number that is not below those of a share i / SAMPLE. () if unknown.
+    """Finite values of `behind` in ascending order; of more than SAMPLE texts, their quantiles i / SAMPLE,
+    rounded up to a value that occurs. () if unknown.
     """
     n = 0 if found.behind is None else len(found.behind)
     if found.behind is None or not n:
@@ -197,15 +197,15 @@ def farthest_behind(found: WholeTexts) -> tuple[float, ...]:
 
 
 def correction(found: WholeTexts) -> tuple[float, float]:
-    """Slope and intercept of the log-odds; a prior, N(1, 1) and N(0, 1), keeps them near those of the model
-    where texts are few.
+    """Fit slope and intercept of the log-odds. Priors N(1, 1) and N(0, 1) keep them near the model's own if
+    there are few texts.
     """
     p = np.clip(found.probability, CERTAIN, 1 - CERTAIN)
     features = np.stack([np.log(p / (1 - p)), np.ones_like(p)], axis=1)
     signs, start = np.where(found.right, 1.0, -1.0), np.array([1.0, 0.0])
     optimiser = LBFGS(start)
     while optimiser.status == "running":
-        logs = np.logaddexp(0.0, -signs * (features @ optimiser.x))  # -log P(what is so)
+        logs = np.logaddexp(0.0, -signs * (features @ optimiser.x))  # -log P(observed)
         away = optimiser.x - start
         gradient = features.T @ (-signs * -np.expm1(-logs)) + away
         optimiser.tell(float(logs.sum() + away @ away / 2), gradient)
@@ -214,21 +214,21 @@ def correction(found: WholeTexts) -> tuple[float, float]:
 
 
 def warn_unlike(acceptance: Acceptance, probabilities: Sequence[float]) -> None:
-    """Say so if texts are not like those that the threshold was found on.
+    """Warn if texts are unlike those that the threshold was found on.
 
-    probabilities (Sequence[float]): corrected, that all of each is right.
+    probabilities (Sequence[float]): corrected probability that the whole text is right, of each text.
     """
     chance = acceptance.likeness(probabilities)
     if chance < ALARM:
         msg.warn(
-            "The model is surer of these texts, or less sure, than of those that the threshold was found on: "
-            f"that comes by chance with a probability of {chance:.1g}. What was promised need not hold for "
-            "them. Annotate some of them, and run calibrate --accept again."
+            "The model is more, or less, sure of these texts than of those that the threshold was found on: "
+            f"a difference this large has a probability of {chance:.1g}. The promise may not hold for them. "
+            "Annotate some of them, and run calibrate --accept again."
         )
 
 
 def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
-    """The threshold of texts of one group. RAISES (ValueError): H501 or H502."""
+    """Find the threshold for texts of one group. RAISES (ValueError): H501 or H502."""
     order = np.argsort(-found.probability, kind="stable")
     wrong = np.cumsum(~found.right[order])
     last, first = 0, least_texts(level, confidence)
@@ -236,7 +236,7 @@ def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
         raise ValueError(_too_few(len(order), level, confidence))
     for allowed in count():
         n = step(allowed, level, confidence)
-        if n > len(order):  # all texts, of which as many may be wrong as in the step before
+        if n > len(order):  # test all texts, with as many errors allowed as in the step before
             last = len(order) if wrong[-1] < allowed else last
             break
         if wrong[n - 1] > allowed:
@@ -251,7 +251,7 @@ def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
 
 
 def least_texts(level: float, confidence: float) -> int:
-    """So many texts are needed at least: n_0."""
+    """Return n_0, the smallest number of texts that can give a threshold."""
     return ceil(log(1 - confidence) / log(level))
 
 
@@ -262,7 +262,7 @@ def _too_few(found: int, level: float, confidence: float) -> str:
 
 @cache
 def step(allowed: int, level: float, confidence: float) -> int:
-    """n_c: of so many texts, at least, c = `allowed` may be wrong."""
+    """Return n_c, the smallest number of texts of which c = `allowed` may be wrong."""
     n = step(allowed - 1, level, confidence) if allowed else least_texts(level, confidence)
     while binomial(n, 1 - level, allowed).sum() > 1 - confidence:
         n += 1

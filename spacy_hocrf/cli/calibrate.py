@@ -1,12 +1,12 @@
-"""`python -m spacy hocrf calibrate`: do spans of probability p turn out right in p of all cases, from which
-probability on are nearly all annotated spans among them, and which texts are right as a whole?
+"""`python -m spacy hocrf calibrate`: are spans of probability p right in a share p of cases, which threshold
+keeps nearly all annotated spans, and which texts are entirely right?
 
-The threshold for a recall R is an order statistic: of n annotated spans' probabilities, the k-th
-smallest has at least a share R of all such probabilities at or above it, with the confidence
+The threshold for a recall R is an order statistic: given the probabilities of n annotated spans, at least a
+share R of all such probabilities is at or above the k-th smallest, with the confidence
 P(Binomial(n, 1 - R) >= k) (Wilks, Annals of Mathematical Statistics 12, 1941). Spans of one text are alike,
 so n spans count as n / deff independent ones, deff being the variance of the share of missed spans from text
-to text over that of independent spans (Kish, Survey Sampling, 1965, §5.4); and as half of these, since the
-recall is to be reached in as many new spans, where it varies as much again. Texts to come are taken to be
+to text over that of independent spans (Kish, Survey Sampling, 1965, §5.4); and only half of these count,
+since the recall must hold in as many new spans, where it varies as much again. New texts are assumed to be
 like these.
 """
 
@@ -57,17 +57,17 @@ __all__ = [
 ]
 
 LEAST = 0.05
-"""Less probable spans are not looked at: there are many of them, and hardly any is right."""
+"""Less probable spans are ignored: there are many of them, and hardly any is right."""
 DIGITS = 4
-"""Of a threshold."""
+"""Significant digits of a threshold."""
 EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
 
 
 @dataclass(frozen=True)
 class Threshold:
-    """A probability from which on nearly all annotated spans are found."""
+    """A threshold on probabilities that keeps nearly all annotated spans."""
 
-    recall: float  # that was asked for, of spans to come
+    recall: float  # requested recall of new spans
     confidence: float
     threshold: float
     reached: float  # share of the annotated spans here
@@ -75,27 +75,27 @@ class Threshold:
 
 @dataclass(frozen=True)
 class Reliability:
-    """How far probabilities of spans are from being right."""
+    """How well calibrated the probabilities of spans are."""
 
     spans: int  # with at least LEAST
-    ece: float  # expected calibration error: mean of |share of right ones - mean probability| over bins
+    ece: float  # expected calibration error: mean of |share right - mean probability| over bins
     brier: float  # mean squared difference from 1 for right spans and 0 for others
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """Probable spans of texts, and the annotated ones."""
+    """Probable spans and annotated spans of texts."""
 
     label: NDArray[np.str_]  # [n] of spans with a probability of at least LEAST
     probability: NDArray[np.float64]  # [n]
     right: NDArray[np.bool_]  # [n] annotated?
     annotated_label: NDArray[np.str_]  # [m] of the annotated spans
     annotated: NDArray[np.float64]  # [m] their probabilities
-    text: NDArray[np.int64]  # [m] number of the text that each is in, or of its group
+    text: NDArray[np.int64]  # [m] number of the span's text, or of its group of texts
 
     def bins(self) -> list[dict[str, float]]:
-        """`from` and `to`, its edges, `spans`, share of `right` ones and `mean` probability of each bin that
-        is not empty.
+        """Return for each bin that is not empty its edges `from` and `to`, the number of `spans`, the share
+        of `right` ones and their `mean` probability.
         """
         place = np.minimum(np.searchsorted(EDGES, self.probability, side="right"), len(EDGES) - 1)
         return [
@@ -119,7 +119,7 @@ class Calibration:
         return Reliability(n, gaps / max(1, n), float(squares) / max(1, n))
 
     def of(self, label: str) -> "Calibration":
-        """Spans of one label."""
+        """Select the spans of one label."""
         mine, theirs = self.label == label, self.annotated_label == label
         return Calibration(
             self.label[mine],
@@ -146,18 +146,18 @@ def calibrate_cli(
         Option(
             "--accept",
             "-a",
-            help="Accept texts unread of which at least this share is right as a whole",
+            help="Find which texts to accept unread, so that at least this share of them is entirely right",
         ),
     ] = None,
     by: Annotated[
         str | None,
-        Option("--by", help="Extension attribute of Docs: a threshold for each of its values"),
+        Option("--by", help="Extension attribute of Docs: one threshold for each value"),
     ] = None,
     into: Annotated[
         Path | None,
         Option(
             "--into",
-            help="Folder for the pipeline with that threshold, instead of MODEL",
+            help="Save the pipeline with that threshold to this folder instead of MODEL",
             file_okay=False,
         ),
     ] = None,
@@ -167,9 +167,9 @@ def calibrate_cli(
     output: Results = None,
     code: Code = None,
 ) -> None:
-    """Compare the probabilities of spans with how often they are right, on texts that the model has not
-    seen; find a threshold that misses hardly any annotated span, or one from which on texts are accepted
-    unread, which the model keeps.
+    """Check on texts that the model has not seen how often spans of a given probability are right. Find a
+    threshold that misses hardly any annotated span, or one for accepting texts unread, which is saved in
+    the model.
 
     DOCS: docs/scores.md, "Are they right, and which threshold misses nothing?", and docs/records.md
     """
@@ -207,19 +207,19 @@ def calibrate_cli(
         write_json(output, result)
     _print(result, asked)
     if promised is not None:
-        print(_spelt(*promised), f"The threshold is kept in {into or model}.", sep="\n")
+        print(_spelt(*promised), f"The threshold is saved in {into or model}.", sep="\n")
         if other := with_other_tokens(nlp, docs):
             msg.warn(
-                f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. What "
-                "is promised is of texts with tokens like those of the annotation."
+                f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. The "
+                "promise holds for texts with tokens like those of the annotation."
             )
 
 
 def calibrate(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Calibration:
-    """Probable spans of annotated documents, of which the pipeline gets no annotation.
+    """Find the probable spans of annotated documents, hiding the annotation from the pipeline.
 
     component (Optional[str]): name of the component; None for the only one of ours.
-    RAISES (ValueError): H204 for a component that there is not, H206 for one that predicts tags.
+    RAISES (ValueError): H204 for an unknown component, H206 for one that predicts tags.
     """
     pipe = component_of(nlp, component)[1]
     _scorer(pipe.target)  # refuses tags
@@ -233,12 +233,12 @@ def calibration_of(
     target: Target,
     attribute: str | None = None,
 ) -> Calibration:
-    """Probable spans of annotated documents. What earlier components have set and the component keeps has a
-    probability of 1.
+    """Collect the probable spans and the annotated spans of documents. Spans that earlier components have set
+    and the component keeps have a probability of 1.
 
-    readings (Iterable[Reading]): of the same tokens, made with `keeps_own`.
-    target (Target): of the component.
-    attribute (Optional[str]): extension attribute of texts that count as one where it is equal.
+    readings (Iterable[Reading]): readings of the same tokens, made with `keeps_own`.
+    target (Target): the component's target.
+    attribute (Optional[str]): extension attribute; texts with the same value count as one.
     """
     rows, annotated = list[tuple[str, float, bool]](), list[tuple[str, float, int]]()
     numbers, scorer = group_numbers(docs, attribute).tolist(), scorer_of(target)
@@ -261,17 +261,17 @@ def calibration_of(
 
 
 def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iterator[Reading]:
-    """Readings of documents of which the pipeline gets no annotation."""
+    """Read documents, hiding their annotation from the pipeline."""
     name, pipe = component_of(nlp, component)
     return pipe.readings(ready_docs(nlp, docs, name), keeps_own=True)
 
 
 def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:
-    """The highest probability at or above which are at least this share of as many annotated spans to come.
+    """Find the highest threshold with at least this recall on as many new annotated spans.
 
-    confidence (float): with this probability, over the choice of the texts here and there.
+    confidence (float): probability that the recall is reached, over the choice of these and the new texts.
     RAISES (ValueError): H207 for settings out of range, H208 if there are too few annotated spans, H209 if
-        the model gives too many of them no probability.
+        the model gives too many of them probability zero.
     """
     if not (0 < recall < 1 and 0 < confidence < 1):
         found_settings = f"--recall {recall} and --confidence {confidence}"
@@ -298,7 +298,7 @@ def threshold_for(found: Calibration, recall: float, confidence: float) -> Thres
 
 
 def _rounded_down(p: float) -> float:
-    """To DIGITS digits, so that what is printed is what was checked."""
+    """Round down to DIGITS digits, so that the printed threshold is the one that was checked."""
     if p <= 0:
         return 0.0
     unit = 10.0 ** (floor(log10(p)) - DIGITS + 1)
@@ -306,9 +306,7 @@ def _rounded_down(p: float) -> float:
 
 
 def _design_effect(found: Calibration, threshold: float) -> float:
-    """By how much the share of missed spans varies more from text to text than that of independent ones
-    would, at least 1.
-    """
+    """Variance of the share of missed spans from text to text, over that of independent spans; at least 1."""
     _, text = np.unique(found.text, return_inverse=True)
     spans = np.bincount(text)
     missed = np.bincount(text, found.annotated < threshold)
@@ -322,14 +320,14 @@ def _design_effect(found: Calibration, threshold: float) -> float:
 
 
 def _scorer(target: Target) -> Scorer:
-    """RAISES (ValueError): H206 for tags."""
+    """Return the scorer of a target. RAISES (ValueError): H206 for tags."""
     if isinstance(target, TagsTarget):
         raise ValueError(CommandErrors.H206.format(found=target.place))
     return scorer_of(target)
 
 
 def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
-    """All that is printed."""
+    """Results to print and to write as JSON."""
     labels = sorted({*found.label.tolist(), *found.annotated_label.tolist()})
     parts = {"all": found, **{label: found.of(label) for label in labels}}
     return {
@@ -343,7 +341,7 @@ def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
 
 
 def _of_texts(whole: WholeTexts) -> dict[str, float]:
-    """Texts that are right as a whole, between `low` and `high` in 90 of 100 cases."""
+    """Share of entirely right texts, with its 90 % interval from `low` to `high`."""
     n = len(whole.right)
     interval = proportion(whole.right) if n else Interval(0.0, 1.0)
     right = float(whole.right.mean()) if n else 0.0
@@ -352,7 +350,7 @@ def _of_texts(whole: WholeTexts) -> dict[str, float]:
 
 
 def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
-    """What is promised."""
+    """Spell out the promise for accepted texts."""
     share = promised.accepted / max(1, promised.texts)
     lines = [
         f"\nOf the accepted texts at least {_percent(promised.level)} are right as a whole, in texts like "
@@ -391,7 +389,7 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         for name, row in result["labels"].items()
     ]
     print(as_table(("label", "annotated", "spans", "ECE", "Brier"), rows))
-    print(f"spans: with a probability of {LEAST:g} and more")
+    print(f"spans: those with a probability of at least {LEAST:g}")
     if (whole := result["texts"]) is not None and whole["texts"]:
         print(
             f"Texts right as a whole: {_percent(whole['right'])} of {whole['texts']:,}, between "

@@ -1,7 +1,7 @@
-"""`python -m spacy hocrf card`: what whoever is handed a model should know of it.
+"""`python -m spacy hocrf card`: a model card for whoever gets the model.
 
-It is Markdown, the `notes` of the pipeline's meta.json, which `spacy package` writes into the README of the
-package.
+The card is Markdown in the `notes` of the pipeline's meta.json, from where `spacy package` copies it into the
+README of the package.
 """
 
 import re
@@ -44,19 +44,19 @@ def card_cli(
     gold: Annotated[
         Path,
         Argument(
-            help="Annotated texts that it has not learnt from (.spacy)", exists=True, dir_okay=False
+            help="Annotated texts the model has not learnt (.spacy)", exists=True, dir_okay=False
         ),
     ],
     component: Component = None,
     output: Annotated[
         Path | None,
-        Option("--output", "-o", help="Write the card here, too (Markdown)", dir_okay=False),
+        Option("--output", "-o", help="Also write the card here (Markdown)", dir_okay=False),
     ] = None,
     code: Code = None,
 ) -> None:
-    """Measure a model, and write what whoever is handed it should know into its meta.json, from which
-    `spacy package` makes a README: how good it is on texts like these, how far its probabilities are right,
-    which texts it accepts unread, what was chosen.
+    """Evaluate a model and write a model card into its meta.json, which `spacy package` puts into the README:
+    scores on these texts, how far its probabilities can be trusted, which texts it accepts unread, and the
+    settings that training chose.
 
     DOCS: docs/handing-on.md
     """
@@ -80,12 +80,12 @@ def card(
     component: str | None = None,
     curve: Mapping[str, Any] | None = None,
 ) -> str:
-    """What is known of a model, in Markdown.
+    """Evaluate a model and make its card, in Markdown.
 
-    docs (Sequence[Doc]): annotated texts that it has not learnt from, of which it gets no annotation.
+    docs (Sequence[Doc]): annotated texts that it was not trained on; it does not see their annotation.
     component (Optional[str]): its name; None for the only one of ours.
     curve (Optional[Mapping[str, Any]]): F1 by texts, as `hocrf auto` writes it.
-    RAISES (ValueError): H204 for a component that there is not.
+    RAISES (ValueError): H204 for an unknown component.
     """
     name, pipe = component_of(nlp, component)
     scorer = scorer_of(pipe.target)
@@ -119,12 +119,12 @@ def card_of_scores(
     told: Sequence[str],
     curve: Mapping[str, Any] | None,
 ) -> str:
-    """A card of what is measured already.
+    """Make a card from scores that were already computed.
 
     name (str): of the component. rows (Iterable[Tuple[str, Score]]): all labels together, then each.
-    whole (bool [n]): which texts are right as a whole, of those that are annotated completely.
-    told (Sequence[str]): what else is to be said of the scores, a paragraph each.
-    curve (Optional[Mapping[str, Any]]): F1 by texts.
+    whole (bool [n]): for each completely annotated text, is it entirely right?
+    told (Sequence[str]): further paragraphs on the scores.
+    curve (Optional[Mapping[str, Any]]): F1 by number of training texts.
     """
     text = MarkdownRenderer()
     text.add(text.title(3, "How good it is"))
@@ -158,7 +158,7 @@ def card_of_scores(
 
 
 def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
-    """What is accepted unread, if anything may be."""
+    """Describe which texts are accepted unread, if any."""
     _, pipe = component_of(nlp, name)
     acceptance = pipe.acceptance
     if acceptance is None:
@@ -176,7 +176,7 @@ def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
 
 
 def _facts(nlp: Language, name: str) -> Iterator[str]:
-    """What a component is, and what was chosen for it."""
+    """Describe a component and the settings that training chose."""
     _, pipe = component_of(nlp, name)
     order, choice = pipe.structure.settings.order, pipe.choice
     before = "the label of the segment" if order == 1 else f"the labels of the {order} segments"

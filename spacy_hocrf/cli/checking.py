@@ -1,13 +1,14 @@
-"""What an annotated corpus holds for a component, and what of it gets lost on the way to the model.
+"""Statistics of an annotated corpus as a component reads it, and of the annotation that the model cannot
+learn.
 
-Near copies are texts that are the same but for names and numbers, as when many are made from one. What a text
-has besides is its frame: the words without a digit and without a capital letter, outside of annotated spans.
-Where spans take up nearly all, as in a reference, words within them are a part of it, too. A text of which
-hardly anything is left, such as an address, is like no other.
+Near copies are texts that differ only in names and numbers, as when many are made from one template. The rest
+of a text is its frame: the words without a digit and without a capital letter, outside of annotated spans. If
+spans cover nearly all of a text, as in a reference, words within them belong to the frame, too. A text with
+hardly any frame, such as an address, is a near copy of none.
 
-How unlike two corpora are cannot be told from the share of unknown words alone, which falls with the size of
-the first. So it is compared with the share of its own words that only one of its texts has: about what it
-would be if the second were more of the same.
+The share of unknown words alone does not tell how unlike two corpora are, since it falls with the size of the
+first. So it is compared with the share of the first corpus's words that occur in only one of its texts, which
+is about the share of unknown words in more texts of the same kind.
 """
 
 from collections import Counter
@@ -44,31 +45,31 @@ __all__ = [
 
 Frame = tuple[str, ...]
 LEAST = 2
-"""Words of a frame."""
+"""Fewest words of a frame."""
 SHARE = 1 / 3
-"""Of a text's words, so many at least are in its frame."""
+"""Smallest share of a text's words that makes a frame."""
 GAP = ""
-"""Stands for what is left out between two words."""
+"""Stands for the words left out between two words of a frame."""
 
 
 @dataclass
 class LabelFacts:
-    """One label of a corpus."""
+    """Statistics of one label of a corpus."""
 
     annotated: int = 0  # spans
-    learnt: int = 0  # of these, in the tokens and as the model has them
-    texts: int = 0  # with such a span
+    learnt: int = 0  # spans that the model learns from, as they fit its tokens
+    texts: int = 0  # texts with such a span
     lengths: Counter[int] = field(default_factory=Counter)  # in the model's tokens
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest span; 0 without any."""
+        """Length of the longest span in tokens; 0 if there is none."""
         return max(self.lengths, default=0)
 
 
 @dataclass(frozen=True)
 class Lost:
-    """A span that fits no tokens."""
+    """A span that does not align with tokens."""
 
     text: str
     label: str
@@ -77,61 +78,61 @@ class Lost:
 
 @dataclass
 class CorpusFacts:
-    """A corpus as a component reads it."""
+    """Statistics of a corpus as a component reads it."""
 
     texts: int = 0
     tokens: int = 0
     unannotated: int = 0  # texts without any annotation
-    taught: int = 0  # texts of which teachers say what is not annotated
-    partial: int = 0  # texts of which something is known, but not all
-    copies: int = 0  # texts with the words of an earlier one
-    contradicted: int = 0  # of these, those that an earlier one with other annotation contradicts
-    near_copies: int = 0  # other texts that are an earlier one but for names and numbers
-    unknown_spaces: int = 0  # texts whose file does not tell where spaces are
+    taught: int = 0  # texts that only teachers annotate completely
+    partial: int = 0  # partially annotated texts
+    copies: int = 0  # texts equal to an earlier one
+    contradicted: int = 0  # copies that are annotated otherwise than the first one
+    near_copies: int = 0  # other texts that differ from an earlier one only in names and numbers
+    unknown_spaces: int = 0  # texts whose Doc has unknown spaces
     touching: int = 0  # texts in which two spans of one label touch
     overlapping: int = 0  # spans that overlap longer ones
     blank_ends: int = 0  # spans that begin or end with white space
     labels: dict[str, LabelFacts] = field(default_factory=dict)
-    # by label, texts of which constraints alone name it
+    # by label, texts in which only constraints name it
     hints: Counter[str] = field(default_factory=Counter)
-    lost: list[Lost] = field(default_factory=list)  # by the tokenizer
+    lost: list[Lost] = field(default_factory=list)  # spans that fit no tokens of the tokenizer
 
     @property
     def annotated(self) -> int:
-        """Spans of all labels."""
+        """Number of spans of all labels."""
         return sum(label.annotated for label in self.labels.values())
 
     @property
     def misfits(self) -> int:
-        """Spans, or tags, that fit no tokens."""
+        """Number of spans, or tags, that do not align with tokens."""
         learnt = sum(label.learnt for label in self.labels.values())
         return max(0, self.annotated - learnt - self.overlapping)
 
 
 @dataclass(frozen=True)
 class Seen:
-    """How much of some texts is in others: shares of their tokens, and of their annotated spans."""
+    """Shares of the tokens and of the annotated spans of some texts that also occur in others."""
 
-    words: float  # by NORM
-    spans: float  # text and label
-    texts: float  # whatever the label
+    words: float  # tokens, compared by NORM
+    spans: float  # spans with the same words and label
+    texts: float  # spans with the same words and any label
     n_spans: int
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """Annotated phrases that stand elsewhere without annotation."""
+    """Annotated phrases that also occur without annotation."""
 
-    phrases: int  # different words of annotated spans
+    phrases: int  # distinct annotated phrases
     unmarked: tuple[
         str, ...
-    ]  # of these, those that stand where nothing is annotated, the most frequent first
+    ]  # those that also occur where nothing is annotated, the most frequent first
 
 
 def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
-    """Look through a corpus.
+    """Collect the statistics of a corpus.
 
-    gold (Gold): what a component reads of it.
+    gold (Gold): how the component reads its annotation.
     """
     target = gold.target
     facts, scorer, seen = CorpusFacts(), scorer_of(target), set[int]()
@@ -175,7 +176,7 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
 
 
 def _note_spans(facts: CorpusFacts, target: Target, example: Example, learnt: int) -> None:
-    """Count the spans that the model gets otherwise than they are annotated, or not at all."""
+    """Count the annotated spans that the model reads differently, or not at all."""
     spans = _spans_of(target, example.reference)
     facts.blank_ends += sum(span[0].is_space or span[-1].is_space for span in spans if len(span))
     if learnt == len(spans):
@@ -202,7 +203,7 @@ def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Lost]:
 
 
 def known_texts(here: Sequence[Example], there: Sequence[Example]) -> int:
-    """How many texts of one corpus are in another."""
+    """Count the texts of one corpus that are also in another."""
     known = {example.reference.text for example in there}
     return sum(example.reference.text in known for example in here)
 
@@ -210,11 +211,11 @@ def known_texts(here: Sequence[Example], there: Sequence[Example]) -> int:
 def seen_in(
     target: Target, there: Sequence[Example], here: Sequence[Example] | None = None
 ) -> Seen:
-    """How much of a corpus was seen in another one.
+    """Find how much of the corpus `here` also occurs in `there`.
 
     target (Target): where spans, or tags, are.
-    there, here (Sequence[Example], Optional[Sequence[Example]]): both; without the second, how much of each
-        text of the first is in another text of it.
+    there, here (Sequence[Example], Optional[Sequence[Example]]): if `here` is None, how much of each text of
+        `there` occurs in its other texts.
     """
     of_texts = [_items(target, example) for example in there]
     rows = of_texts if here is None else [_items(target, example) for example in here]
@@ -226,21 +227,21 @@ def seen_in(
 
 
 def _share(there: list[list[Any]], here: list[list[Any]], least: int) -> float:
-    """Share of the items of some texts, `here`, that at least so many texts of `there` have."""
+    """Share of the items of the texts `here` that occur in at least `least` texts of `there`."""
     known = Counter(item for items in there for item in {*items})
     found = [known[item] >= least for items in here for item in items]
     return sum(found) / max(1, len(found))
 
 
 def _items(target: Target, example: Example) -> tuple[list[Any], ...]:
-    """Words, spans with their labels, and without."""
+    """The words of an example, its spans with labels, and its spans without labels."""
     words = [token.norm_ for token in example.predicted]
     spans = [(tuple(words[a:b]), label) for a, b, label in target.annotation(example).spans]
     return words, spans, [text for text, _ in spans]
 
 
 def repeats_of(target: Target, examples: Iterable[Example]) -> Repeats:
-    """Which annotated phrases stand elsewhere in tokens that are known to be in no span.
+    """Find the annotated phrases that also occur where tokens are known to be in no span.
 
     target (Target): where spans are.
     """
@@ -263,16 +264,16 @@ def repeats_of(target: Target, examples: Iterable[Example]) -> Repeats:
 
 
 def cut_docs(docs: Sequence[Doc]) -> int:
-    """How many Docs `gold_preproc = true` cuts: those with several sentences."""
+    """Count the Docs that `gold_preproc = true` splits: those with several sentences."""
     return sum(doc.has_annotation("SENT_START") and len(list(doc.sents)) > 1 for doc in docs)
 
 
 def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | None:
-    """The words of a text besides names and numbers.
+    """Return the frame of a text: its words other than names and numbers.
 
     words (Sequence[str]): its tokens.
-    spans (Iterable[tuple[int, int]]): start and end of what is annotated.
-    RETURNS (Optional[tuple[str, ...]]): None if too little is left.
+    spans (Iterable[tuple[int, int]]): start and end of the annotated spans.
+    RETURNS (Optional[tuple[str, ...]]): the words, GAP where some are left out; None if too few are left.
     """
     plain = [_plain(word) for word in words]
     outside = list(plain)
@@ -286,14 +287,14 @@ def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | 
 
 
 def grouped(frames: Sequence[Hashable]) -> NDArray[np.int64]:
-    """The number of each text's group of near copies, int64 [D], by first appearance."""
+    """Number the groups of near copies by first appearance: int64 [D], the group of each text."""
     known: dict[Hashable, int] = {}
     keys = [i if frame is None else frame for i, frame in enumerate(frames)]
     return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
 
 
 def _plain(word: str) -> bool:
-    """Neither a name nor a number, nor a mark?"""
+    """Is a word neither a name, nor a number, nor punctuation?"""
     return any(map(str.isalpha, word)) and not any(c.isdigit() or c.isupper() for c in word)
 
 

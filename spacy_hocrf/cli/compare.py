@@ -1,9 +1,8 @@
-"""`python -m spacy hocrf compare`: is one system better than another, or were they lucky with these
-documents?
+"""`python -m spacy hocrf compare`: is one system better than another, or is the difference due to chance?
 
-Micro-averaged F1 over all labels, and the F1 of each, and the share of documents that are right as a whole,
-with the p-values of an approximate randomization test over documents. More than two systems, or several runs
-of one, are compared with the first, all labels together.
+Micro-averaged F1 over all labels, the F1 of each label, and the share of entirely right documents, with the
+p-values of an approximate randomization test over documents. If there are more than two systems, or several
+runs of one, each system is compared with the first by F1 over all labels.
 """
 
 from collections.abc import Collection, Sequence
@@ -32,15 +31,15 @@ from spacy_hocrf.cli.tables import as_table, write_results
 __all__ = ["compare", "compare_cli", "compare_counts", "predict", "read_gold", "read_system"]
 
 LEGIBLE = 5
-"""Tokens that show where documents part."""
+"""Number of tokens that an error message quotes where two documents begin to differ."""
 HEADER: tuple[str, ...] = (
     *("", "P (A)", "R (A)", "F (A)", "P (B)", "R (B)", "F (B)"),
     *("B-A", "p", "Holm", "shuffles", "differ", "gold"),
 )
 NOTES = """\
-p         how probable so large a difference is if A and B are equally good
-Holm      the same, corrected for asking about every label
-shuffles  swaps tried; p is exact if all were, else (n_c + 1)/(n + 1) for n at random
+p         probability of a difference at least this large if A and B are equally good
+Holm      p, corrected for the number of labels
+shuffles  number tried; p is exact if all were, else (n_c + 1)/(n + 1) for n random ones
 differ    documents in which the counts of A and B differ
 gold      annotated items
 texts     documents that have all annotated items and no others
@@ -51,8 +50,8 @@ def compare_cli(
     systems: Annotated[
         list[str],
         Argument(
-            help="Each system: its predictions (.spacy), or a pipeline that makes them; several runs of one "
-            "with commas between them"
+            help="Systems: predictions (.spacy), or a pipeline that makes them; several runs of a system are "
+            "separated by commas"
         ),
     ],
     gold: Annotated[
@@ -71,7 +70,7 @@ def compare_cli(
         Option(
             "--ignore",
             "-i",
-            help="Label that is none, such as the tag O; may be given several times",
+            help="Label that does not count as one, such as the tag O; may be given several times",
         ),
     ] = None,
     trials: Annotated[
@@ -131,7 +130,7 @@ def compare(
     scorer (Scorer): where the items are.
     labels, ignore (Collection[str]): as in `count_items`.
     trials, seed (int): as in `randomization_test`.
-    RETURNS (Dict[str, Any]): what `compare_counts` gives, and what was compared.
+    RETURNS (Dict[str, Any]): the results of `compare_counts`, and the files and settings.
     RAISES (ValueError): H257, H071 to H073, for files that do not fit together or labels that do not
         occur.
     """
@@ -148,8 +147,8 @@ def _compare_all(
     trials: int,
     seed: int,
 ) -> dict[str, Any]:
-    """What was compared, and what `compare_counts` gives of two systems of one run, or the "systems" of
-    `compare_systems`.
+    """Compare systems: by `compare_counts` if there are two with one run each, else by `compare_systems`,
+    under "systems". The result also has the files and settings.
 
     systems (Sequence[tuple[str, Sequence[str]]]): the name of each, and its runs.
     """
@@ -173,22 +172,22 @@ def _compare_all(
 
 
 def _runs(system: str) -> list[str]:
-    """The runs of a system; a path with a comma that is there is one."""
+    """Split a system into its runs; an existing path that has a comma is one run."""
     return [system] if Path(system).exists() else system.split(",")
 
 
 def compare_counts(
     counts: Counts, a: int = 0, b: int = 1, *, trials: int = 10_000, seed: int = 0
 ) -> dict[str, Any]:
-    """Scores of two systems and the p-values of their differences.
+    """Compute the scores of two systems and the p-values of their differences.
 
-    counts (Counts): of these systems, and perhaps of others.
+    counts (Counts): counts of these systems, and perhaps of others.
     a, b (int): their numbers.
     RETURNS (Dict[str, Any]): "all" and "labels", with `a` and `b` (p, r, f from 0 to 1),
-        `difference` (F1 of b minus F1 of a), `p_value`, `exact` and `shuffles` (were all of them
-        taken, or how many?), `differ` (documents in which the systems differ), `gold` (annotated
-        items); labels also `p_holm`, corrected for the number of labels. And "texts": the share of documents,
-        of the `gold` that are annotated completely, which are right as a whole, as `f`.
+        `difference` (F1 of b minus F1 of a), `p_value`, `exact` (were all shuffles tried?),
+        `shuffles` (how many were), `differ` (documents in which the systems differ), `gold` (annotated
+        items); labels also `p_holm`, corrected for the number of labels. And "texts": as `gold` the number
+        of completely annotated documents, as `f` the share of these that is entirely right.
     """
     # all labels together, then each, then whole texts
     correct, predicted, gold = (
@@ -230,9 +229,7 @@ def compare_counts(
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
-    """Annotated documents. RAISES (ValueError): H257 for a file that is none, H073 without
-    annotation.
-    """
+    """Read annotated documents. RAISES (ValueError): H257 for a file without Docs, H073 for no annotation."""
     docs = read_docs(path)
     _check_annotation(scorer, docs, path)
     return docs
@@ -241,12 +238,12 @@ def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
 def read_system(
     system: str | Path, gold: Sequence[Doc], gold_path: str | Path, scorer: Scorer
 ) -> list[Doc]:
-    """Predictions for annotated documents.
+    """Read or make a system's predictions for annotated documents.
 
     system (Union[str, Path]): a file with the predictions (.spacy), or the path or name of a
         pipeline.
-    gold (Sequence[Doc]): the documents; gold_path (Union[str, Path]): where they are from.
-    RAISES (ValueError): H257 for a file that is none, H071 for other documents, H073 without
+    gold (Sequence[Doc]): the documents; gold_path (Union[str, Path]): their file.
+    RAISES (ValueError): H257 for a file without Docs, H071 for other documents, H073 without
         predictions.
     """
     docs = read_docs(system) if Path(system).is_file() else predict(str(system), gold)
@@ -256,7 +253,7 @@ def read_system(
 
 
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
-    """Predictions of a pipeline for documents of which it gets no annotation."""
+    """Predict documents with a pipeline, hiding their annotation from it."""
     nlp = load_model(pipeline)
     found = predictions(nlp, docs)
     return list(tqdm(found, total=len(docs), desc=pipeline, disable=None, leave=False))

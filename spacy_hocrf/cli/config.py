@@ -34,10 +34,11 @@ from spacy_hocrf.pipeline.score_weights import weigh_spans
 __all__ = ["LOGGER", "REQUIRED", "config_cli", "fit_to_texts", "starting_config", "stream_texts"]
 
 STEPS = {"max_steps": 40, "eval_frequency": 20, "patience": 0}
-"""Of training; what comes behind its end costs nothing but the evaluations."""
+"""Settings of [training]; steps after the trainer has converged cost only the evaluations."""
 ENDING = {"improvement_tolerance": 5e-4, "improvement_period": 5}
-"""Of the trainer: it ends where the objective has hardly anything to gain. Up to the optimum F1 changes by
-chance alone, on the dev parts of project/defaults by 0.00 on average over 46 trainings, at twice the steps.
+"""Settings of the trainer: stop once the objective hardly improves. Going on to the optimum takes twice the
+steps and changes F1 by chance only, by 0.00 on average over 46 trainings on the dev parts of
+project/defaults.
 """
 LOGGER = {
     "@loggers": "spacy-hocrf.ConsoleLogger.v1",
@@ -47,11 +48,9 @@ LOGGER = {
 }
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 STREAMED = 2_000
-"""Texts from which on those of --train are left on disk: with fewer, reading them again costs more than it
-saves.
-"""
+"""Number of texts from which on --train is streamed from disk; with fewer, that does not pay."""
 MOST_LOST = 0.01
-"""Share of the spans that spaCy's tokens may lose."""
+"""Largest share of spans that may fail to align with spaCy's tokens."""
 FACTORIES = ("hocrf", "hocrf_spans", "hocrf_tagger")
 MOST_LABELS = 30
 HEADER = """\
@@ -78,9 +77,7 @@ def config_cli(
     ] = None,
     train: Annotated[
         Path | None,
-        Option(
-            "--train", help="Annotated texts (.spacy), or a folder: how to read them", exists=True
-        ),
+        Option("--train", help="Annotated texts (.spacy, or a folder) to fit it to", exists=True),
     ] = None,
     dev: Annotated[
         Path | None, Option("--dev", help="Texts to score the model on", exists=True)
@@ -89,7 +86,7 @@ def config_cli(
         bool | None,
         Option(
             "--stream/--no-stream",
-            help=f"Leave the texts on disk; by default where --train has {STREAMED:,} and more",
+            help=f"Stream the texts from disk; by default if --train has {STREAMED:,} texts or more",
         ),
     ] = None,
     teachers: Teachers = None,
@@ -97,10 +94,10 @@ def config_cli(
 ) -> None:
     """Write a config for `spacy train`, with every setting filled in.
 
-    With --vectors, the default features score the words' vectors: much is known then of words that no
-    training text has. With --encoder, a component in front reads every text with a frozen encoder, and the
-    features score what that writes. With --train, the tokens are those of the annotation if spaCy's lose
-    spans. With --stream, spaCy keeps no Examples in memory: the same model.
+    With --vectors, the default features also score word vectors, which helps with words that no training
+    text has. With --encoder, a component in front reads every text with a frozen encoder, and the features
+    score its vectors. With --train, the tokens of the annotation are used if spans do not fit spaCy's.
+    With --stream, spaCy keeps no Examples in memory; the model is the same.
     """
     facts = None
     if output.exists() and not force:
@@ -139,17 +136,17 @@ def starting_config(
     encoder: Path | None = None,
     best_at: BestAt = BestAt.FIELDS,
 ) -> Config:
-    """A config for `spacy train`.
+    """Make a config for `spacy train`.
 
-    lang (str): of the tokenizer.
+    lang (str): language of the tokenizer.
     vectors (Optional[str]): package or folder of a pipeline with word vectors.
     spans_key (Optional[str]): learn `doc.spans` under this key; None for `doc.ents`.
-    factory (Optional[str]): one of FACTORIES; by default that of what is learnt.
+    factory (Optional[str]): one of FACTORIES; by default hocrf, or hocrf_spans if there is a `spans_key`.
     encoder (Optional[Path]): folder of a frozen encoder in front of the component.
-    best_at (BestAt): TEXTS for the decoder that looks at whole readings, and a longer memory of spans.
-    RAISES (ValueError): H159 for an unknown language, H187 or H188 for vectors that are not there, H260
-        for another factory, H261 for a `spans_key` that it does not have, H267 for one with a dollar sign,
-        H490 to H495 for an encoder that cannot be run.
+    best_at (BestAt): TEXTS for a decoder that scores whole readings, and a higher order.
+    RAISES (ValueError): H159 for an unknown language, H187 or H188 for missing vectors, H260 for another
+        factory, H261 if the factory takes no `spans_key`, H267 for a `spans_key` with a dollar sign, H490 to
+        H495 for an encoder that cannot be run.
     """
     factory = factory or ("hocrf" if spans_key is None else "hocrf_spans")
     if factory not in FACTORIES:
@@ -179,9 +176,9 @@ def starting_config(
 
 
 def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
-    """Let a config read texts as they are tokenized, if spaCy's tokens lose more than 1 % of the spans.
+    """Set `gold_preproc` in a config if more than 1 % of the spans do not fit spaCy's tokens.
 
-    RAISES (ValueError): H257, H381 or H158 for what are no texts, H153 without annotation or
+    RAISES (ValueError): H257, H381 or H158 if there are no texts, H153 without annotation or
         constraints.
     """
     doc_files(train)
@@ -198,8 +195,8 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
 
 
 def stream_texts(config: Config) -> None:
-    """Let training keep no Examples."""
-    for name in config["nlp"]["pipeline"][-1:]:  # what is before it is not trained
+    """Let training stream the texts instead of keeping Examples in memory."""
+    for name in config["nlp"]["pipeline"][-1:]:  # earlier components are not trained
         config["initialize"]["components"][name] = {"corpus": "${corpora.train}"}
     config["training"]["max_epochs"] = -1
 
@@ -224,7 +221,7 @@ def _print_texts(facts: CorpusFacts, lang: str, *, gold_tokens: bool) -> None:
             f"({lang})"
         )
         kept = (
-            "so the tokens are those of the annotation (gold_preproc = true). nlp(text) has others, and "
-            "finds no such spans: if the texts are in another language, name it with --lang"
+            "so the tokens of the annotation are used (gold_preproc = true). nlp(text) has others, and "
+            "cannot find such spans: if the texts are in another language, name it with --lang"
         )
         msg.warn(f"{what}, {kept if gold_tokens else 'and are lost'}.")

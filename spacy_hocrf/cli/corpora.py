@@ -1,4 +1,4 @@
-"""Docs that a command is given in a file, and the corpora of a config."""
+"""Read the Docs that a command is given in a file, and the corpora of a config."""
 
 from collections.abc import Sequence
 from hashlib import blake2b
@@ -16,15 +16,15 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = ["read_corpus", "read_docs", "train_and_dev"]
 
 DEV = 5
-"""One text of so many is for development."""
+"""One text in five is for development."""
 
 
 def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
-    """The training corpus, the same at every call; no other corpus is touched.
+    """Read the training corpus, in the same order at every call; no other corpus is read.
 
     part (str): "dev" for the development corpus.
-    RAISES (ValueError): H257 for a damaged file at its path, H381 if it is empty since its path has no file
-        of spaCy's, but others.
+    RAISES (ValueError): H257 for a damaged file at its path, H381 if it is empty because its path has
+        files, but none of spaCy's.
     """
     config = nlp.config.interpolate()
     fix_random_seed(config["training"]["seed"] or 0)
@@ -47,10 +47,10 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
 
 
 def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
-    """Documents of a file, or of all in a folder.
+    """Read the documents of a file, or of all files in a folder.
 
-    least (int): so many there must be.
-    RAISES (ValueError): H257 or H381 for a file that is none, H158 for fewer documents.
+    least (int): minimum number of documents.
+    RAISES (ValueError): H257 or H381 for a file without Docs, H158 for fewer documents.
     """
     docs = [doc for file in doc_files(path) for doc in docs_of(file)]
     if len(docs) < least:
@@ -59,15 +59,15 @@ def read_docs(path: str | Path, *, least: int = 0) -> list[Doc]:
 
 
 def train_and_dev(texts: Sequence[str]) -> tuple[list[int], list[int]]:
-    """The numbers of texts for training, and of the fifth for development. Their words decide, so equal
-    texts are in one part, and a text stays in its part when others are added.
+    """Split texts into training and development (a fifth): the indices of both. A hash of the text decides,
+    so equal texts are in the same part, and a text stays in its part when others are added.
 
-    texts (Sequence[str]): at least one. Of several each part has some; one alone is both.
+    texts (Sequence[str]): at least one. With several, neither part is empty; a single text is in both.
     """
     digests = (blake2b(text.encode("utf8", "replace"), digest_size=8).digest() for text in texts)
     is_dev = [int.from_bytes(digest, "big") % DEV == 0 for digest in digests]
     is_dev = is_dev if not all(is_dev) else [False] * len(texts)
-    if not any(is_dev):  # spaCy wants some
+    if not any(is_dev):  # spaCy needs a development corpus
         is_dev[-1] = len(texts) > 1
     train = [i for i, dev in enumerate(is_dev) if not dev]
     return train, [i for i, dev in enumerate(is_dev) if dev] or train

@@ -1,9 +1,8 @@
-"""What scores are made of: correct, predicted and annotated items of every document, label by
-label.
+"""Counts for scores: correct, predicted and annotated items of every document, label by label.
 
-An item is a label with the tokens that have it, but for white space at either end of a span. There is
-a scorer for each place where a Doc has items. They count as a component's `score` does, so that F1 is
-what `spacy evaluate` prints.
+An item is a label with its tokens, without white space at either end of a span. There is a scorer for
+each place where a Doc has items. They count as a component's `score` does, so that F1 is the one that
+`spacy evaluate` prints.
 """
 
 from collections import Counter
@@ -35,15 +34,15 @@ Item = tuple[str, int, int]  # label, first token, one past the last token
 
 
 class Scorer(Protocol):
-    """A place where a Doc has items."""
+    """Reads the items of a Doc from one place: doc.ents, doc.spans or tags."""
 
     @property
     def place(self) -> str:
-        """Where that is, in the users' words."""
+        """Where the items are, in the users' words."""
         ...
 
     def annotated(self, doc: Doc) -> bool:
-        """Does the Doc say anything? One that doesn't is not scored."""
+        """Is the Doc annotated at all? If not, it is not scored."""
         ...
 
     def items(self, doc: Doc) -> set[Item]:
@@ -51,9 +50,7 @@ class Scorer(Protocol):
         ...
 
     def unknown(self, doc: Doc) -> NDArray[np.bool_] | None:
-        """Tokens that the annotation says nothing about, bool [T]; None for none. What is predicted
-        there is not counted.
-        """
+        """Tokens with unknown annotation, bool [T]; None for none. Predictions there do not count."""
         ...
 
 
@@ -75,7 +72,7 @@ class EntsScorer:
 
 @dataclass(frozen=True)
 class SpansScorer:
-    """`doc.spans[key]`; spans may overlap."""
+    """Counts spans of `doc.spans[key]`, which may overlap."""
 
     key: str
 
@@ -94,7 +91,7 @@ class SpansScorer:
 
 
 class TagsScorer:
-    """`token.tag` of every token. F1 is the accuracy, unless a tag such as "O" is ignored."""
+    """Counts `token.tag` of every token. F1 is the accuracy, unless a tag such as "O" is ignored."""
 
     place = "token.tag"
 
@@ -111,17 +108,17 @@ class TagsScorer:
 
 @dataclass(frozen=True)
 class Counts:
-    """Items of D documents in L labels, for S systems."""
+    """Numbers of items in D documents, by L labels, for S systems."""
 
     labels: tuple[str, ...]
     correct: NDArray[np.int32]  # [S, D, L]
     predicted: NDArray[np.int32]  # [S, D, L]
     gold: NDArray[np.int32]  # [D, L]
-    complete: NDArray[np.bool_] | None = None  # [D] is all of it annotated? None: of all of them
+    complete: NDArray[np.bool_] | None = None  # [D] annotated completely? None: all are
 
     def whole(self) -> NDArray[np.bool_]:
-        """Documents in which each system has all annotated items and no others, bool [S, n], of the n
-        that are annotated completely.
+        """Which of the n completely annotated documents each system has entirely right, with all annotated
+        items and no others: bool [S, n].
         """
         right, found, wanted = (
             each.sum(axis=-1) for each in (self.correct, self.predicted, self.gold)
@@ -139,12 +136,12 @@ def count_items(
     labels: Collection[str] = (),
     ignore: Collection[str] = (),
 ) -> Counts:
-    """Count what some systems have predicted in the same documents.
+    """Count the items that some systems have predicted in the same documents.
 
     systems (Sequence[Sequence[Doc]]): their predictions, on the tokens of the annotation.
     gold (Sequence[Doc]): the annotation.
     labels (Collection[str]): count these only; by default all.
-    ignore (Collection[str]): labels that are no items.
+    ignore (Collection[str]): labels that do not count.
     RETURNS (Counts): labels in alphabetical order.
     RAISES (ValueError): H072 for a label that does not occur.
     """
@@ -171,7 +168,7 @@ def count_items(
 
 
 def is_complete(scorer: Scorer, doc: Doc) -> bool:
-    """Is the text one that is scored as a whole?"""
+    """Is the document annotated completely, so that it is scored as a whole text?"""
     return scoring.is_complete(doc, scorer.place, getattr(scorer, "key", None))
 
 
@@ -182,7 +179,7 @@ def _items_of(doc: Doc, spans: Sequence[Span]) -> set[Item]:
 def _items(
     scorer: Scorer, systems: Sequence[Sequence[Doc]], gold: Sequence[Doc]
 ) -> tuple[list[list[set[Item]]], list[set[Item]]]:
-    """The items that count: of every system, and of the annotation."""
+    """Collect the items that count, of every system and of the annotation."""
     found: list[list[set[Item]]] = [[] for _ in systems]
     truth: list[set[Item]] = []
     for doc, *predictions in zip(gold, *systems, strict=True):
@@ -198,7 +195,7 @@ def _items(
 
 
 def _by_label(documents: Sequence[set[Item]], names: Sequence[str]) -> NDArray[np.int32]:
-    """Number of items of each label, int32 [D, L]."""
+    """Count the items of each label, int32 [D, L]."""
     column = {name: i for i, name in enumerate(names)}
     table = np.zeros((len(documents), len(names)), dtype=np.int32)
     for row, items in zip(table, documents):

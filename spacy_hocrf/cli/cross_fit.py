@@ -1,8 +1,8 @@
-"""`python -m spacy hocrf cross-fit`: what another pipeline would find in texts that it has not seen.
+"""`python -m spacy hocrf cross-fit`: predictions of another pipeline for texts that it was not trained on.
 
 A component that learns from another one's spans must see them as they will be at prediction. On its
-own training texts the other one is too good. So the texts are divided into folds, each is annotated
-by a pipeline that was trained on the others, and the spans are written beside the annotation.
+own training texts the other one is too good. So the texts are split into folds, each is annotated by a
+pipeline trained on the other folds, and the spans are written next to the annotation.
 """
 
 from collections import Counter
@@ -32,8 +32,8 @@ __all__ = ["CrossFit", "cross_fit", "cross_fit_cli"]
 class CrossFit:
     """Results of `hocrf cross-fit`."""
 
-    docs: tuple[Doc, ...]  # the training texts with the spans, in their order
-    found: Counter[str]  # how many spans of each label
+    docs: tuple[Doc, ...]  # the training texts with the spans, in the order of the file
+    found: Counter[str]  # number of spans by label
     scored: bool  # do the spans have scores?
 
 
@@ -48,17 +48,16 @@ def cross_fit_cli(
         str, Option("--key", help="Write the spans to doc.spans under this key")
     ] = "ner",
     source: Annotated[
-        str, Option("--source", help="Where the pipeline has them: ents, or spans.KEY")
+        str, Option("--source", help="Where the pipeline writes its spans: ents, or spans.KEY")
     ] = "ents",
     folds: Folds = 5,
     seed: Seed = 0,
     code: Code = None,
 ) -> None:
-    """Annotate training texts with spans of a pipeline that has not seen them.
+    """Annotate training texts with the spans of a pipeline that was not trained on them.
 
-    The pipeline is trained as by `spacy train`, on all folds but one, and its best model predicts on
-    that one, for each fold in turn. Settings are overridden as in `spacy train`, by --paths.dev for
-    instance.
+    For each fold in turn, the pipeline is trained as by `spacy train` on the other folds, and its best
+    model annotates this one. Settings are overridden as in `spacy train`, by --paths.dev for instance.
     """
     check_name("OUTPUT", output, "docs")
     import_code(code)
@@ -82,16 +81,16 @@ def cross_fit(
     folds: int = 5,
     seed: int = 0,
 ) -> CrossFit:
-    """Spans of texts, each by a pipeline that was trained on other texts.
+    """Annotate each text with the spans of a pipeline trained on other texts.
 
-    config (Config): of that pipeline, not interpolated; its training corpus is replaced.
+    config (Config): config of that pipeline, not interpolated; its training corpus is replaced.
     texts (Path): a .spacy file, or a folder of them.
-    key (str): of doc.spans, where the spans are written.
+    key (str): key of doc.spans to write the spans to.
     source (str): "ents" or "spans.KEY", where the pipeline writes them.
-    folds, seed (int): the texts are divided at random into so many parts of nearly equal size, equal ones
-        and those of a group into the same.
+    folds, seed (int): number of parts of nearly equal size into which the texts are split at random, equal
+        texts and those of a group into the same part, and the seed.
     RETURNS (CrossFit): the texts with their annotation and the spans.
-    RAISES (ValueError): H257 or H381 for what are no Docs, H074 for another source, H077 for too few texts,
+    RAISES (ValueError): H257 or H381 if there are no Docs, H074 for another source, H077 for too few texts,
         H184 to H186 for a pipeline that cannot be cross-fitted.
     """
     wanted = _key_of(source)
@@ -115,7 +114,7 @@ def cross_fit(
 
 
 def _group_by(config: Config) -> str | None:
-    """The first group_by that a component has. RAISES (ValueError): H101 for one that is not registered."""
+    """Return the first `group_by` of a component. RAISES (ValueError): H101 if it is not registered."""
     for name, block in config.get("components", {}).items():
         for part in (block, block.get("joint") or {}):
             attribute: str | None = part.get("group_by")
@@ -126,7 +125,7 @@ def _group_by(config: Config) -> str | None:
 
 
 def _key_of(source: str) -> str | None:
-    """The key of doc.spans, None for doc.ents. RAISES (ValueError): H074 for what is neither."""
+    """Return the key of doc.spans, None for doc.ents. RAISES (ValueError): H074 for anything else."""
     kind, _, key = source.partition(".")
     if source == "ents":
         return None

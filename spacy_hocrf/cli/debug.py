@@ -1,5 +1,5 @@
-"""`python -m spacy hocrf debug`: what a component makes of annotated texts, before it is trained, and what
-training will take, measured on some of them.
+"""`python -m spacy hocrf debug`: check annotated texts for a component before it is trained, and estimate the
+time and memory that training will take, measured on some of them.
 """
 
 import tracemalloc
@@ -43,32 +43,33 @@ __all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
 
 MOST_LABELS = 40
 FEW = 5
-"""Texts, from which on a label can be learnt and scored."""
+"""Number of texts from which on a label can be learnt and scored."""
 MANY = 0.01
 """Share of lost spans from which on the tokenizer does not fit the annotation."""
 LONG, LONGER = 10, 3
-"""Tokens from which on a span is long, and times the length of nearly all, from which on too long."""
+"""A span is suspect if it has at least LONG tokens and is LONGER times as long as 99 % of the spans."""
 UNMARKED = 0.06
-"""Share of annotated phrases that also stand where nothing is annotated: at most 0.05 in 30 corpora of 100
-texts and more, from ten tasks of project/defaults. With half or fewer of the spans left, and the texts that
-have some, it is 0.06 and more, but for tweets in which names hardly come twice.
+"""Share of annotated phrases that also occur where nothing is annotated: at most 0.05 in 30 corpora of 100 or
+more texts, from ten tasks of project/defaults. If half or more of the spans are removed, and then the texts
+without any, it is 0.06 and more, except for tweets, in which names are rarely repeated.
 """
 STRANGE_WORDS, STRANGE_SPANS = 1.5, 1.3
-"""Times the share of words that are new, and of spans, in a text of the same corpus. Halves of 11 corpora
-have 0.9 to 1.1 times as many. Any two genres of GUM have 1.5 to 3.5 times as many new words, and the dev part
-of WNUT-17, whose names are new by design, 1.4 times as many new spans.
+"""How many times more words, and spans, are new in the development texts than in a held-out training text
+before the texts are reported as unlike. Halves of 11 corpora have 0.9 to 1.1 times as many. Any two genres of
+GUM have 1.5 to 3.5 times as many new words, and the dev part of WNUT-17, whose names are new by design, 1.4
+times as many new spans.
 """
 SHOWN = 3
-"""Phrases."""
+"""Number of phrases given as examples."""
 ENOUGH = 20
-"""Texts, and spans, from which on that can be told."""
+"""Number of texts, and of spans, from which on shares of new ones are compared."""
 SAMPLE = 1_000
-"""Texts, at most."""
+"""Largest number of texts on which cost is measured."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds and bytes that a component takes to learn some texts."""
+    """Time and memory that a component needs to learn some texts."""
 
     texts: int
     tokens: int
@@ -76,18 +77,18 @@ class Cost:
     features: int
     patterns: int
     states: int
-    seconds: float | None  # of an evaluation of the objective; None for trainers that have none
-    kept: int  # bytes of the model and of what it keeps of the texts
-    passing: int  # bytes besides, at most, while it was initialized and evaluated
+    seconds: float | None  # one evaluation of the objective; None for trainers without one
+    kept: int  # bytes of the model and of the data that it keeps of the texts
+    passing: int  # peak of further bytes during initialization and evaluation
     threads: int
-    warnings: tuple[str, ...]  # messages
+    warnings: tuple[str, ...]  # messages of warnings
 
     def seconds_for(self, tokens: int) -> float | None:
-        """Seconds of an evaluation of a corpus of so many tokens."""
+        """Seconds of one evaluation on a corpus with this number of tokens."""
         return None if self.seconds is None else self.seconds * tokens / self.tokens
 
     def bytes_for(self, tokens: int) -> float:
-        """Bytes for a corpus of so many tokens: an upper bound, since features repeat themselves."""
+        """Bytes for a corpus with this number of tokens: an upper bound, since features repeat."""
         return self.kept * tokens / self.tokens + self.passing
 
 
@@ -101,10 +102,10 @@ class Checked:
     shared: int  # texts of the development corpus that are in the training corpus, too
     seen: tuple[
         Seen, Seen
-    ]  # of the development corpus in training texts; of each of these in the others
-    notes: tuple[str, ...]  # what may not be meant
+    ]  # the development corpus in the training texts; each training text in the others
+    notes: tuple[str, ...]  # possible mistakes
     cost: Cost
-    examples: int  # bytes of the training corpus that spaCy keeps; 0 where it is streamed
+    examples: int  # bytes of the training corpus that spaCy keeps; 0 if it is streamed
 
 
 def debug_cli(
@@ -113,8 +114,8 @@ def debug_cli(
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Check the annotated texts of a config for its component of this package: labels, spans that are
-    lost, settings without effect, and what training will take.
+    """Check a config's annotated texts before training: labels, lost spans, settings without effect, and the
+    time and memory that training will take.
 
     Settings are overridden as in `spacy train`, by --paths.train for instance. Nothing is trained.
     """
@@ -125,12 +126,12 @@ def debug_cli(
 
 
 def check(config: Config, component: str | None = None) -> Checked:
-    """Look through the corpora of a config, and begin to train on some of the texts.
+    """Check the corpora of a config, and measure the cost of training on some of the texts.
 
     config (Config): not interpolated.
     component (Optional[str]): name of the component; None for the only one of ours.
-    RAISES (ValueError): H204 for a component that there is not, H049 or H050 for a corpus without texts
-        or labels, and whatever else `spacy train` would raise when it begins.
+    RAISES (ValueError): H204 for an unknown component, H049 or H050 for a corpus without texts or labels,
+        and any other error of `spacy train` at its start.
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
@@ -160,7 +161,7 @@ def check(config: Config, component: str | None = None) -> Checked:
 
 
 def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
-    """The training corpus, and how many bytes of it `spacy train` keeps."""
+    """Read the training corpus; return it and the bytes that `spacy train` keeps of it."""
     tracemalloc.start()
     try:
         train = read_corpus(nlp)
@@ -172,19 +173,19 @@ def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
 
 
 def _read_dev(nlp: Any) -> Sequence[Example] | None:
-    """The development corpus; None if it has no path."""
+    """Read the development corpus; None if it has no path."""
     try:
         return read_corpus(nlp, "dev")
     except ValueError as error:
-        if "E913" not in str(error):  # of a path that is null
+        if "E913" not in str(error):  # the path is null
             raise
         return None
 
 
 def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
-    """Lines on the texts and annotation of a corpus that training cannot use.
+    """Report texts and annotation of a corpus that training cannot use.
 
-    lang (str): of the tokenizer.
+    lang (str): language of the tokenizer.
     """
     n = facts.texts
     if facts.unannotated:
@@ -237,7 +238,7 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
 
 
 def _of_repeats(found: Repeats) -> Iterator[str]:
-    """Is there annotation missing?"""
+    """Report if annotation seems to be missing."""
     n = len(found.unmarked)
     if n >= FEW and n > UNMARKED * found.phrases:
         some = "', '".join(found.unmarked[:SHOWN])
@@ -249,7 +250,7 @@ def _of_repeats(found: Repeats) -> Iterator[str]:
 
 
 def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
-    """Labels that cannot be learnt, and spans that are probably wrong."""
+    """Report labels that cannot be learnt, and spans that are probably wrong."""
     rare = [label for label, facts in sorted(train.labels.items()) if facts.texts < FEW]
     if rare:
         yield f"Labels in fewer than {FEW} training texts: {', '.join(rare)}."
@@ -268,7 +269,7 @@ def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
 
 
 def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
-    """A line if the development texts are of another kind. dev, train: seen in training texts."""
+    """Report if development texts are unlike training texts. dev, train: shares seen in training texts."""
     pairs = [("words", dev.words, train.words, STRANGE_WORDS)]
     if min(dev.n_spans, train.n_spans) >= ENOUGH:
         pairs.append(("spans", dev.spans, train.spans, STRANGE_SPANS))
@@ -290,7 +291,7 @@ def _percent(share: float) -> str:
 
 
 def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc]]]:
-    """The corpora of a config that are read with their own tokens (`gold_preproc`): name and Docs."""
+    """Yield name and Docs of each corpus that is read with its own tokens (`gold_preproc`)."""
     for name, block in config.interpolate().get("corpora", {}).items():
         if isinstance(block, dict) and block.get("gold_preproc") and block.get("path"):
             path = Path(block["path"])
@@ -298,7 +299,7 @@ def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc
 
 
 def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) -> Iterator[str]:
-    """A line if many spans of a corpus with its own tokens fit none of those that nlp(text) has."""
+    """Report if many spans of a corpus with its own tokens do not fit the tokens of nlp(text)."""
     examples = (Example(predicted_of(nlp, doc, gold_preproc=False), doc) for doc in docs[:SAMPLE])
     facts = facts_of(Gold(target), examples)
     if len(facts.lost) > MANY * facts.annotated:
@@ -312,10 +313,7 @@ def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) ->
 
 
 def _of_sentences(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]:
-    """A line if `gold_preproc` cuts Docs.
-
-    groups (bool): is annotation in span groups?
-    """
+    """Report if `gold_preproc` splits Docs. groups (bool): is annotation in span groups?"""
     cut = cut_docs(docs)
     if cut:
         yield (
@@ -331,9 +329,7 @@ def _print(found: Checked) -> None:
     rows = [_row("training", train), *([_row("development", dev)] if dev.texts else [])]
     header = ("corpus", "texts", "tokens", "spans", "labels", "copies", "touching")
     print(as_table(header, rows))
-    msg.text(
-        "touching: texts in which two spans of one label follow each other without a token between"
-    )
+    msg.text("touching: texts in which two spans with the same label have no token between them")
     if found.shared:
         msg.warn(
             f"{found.shared} of {dev.texts} development texts are in the training corpus, too."
@@ -351,7 +347,7 @@ def _print(found: Checked) -> None:
     for note in found.notes:
         msg.warn(note)
     if not found.notes:
-        msg.good("Nothing was found.")
+        msg.good("None found.")
     msg.divider("What training will take")
     _print_cost(cost, train, found.examples)
 
@@ -420,10 +416,10 @@ def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:
 
 
 def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
-    """Initialize a pipeline with some texts, and evaluate its objective.
+    """Measure the cost of initializing a pipeline with some texts and evaluating its objective.
 
-    config (Config): of the pipeline, not interpolated; what is "auto" is not chosen.
-    name (str): of the component.
+    config (Config): of the pipeline, not interpolated; "auto" settings are replaced without a search.
+    name (str): name of the component.
     """
     sample = examples[:SAMPLE]
     with warnings.catch_warnings(record=True) as caught:
@@ -454,7 +450,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
 
 
 def _seconds(pipe: SegmentationPipe, times: int) -> float:
-    """Seconds of the fastest evaluation of the objective."""
+    """Evaluate the objective several times; return the seconds of the fastest evaluation."""
     objective, weights = pipe.objective(), pipe.model.get_param("W").astype("float64")
     taken = []
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Files of spaCy's: where they are, their Docs, and which of them is damaged."""
+"""Find and read files of Docs (.spacy), and name the damaged one."""
 
 import gzip
 import shlex
@@ -21,14 +21,14 @@ __all__ = ["doc_files", "docs_of", "examples_of", "has_docs"]
 
 SUFFIX = ".spacy"
 BEGINNING = 4096
-"""Bytes of a file that say whether it has Docs."""
+"""Number of bytes that are read to see whether a file has Docs."""
 
 
 def doc_files(path: str | Path) -> list[Path]:
-    """A file of spaCy's (.spacy), or all that are in a folder, sorted.
+    """List the .spacy files at a path: the file itself, or all in the folder, sorted.
 
-    RAISES (ValueError): H563 for Docs under another name, H381 for a file of another kind, or a folder
-        without any but with others.
+    RAISES (ValueError): H563 for Docs whose name does not end in .spacy, H381 for a file of another kind, or
+        a folder that has only such files.
     """
     path = Path(path)
     if path.is_file() and path.suffix != SUFFIX:
@@ -49,7 +49,7 @@ def doc_files(path: str | Path) -> list[Path]:
 
 
 def has_docs(content: bytes) -> bool:
-    """Is a file, or its beginning, one of spaCy's Docs, whatever its name?"""
+    """Does the content, or beginning, of a file look like a DocBin?"""
     try:
         return content[:1] == b"\x78" and b"attrs" in zlib.decompressobj().decompress(content, 256)
     except zlib.error:
@@ -62,7 +62,7 @@ def _name_convert(path: Path, output: Path, found: str) -> None:
 
 
 def docs_of(path: Path) -> Iterator[Doc]:
-    """Documents of a file. RAISES (ValueError): H257 for a file that is none."""
+    """Read the documents of a file. RAISES (ValueError): H257 if it has none."""
     yield from docs_in(path, Vocab(lex_attr_getters={IS_SPACE: str.isspace}))
 
 
@@ -71,11 +71,11 @@ def examples_of(
     nlp: Language,
     files: Callable[[], Iterable[Path]],
 ) -> list[Example]:
-    """All Examples of a corpus.
+    """Read all Examples of a corpus.
 
-    files (Callable[[], Iterable[Path]]): those that it is read from; asked for where reading goes wrong, so
-        that the one that is damaged is named.
-    RAISES (ValueError): H257
+    files (Callable[[], Iterable[Path]]): gives the files of the corpus; called if reading fails, to name the
+        damaged one.
+    RAISES (ValueError): H257 for a damaged file.
     """
     try:
         return list(reader(nlp))

@@ -1,16 +1,16 @@
-"""`python -m spacy hocrf doubt`: annotation that is probably wrong, and what to annotate next.
+"""`python -m spacy hocrf doubt`: find annotation that is probably wrong, and texts to annotate next.
 
-A model learns the errors of its own training texts. So the texts are divided into folds, and each is read by
-a pipeline that was trained on the others.
+A model learns the errors of its own training texts. So the texts are split into folds, and each fold is read
+by a pipeline trained on the others.
 
-The next texts to annotate are those of which a model has most to learn. What a text may teach is how unsure
-the model is of it: the entropies of its tokens' labels, all together. But texts that look alike teach the
-same. So they are chosen one after another, and a token counts the less, the more chosen texts have its word:
+The next texts to annotate are those from which a model would learn most: where it is least sure, measured by
+the sum of the entropies of the tokens' labels. But similar texts teach the same. So they are chosen one after
+another, and a token counts less, the more of the chosen texts have its word:
 
     gain(text) = Σ_t H(label of t) · REPEATED ^ (chosen texts with the word of t).
 
-Gains only fall, so a text whose gain is still the largest when it is computed anew is the next one (lazy
-greedy choice: Minoux, Optimization Techniques, 1978).
+Gains only fall, so a text whose gain is still the largest when it is recomputed is the next one (lazy greedy
+selection: Minoux, Optimization Techniques, 1978).
 """
 
 import heapq
@@ -57,13 +57,13 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 __all__ = ["DoubtPage", "NextText", "cross_read", "doubt_cli", "in_order", "next_texts"]
 
 REPEATED = 0.8
-"""What a word counts that one of the chosen texts has."""
+"""Factor on a token's entropy for each chosen text with the same word."""
 
 
 class DoubtPage:
-    """Texts that are drawn one after another.
+    """An HTML page of texts with doubtful annotation, to which texts are added one by one.
 
-    least (float): those with a doubt of at least this degree.
+    least (float): only texts with a doubt of at least this degree are shown.
     """
 
     def __init__(self, least: float) -> None:
@@ -73,9 +73,9 @@ class DoubtPage:
         self._lang = ""
 
     def add(self, text: ReadText, reading: Reading, unknown: NDArray[np.bool_] | None) -> None:
-        """Draw a text, if its annotation is doubted so much.
+        """Add a text if its largest doubt reaches the degree `least`.
 
-        unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+        unknown (Optional[bool [T]]): tokens with unknown annotation.
         """
         if not text.doubts or text.worst() < self._least:
             return
@@ -86,7 +86,7 @@ class DoubtPage:
         self._texts.append({**drawn, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:
-        """Write the page. about (str): a line below its headline."""
+        """Write the page. about (str): line below its title."""
         title = f"{len(self._texts):,} texts whose annotation may be wrong"
         path.parent.mkdir(parents=True, exist_ok=True)
         page = make_page(self._texts, self._labels, title, about, lang=self._lang)
@@ -94,13 +94,13 @@ class DoubtPage:
 
 
 class NextText(NamedTuple):
-    """A text to annotate."""
+    """A text proposed for annotation."""
 
     number: int  # from 0
     gain: float  # in nats, when it was chosen
     words: tuple[str, ...]  # tokens, each with the white space behind it
-    found: tuple[ScoredSpan, ...]  # what the pipeline shows
-    id: str | None = None  # that the file gives it
+    found: tuple[ScoredSpan, ...]  # the pipeline's predictions
+    id: str | None = None  # its id in the file
 
 
 def doubt_cli(
@@ -111,46 +111,48 @@ def doubt_cli(
     ],
     unlabelled: Annotated[
         Path | None,
-        Option("--unlabelled", "-u", help="Texts (.spacy) to annotate: which next?", exists=True),
+        Option("--unlabelled", "-u", help="Texts (.spacy) to sort for annotation", exists=True),
     ] = None,
     output: Annotated[
         Path | None,
         Option(
             "--output",
             "-o",
-            help="Write the texts here, the first ones first: .jsonl (.json for label-studio), .spacy Docs, "
-            ".html a page",
+            help="Write the texts here, in this order: .jsonl (.json for label-studio), .spacy (Docs) or "
+            ".html (a page)",
             dir_okay=False,
         ),
     ] = None,
     tool: Annotated[
-        str, Option("--format", help="Of the output: prodigy, doccano or label-studio")
+        str, Option("--format", help="Format of the output: prodigy, doccano or label-studio")
     ] = "prodigy",
     page: Annotated[
-        Path | None, Option("--page", help="Draw the texts with doubts here (HTML)", dir_okay=False)
+        Path | None,
+        Option("--page", help="Write the doubtful texts as a page (HTML)", dir_okay=False),
     ] = None,
     weights: Annotated[
         Path | None,
         Option(
             "--weights",
-            help="Write all texts here (.spacy), each with what it is worth, doc._.hocrf_weight",
+            help="Write all texts here (.spacy), each with a training weight, doc._.hocrf_weight",
             dir_okay=False,
         ),
     ] = None,
     least: Annotated[
-        float, Option("--least", min=0, max=1, help="Doubts that are worth a look")
+        float, Option("--least", min=0, max=1, help="Smallest doubt to report")
     ] = WORTH,
-    most: Annotated[int, Option("--most", "-n", min=0, help="Print so many doubts")] = 25,
+    most: Annotated[int, Option("--most", "-n", min=0, help="Number of doubts to print")] = 25,
     folds: Folds = 5,
     seed: Seed = 0,
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Find what is probably annotated wrongly, and say what a model would have annotated. With --unlabelled,
-    put texts into the order in which to annotate them.
+    """Find annotation that is probably wrong, and show what a model would have annotated. With --unlabelled,
+    sort unannotated texts by how much a model would learn from them.
 
-    The pipeline is trained as by `spacy train`: for the former on all folds but one, and its last model reads
-    that one, for each fold in turn; for the latter on all annotated texts. Settings are overridden as there.
+    The pipeline is trained as by `spacy train`. To find errors, each fold is read by the last model trained
+    on the other folds; for --unlabelled, the model is trained on all annotated texts. Settings are overridden
+    as in `spacy train`.
 
     DOCS: docs/page.md, "Which annotation is wrong, and what to annotate next?"
     """
@@ -201,16 +203,16 @@ def cross_read(
     seed: int = 0,
     page: DoubtPage | None = None,
 ) -> list[ReadText]:
-    """Annotated texts, each read by a pipeline that was trained on others.
+    """Read each annotated text with a pipeline trained on other texts.
 
-    config (Config): of that pipeline, not interpolated; its training corpus is replaced.
-    docs (Sequence[Doc]): those without annotation are neither learnt from nor read.
+    config (Config): config of that pipeline, not interpolated; its training corpus is replaced.
+    docs (Sequence[Doc]): texts; those without annotation are skipped.
     component (Optional[str]): name of the component; None for the only one of ours.
-    folds, seed (int): the texts are divided at random into so many parts. Equal texts, and those that are
-        decoded together, are in one.
-    page (Optional[DoubtPage]): gets the texts, too.
-    RAISES (ValueError): H204 for a component that there is not, H237 without annotation, H077 for too few
-        texts, H184 or H185 for a pipeline that cannot be trained on other texts.
+    folds, seed (int): number of parts into which the texts are split at random, equal texts and those that
+        are decoded together into the same part, and the seed.
+    page (Optional[DoubtPage]): page to which the texts are added.
+    RAISES (ValueError): H204 for an unknown component, H237 without annotation, H077 for too few texts,
+        H184 or H185 for a pipeline that cannot be trained on other texts.
     """
     name, pipe, numbers = _annotated(config, docs, component)
     attribute = pipe.group_by
@@ -227,9 +229,9 @@ def cross_read(
 def _annotated(
     config: Config, docs: Sequence[Doc], component: str | None
 ) -> tuple[str, SegmentationPipe, list[int]]:
-    """The component, untrained, and the numbers of the texts that are annotated for it.
+    """Return name and component, untrained, and the numbers of the texts that are annotated for it.
 
-    RAISES (ValueError): H204 for a component that there is not, H237 without annotation.
+    RAISES (ValueError): H204 for an unknown component, H237 without annotation.
     """
     name, pipe = component_of(load_model_from_config(config, auto_fill=True), component)
     scorer = scorer_of(pipe.target)
@@ -240,7 +242,7 @@ def _annotated(
 
 
 def _trained(config: Config, docs: Sequence[Doc], component: str | None) -> Language:
-    """The pipeline that has learnt all texts. RAISES (ValueError): H184, H185, H204 or H237."""
+    """Train the pipeline on all annotated texts. RAISES (ValueError): H184, H185, H204 or H237."""
     _, _, numbers = _annotated(config, docs, component)
     return trained(config, [docs[i] for i in numbers], best=False)
 
@@ -252,7 +254,7 @@ def _read_texts(
     held: Sequence[int],
     page: DoubtPage | None,
 ) -> list[ReadText]:
-    """The texts held back, as the pipeline reads them."""
+    """Read the held-out texts with a pipeline."""
     _, pipe = component_of(nlp, name)
     scorer = scorer_of(pipe.target)
     ready = ready_docs(nlp, [docs[i] for i in held], name)
@@ -272,7 +274,7 @@ def _read_texts(
 
 
 def _write_weights(path: Path, docs: Sequence[Doc], read: Sequence[ReadText]) -> None:
-    """Write all texts, those that were read with what they are worth."""
+    """Write all texts; those that were read get a weight."""
     found, wrong = text_weights(read)
     for text, weight in zip(read, found, strict=True):
         set_weight(docs[text.number], weight)
@@ -287,7 +289,7 @@ def _write_docs(path: Path, docs: Sequence[Doc]) -> None:
 
 
 def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:
-    """Print the largest doubts. RETURNS (list[AnnotationTask]): the texts with some, the worst first."""
+    """Print the largest doubts. RETURNS (list[AnnotationTask]): the doubtful texts, the worst first."""
     doubted = sorted(
         (text for text in read if text.doubts and text.worst() >= least),
         key=lambda text: -text.worst(),
@@ -297,7 +299,7 @@ def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[Annotati
 
 
 def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
-    """Print the first texts. RETURNS (list[AnnotationTask]): all of them."""
+    """Print the first of the texts to annotate. RETURNS (list[AnnotationTask]): all of them."""
     rows = [
         (
             str(place),
@@ -309,7 +311,7 @@ def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
     ]
     header = ("", "gain", "text", "begins")
     print(table(rows, header=header, aligns=(*"rrrl",), divider=True, max_col=2 * WIDTH))
-    print(f"{len(texts)} texts, those to annotate first at the top")
+    print(f"{len(texts)} texts, sorted by what a model would learn from them")
     return [
         AnnotationTask(
             text.words,
@@ -322,12 +324,12 @@ def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
 
 
 def _place(text: ReadText | NextText) -> dict[str, Any]:
-    """Which text of the file it is."""
+    """Number and id of a text in its file."""
     return {"number": text.number} | ({} if text.id is None else {"id": text.id})
 
 
 def _task(text: ReadText, least: float) -> AnnotationTask:
-    """The text with all doubts of at least this degree, the largest first."""
+    """Make a task of a text with all its doubts of at least this degree, the largest first."""
     doubts = [doubt for doubt in text.doubts if doubt.degree >= least]
     meta = {
         **_place(text),
@@ -370,10 +372,10 @@ def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> 
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:
-    """All texts, in the order in which to annotate them; of each the pipeline gets no annotation.
+    """Sort texts into the order in which to annotate them; the pipeline does not see their annotation.
 
     component (Optional[str]): name of the component; None for the only one of ours.
-    RAISES (ValueError): H204 for a component that there is not.
+    RAISES (ValueError): H204 for an unknown component.
     """
     name, pipe = component_of(nlp, component)
     ready = ready_docs(nlp, docs, name)
@@ -393,9 +395,10 @@ def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None)
 def in_order(
     entropies: Sequence[NDArray[np.float64]], words: Sequence[Sequence[str]]
 ) -> Iterable[tuple[int, float]]:
-    """Numbers of texts, each the one with the largest gain after those before it, and its gain.
+    """Yield number and gain of each text; the next one has the largest gain given those chosen before.
 
-    entropies (Sequence[float64 [T]]): of the tokens of each text. words (Sequence[Sequence[str]]): of each.
+    entropies (Sequence[float64 [T]]): entropies of each text's tokens. words (Sequence[Sequence[str]]): its
+        words.
     """
     chosen = Counter[str]()
 

@@ -1,8 +1,8 @@
-"""Where an annotation is probably wrong, by a model that has not seen the text.
+"""Find annotation that is probably wrong, by a model that has not seen the text.
 
-At each annotated span there is an answer that contradicts it: the most probable span that overlaps it, or no
-span at all. At each span that the model finds where nothing is annotated the answer is this span. The doubt
-is what the answer is worth against the annotation, if it must be one of them,
+For each annotated span, the model's answer is the alternative that contradicts it: the most probable
+overlapping span, or no span at all. Where nothing is annotated, each span that the model finds is an answer.
+The doubt is the probability of the answer, given that either it or the annotation is right,
 
     (P(answer) + c) / (P(answer) + P(annotation) + 2c),
 
@@ -13,8 +13,8 @@ If a share e of all annotation is wrong, an annotation is right with the probabi
 
     (1 - e) (P(annotation) + c) / ((1 - e) (P(annotation) + c) + e (P(answer) + c)).
 
-e is where it is 1 less the mean of these (expectation maximisation), and a text is worth as much as the least
-probable annotation in it.
+e is estimated as 1 minus the mean of these, iterated to a fixed point (expectation maximisation), and the
+weight of a text is the smallest of them in it.
 """
 
 from bisect import bisect, bisect_left
@@ -43,22 +43,22 @@ __all__ = [
 ]
 
 LEAST = 0.02
-"""Less probable spans are not looked at."""
+"""Less probable spans are ignored."""
 CALM = 0.05
-"""The c above: differences between smaller probabilities hardly count."""
+"""Constant c of the doubt: differences between smaller probabilities hardly count."""
 WORTH = 0.5
-"""A doubt of this degree is worth a look."""
+"""Smallest doubt that is worth a look."""
 WRONG = 0.1
-"""The share e above, at first."""
+"""Initial share e of wrong annotation."""
 ROUNDS = 50
-"""In which it is found."""
+"""Number of iterations that estimate e."""
 WIDTH = 40
-"""Characters of a span that are shown."""
+"""Number of characters of a span that are shown."""
 
 
 @dataclass(frozen=True)
 class Doubt:
-    """An annotation that is contradicted, and what contradicts it. Without a span there: no span."""
+    """An annotation and the model's answer that contradicts it; None stands for no span."""
 
     text: int  # number
     annotated: ScoredSpan | None
@@ -68,7 +68,7 @@ class Doubt:
 
     @property
     def degree(self) -> float:
-        """From 0 to 1."""
+        """How doubtful the annotation is, from 0 to 1."""
         answer, annotated = self.answer_chance + CALM, self.annotated_chance + CALM
         return answer / (answer + annotated)
 
@@ -80,26 +80,26 @@ class Doubt:
 
 @dataclass(frozen=True)
 class ReadText:
-    """An annotated text, as a model reads it that has not seen it."""
+    """An annotated text with the predictions of a model that was not trained on it."""
 
     number: int  # from 0
     words: tuple[str, ...]  # tokens, each with the white space behind it
     annotated: tuple[ScoredSpan, ...]
-    found: tuple[ScoredSpan, ...]  # what the pipeline shows
+    found: tuple[ScoredSpan, ...]  # the pipeline's predictions
     doubts: tuple[Doubt, ...]  # the largest first
-    id: str | None = None  # that the file gives it
+    id: str | None = None  # its id in the file
 
     @property
     def name(self) -> str:
-        """Its id, or its number if it has none."""
+        """The text's id, or its number if it has none."""
         return str(self.number) if self.id is None else self.id
 
     def worst(self) -> float:
-        """The largest doubt; 0 without one."""
+        """Degree of the largest doubt; 0 without one."""
         return self.doubts[0].degree if self.doubts else 0.0
 
     def spell(self, span: ScoredSpan | None) -> str:
-        """The words of a span and its label."""
+        """Spell out the words of a span and its label."""
         if span is None:
             return "-"
         return f"{begin(self.words[span.start : span.end], WIDTH)} ({span.label})"
@@ -108,11 +108,11 @@ class ReadText:
 def doubts_of(
     number: int, text: ShownText, items: Collection[Item], unknown: NDArray[np.bool_] | None
 ) -> list[Doubt]:
-    """A doubt for each annotated span, and for each probable span where nothing is annotated.
+    """Make a doubt for each annotated span, and for each probable span where nothing is annotated.
 
-    number (int): of the text.
+    number (int): number of the text.
     items (Collection[Item]): its annotation.
-    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    unknown (Optional[bool [T]]): tokens with unknown annotation.
     """
     ordered = sorted(items, key=lambda item: item[1:])
     annotated = text.scored((start, end, label) for label, start, end in ordered)
@@ -120,11 +120,10 @@ def doubts_of(
 
 
 def text_weights(texts: Sequence[ReadText]) -> tuple[list[float], float]:
-    """What training texts are worth, for `doc._.hocrf_weight`.
+    """Compute weights of training texts, for `doc._.hocrf_weight`.
 
-    RETURNS (tuple[list[float], float]): of each text how probably its annotation is right where it is most
-        likely to be wrong, 1.0 where nothing is annotated or found; and the share of annotation that is
-        probably wrong.
+    RETURNS (tuple[list[float], float]): for each text the smallest probability that one of its annotations is
+        right, 1.0 if nothing is annotated or found; and the estimated share of wrong annotation.
     """
     doubts, wrong = [doubt for text in texts for doubt in text.doubts], WRONG
     for _ in range(ROUNDS if doubts else 0):
@@ -141,14 +140,14 @@ def contradictions(
     outside: NDArray[np.float64],
     unknown: NDArray[np.bool_] | None = None,
 ) -> list[Doubt]:
-    """A doubt for each annotated span, and for each probable span where nothing is annotated. Of annotated
-    spans that overlap the longest one is looked at: a model cannot learn the others.
+    """Make a doubt for each annotated span, and for each probable span where nothing is annotated. Of
+    overlapping annotated spans only the longest counts, since a model cannot learn the others.
 
     text (int): number of the text.
-    annotated, probable (Sequence[ScoredSpan]): its spans, and those that the model gives a probability of at
-        least LEAST.
+    annotated, probable (Sequence[ScoredSpan]): its annotated spans, and the model's spans of probability
+        LEAST or more.
     outside (float64 [T]): P(the token is in no span).
-    unknown (Optional[bool [T]]): tokens that the annotation says nothing about.
+    unknown (Optional[bool [T]]): tokens with unknown annotation.
     """
     items = {span[:3] for span in annotated}
     others = sorted(span for span in probable if span[:3] not in items)
@@ -180,18 +179,18 @@ def contradictions(
 
 
 def begin(words: Sequence[str], width: int) -> str:
-    """The words in a line, or as much of them as has so many characters."""
+    """Join words into one line, cut to `width` characters."""
     line = " ".join("".join(words).split())
     return line if len(line) <= width else f"{line[: width - 2].rstrip()} …"
 
 
 def _nothing(outside: NDArray[np.float64], span: ScoredSpan) -> float:
-    """Upper bound of the probability that there is no span: the least of its tokens' probabilities."""
+    """Upper bound of the probability that there is no span: the least P(outside) of its tokens."""
     return float(outside[span.start : span.end].min())
 
 
 def _apart(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:
-    """Spans that overlap neither a covered token nor each other, the most probable first."""
+    """Yield spans that overlap neither a covered token nor each other, the most probable first."""
     free = ~covered
     for span in sorted(spans, key=lambda span: -span.probability):
         if free[span.start : span.end].all():

@@ -1,4 +1,4 @@
-"""What can go wrong in a command, each with a code to search for: what was found, what was expected,
+"""Error messages of the commands, each with a code to search for: what was found, what was expected,
 which option to change. The other codes are in `spacy_hocrf.errors`.
 """
 

@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf extend`: teach a pipeline more texts, and more labels, and forget little."""
+"""`python -m spacy hocrf extend`: train a pipeline further on new texts or labels, forgetting little."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,7 +35,7 @@ def extend_cli(
         Option(
             "--dev",
             "-d",
-            help="Texts annotated with all labels (.spacy): prints F1 of labels before and after",
+            help="Texts annotated with all labels (.spacy), to print F1 by label before and after",
             exists=True,
             dir_okay=False,
         ),
@@ -44,14 +44,14 @@ def extend_cli(
         bool | None,
         Option(
             "--complete/--new-alone",
-            help="Are all labels annotated in the texts, or the new ones alone? By default the new ones "
-            "alone where no other label occurs",
+            help="Are all labels annotated in the texts, or only the new ones? By default only the new ones, "
+            "if no other label occurs",
         ),
     ] = None,
     sigma: Annotated[
         float | None,
         Option(
-            help="How far the weights there are may change, a standard deviation: by default "
+            help="How far existing weights may change, as a standard deviation: by default "
             f"{EXTEND_SIGMA:g} with new labels, else the trainer's adapt_sigma"
         ),
     ] = None,
@@ -59,8 +59,8 @@ def extend_cli(
     code: Code = None,
     force: Force = False,
 ) -> None:
-    """Teach a trained pipeline more texts, and write it: what it knows it keeps. If they have labels that it
-    does not have, these alone need be annotated.
+    """Train a trained pipeline further on more texts, keeping what it knows, and save it. If the texts have
+    new labels, only these need to be annotated.
 
     DOCS: docs/training.md, "Resuming" and "One more label"
     """
@@ -89,11 +89,11 @@ def extend(
     new_alone: bool | None = None,
     sigma: float | None = None,
 ) -> list[str]:
-    """Teach the component of a pipeline more, by annotated documents of which it gets no annotation; see
-    `SegmentationPipe.extend`.
+    """Train a pipeline's component further on annotated documents, whose annotation earlier components do
+    not see; see `SegmentationPipe.extend`.
 
-    RETURNS (List[str]): labels that it did not have.
-    RAISES (ValueError): H204 without such a component, and as that.
+    RETURNS (List[str]): the new labels.
+    RAISES (ValueError): H204 without such a component, and the errors of `SegmentationPipe.extend`.
     """
     name, pipe = component_of(nlp, component)
     examples = map(Example, ready_docs(nlp, docs, name), docs)
@@ -101,7 +101,7 @@ def extend(
 
 
 def _table(counts: Counts, new: Sequence[str]) -> str:
-    """F1 of the labels that were there, together, and of each label, before and after."""
+    """Table of F1 before and after: of all known labels together, and of each label."""
     known = [label not in new for label in counts.labels]
     sums = [each.sum(axis=-2) for each in (counts.correct, counts.predicted, counts.gold)]
     labels = [("all of before", known), *((label, [i]) for i, label in enumerate(counts.labels))]

@@ -1,8 +1,8 @@
-"""Folders for working files that nobody else may read, and that are gone when their process is.
+"""Private temporary folders, which are deleted even if their process is killed.
 
-A signal to a whole process group ends Python before it can tidy up, and SIGKILL always does. So a shell in a
-group of its own waits until this process closes a pipe, or is no more, and deletes the folder then. It hears
-of the folder before there is one.
+A signal to a whole process group may end Python before it can clean up, and SIGKILL always does. So a shell
+in a process group of its own waits until this process closes a pipe, or dies, and then deletes the folder.
+The shell gets the folder's name before the folder is made.
 """
 
 import os
@@ -18,11 +18,11 @@ GUARD = 'IFS= read -r folder && { cat > /dev/null; rm -rf -- "$folder"; }'
 
 
 class WorkingFolder:
-    """A new folder, to be closed, or for the body of a `with`.
+    """A temporary folder, deleted by `close` or at the end of a `with` block.
 
-    prefix (str): its name begins so.
-    place (Optional[Union[str, Path]]): where; None for the system's folder of temporary files.
-    RAISES (OSError): if there is no place for it.
+    prefix (str): beginning of its name.
+    place (Optional[Union[str, Path]]): parent folder; None for the system's temporary folder.
+    RAISES (OSError): if it cannot be made.
     """
 
     def __init__(self, prefix: str, place: str | Path | None = None) -> None:
@@ -51,7 +51,7 @@ class WorkingFolder:
         self._dismiss()
 
     def _dismiss(self) -> None:
-        """The shell is needed no more."""
+        """End the shell."""
         if self._guard is not None:
             self._guard.communicate()
 

@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf inspect TEXTS --grammar`: a grammar that nearly all annotated texts keep,
+"""`python -m spacy hocrf inspect TEXTS --grammar`: propose a grammar that nearly all annotated texts follow,
 as blocks of a config.
 """
 
@@ -15,7 +15,7 @@ from spacy_hocrf.rules.proposals import ProposedGrammar, propose_grammar
 __all__ = ["grammar_lines", "read_grammar"]
 
 LITTLE = 1.0
-"""Bits: a grammar that says less is kept by more than half of texts whose labels are chosen at random."""
+"""Bits: a grammar with less information is followed by more than half of random label sequences."""
 BLOCK = """\
 [components.{name}.constraints]
 @misc = "spacy-hocrf.Constraints.v1"
@@ -30,13 +30,13 @@ price = "learnt"
 
 
 def read_grammar(path: str | Path, share: float, spans_key: str | None = None) -> ProposedGrammar:
-    """Find a grammar for annotated texts. Those that are annotated in part are not looked at.
+    """Find a grammar for annotated texts. Partially annotated texts are ignored.
 
     path (Union[str, Path]): a file (.spacy), or a folder of such files.
-    share (float): of the texts, so many keep it at least.
-    spans_key (Optional[str]): of the annotation in doc.spans; None for doc.ents.
-    RAISES (ValueError): H257 or H381 for a file that is none, H073 without annotation, H153 if no text is
-        annotated completely with any span.
+    share (float): smallest share of the texts that follow the grammar.
+    spans_key (Optional[str]): key of the annotation in doc.spans; None for doc.ents.
+    RAISES (ValueError): H257 or H381 for a file without Docs, H073 without annotation, H153 if no completely
+        annotated text has a span.
     """
     scorer = EntsScorer() if spans_key is None else SpansScorer(spans_key)
     complete = [
@@ -51,9 +51,9 @@ def read_grammar(path: str | Path, share: float, spans_key: str | None = None) -
 
 
 def grammar_lines(found: ProposedGrammar, name: str, most: int) -> Iterator[str]:
-    """Lines to print.
+    """Yield the lines to print for a proposed grammar.
 
-    name (str): of the component in the config. most (int): label sequences that break it.
+    name (str): component's name in the config. most (int): number of violating label sequences to show.
     """
     if not found.expression:
         yield (

@@ -1,5 +1,5 @@
-"""`python -m spacy hocrf inspect`: what a trained component has learnt, in words; with --grammar, what the
-labels of annotated texts have in common.
+"""`python -m spacy hocrf inspect`: show what a trained component has learnt; with --grammar, propose a
+grammar of the label sequences of annotated texts.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,9 +28,9 @@ from spacy_hocrf.types import CONST
 __all__ = ["Inspection", "TemplateWeights", "Weighted", "inspect", "inspect_cli", "lines_of"]
 
 WIDEST = 12
-"""Labels whose successions are printed as a matrix; of more, the heaviest ones are listed."""
+"""Most labels whose bigram weights are printed as a matrix; with more, the heaviest are listed."""
 MOST_BLOCKS = 20
-"""Templates that are printed."""
+"""Number of templates that are printed."""
 MOST_PATTERNS = 20
 SEEN = "feature, and in brackets how often it was seen in training"
 
@@ -52,7 +52,7 @@ class TemplateWeights:
     name: str
     features: int
     total: float  # sum of the weights' absolute values
-    largest: float  # of these values
+    largest: float  # largest of these absolute values
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Inspection:
     order: int
     labels: tuple[str, ...]  # of the model's segments
     blocks: list[TemplateWeights]  # the heaviest first
-    # the heaviest features of each label, by weight; those for it and those against it
+    # the heaviest features for and against each label, by weight
     by_label: dict[str, list[Weighted]]
     # weights of label patterns alone, the heaviest first
     patterns: list[Weighted]
@@ -88,24 +88,24 @@ def inspect_cli(
             "--top",
             "-n",
             min=1,
-            help="Features for a label, and as many against it; label sequences that break a grammar",
+            help="Number of features for each label, and as many against it; with --grammar, number of label "
+            "sequences that break it",
         ),
     ] = 10,
     grammar: Annotated[
         bool,
-        Option("--grammar", "-g", help="Propose a grammar that nearly all annotated texts keep"),
+        Option("--grammar", "-g", help="Propose a grammar that nearly all annotated texts follow"),
     ] = False,
     share: Annotated[
         float,
-        Option("--share", "-s", min=0.5, max=1.0, help="Of the texts, so many keep it at least"),
+        Option("--share", "-s", min=0.5, max=1.0, help="Smallest share of texts that follow it"),
     ] = 0.99,
     spans_key: SpansKey = None,
     output: Results = None,
     code: Code = None,
 ) -> None:
-    """Print what a trained component has learnt: its heaviest features, label by label, and what it thinks
-    of labels that follow one another. With --grammar: propose a grammar that nearly all of some annotated
-    texts keep.
+    """Print what a trained component has learnt: its heaviest features by label, and the weights of label
+    sequences. With --grammar, propose a grammar that nearly all annotated texts follow.
 
     DOCS: docs/features.md, "What has it learnt?"; docs/records.md, "What a record looks like"
     """
@@ -132,10 +132,9 @@ def inspect(
     """Collect the features and weights of a trained component.
 
     component (Optional[str]): its name; None for the only one.
-    labels (Sequence[str]): of segments, by default all.
-    top (int): features for each label, and as many against it.
-    RAISES (ValueError): H204 or H205 for a component or a label that there is not, H042 for one that is
-        not trained.
+    labels (Sequence[str]): labels of segments; by default all.
+    top (int): number of features for each label, and as many against it.
+    RAISES (ValueError): H204 or H205 for an unknown component or label, H042 if it is not trained.
     """
     name, pipe = component_of(nlp, component)
     index, scheme = pipe.structure.index, pipe.structure.scheme
@@ -158,22 +157,22 @@ def inspect(
 
 
 def lines_of(found: Inspection) -> Iterator[str]:
-    """Lines to print."""
+    """Yield the lines to print for an inspection."""
     yield f"{found.component}: {found.features:,} features, order {found.order}"
     blocks = [
         (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
         for block in found.blocks[:MOST_BLOCKS]
     ]
-    yield as_table(("what is looked at", "weights", "sum of |w|", "largest |w|"), blocks)
+    yield as_table(("template", "weights", "sum of |w|", "largest |w|"), blocks)
     if len(found.blocks) > MOST_BLOCKS:
-        yield f"and {len(found.blocks) - MOST_BLOCKS} more, all of which --output has\n"
+        yield f"and {len(found.blocks) - MOST_BLOCKS} more, which --output writes, too\n"
     for label, features in found.by_label.items():
         yield f"{label}: {SEEN}"
         yield from (f"  {each.weight:+7.2f}  {each.feature} [{each.count:,}]" for each in features)
         yield ""
     pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
     if pairs and len(found.labels) <= WIDEST:
-        yield "What follows what: labels in rows before those in columns"
+        yield "Label pairs: a row's label, followed by a column's"
         weights = [
             (row, *(_number(pairs.get(f"{row} {column}")) for column in found.labels))
             for row in found.labels
@@ -185,7 +184,7 @@ def lines_of(found: Inspection) -> Iterator[str]:
         if each.pattern.count(" ") > 1 or (" " in each.pattern and len(found.labels) > WIDEST)
     ]
     if longer:
-        yield "Label patterns by themselves, oldest label first"
+        yield "Label patterns alone, oldest label first"
         yield from (
             f"  {each.weight:+7.2f}  {each.pattern} [{each.count:,}]"
             for each in longer[:MOST_PATTERNS]
@@ -197,9 +196,9 @@ def _number(weight: float | None) -> str:
 
 
 class _Words:
-    """The features of a model in words.
+    """Describes the features of a model in words.
 
-    weights (float64 [≥ F]): of the features, and of what lies behind them.
+    weights (float64 [≥ F]): weights of the features, and of the dense scores after them.
     """
 
     def __init__(
@@ -216,7 +215,7 @@ class _Words:
         )
 
     def heaviest(self, label: int, top: int) -> list[Weighted]:
-        """Features whose last label this is, those for it first."""
+        """The heaviest features whose last label this is, those for it first."""
         mine = np.flatnonzero((self._last == label) & ~self._alone)
         ordered = mine[np.argsort(-self._weights[mine], kind="stable")]
         positive = ordered[self._weights[ordered] > 0][:top]
@@ -224,7 +223,7 @@ class _Words:
         return [self._weighted(feature) for feature in (*positive, *negative)]
 
     def patterns(self) -> list[Weighted]:
-        """Label patterns that no word is looked at with."""
+        """Weights of label patterns alone, without an observation, the heaviest first."""
         alone = np.flatnonzero(self._alone)
         ordered = alone[np.argsort(-np.abs(self._weights[alone]), kind="stable")]
         return [self._weighted(feature) for feature in ordered]
@@ -240,7 +239,7 @@ class _Words:
 def _blocks(
     pipe: SegmentationPipe, index: FeatureIndex, weights: NDArray[np.float64]
 ) -> list[TemplateWeights]:
-    """Templates with features and dense scores, the heaviest first."""
+    """Sum up the weights of each template and each dense score, the heaviest first."""
     found, size = list[TemplateWeights](), np.abs(weights)
     for number, template in enumerate(index.templates):
         mine = size[: len(index)][index.feature_template == number]

@@ -1,8 +1,8 @@
-r"""What several commands have: options, a config with settings that are overridden, and what they write: a
-page where the name says so, and a config as a file that `spacy train` reads as it was meant.
+r"""Shared by several commands: options, reading a config with overrides, checking names of output files, and
+writing a config that `spacy train` reads back unchanged.
 
-spaCy reads a file twice: "$$" of the file is "$$" then, where `Config.to_str` means "$" by it. The JSON
-"\u0024" is a dollar sign either way.
+`Config.to_str` escapes "$" as "$$", but spaCy parses the file twice and keeps "$$". The JSON escape "\u0024"
+is a dollar sign either way.
 """
 
 import shutil
@@ -49,29 +49,29 @@ __all__ = [
 
 
 class BestAt(str, Enum):
-    """What a model may be best at."""
+    """The quality that a model is tuned for."""
 
     FIELDS = "fields"  # as many right spans as possible
-    TEXTS = "texts"  # as many texts as possible that are right as a whole
+    TEXTS = "texts"  # as many entirely right texts as possible
 
 
 Goal = Annotated[
     BestAt,
     Option(
         "--for",
-        help="What it should be best at: fields, as many right spans as possible, or texts, as many that are "
-        "right as a whole",
+        help="What to aim for: fields (as many right spans as possible) or texts (as many entirely right "
+        "texts as possible)",
     ),
 ]
 Teachers = Annotated[
     str | None,
-    Option("--teachers", help="Groups of doc.spans, such as llm,gliner: what others have found"),
+    Option("--teachers", help="Keys of doc.spans with other systems' predictions: llm,gliner"),
 ]
 Code = Annotated[
     Path | None, Option("--code", "-c", help="Python file with code that the pipeline needs")
 ]
 Component = Annotated[
-    str | None, Option("--component", help="Its component, if it has several of ours")
+    str | None, Option("--component", help="Name of the component, if there are several of ours")
 ]
 ConfigPath = Annotated[Path, Argument(help="Config of the pipeline", exists=True, dir_okay=False)]
 EncoderFolder = Annotated[
@@ -79,17 +79,17 @@ EncoderFolder = Annotated[
     Option("--encoder", "-e", help="Folder of a frozen encoder: an ONNX model and tokenizer.json"),
 ]
 Folds = Annotated[int, Option("--folds", "-k", min=2, help="Number of folds")]
-Force = Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it is there")]
+Force = Annotated[bool, Option("--force", "-F", help="Replace OUTPUT if it exists")]
 GroupBy = Annotated[
     str | None,
-    Option("--group-by", help="Extension attribute of Docs: those with an equal one stay together"),
+    Option("--group-by", help="Extension attribute: Docs with the same value stay in one fold"),
 ]
 Lang = Annotated[str, Option("--lang", "-l", help="Two-letter code of the language")]
 Model = Annotated[str, Argument(help="A trained pipeline: a package, or a folder")]
 Results = Annotated[
     Path | None, Option("--output", "-o", help="Write the results here (JSON)", dir_okay=False)
 ]
-Seed = Annotated[int, Option("--seed", min=0, help="Seed of the division into folds")]
+Seed = Annotated[int, Option("--seed", min=0, help="Seed of the split into folds")]
 SpansKey = Annotated[
     str | None,
     Option("--spans-key", "-sk", help="Take doc.spans under this key instead of doc.ents"),
@@ -110,9 +110,9 @@ Vectors = Annotated[
 
 
 def overridden(path: Path, ctx: Context) -> Config:
-    """A config, not interpolated, with the settings that stand behind the command's options.
+    """Load a config, not interpolated, and apply the overrides from the command line.
 
-    RAISES (ValueError): H567 for a file that is no text, H574 for an option that there is not.
+    RAISES (ValueError): H567 for a file that is not text, H574 for an unknown option.
     """
     try:
         overrides = parse_config_overrides(ctx.args)
@@ -129,7 +129,7 @@ def overridden(path: Path, ctx: Context) -> Config:
 
 
 def is_page(path: Path) -> bool:
-    """Does the name of a file end as that of a page does?"""
+    """Does the file name end in .html or .htm?"""
     return path.suffix.lower() in (".html", ".htm")
 
 
@@ -142,38 +142,38 @@ KINDS = {
     ),
     "docs": (lambda path: path.suffix == ".spacy", "a file for Docs, whose name ends in .spacy"),
 }
-"""What files are that are written, and under which names anybody would look for it."""
+"""Kinds of output files: a test of the file name, and the description for the error message."""
 
 
 def check_name(option: str, path: Path | None, kind: str) -> None:
-    """RAISES (ValueError): H074 for the name of something else than a kind of KINDS."""
+    """Check the name of an output file. RAISES (ValueError): H074 if it does not fit this kind of KINDS."""
     fits, expected = KINDS[kind]
     if path is not None and not fits(path):
         raise ValueError(CommandErrors.H074.format(option=option, found=path, expected=expected))
 
 
 def write_config(config: Config, path: Path, header: str = "") -> None:
-    """Write a config. header (str): comment before it."""
+    """Write a config file. header (str): comment at its top."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(header + config.to_str().replace("$$", r"\u0024"), encoding="utf8")
 
 
 def names_in(option: str) -> list[str]:
-    """The names that an option lists, separated by commas."""
+    """Split the comma-separated names of an option."""
     return [name.strip() for name in option.split(",")]
 
 
 def check_path(path: Path | str | None) -> None:
-    """RAISES (ValueError): H269 for a path that a config cannot hold."""
+    """Check a path. RAISES (ValueError): H269 if a config cannot hold it."""
     if "${" in str(path):
         raise ValueError(CommandErrors.H269.format(path=path))
 
 
 @contextmanager
 def written(output: Path, *, force: bool) -> Iterator[Path]:
-    """A folder beside OUTPUT that becomes OUTPUT in the end, if nothing goes wrong.
+    """Yield a temporary folder next to OUTPUT, which replaces OUTPUT at the end if nothing goes wrong.
 
-    RAISES (ValueError): H157 if there is something in the way.
+    RAISES (ValueError): H157 if OUTPUT exists, unless it is an empty folder or `force` is set.
     """
     if output.exists() and not force and (output.is_file() or any(output.iterdir())):
         raise ValueError(CommandErrors.H157.format(path=output))
@@ -182,7 +182,7 @@ def written(output: Path, *, force: bool) -> Iterator[Path]:
         new = folder / "new"
         new.mkdir()
         yield new
-        old = folder.with_name(f"{folder.name}-old")  # which is not lost if this is ended here
+        old = folder.with_name(f"{folder.name}-old")  # not lost if killed here
         if output.exists():
             output.rename(old)
         new.rename(output)

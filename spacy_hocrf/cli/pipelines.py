@@ -1,5 +1,5 @@
-"""Pipelines that a command is given, makes, or trains as `spacy train` does; and which texts each of several
-holds back.
+"""Pipelines for the commands: find the component, hide annotation, make blank ones, train as `spacy train`
+does, and split texts into folds.
 """
 
 import io
@@ -60,26 +60,26 @@ OVER_ENCODER = {
         "encoder": {"@misc": "spacy-hocrf.Vectors.v1", "source": "tensor"},
     },
 }
-"""Features of a component behind it: the default ones, and what it writes."""
+"""Features of a component after an encoder: the default ones, and the encoder's vectors."""
 MEMORY: Mapping[str, Any] = {"order": 3, "unseen": True}
-"""Settings of a model with a longer memory, which has more records right as a whole (project/records)."""
+"""Settings of a model of higher order, which gets more whole records right (project/records)."""
 LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
 """
 MOST_OTHER = 0.01
-"""Of the texts: if more have other tokens, that is said."""
+"""Share of texts with other tokens above which a warning is due."""
 SILENT = {"@loggers": "spacy.ConsoleLogger.v1"}
-"""A logger that writes no file, and to the streams that it is given."""
+"""A logger that writes no file, only to the streams that it is given."""
 HIGHEST = 2
-"""Of the orders that "auto" tries."""
+"""The highest order that "auto" tries."""
 
 
 def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe]:
-    """A component of ours and its name.
+    """Find a component of ours; return its name and the component.
 
     name (Optional[str]): None for the only one.
-    RAISES (ValueError): H204 unless there is one of this name, or one at all.
+    RAISES (ValueError): H204 if none has this name, or, for None, unless there is exactly one.
     """
     ours = {each: pipe for each, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
     if name is None and len(ours) == 1:
@@ -91,43 +91,43 @@ def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe
 
 
 def ready_docs(nlp: Language, docs: Sequence[Doc], component: str) -> list[Doc]:
-    """The tokens of some documents, with what the components before this one say about them."""
+    """Copy the tokens of documents, and run the components before this one on them."""
     later = nlp.pipe_names[nlp.pipe_names.index(component) :]
     with nlp.select_pipes(disable=later):
         return list(nlp.pipe(given_of(nlp, doc) for doc in docs))
 
 
 def predictions(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
-    """What a pipeline makes of the tokens of some documents."""
+    """Run a pipeline on the tokens of documents, without their annotation."""
     return nlp.pipe(given_of(nlp, doc) for doc in docs)
 
 
 def with_other_tokens(nlp: Language, docs: Sequence[Doc]) -> int:
-    """How many documents have other tokens than the pipeline makes of their texts; 0 for next to none."""
+    """Count documents whose tokens differ from those of nlp(text); 0 if the share is at most MOST_OTHER."""
     other = sum(not has_tokens_of(nlp, doc) for doc in docs)
     return other if other > MOST_OTHER * len(docs) else 0
 
 
 def scorer_of(target: Target) -> Scorer:
-    """Where the annotation is that a component learns from."""
+    """Return the scorer for the annotation that a component learns from."""
     if isinstance(target, SpansTarget):
         return SpansScorer(target.spans_key)
     return TagsScorer() if isinstance(target, TagsTarget) else EntsScorer()
 
 
 def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) -> Language:
-    """A pipeline without components, but for a frozen encoder. It takes texts of any length: spaCy's limit is
-    for parsers.
+    """Make a pipeline without components, except perhaps a frozen encoder. It takes texts of any length, as
+    spaCy's limit is for parsers.
 
-    vectors (Optional[str]): package or folder of a pipeline whose word vectors it has.
+    vectors (Optional[str]): package or folder of a pipeline whose word vectors it gets.
     encoder (Optional[Path]): folder of the encoder.
     RAISES (ValueError): H159 for a language that spaCy does not have, H363 for one whose tokenizer needs a
-        package that is not installed, H187 or H188 for vectors that are not there, H490 to H495 for an
-        encoder that cannot be run.
+        package that is not installed, H187 or H188 for missing vectors, H490 to H495 for an encoder that
+        cannot be run.
     """
     try:
         nlp = spacy.blank(lang)
-    except (ImportError, AttributeError) as error:  # of a module that is no language: no __all__
+    except (ImportError, AttributeError) as error:  # the module is no language: it has no __all__
         if isinstance(error, AttributeError) or str(error).startswith("[E048]"):
             raise ValueError(CommandErrors.H159.format(found=lang)) from error
         raise ValueError(
@@ -143,7 +143,7 @@ def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) ->
             raise ValueError(CommandErrors.H188.format(found=vectors))
     if encoder is not None:
         pipe: Any = nlp.add_pipe(ENCODER, config={"folder": encoder.as_posix()})
-        assert pipe.encoder.width  # which can be run
+        assert pipe.encoder.width  # runs the encoder, so that an unusable one is found here
         nlp.config["training"]["annotating_components"] = [ENCODER]
     return nlp
 
@@ -151,11 +151,11 @@ def blank(lang: str, vectors: str | None = None, encoder: Path | None = None) ->
 def folds_of(
     docs: Sequence[Doc], folds: int, seed: int, attribute: str | None = None
 ) -> list[list[int]]:
-    """Numbers of the texts that each fold holds back: parts of nearly equal size, at random.
+    """Split texts at random into folds of nearly equal size; return the numbers of the texts in each.
 
-    attribute (Optional[str]): extension attribute that says which texts are a group. They are in one part,
-        and so are texts of the same words.
-    RAISES (ValueError): H077 if there are fewer than folds.
+    attribute (Optional[str]): extension attribute that names a text's group. A group is in one fold, and so
+        are texts with the same words.
+    RAISES (ValueError): H077 if there are fewer groups than folds.
     """
     own = [get_group(doc, attribute) for doc in docs]
     keys: list[Hashable] = [
@@ -168,10 +168,10 @@ def folds_of(
 
 
 def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int64]:
-    """The number of each text's group, by first appearance, int64 [D].
+    """Number the groups of texts by first appearance: int64 [D], the group of each text.
 
-    attribute (Optional[str]): extension attribute that says which texts are a group; one without a value is
-        a group by itself.
+    attribute (Optional[str]): extension attribute that names a text's group; a text without a value is a
+        group by itself.
     """
     known: dict[Hashable, int] = {}
     own = [get_group(doc, attribute) for doc in docs]
@@ -180,9 +180,9 @@ def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int6
 
 
 def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
-    """Train an initialized component until the trainer has converged, or for so many steps.
+    """Train an initialized component until the trainer has converged, or for at most `most` steps.
 
-    RETURNS (int): the steps that were taken.
+    RETURNS (int): number of steps taken.
     """
     steps = 0
     while steps < most and pipe.run is not None and pipe.run.running:
@@ -192,10 +192,10 @@ def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
 
 
 def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Language:
-    """The pipeline that a config makes of these training texts, without a word of its logger.
+    """Train the pipeline of a config on these texts, without logging.
 
     config (Config): not interpolated; its training corpus is replaced.
-    best (bool): the pipeline that is best on the development corpus; else the last one, and then a
+    best (bool): return the pipeline that is best on the development corpus; else the last one, and then a
         development corpus without a path is replaced, too.
     RAISES (ValueError): H184 if nothing is trained, H185 if the corpus has no path to replace.
     """
@@ -219,7 +219,7 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
 
 
 def _reader_of(config: Config, part: str) -> dict[str, Any]:
-    """The block of a corpus. RAISES (ValueError): H185 if no path can be set there."""
+    """Return the block of a corpus. RAISES (ValueError): H185 if no path can be set there."""
     name = config.get("training", {}).get(f"{part}_corpus", f"corpora.{part}")
     block: Any = config
     for key in name.split("."):
@@ -230,7 +230,7 @@ def _reader_of(config: Config, part: str) -> dict[str, Any]:
 
 
 def _give_dev(config: Config, path: Path) -> None:
-    """spaCy wants a development corpus, even if nothing is decided by it."""
+    """Set a development corpus if it has no path: spaCy needs one, even if nothing depends on it."""
     try:
         without_one = _reader_of(config.interpolate(), "dev")["path"] is None
     except ValueError:  # it is read in another way
@@ -248,38 +248,38 @@ def _check(nlp: Language) -> None:
 
 
 def begin(nlp: Language, config: Config, sample: Sequence[Example]) -> Optimizer:
-    """Initialize a pipeline and update it as `spacy train` does, without a step."""
+    """Initialize a pipeline and update it as `spacy train` does, without an optimizer step."""
     fixed = sourced(config, nlp.pipe_names)
     with nlp.select_pipes(disable=fixed):
         optimizer = nlp.initialize(lambda: sample)
     annotating = nlp.config.interpolate()["training"]["annotating_components"]
-    for _ in range(2):  # with what components write in updates alone the model grows in the second
+    for _ in range(2):  # a model grows in the second, if other components annotate in updates only
         nlp.update(sample, sgd=False, exclude=fixed, annotates=annotating)  # type: ignore[arg-type]
     return optimizer
 
 
 def sourced(config: Config, names: Sequence[str]) -> list[str]:
-    """Components that have been trained before, among those named."""
+    """Select the components that were trained before: frozen or sourced ones."""
     frozen = config.interpolate().get("training", {}).get("frozen_components", [])
     return [name for name in names if name in frozen or "source" in config["components"][name]]
 
 
 def settled(config: Config, name: str) -> Config:
-    """The config without what is chosen by training."""
+    """Replace the "auto" settings of a component by fixed ones, so that training does not choose them."""
     config = config.copy()
     component = config["components"][name]
     for name_of_block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
         block = component.setdefault(name_of_block, {})
-        default = not any(key.startswith("@") for key in block)  # which has "auto"
+        default = not any(key.startswith("@") for key in block)  # the default block has "auto"
         if block.get(setting, AUTO if default else None) == AUTO:
             block[setting] = value
     return config
 
 
 def alone(config: Config, nlp: Language, name: str) -> Config:
-    """The config of a pipeline without other components that would have to be trained.
+    """Disable the other components of a pipeline that would have to be trained; return the config.
 
-    RAISES (ValueError): H078 if the component of this name learns from what they write.
+    RAISES (ValueError): H078 if the component of this name learns from one of them.
     """
     others = [each for each in nlp.pipe_names if getattr(nlp.get_pipe(each), "is_trainable", False)]
     untrained = {*others} - {name, *sourced(config, others)}

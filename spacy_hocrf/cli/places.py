@@ -1,4 +1,4 @@
-"""Can a file be written where it should be? Asked before the work, not when all is done."""
+"""Check before the work begins whether output files can be written."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -11,10 +11,10 @@ __all__ = ["check_beside", "check_file", "check_folder"]
 
 
 def check_file(path: Path, setting: str) -> None:
-    """See whether a file can be written, or written anew. Nothing is left of that, and what is there stays.
+    """Check that a file can be created or overwritten. The check leaves no trace.
 
-    path (Path): folders above it may still be missing. setting (str): where it comes from, for the message.
-    RAISES (ValueError): H401 if it cannot.
+    path (Path): its parent folders may be missing. setting (str): the option it is from, for the message.
+    RAISES (ValueError): H401 if it cannot be written.
     """
     with _told(path, setting):
         if path.is_dir():
@@ -26,7 +26,7 @@ def check_file(path: Path, setting: str) -> None:
 
 
 def check_beside(path: Path, setting: str) -> None:
-    """See whether files can be written beside a path, whatever is there.
+    """Check that files can be written next to a path, which may exist.
 
     RAISES (ValueError): H401 if they cannot.
     """
@@ -35,7 +35,7 @@ def check_beside(path: Path, setting: str) -> None:
 
 
 def check_folder(path: Path, setting: str) -> None:
-    """See whether files can be written to a folder, which may still be missing.
+    """Check that files can be written to a folder, which may be missing.
 
     RAISES (ValueError): H401 if they cannot.
     """
@@ -44,9 +44,9 @@ def check_folder(path: Path, setting: str) -> None:
 
 
 def _try_below(path: Path) -> None:
-    """Write a file without a name to the folder of a path, or the nearest above it that is there.
+    """Write an unnamed file to the nearest existing folder above a path.
 
-    RAISES (OSError): if that is no folder, or nobody may write to it.
+    RAISES (OSError): if it is not a folder, is not writable, or a name in the path is too long.
     """
     there = next(each for each in path.absolute().parents if each.exists())
     if not there.is_dir():
@@ -59,7 +59,7 @@ def _try_below(path: Path) -> None:
 
 @contextmanager
 def _told(path: Path, setting: str) -> Iterator[None]:
-    """Tell of what the system says as of a path that cannot be written, and where that comes from."""
+    """Turn an OSError into H401, with the path and the option that names it."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,13 @@
 """Approximate randomization test of a difference in F1.
 
-If two systems were equally good, it would not matter which of them has given which reading of a
-document. So a shuffle swaps their readings in some of the documents, each with probability 1/2, and
+If two systems were equally good, it would not matter which of them made which prediction for a
+document. So a shuffle swaps their predictions in each document with probability 1/2, and
 
     p' = (n_c + 1) / (n_t + 1),    n_c of n_t shuffles with |F1(A) - F1(B)| at least as large as without swaps
 
 (Noreen, Computer-Intensive Methods for Testing Hypotheses, 1989; Yeh, COLING 2000). Counts add up,
 so a shuffle is a sum over the documents that it swaps, and many shuffles are a matrix product.
-Where few documents differ, all 2^n shuffles are taken: p is exact.
+If few documents differ, all 2^n shuffles are enumerated, and p is exact.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 __all__ = ["RandomizationTest", "f1", "holm", "randomization_test"]
 
 BLOCK = 1 << 22
-"""Swaps at hand at a time, 8 bytes each."""
+"""Number of swaps held in memory at a time, 8 bytes each."""
 ROUNDING = 1e-12  # differences of F1 that are equal as fractions may differ by this much
 
 
@@ -28,13 +28,13 @@ class RandomizationTest:
 
     p: NDArray[np.float64]  # [K] p', or the exact p
     exact: NDArray[np.bool_]  # [K] were all shuffles taken?
-    # [K] how many were taken, the one without swaps included where all were
+    # [K] number of shuffles; if all were taken, this includes the one without swaps
     shuffles: NDArray[np.int64]
     documents: NDArray[np.int64]  # [K] number of documents on which the systems differ
 
 
 def f1(correct: ArrayLike, predicted: ArrayLike, gold: ArrayLike) -> NDArray[np.float64]:
-    """2·correct / (predicted + gold), element by element; 0 where there is neither."""
+    """Compute F1, 2·correct / (predicted + gold), element by element; 0 where predicted + gold = 0."""
     total = np.add(predicted, gold, dtype=np.float64)
     return np.divide(np.multiply(correct, 2.0), total, out=np.zeros_like(total), where=total > 0)
 
@@ -51,9 +51,8 @@ def randomization_test(
 
     correct, predicted (int [2, D, K]): counts of either system, by document.
     gold (int [D, K]): counts of the annotation.
-    trials (int): number of random shuffles; all of them are taken instead where there are no more
-        than this.
-    seed (int): of the random numbers.
+    trials (int): number of random shuffles; if there are no more than this in all, each is taken once.
+    seed (int): seed of the random numbers.
     RETURNS (RandomizationTest): two-sided; a document is swapped for all statistics or for none.
     """
     # [2, D, K]
@@ -89,9 +88,7 @@ def randomization_test(
 
 
 def holm(p: ArrayLike) -> NDArray[np.float64]:
-    """p-values of several tests, corrected for their number (Holm, 1979); needs no assumption on
-    how they depend on each other.
-    """
+    """Correct the p-values of several tests for their number (Holm, 1979), whatever their dependence."""
     values = np.asarray(p, dtype=np.float64)
     order = np.argsort(values, kind="stable")
     corrected = np.empty_like(values)
@@ -107,9 +104,9 @@ def _extreme(
     totals: NDArray[np.float64],
     gold: NDArray[np.float64],
 ) -> NDArray[np.int64]:
-    """How many shuffles have a difference at least as large as there is without swaps, int64 [K].
+    """Count the shuffles whose difference is at least as large as the one without swaps, int64 [K].
 
-    swaps (float64 [n, d]): 1 for a document that is swapped.
+    swaps (float64 [n, d]): 1 where a shuffle swaps a document.
     changes (float64 [2, d, K]): correct and predicted of the second system minus those of the
         first.
     totals (float64 [2, 2, K]): correct and predicted of both systems; gold (float64 [K]).

@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf show`: a page of what a model finds in texts, how sure it is, and why."""
+"""`python -m spacy hocrf show`: an HTML page with a model's predictions, probabilities and reasons."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -34,31 +34,31 @@ __all__ = ["CURVE_FILE", "read_curve", "show", "show_cli"]
 
 Span = tuple[int, int, str]
 CURVE_FILE = "curve.json"
-"""Where the learning curve is, beside the model."""
+"""Name of the learning curve's file, in the folder next to the model."""
 CURVE_POINT = ("texts", "f", "low", "high")
 
 
 @dataclass(frozen=True)
 class _Text:
-    """A text with what is found in it and what is annotated."""
+    """A text with its predicted and annotated spans."""
 
     shown: ShownText
     found: list[ScoredSpan]
     gold: list[Span] | None  # None without annotation
-    unknown: NDArray[np.bool_] | None  # [T] tokens that the annotation says nothing about
-    id: str | None = None  # that the file gives it
-    # is it accepted unread, and how probable is it, corrected, that all of it is right? if that is known
+    unknown: NDArray[np.bool_] | None  # [T] tokens with unknown annotation
+    id: str | None = None  # its id in the file
+    # if the model knows a threshold: is the text accepted unread, and P(the whole text is right), corrected
     accepted: bool | None = None
     probability: float = 0.0
 
     @property
     def scored(self) -> list[ScoredSpan] | None:
-        """The annotation, as probable as the model finds it."""
+        """The annotated spans with the model's probabilities."""
         return None if self.gold is None else self.shown.scored(self.gold)
 
     @property
     def counted(self) -> set[Span]:
-        """Predicted spans where the annotation says something."""
+        """Predicted spans where the annotation is known."""
         unknown = (
             np.zeros(len(self.shown.reading), dtype=bool) if self.unknown is None else self.unknown
         )
@@ -73,13 +73,13 @@ def show_cli(
     output: Annotated[Path, Option("--output", "-o", help="The page (HTML)", dir_okay=False)],
     component: Component = None,
     most: Annotated[
-        int, Option("--most", "-n", min=1, help="Show so many texts, those it is least sure of")
+        int, Option("--most", "-n", min=1, help="Number of texts to show, the least sure ones")
     ] = 1000,
     title: Annotated[str | None, Option("--title", help="Headline of the page")] = None,
     code: Code = None,
 ) -> None:
-    """Write a page that shows what a pipeline finds in texts, how sure it is of each span, what else it
-    could be, and why; with the annotation beside it, if there is one. The page is a file that needs no other.
+    """Write an HTML page with a pipeline's predictions: how sure it is of each span, the alternatives, and
+    the reasons; next to the annotation, if there is any. The page is a single self-contained file.
 
     DOCS: docs/page.md, "A page to look at"
     """
@@ -104,13 +104,13 @@ def show(
     about: str = "",
     curve: Mapping[str, Any] | None = None,
 ) -> str:
-    """The page of some documents, of which the pipeline gets no annotation.
+    """Make the page of some documents, hiding their annotation from the pipeline.
 
     component (Optional[str]): name of the component; None for the only one of ours.
-    most (int): show so many texts, those that the model is least sure of.
-    title (Optional[str]), about (str): headline, and a line below it.
-    curve (Optional[Dict]): the learning curve, as `cli.auto.drawing.curve_numbers` gives it.
-    RAISES (ValueError): H204 for a component that there is not.
+    most (int): number of texts to show, those that the model is least sure of.
+    title (Optional[str]), about (str): title, and a line below it.
+    curve (Optional[Dict]): the learning curve, as `read_curve` returns it.
+    RAISES (ValueError): H204 for an unknown component.
     """
     name, pipe = component_of(nlp, component)
     ready, scorer = ready_docs(nlp, docs, name), scorer_of(pipe.target)
@@ -151,7 +151,7 @@ def show(
 
 
 def read_curve(path: Path) -> Mapping[str, Any] | None:
-    """The learning curve of a model, if there is one. RAISES (ValueError): H234 for a file that is none."""
+    """Read the learning curve of a model, if there is one. RAISES (ValueError): H234 for any other file."""
     if not path.is_file():
         return None
     try:
@@ -184,7 +184,7 @@ def _text(
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:
-    """Scores of all labels together, then of each."""
+    """Scores of all labels together, then of each label."""
     found, annotated, right = Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
         shown = {span[:3] for span in text.found} if text.gold is None else text.counted

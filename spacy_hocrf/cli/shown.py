@@ -1,7 +1,7 @@
-"""What a Doc shows after a component: what it predicts, beside what earlier components have set and it keeps.
+"""The spans of a Doc after a component: its predictions, and the spans of earlier components that it keeps.
 
-A prediction has the former alone. A reading takes the latter for certain, but for labels and lengths that
-the model does not have. Whoever compares with annotation, or draws a text, asks here.
+A prediction has only the former. A reading takes the latter as certain, except for labels and lengths that
+the model does not have. All comparisons with annotation, and all drawn texts, use the spans from here.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ NamedSpan = tuple[int, int, str]
 
 
 def set_before(target: Target, doc: Doc) -> set[NamedSpan]:
-    """What earlier components have set in a Doc and a component keeps, without white space at either end.
+    """Spans that earlier components have set in a Doc and a component keeps, without white space at the ends.
 
-    target (Target): of the component, which has not seen the Doc yet.
+    target (Target): target of the component, which has not processed the Doc yet.
     """
     known = target.presets(TokenBatch([doc])).get(0)
     spans = () if known is None else known.spans
@@ -33,26 +33,26 @@ def set_before(target: Target, doc: Doc) -> set[NamedSpan]:
 
 
 class ShownText:
-    """What a component's reading says of a Doc, with what was set before for certain.
+    """A component's reading of a Doc, in which the spans of earlier components are certain.
 
-    reading (Reading): of the Doc as earlier components leave it, made with `keeps_own`.
-    target (Target): of the component.
+    reading (Reading): reading of the Doc as earlier components leave it, made with `keeps_own`.
+    target (Target): target of the component.
 
-    before (Set[Tuple[int, int, str]]): what they have set.
+    before (Set[Tuple[int, int, str]]): spans of earlier components.
     """
 
     def __init__(self, reading: Reading, target: Target) -> None:
         self.reading, self.before = reading, set_before(target, reading.doc)
 
     def found(self, prediction: Prediction) -> list[ScoredSpan]:
-        """All spans that are shown after this prediction of the Doc, with their probabilities."""
+        """All spans of the Doc after this prediction, with their probabilities."""
         spans, scores = prediction.spans, prediction.scores
         chances = self.reading.probabilities(spans) if scores is None else scores
         rows = [ScoredSpan(*span, p) for span, p in zip(spans, chances.tolist())]
         return sorted([*rows, *(ScoredSpan(*span, 1.0) for span in self.before)])
 
     def scored(self, spans: Iterable[NamedSpan]) -> list[ScoredSpan]:
-        """Spans with how probably each is shown; 0 for a label that the model does not have."""
+        """Probabilities of given spans; 0 for a label that the model does not have."""
         asked = [*spans]
         known = [s for s in asked if s[2] in self.reading.labels and s not in self.before]
         chance = dict(zip(known, self.reading.probabilities(known).tolist()))
@@ -60,7 +60,7 @@ class ShownText:
         return [ScoredSpan(*span, chance.get(span, 0.0)) for span in asked]
 
     def spans(self, at_least: float) -> list[ScoredSpan]:
-        """All spans with at least this probability, by start and end.
+        """All spans with at least this probability, sorted by start and end.
 
         RAISES (ValueError): H200 unless 0 < at_least <= 1.
         """
@@ -75,7 +75,7 @@ class ShownText:
         return chances
 
     def unmodelled(self) -> set[NamedSpan]:
-        """What was set before and the model cannot have: no reading has it."""
+        """Spans of earlier components that the model cannot have, so that no reading has them."""
         known = [span for span in self.before if span[2] in self.reading.labels]
         chances = self.reading.probabilities(known).tolist()
         return self.before - {span for span, p in zip(known, chances) if p}

@@ -1,10 +1,10 @@
 """Several systems on the same documents, each against the first: scores, and p-values of the differences.
 
-A paper compares one system with others, or a whole model with parts of it. So there are S - 1 tests, which
-Holm's method corrects less than those of all pairs, and one table has all of it.
+A paper compares one system with others, or a whole model with ablations of it. These are S - 1 tests, for
+which Holm's correction is milder than for all pairs, and they fit into one table.
 
-A system may be several runs, models that were trained with other seeds. Its counts in a document are those
-of all its runs together, so that a shuffle swaps all of them at once.
+A system may have several runs, models trained with different seeds. Its counts in a document are the sums
+over its runs, so that a shuffle swaps all of them at once.
 """
 
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ __all__ = ["SYSTEM_NOTES", "compare_systems", "items_and_texts", "table_of_syste
 STATISTICS = ("all", "texts")
 INTERVAL = (0.025, 0.975)
 SYSTEM_NOTES = """\
-95 %        F1 of so many samples of the documents (bootstrap)
+95 %        interval of F1 (bootstrap over documents)
 texts       documents that have all annotated items and no others
-difference  of F1 from that of the first row
-p           how probable so large a difference is if both are equally good
-Holm        the same, corrected for the number of rows
+difference  F1 minus that of the first row
+p           probability of a difference at least this large if both are equally good
+Holm        p, corrected for the number of rows
 """
 
 
@@ -38,22 +38,22 @@ def compare_systems(
     trials: int = 10_000,
     seed: int = 0,
 ) -> list[dict[str, Any]]:
-    """Scores of some systems, and p-values of what each differs from the first in.
+    """Compute the scores of systems, and the p-values of each one's differences from the first.
 
-    counts (Counts): of all runs of all systems.
+    counts (Counts): counts of all runs of all systems.
     systems (Sequence[tuple[str, Sequence[int]]]): the name of each, and the numbers of its runs.
     trials, seed (int): as in `randomization_test`.
-    RETURNS (list[Dict[str, Any]]): for each system its `name`, `runs`, the F1 of each, and "all" and "texts",
-        as in `compare_counts`: means over runs, from 0 to 1. "all" has `low` and `high`, F1 of 95 % of the
-        samples of documents. All but the first have `difference` and the results of the test, with `p_holm`,
-        corrected for the number of systems.
+    RETURNS (list[Dict[str, Any]]): for each system its `name`, `runs` (F1 of each run), and "all" and
+        "texts", as in `compare_counts`: means over runs, from 0 to 1. "all" has `low` and `high`, the 95 %
+        bootstrap interval of F1. All but the first have `difference` and the results of the test, with
+        `p_holm`, corrected for the number of systems.
     """
     correct, predicted, gold = items_and_texts(counts)
     right, found = correct.sum(axis=1), predicted.sum(axis=1)
     wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
     precision, recall = f1(right, found, found), f1(right, wanted, wanted)
     f = f1(right, found, wanted)
-    # each system has so many runs; F1 is the same if all counts are multiplied
+    # scale the counts of all systems to the same number of runs: F1 is the same if all counts are multiplied
     most = lcm(*(len(runs) for _, runs in systems))
     pooled = [
         [most // len(runs) * each[list(runs)].sum(axis=0) for each in (correct, predicted)]
@@ -96,10 +96,10 @@ def compare_systems(
 def table_of_systems(
     results: Sequence[dict[str, Any]], title: str, trials: int
 ) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
-    """The header and the rows of a table of `compare_systems`, the runs' standard deviation among them
-    where there are several.
+    """Make the header and the rows of a table of `compare_systems`, with the standard deviation over runs if
+    there are several.
 
-    title (str): of the column with the names.
+    title (str): header of the column with the names.
     """
     digits = max(4, len(str(trials)) - 1)
     several = any(len(system["runs"]) > 1 for system in results)
@@ -125,8 +125,8 @@ def table_of_systems(
 
 
 def items_and_texts(counts: Counts) -> tuple[NDArray[np.int64], ...]:
-    """Correct and predicted, int64 [runs, D, 2], and annotated, int64 [D, 2]: items, and whole texts, of
-    which a document that is annotated completely is one.
+    """Counts of correct and predicted, int64 [runs, D, 2], and annotated, int64 [D, 2]: of items, and of
+    whole texts, where each completely annotated document is one.
     """
     complete = np.ones(len(counts.gold), dtype=bool) if counts.complete is None else counts.complete
     whole = np.zeros(counts.correct.shape[:2], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A table of results as a file: what the name ends in says whether LaTeX, CSV or JSON is written."""
+"""Tables of results, for the terminal or as a file: LaTeX, CSV or JSON, depending on the file's suffix."""
 
 import csv
 import re
@@ -15,12 +15,12 @@ __all__ = ["as_table", "write_results"]
 SPECIAL = {character: "\\" + character for character in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": "--"}
-"""What TeX takes for something else, and how it is written there."""
+"""Characters with a meaning in TeX, and how to write them."""
 NEGATIVE = re.compile(r"-(?=\.?\d)")
 
 
 def as_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table for a terminal: names on the left, numbers on the right."""
+    """Format a table for a terminal: the first column left-aligned, numbers right-aligned."""
     text: str = table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
     return text
 
@@ -28,10 +28,10 @@ def as_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def write_results(
     path: Path, results: Any, header: Sequence[str], rows: Sequence[Sequence[str]]
 ) -> None:
-    """Write results.
+    """Write results to a file.
 
-    path (Path): a name in .tex or .csv for the table as it is printed, in .json for JSON.
-    results (Any): the numbers themselves, for JSON.
+    path (Path): ends in .tex or .csv for the table as it is printed, in .json for JSON.
+    results (Any): the unrounded numbers, for JSON.
     header (Sequence[str]), rows (Sequence[Sequence[str]]): the table.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -47,7 +47,7 @@ def write_results(
 
 
 def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A tabular with the rules of the package booktabs."""
+    """Format a tabular with the rules of the package booktabs."""
     first, *others = (" & ".join(map(_escaped, row)) + r" \\" for row in (header, *rows))
     return "\n".join(
         [
@@ -60,7 +60,7 @@ def _latex(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _escaped(cell: str) -> str:
-    """A cell that TeX prints as it is, a number with a minus sign."""
+    """Escape a cell for TeX; a negative number gets a minus sign."""
     minus = NEGATIVE.match(cell)
     text = "".join(SPECIAL.get(character, character) for character in cell)
     return f"$-${text[1:]}" if minus else text

@@ -1,7 +1,7 @@
-"""Texts for a person to annotate or correct, as annotation tools read them.
+"""Texts for a person to annotate or correct, in the formats of annotation tools.
 
-Prodigy reads a JSON object a line, with `spans` by characters and tokens and whatever else there is; so does
-doccano, with `label` as lists of first character, end and label, and takes other fields for metadata. Label
+Prodigy reads one JSON object per line, with `spans` by characters and tokens, and keeps other fields; so does
+doccano, with `label` as lists of first character, end and label, other fields being metadata. Label
 Studio reads a JSON list of tasks with `annotations`, which are corrected, and `predictions`, which are
 suggested, for a labelling interface with <Labels name="label" toName="text"> and <Text name="text"
 value="$text">.
@@ -25,16 +25,16 @@ Places = Sequence[tuple[int, int]]
 
 
 class AnnotationTask(NamedTuple):
-    """A text to look at."""
+    """A text to annotate or correct."""
 
     words: Sequence[str]  # tokens, each with the white space behind it
-    annotated: Sequence[ScoredSpan] | None  # None: it is to be annotated
-    found: Sequence[ScoredSpan]  # by the model
-    meta: Mapping[str, Any]  # what is known about it
+    annotated: Sequence[ScoredSpan] | None  # None: not annotated yet
+    found: Sequence[ScoredSpan]  # the model's predictions
+    meta: Mapping[str, Any]  # metadata
 
 
 def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
-    """Write texts for a tool of FORMATS: a list for Label Studio, else an object a line.
+    """Write texts for a tool of FORMATS: a JSON list for Label Studio, else one object per line.
 
     RAISES (ValueError): H074 for another tool.
     """
@@ -48,14 +48,14 @@ def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
 
 
 def check_format(tool: str) -> None:
-    """RAISES (ValueError): H074 for a tool that is not in FORMATS."""
+    """Check the name of a tool. RAISES (ValueError): H074 if it is not in FORMATS."""
     if tool not in FORMATS:
         known = ", ".join(FORMATS)
         raise ValueError(CommandErrors.H074.format(option="--format", found=tool, expected=known))
 
 
 def ending_of(tool: str) -> str:
-    """How the name of a file that `write_tasks` writes ends."""
+    """Return the suffix of the file that `write_tasks` writes for a tool."""
     return ".json" if tool == "label-studio" else ".jsonl"
 
 
@@ -97,7 +97,7 @@ def _prodigy(task: AnnotationTask, places: Places) -> dict[str, Any]:
         row["model_spans"] = spans(task.found)
     lists = {name: value for name, value in task.meta.items() if isinstance(value, list)}
     shown = {name: value for name, value in task.meta.items() if name not in lists}
-    return {**row, **lists, "meta": shown}  # its card shows `meta`
+    return {**row, **lists, "meta": shown}  # Prodigy shows `meta` on its card
 
 
 def _doccano(task: AnnotationTask, places: Places) -> dict[str, Any]:

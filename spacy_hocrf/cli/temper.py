@@ -1,5 +1,5 @@
-"""`python -m spacy hocrf temper`: make a pipeline as sure as it should be, by annotated texts that it has
-not seen.
+"""`python -m spacy hocrf temper`: calibrate a pipeline's probabilities by temperature scaling, on annotated
+texts that it has not seen.
 """
 
 from collections.abc import Sequence
@@ -26,11 +26,11 @@ __all__ = ["Tempered", "temper", "temper_cli"]
 
 @dataclass(frozen=True)
 class Tempered:
-    """Change that a temperature makes."""
+    """A temperature and its effect on calibration."""
 
     temperature: float
-    # expected calibration error and Brier score of spans, in one half of the texts with the temperature
-    # of the other half, both ways, on average
+    # expected calibration error and Brier score of spans, measured on each half of the texts with the
+    # temperature of the other half, on average
     ece: tuple[float, float]  # before, after
     brier: tuple[float, float]
 
@@ -40,15 +40,15 @@ def temper_cli(
     gold: Annotated[
         Path,
         Argument(
-            help="Annotated documents that it has not seen (.spacy)", exists=True, dir_okay=False
+            help="Annotated documents the model has not seen (.spacy)", exists=True, dir_okay=False
         ),
     ],
     output: Annotated[Path, Argument(help="Folder for the pipeline", file_okay=False)],
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Divide all scores by the temperature with which annotated texts are most probable, so that
-    probabilities are right on average, and write the pipeline. `calibrate` tells how right they are.
+    """Divide all scores by the temperature that makes annotated texts most probable, so that probabilities
+    are right on average, and save the pipeline. `calibrate` measures how well they are calibrated.
 
     DOCS: docs/scores.md, "As sure as it should be"
     """
@@ -63,9 +63,9 @@ def temper_cli(
 
 
 def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> Tempered:
-    """Change the component of a pipeline, by annotated documents of which it gets the tokens only.
+    """Scale the weights of a pipeline's component by a temperature fitted to annotated documents.
 
-    RAISES (ValueError): H204, H206 as `calibrate`, H220 for too few documents.
+    RAISES (ValueError): H204 and H206 as `calibrate` does, H220 for too few documents.
     """
     name, pipe = component_of(nlp, component)
     weights = pipe.model.get_param("W").copy()
@@ -92,5 +92,5 @@ def _print(found: Tempered) -> None:
     ]
     print(as_table(("spans", "before", "after"), rows))
     print(
-        "Before and after: in one half of the texts, with the temperature of the other half, both ways."
+        "Before and after: each half of the texts with the temperature of the other half, on average."
     )

@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf templates`: templates of CRF++ and patterns of Wapiti as blocks of a config."""
+"""`python -m spacy hocrf templates`: convert CRF++ templates and Wapiti patterns to blocks of a config."""
 
 from pathlib import Path
 from typing import Annotated
@@ -17,20 +17,20 @@ FEATURES = "spacy-hocrf.Features.v1"
 def templates_cli(
     path: Annotated[Path, Argument(help="File with templates", exists=True, dir_okay=False)],
     toolkit: Annotated[
-        str, Option("--toolkit", "-t", help="What they are written for: crf++ or wapiti")
+        str, Option("--toolkit", "-t", help="Toolkit that they are written for: crf++ or wapiti")
     ] = "crf++",
     columns: Annotated[
         str,
         Option(
             "--columns",
-            help="Token attributes that have the columns, in their order; by default those of hocrf convert",
+            help="Token attributes of the columns, in order; by default those of hocrf convert",
         ),
     ] = "ORTH,_.c1,_.c2,_.c3,_.c4,_.c5,_.c6,_.c7,_.c8,_.c9",
     component: Annotated[
         str, Option("--component", "-c", help="Name of the component in the config")
     ] = "hocrf",
 ) -> None:
-    """Print the block [components.*.model.features] that observes what templates observe."""
+    """Print the block [components.*.model.features] that has the same features as a file of templates."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -44,10 +44,10 @@ def templates_cli(
 
 
 def features_of_templates(text: str, toolkit: str, columns: list[str]) -> dict[str, object]:
-    """Settings of `spacy-hocrf.Features.v1` that observe what the templates of a file observe.
+    """Convert templates to settings of `spacy-hocrf.Features.v1` with the same features.
 
-    toolkit (str): "crf++" or "wapiti". columns (list[str]): the token attribute that has each column.
-    RAISES (ValueError): H278, H288 or H289 for what are no templates.
+    toolkit (str): "crf++" or "wapiti". columns (list[str]): token attribute of each column.
+    RAISES (ValueError): H278, H288 or H289 for anything else than templates.
     """
     from spacy_hocrf.features.commands import wrong_template
     from spacy_hocrf.sequences.templates import read_templates

@@ -90,8 +90,8 @@ def test_what_is_printed_names_labels_features_and_successions(nlp):
     ((label, features),) = found.by_label.items()
     assert f"{label}: feature" in text
     assert all(each.feature in text for each in features)
-    assert "What follows what" in text
-    assert ("more, all of which" in text) == (len(found.blocks) > MOST_BLOCKS)
+    assert "Label pairs" in text
+    assert ("more, which --output" in text) == (len(found.blocks) > MOST_BLOCKS)
     assert "None" not in text.splitlines()
 
 
