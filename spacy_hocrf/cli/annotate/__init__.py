@@ -1,1 +1,1 @@
-"""`python -m spacy hocrf annotate`: many texts, part by part."""
+"""`python -m spacy hocrf annotate`: annotate many texts, part by part."""

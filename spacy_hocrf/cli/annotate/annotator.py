@@ -1,7 +1,7 @@
-"""A pipeline that annotates one chunk of texts after the other and writes their parts.
+"""Annotate chunks of texts with a pipeline, and write them as parts.
 
-With a pipeline of nothing but a tokenizer of spaCy's and a component of ours, half of the time for short
-texts would go into Docs that nobody looks at: `PlainReader` goes from words to rows of characters, those of
+If the pipeline has only spaCy's tokenizer and one component of ours, half of the time for short texts would
+go into making Docs that are not needed: `PlainReader` goes directly from words to the rows of
 `found.spans_in`.
 """
 
@@ -50,16 +50,16 @@ __all__ = ["Annotator", "PlainReader"]
 
 ACCEPTANCE = [(PROBABILITY, "the probability that all is right"), (ACCEPTED, "the acceptance")]
 SHOWN = 200
-"""So many characters of what is rejected are written."""
+"""Number of characters of a rejected record that are written."""
 
 
 class Annotator:
     """Reads chunks of texts in one format, and writes parts in another.
 
     source (str): suffix of the texts' files, one of SOURCES.
-    acceptance (Optional[Acceptance]): from which probability on texts are accepted unread.
-    RAISES (ValueError): H204 unless the component is there, H247 for a field that is written twice; OSError:
-        E050 if the model is not there.
+    acceptance (Optional[Acceptance]): the model's thresholds for accepting texts unread.
+    RAISES (ValueError): H204 for an unknown component, H247 for a field that is written twice; OSError: E050
+        if the model does not exist.
     """
 
     def __init__(self, job: Job, source: str, parts: Parts) -> None:
@@ -81,7 +81,7 @@ class Annotator:
         self._plain = PlainReader(self.nlp, self._pipe) if plain else None
 
     def __call__(self, chunk: Chunk) -> int:
-        """Write a chunk's part. Nothing of its texts is kept: new words are forgotten.
+        """Annotate a chunk and write its part. Nothing is kept in memory: the vocabulary forgets new words.
 
         RETURNS (int): number of texts.
         """
@@ -94,7 +94,7 @@ class Annotator:
         return chunk.size
 
     def records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
-        """The texts of a chunk that can be annotated and written, and the others."""
+        """Read a chunk: the texts that can be annotated and written, and the rejected ones."""
         records, rejected = list[InputText](), list[Rejected]()
         schema = SOURCES[self.source].schema(chunk)
         for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
@@ -108,15 +108,15 @@ class Annotator:
         return records, rejected
 
     def _held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """What is handed through of a text, as it is written. RAISES (ValueError): if it cannot be."""
+        """Convert the fields of a text to the output format. RAISES (ValueError): if they do not fit it."""
         taken = next((field for field in self._names if field in row), None)
         if taken is not None:
             raise ValueError(f"has a field {taken!r}, which is to be written: see --into")
         return self._format.held(row, schema)
 
     def _annotated(self, records: Sequence[InputText], rejected: list[Rejected]) -> list[Annotated]:
-        """Texts without Docs where that can be; the others all together; where that fails, one by one,
-        without those that cannot be read.
+        """Annotate texts, without Docs if possible, the rest in one batch; if that fails, one by one,
+        rejecting those that cannot be read.
         """
         into, plain = self.job.into, self._without_docs(records)
         done = {records[i].number: Annotated(records[i].row, {into: plain[i]}, None) for i in plain}
@@ -127,13 +127,13 @@ class Annotator:
         return [done[number] for number in sorted(done)]
 
     def _without_docs(self, records: Sequence[InputText]) -> dict[int, Rows]:
-        """The spans of some texts, by their places."""
+        """Annotate without Docs the texts for which this is possible: rows of spans by index of the text."""
         texts = [record.text for record in records if isinstance(record.text, str)]
         if self._plain is None or len(texts) < len(records):
             return {}
         try:
             found = self._plain(texts)
-        except Exception:  # of one text; it will be met again
+        except Exception:  # one text fails; it is rejected when read with Docs
             return {}
         if found is None:
             return {}
@@ -143,7 +143,7 @@ class Annotator:
     def _with_docs(
         self, records: Sequence[InputText], rejected: list[Rejected]
     ) -> list[tuple[int, Annotated]]:
-        """Each with its number."""
+        """Annotate texts as Docs; return them with their numbers, and reject those that fail."""
         try:
             docs = list(self.nlp.pipe(map(self._asked, records)))
             return self._rows(records, docs)
@@ -156,7 +156,7 @@ class Annotator:
         return [each for record in records for each in self._with_docs([record], rejected)]
 
     def _asked(self, record: InputText) -> str | Doc:
-        """A text; as a Doc if the threshold that holds for it goes by one of its fields."""
+        """Return the text, or a Doc with the group's attribute if its threshold depends on a field."""
         acceptance = self.acceptance
         if acceptance is None or acceptance.by is None or acceptance.by not in record.row:
             return record.text
@@ -186,19 +186,19 @@ class Annotator:
         ]
 
     def _row(self, doc: Doc) -> Mapping[str, Any]:
-        """What is written of a text that came as a Doc."""
+        """Fields to write for a text that was read as a Doc."""
         return self._format.held(text_row(doc, self.job.text), None)
 
 
 class PlainReader:
-    """Reads texts with the only component of a pipeline, see `can_read`."""
+    """Annotates texts without making Docs, for pipelines with a single component, see `can_read`."""
 
     def __init__(self, nlp: Language, pipe: SegmentationPipe) -> None:
         self._pipe, self._words = pipe, WordTokenizer(nlp, _reads(pipe))
 
     @staticmethod
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
-        """Is there nothing that needs Docs?"""
+        """Can the pipeline annotate texts without Docs?"""
         alone = [each for _, each in nlp.pipeline] == [pipe]
         by_itself = type(pipe).predict is SegmentationPipe.predict and pipe.joint is None
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
@@ -206,9 +206,9 @@ class PlainReader:
         return alone and by_itself and spans and known and WordTokenizer.can_read(nlp)
 
     def __call__(self, texts: Sequence[str]) -> tuple[list[int], FoundSpans] | None:
-        """Numbers of those texts that are plain, and their spans; None if there are none.
+        """Annotate the texts that need no Docs: their indices and spans; None if there are none.
 
-        RAISES (NeedsDocs): if a template asks for what `can_read` did not know of.
+        RAISES (NeedsDocs): if a template reads an attribute that `can_read` did not foresee.
         """
         plain = self._words.read(texts)
         if not plain.numbers:
@@ -218,7 +218,7 @@ class PlainReader:
         return plain.numbers, self._spans(plain, list(self._pipe.predict_batches(batches)))
 
     def _spans(self, plain: PlainTexts, found: Sequence[BatchPrediction]) -> FoundSpans:
-        """The spans of the texts by their characters."""
+        """Convert the predicted spans to character offsets."""
         counts = np.concatenate([np.diff(each.spans.offsets) for each in found])
         base = np.repeat(plain.offsets[:-1], counts)
         start, end, label = (
@@ -235,7 +235,7 @@ class PlainReader:
         )
 
     def _chances(self, found: Sequence[BatchPrediction]) -> NDArray[np.float64] | None:
-        """Probabilities of all spans, in the precision that Docs keep."""
+        """Probabilities of all spans, rounded to float32 as in Docs; None if they are not kept."""
         kept = not isinstance(self._pipe.target, EntsTarget) or self._pipe.target.scores_key
         scores = [each.scores for each in found if each.scores is not None]
         if not kept or len(scores) < len(found):
@@ -244,7 +244,7 @@ class PlainReader:
 
 
 def _reads(pipe: SegmentationPipe) -> tuple[str, ...]:
-    """Attributes that a prediction asks for."""
+    """Token attributes that a prediction reads."""
     structure, target = pipe.structure, pipe.target
     return (
         *(structure.index.attributes if structure.ready else ()),

@@ -1,7 +1,7 @@
-"""`python -m spacy hocrf annotate`: annotate many texts, and go on where that was ended.
+"""`python -m spacy hocrf annotate`: annotate many texts, and resume after an interruption.
 
-The system takes a lock back when its process ends, however it ends. No file says who has it, so none can be
-left that says so wrongly: what a killed process leaves is an empty file that nobody has locked.
+The output is protected by a file lock, which the operating system releases when the process ends, however it
+ends. A killed process leaves an empty, unlocked file, never a stale lock.
 """
 
 import errno
@@ -34,9 +34,9 @@ from spacy_hocrf.warnings import Warnings
 __all__ = ["annotate_cli", "locked"]
 
 PRINTED = 5
-"""So many rejected texts are printed."""
+"""Number of rejected texts that are printed."""
 TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
-"""What the system says of a lock that another process has."""
+"""Error numbers if another process has the lock."""
 
 
 def annotate_cli(
@@ -49,34 +49,34 @@ def annotate_cli(
         Path, Argument(help=f"File ({', '.join(FORMATS)}), or a folder for many of them")
     ],
     format_: Annotated[
-        str, Option("--format", "-f", help="Of the files in a folder: jsonl, parquet or spacy")
+        str, Option("--format", "-f", help="Format of files in a folder: jsonl, parquet or spacy")
     ] = "jsonl",
     text: Annotated[str, Option("--text", help="Field, or column, with the text")] = "text",
     into: Annotated[str, Option("--into", help="Field, or column, for the spans")] = "spans",
     n_best: Annotated[
-        int, Option("--n-best", min=0, help="Write so many readings, too, to 'readings'")
+        int, Option("--n-best", min=0, help="Also write the n best readings, to 'readings'")
     ] = 0,
     at_least: Annotated[
         float,
-        Option("--at-least", min=0, max=1, help="Write all spans so probable to 'candidates'"),
+        Option("--at-least", min=0, max=1, help="Also write spans this probable to 'candidates'"),
     ] = 0.0,
     workers: Annotated[int, Option("--workers", "-w", min=1, help="Number of processes")] = 1,
     review: Annotated[
         Path | None,
         Option(
             "--review",
-            help="Write the texts that are not accepted here, too (.jsonl)",
+            help="Also write the texts that are not accepted here (.jsonl)",
             dir_okay=False,
         ),
     ] = None,
-    size: Annotated[int, Option("--size", min=1, help="Texts of a part")] = 5000,
+    size: Annotated[int, Option("--size", min=1, help="Number of texts in a part")] = 5000,
     component: Component = None,
     code: Code = None,
 ) -> None:
-    """Annotate many texts, in memory that does not depend on how many.
+    """Annotate any number of texts in constant memory.
 
-    Parts of the output are written as they are done. When the command is ended, by whatever, the same command
-    goes on with what is left. Texts that cannot be read are written to a file of their own.
+    The output is written in parts. If the command is interrupted, run it again to continue. Texts that cannot
+    be read are written to a separate file.
 
     DOCS: docs/annotate.md
     """
@@ -112,18 +112,17 @@ def annotate_cli(
 
 
 def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Path) -> None:
-    """Annotate what is left, and gather it.
+    """Annotate the chunks without parts, and join all parts.
 
-    RAISES (ValueError): H347 if the texts have changed meanwhile, H350 for a file that is there already,
-        H402 for parts that are not there, H403 if no text could be read, H562 for tables that do not go
-        together.
+    RAISES (ValueError): H347 if the texts have changed meanwhile, H350 if the output file exists, H402 for
+        missing parts, H403 if no text could be read, H562 for tables with incompatible columns.
     """
     job, parts, rejects = annotator.job, annotator.parts, _rejects_of(output)
     plan = plan_of(job, digest_of(annotator.folder), files)
     count = sum(map(SOURCES[annotator.source].count, files))
     if output.suffix and output.exists() and not parts.folder.exists():
         finished = parts.gathered(plan)
-        parts.sweep()  # if that was ended at its very end
+        parts.sweep()  # in case the last run was killed while deleting them
         if not finished:
             raise ValueError(CommandErrors.H350.format(path=output))
         _tell(rejects.read_bytes() if rejects.exists() else b"", count, output)
@@ -152,7 +151,7 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
 
 
 def _parts_of(output: Path, format_: str) -> Parts:
-    """Where the parts of a file lie, or a folder's.
+    """Return the folder of parts for an output file, or the output folder itself.
 
     RAISES (ValueError): H351 for an unknown format.
     """
@@ -166,9 +165,9 @@ def _parts_of(output: Path, format_: str) -> Parts:
 
 
 def _tell_accepted(output: Path, review: Path | None, acceptance: Acceptance) -> None:
-    """Say how many texts are accepted, and whether they are like those that the threshold was found on.
+    """Print how many texts are accepted, and warn if they are unlike those that the threshold was found on.
 
-    review (Optional[Path]): file for the lines of the others.
+    review (Optional[Path]): file to which the other texts are written.
     """
     probabilities, left = list[float](), list[bytes]()
     with output.open("rb") as lines:
@@ -185,26 +184,26 @@ def _tell_accepted(output: Path, review: Path | None, acceptance: Acceptance) ->
 
 
 def _rejects_of(output: Path) -> Path:
-    """The file for texts that cannot be read."""
+    """Return the path of the file for rejected texts."""
     return output.with_name(f"{output.name}.rejects.jsonl")
 
 
 def _left(
     chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]", numbers: list[int]
 ) -> Iterator[Chunk]:
-    """Chunks whose parts are not there; the numbers of all go into `numbers`."""
+    """Yield chunks without a finished part; the numbers of all chunks are added to `numbers`."""
     for chunk in chunks:
         numbers.append(chunk.number)
         if not parts.done(chunk.number):
             yield chunk
-        elif not progress.disable:  # it says nothing about how fast the others will be
+        elif not progress.disable:  # finished chunks must not affect the estimated speed
             progress.n += chunk.size
             progress.last_print_n += chunk.size
             progress.initial += chunk.size
 
 
 def _tell(rejected: bytes, count: int, output: Path) -> None:
-    """Say that all is done."""
+    """Print the rejected texts and the totals."""
     _print(rejected, _rejects_of(output))
     msg.good(f"{count:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
 
@@ -214,35 +213,35 @@ def _print(rejected: bytes, path: Path) -> None:
     rows = [srsly.json_loads(line.decode("utf8", "replace")) for line in rejected.splitlines()]
     if rows:
         shown = [(row["number"], row["reason"]) for row in rows[:PRINTED]]
-        print(table(shown, header=("text", "why it was rejected"), divider=True))
+        print(table(shown, header=("text", "reason"), divider=True))
         msg.warn(f"{len(rows):,} texts could not be read", path)
 
 
 @contextmanager
 def locked(path: Path, what: Path) -> Iterator[None]:
-    """Have a lock while the body runs; its file is gone afterwards.
+    """Hold a lock while the body runs; the lock file is deleted afterwards.
 
-    path (Path): of the lock's file. what (Path): that is locked, for the message.
+    path (Path): the lock file. what (Path): the locked path, for the message.
     RAISES (ValueError): H400 if another process has the lock.
     """
     with _taken(path, what):
         try:
             yield
         finally:
-            # nobody can take it between the two: a file that has lost its name is not locked, see _taken
+            # safe against races: _taken checks that the file that it has locked still has this name
             with suppress(OSError):  # Windows deletes no open file, and leaves it empty
                 path.unlink()
 
 
 def _taken(path: Path, what: Path) -> IO[bytes]:
-    """The locked file. RAISES (ValueError): H400."""
+    """Open and lock a file. RAISES (ValueError): H400 if another process has locked it."""
     while True:
         file = path.open("ab")
         try:
             _lock(file)
             if os.fstat(file.fileno()).st_ino == path.stat().st_ino:
                 return file
-        except FileNotFoundError:  # who had it has deleted it since it was opened
+        except FileNotFoundError:  # deleted by its last owner since it was opened
             pass
         except OSError as error:
             if error.errno in TAKEN:

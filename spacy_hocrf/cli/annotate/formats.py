@@ -1,4 +1,4 @@
-"""How annotated texts are written: a part as bytes, and parts put together into one file."""
+"""Output formats of annotated texts: make a part as bytes, and join parts into one file."""
 
 import json
 import shutil
@@ -27,53 +27,53 @@ __all__ = [
 ]
 
 JSON = msgspec.json.Encoder(enc_hook=str)
-"""What JSON does not have is text."""
+"""Encodes values without a JSON type as strings."""
 READINGS, CANDIDATES = "readings", "candidates"
-"""Fields that are written when they are asked for."""
+"""Optional fields."""
 PROBABILITY, ACCEPTED = "probability", "accepted"
-"""Fields that are written if the model knows which texts are accepted unread."""
+"""Fields that are written if the model has thresholds for accepting texts unread."""
 
 
 class Annotated(NamedTuple):
     """A text that has been annotated."""
 
-    row: Mapping[str, Any]  # what is handed through
+    row: Mapping[str, Any]  # fields of the input
     found: Mapping[str, Any]  # by field: lists of objects; PROBABILITY a float, ACCEPTED a bool
-    doc: Doc | None  # None where nobody will ask for it
+    doc: Doc | None  # None if it is not needed
 
 
 class OutputFormat(Protocol):
     """A format of files with annotated texts."""
 
     def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """What is handed through of a text, as files of this format can hold it.
+        """Convert the input fields of a text to this format.
 
-        schema (Optional[pyarrow.Schema]): of the row, if it came with one.
-        RAISES (ValueError): for a field that they cannot hold, and why.
+        schema (Optional[pyarrow.Schema]): schema of the row, if it has one.
+        RAISES (ValueError): with the reason, for a field that the format cannot hold.
         """
         ...
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
-        """A file with some texts.
+        """Make the content of a file with some texts.
 
-        schema (Optional[pyarrow.Schema]): of what is handed through, where it came with one.
+        schema (Optional[pyarrow.Schema]): schema of the input fields, if they have one.
         """
         ...
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """Write one file that has what all of them have, in their order."""
+        """Join files into one, in their order."""
         ...
 
 
 class JSONLines:
-    """Every line is a JSON object."""
+    """JSON lines: every line is an object."""
 
     def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """Every field as it is: a line can hold all, and what JSON does not have is text."""
+        """Return all fields unchanged; values without a JSON type are written as strings."""
         return row
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
-        """Lines; with half characters in one of them, all in ASCII, as JSON's escapes."""
+        """Encode lines; if one has a lone surrogate, all are in ASCII with JSON escapes."""
         rows = [{**text.row, **text.found} for text in texts]
         try:
             return JSON.encode_lines(rows)
@@ -89,10 +89,10 @@ class JSONLines:
 
 
 class Parquet:
-    """A table, in which lists of structs have the spans."""
+    """Parquet: a table, with spans as lists of structs."""
 
     def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """A row without a schema is one of JSON, whose values have no type that all have: these are text."""
+        """Convert values to strings if there is no schema: in JSON, a column may mix several types."""
         if schema is not None:
             return row
         _as_json(row)
@@ -102,7 +102,7 @@ class Parquet:
         }
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
-        """One table, whose columns of spans have the same types whatever is in them."""
+        """Make a table; the types of its span columns do not depend on their content."""
         import pyarrow
 
         names = dict.fromkeys(name for text in texts for name in text.row)
@@ -120,7 +120,7 @@ class Parquet:
         return found
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """The tables one after the other. A column that one of them does not have is null there."""
+        """Concatenate the tables. A column that is missing in one of them is null there."""
         import pyarrow
 
         parquet = parquet_files()
@@ -132,10 +132,10 @@ class Parquet:
 
 
 class Docs:
-    """Files of spaCy's, with everything that a pipeline has written to a Doc."""
+    """spaCy's DocBin files, with all annotation of the pipeline."""
 
     def held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
-        """What lines of JSON would have: a date is text."""
+        """Convert the fields to JSON values: a date becomes a string."""
         held: dict[str, Any] = json.loads(_as_json(row))
         return held
 
@@ -146,7 +146,7 @@ class Docs:
         ).to_bytes()
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
-        """One file; all of it is in memory."""
+        """Join the files, in memory."""
         joined = DocBin(store_user_data=True)
         for path in paths:
             joined.merge(DocBin(store_user_data=True).from_disk(path))
@@ -158,11 +158,11 @@ FORMATS: Mapping[str, OutputFormat] = {
     ".parquet": Parquet(),
     ".spacy": Docs(),
 }
-"""By suffix."""
+"""Output formats by suffix."""
 
 
 def check_columns(files: Sequence[Path]) -> None:
-    """RAISES (ValueError): H562 if tables (.parquet) have columns of one name and several types."""
+    """Check .parquet tables. RAISES (ValueError): H562 if columns of one name differ in type."""
     import pyarrow
 
     try:
@@ -172,7 +172,7 @@ def check_columns(files: Sequence[Path]) -> None:
 
 
 def _as_json(row: Mapping[str, Any]) -> bytes:
-    """A row as JSON. RAISES (ValueError): for half a character, with the field that has it."""
+    """Encode a row as JSON. RAISES (ValueError): for a lone surrogate, naming the field."""
     try:
         return JSON.encode(row)
     except UnicodeEncodeError as error:
@@ -184,7 +184,7 @@ def _as_json(row: Mapping[str, Any]) -> bytes:
 
 
 def _spans(*further: tuple[str, Any]) -> Any:
-    """The type of a list of spans, with these fields besides."""
+    """Arrow type of a list of spans, with further fields."""
     import pyarrow
 
     whole, text = pyarrow.int64(), pyarrow.string()
@@ -193,7 +193,7 @@ def _spans(*further: tuple[str, Any]) -> Any:
 
 
 def _readings() -> Any:
-    """The type of a list of readings."""
+    """Arrow type of a list of readings."""
     import pyarrow
 
     fields = [("probability", pyarrow.float64()), ("spans", _spans())]

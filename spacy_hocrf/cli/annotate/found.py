@@ -1,4 +1,4 @@
-"""What a component has found in a Doc, as rows of characters."""
+"""Predictions of a component for a Doc, as rows with character offsets."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ __all__ = [
 ]
 
 DIGITS = 6
-"""Of probabilities."""
+"""Decimal digits of probabilities."""
 PLACE = ("start", "end", "label")
 
 Rows = list[dict[str, Any]]
 
 
 class FoundSpans(NamedTuple):
-    """Spans of D texts, S together, as `spans_in` has those of a Doc."""
+    """S spans of D texts in arrays, equivalent to the rows of `spans_in`."""
 
     bounds: NDArray[np.int64]  # [D + 1] first span of each text
     start: NDArray[np.int64]  # [S] first character
     end: NDArray[np.int64]  # [S] one past the last
     label: NDArray[np.int32]  # [S] place in `names`
     names: tuple[str, ...]
-    scores: NDArray[np.float64] | None  # [S] as Docs keep them
+    scores: NDArray[np.float64] | None  # [S] probabilities, rounded to float32 as in Docs
 
     def rows(self) -> list[Rows]:
-        """Rows of each text."""
+        """Convert the spans to rows, a list for each text."""
         labels = (self.names[label] for label in self.label.tolist())
         # float32 times a million is exact, and NumPy rounds halves as Python does
         scores = repeat(None) if self.scores is None else np.round(self.scores, DIGITS).tolist()
@@ -60,7 +60,7 @@ class FoundSpans(NamedTuple):
 
 
 def spans_in(doc: Doc, target: Target) -> Rows:
-    """Entities, spans or tags that a component has annotated, each with its probability, or None."""
+    """Rows of the entities, spans or tags of a component, each with its probability, or None."""
     rows: Iterable[tuple[int, int, str]]
     if isinstance(target, TagsTarget):
         key: str | None = TAGS
@@ -76,24 +76,24 @@ def spans_in(doc: Doc, target: Target) -> Rows:
 
 
 def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
-    """A span by its characters."""
+    """Make a row of a span."""
     rounded = None if score is None else round(score, DIGITS)
     return {"start": start, "end": end, "label": label, "score": rounded}
 
 
 def text_row(doc: Doc, field: str) -> dict[str, Any]:
-    """The text of a Doc as a row, with `id` and `meta` where it has them (`doc._.hocrf_id`)."""
+    """Make a row of a Doc's text, with `id` and `meta` if it has them (`doc._.hocrf_id`)."""
     said = {"id": id_of(doc), "meta": meta_of(doc)}
     return {**{name: value for name, value in said.items() if value}, field: doc.text}
 
 
 def acceptance_in(doc: Doc) -> dict[str, Any]:
-    """How probable it is that all of a text is right, and whether it is accepted unread."""
+    """Fields for the probability that the whole text is right, and whether it is accepted unread."""
     return {PROBABILITY: _rounded(doc._.hocrf_probability), ACCEPTED: doc._.hocrf_accepted}
 
 
 def readings_in(reading: Reading, n: int) -> Rows:
-    """The n best readings, or as many as there are, each with its probability and all its spans."""
+    """Rows of the n best readings, or of all if there are fewer, with probability and spans."""
     return [
         {
             "probability": _rounded(best.probability),
@@ -104,7 +104,7 @@ def readings_in(reading: Reading, n: int) -> Rows:
 
 
 def candidates_in(reading: Reading, at_least: float) -> Rows:
-    """All spans that are so probable, also those that overlap."""
+    """Rows of all spans of at least this probability, which may overlap."""
     return [
         {**_characters(reading.doc, *span[:3]), "score": _rounded(span.probability)}
         for span in reading.spans(at_least)

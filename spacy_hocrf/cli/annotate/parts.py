@@ -1,8 +1,7 @@
-"""Parts of what is to be written: each is a file that is there whole or not at all.
+"""Parts of the output: files that are written atomically, so that a job can be resumed.
 
-A job of many hours may be ended at any time. What it has written is found again, and of what it was about to
-write nothing is there. The parts lie in a folder with a plan, which says of what they are parts: of these
-texts, by this model, with these settings.
+A job of many hours may be interrupted at any time. Finished parts are kept, and no part is ever half written.
+The folder of the parts has a plan, which records the texts, the model and the settings.
 """
 
 import json
@@ -28,14 +27,14 @@ BLOCK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class Job:
-    """The work to be done with every text.
+    """The settings of an annotation job.
 
     model (str): a folder, or the name of a package. code (Optional[str]): Python file that it needs.
-    component (Optional[str]): whose spans are written; None for the only one of ours.
+    component (Optional[str]): component whose spans are written; None for the only one of ours.
     text (str): field with the text. into (str): field for the spans.
-    n_best (int): so many readings are written, too, to the field "readings"; 0 for none.
-    at_least (float): all spans that are so probable are written to the field "candidates"; 0 for none.
-    size (int): texts of a part.
+    n_best (int): number of readings to write to the field "readings"; 0 for none.
+    at_least (float): smallest probability of the spans written to the field "candidates"; 0 for none.
+    size (int): number of texts in a part.
     """
 
     model: str
@@ -49,16 +48,16 @@ class Job:
 
     @property
     def fields(self) -> list[tuple[str, str]]:
-        """The fields that are written of each text, and what they hold."""
+        """Names of the fields that are written for each text, with descriptions for messages."""
         asked = ((READINGS, "readings", self.n_best), (CANDIDATES, "candidates", self.at_least))
         return [(self.into, "the spans"), *((name, what) for name, what, n in asked if n)]
 
 
 def check_fields(text: str, fields: Sequence[tuple[str, str]]) -> None:
-    """Check the fields that are written, and what they hold.
+    """Check the names of the fields to write.
 
     text (str): field with the text.
-    RAISES (ValueError): H247 if something would be written over the text, or over something else.
+    RAISES (ValueError): H247 if two fields, or a field and the text, have the same name.
     """
     known = {text: "the text"}
     for name, what in fields:
@@ -71,14 +70,14 @@ def check_fields(text: str, fields: Sequence[tuple[str, str]]) -> None:
 class Parts:
     """The folder of a job's parts.
 
-    folder (Path): of the parts. suffix (str): one of FORMATS.
+    folder (Path): folder of the parts. suffix (str): one of FORMATS.
     """
 
     folder: Path
     suffix: str
 
     def begin(self, plan: Mapping[str, Any]) -> None:
-        """Make the folder, or go on with one that has the same plan.
+        """Make the folder, or continue in one that has the same plan.
 
         plan (Mapping[str, Any]): see `plan_of`.
         RAISES (ValueError): H347 for the parts of another job, H348 for a folder without a plan.
@@ -86,7 +85,7 @@ class Parts:
         path = self.folder / PLAN
         if not path.exists():
             others = self.folder.iterdir() if self.folder.exists() else ()
-            # of a plan that was about to be written something may be left
+            # an interrupted job may have left an unfinished plan
             if not all(fnmatch(each.name, f"{PLAN}.*{UNFINISHED}") for each in others):
                 raise ValueError(CommandErrors.H348.format(path=self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +94,7 @@ class Parts:
         self.tidy()
 
     def check(self, plan: Mapping[str, Any]) -> None:
-        """RAISES (ValueError): H347 if these are parts of another job, or the texts are others now."""
+        """Compare plans. RAISES (ValueError): H347 for parts of another job, or if the texts have changed."""
         before: Mapping[str, Any] = json.loads((self.folder / PLAN).read_bytes())
         changed = [name for name in plan if before.get(name) != plan[name]]
         if changed:
@@ -103,12 +102,12 @@ class Parts:
             raise ValueError(CommandErrors.H347.format(path=self.folder, found=found))
 
     def tidy(self) -> None:
-        """Delete what processes that are gone were about to write."""
+        """Delete unfinished files of processes that have ended."""
         for left in self.folder.glob(f"*{UNFINISHED}"):
             left.unlink(missing_ok=True)
 
     def check_whole(self, n: int) -> None:
-        """RAISES (ValueError): H402 unless parts 0 to n - 1 are there."""
+        """Check for completeness. RAISES (ValueError): H402 unless parts 0 to n - 1 exist."""
         missing = [number for number in range(n) if not self.done(number)]
         if missing:
             text = CommandErrors.H402.format(
@@ -117,35 +116,35 @@ class Parts:
             raise ValueError(text)
 
     def done(self, number: int) -> bool:
-        """Is a part there?"""
+        """Is a part finished?"""
         return self._path(number).exists()
 
     def write(self, number: int, content: bytes, rejected: Sequence[Rejected]) -> None:
-        """Write a part, and before it what of its texts could not be read."""
+        """Write the rejected texts of a part, and then the part."""
         rejects = self._rejects(number)
         if rejected:
             write_whole(rejects, _as_lines(rejected))
         else:
-            # it may have been written before, when less could be read
+            # an earlier, interrupted attempt may have rejected texts
             rejects.unlink(missing_ok=True)
         write_whole(self._path(number), content)
 
     def rejected(self) -> bytes:
-        """Records that could not be read, a JSON object a line."""
+        """Collect the rejected records of all parts, one JSON object per line."""
         paths = sorted(self.folder.glob(f"{REJECTS}-*.jsonl"))
         return b"".join(path.read_bytes() for path in paths)
 
     def write_rejected(self, rejected: bytes, path: Path) -> None:
-        """Write what could not be read to a file; without any, one of an earlier job is deleted."""
+        """Write the rejected records to a file; if there are none, delete the file of an earlier job."""
         if rejected:
-            here = self.folder / f"{REJECTS}.jsonl"  # where `tidy` finds what is left of it
+            here = self.folder / f"{REJECTS}.jsonl"  # in the folder, so that `tidy` can clean up
             write_whole(here, rejected)
             here.replace(path)
         else:
             path.unlink(missing_ok=True)
 
     def gather(self, output: Path, n: int) -> None:
-        """Put parts 0 to n - 1 together into one file."""
+        """Join parts 0 to n - 1 into one file."""
         unfinished = _unfinished(output)
         try:
             FORMATS[self.suffix].join([self._path(number) for number in range(n)], unfinished)
@@ -154,13 +153,13 @@ class Parts:
             unfinished.unlink(missing_ok=True)
 
     def drop(self) -> None:
-        """Delete all parts, so that nobody takes what is left of them for a job to go on with."""
+        """Delete the parts; the folder is renamed first, so that its rest does not look like an open job."""
         self.sweep()
         self.folder.replace(_unfinished(self.folder))
         self.sweep()
 
     def sweep(self) -> None:
-        """Delete what is left of parts that are in a file already, the plan at last."""
+        """Delete the rest of parts that were joined already, the plan last."""
         folder = _unfinished(self.folder)
         for path in folder.glob("*"):
             if path.name != PLAN:
@@ -170,12 +169,12 @@ class Parts:
             folder.rmdir()
 
     def gathered(self, plan: Mapping[str, Any]) -> bool:
-        """Are parts of this plan in a file already, and about to be deleted?"""
+        """Were the parts of this plan joined, but not yet all deleted?"""
         path = _unfinished(self.folder) / PLAN
         return not self.folder.exists() and path.exists() and json.loads(path.read_bytes()) == plan
 
     def _path(self, number: int) -> Path:
-        """The file of a part."""
+        """Return the path of a part."""
         return self.folder / f"part-{number:06}{self.suffix}"
 
     def _rejects(self, number: int) -> Path:
@@ -183,9 +182,9 @@ class Parts:
 
 
 def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
-    """Settings that parts depend on, as JSON has them.
+    """Collect the data that parts depend on, as JSON values.
 
-    digest (str): of the model, see `digest_of`.
+    digest (str): digest of the model, see `digest_of`.
     """
     stats = [(file.name, file.stat()) for file in files]
     texts = [[name, stat.st_size, stat.st_mtime_ns] for name, stat in stats]
@@ -193,7 +192,7 @@ def plan_of(job: Job, digest: str, files: Sequence[Path]) -> dict[str, Any]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file, or nothing."""
+    """Write a file atomically."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}{UNFINISHED}")
     path.parent.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,10 +1,10 @@
-"""Processes that share tasks, any of which may die at any moment.
+"""A pool of worker processes that survives the death of any of them.
 
-They are processes of Python that import from where this one does, and run nothing of its main script. Those
-of `multiprocessing` run that script again, unless it begins with `if __name__ == "__main__"`, and `python -m`
-takes packages of the current folder first, which may be others. No two of them share a lock, a queue or a
-pipe, which one that is killed would leave locked, or half read, for the others. So nobody but a dead process
-is replaced, and what it had is done again.
+The workers are Python processes with the same `sys.path` as this one, and do not run its main script. Those
+of `multiprocessing` run that script again, unless it is guarded by `if __name__ == "__main__"`, and `python
+-m` prefers packages of the current folder, which may be others. No two workers share a lock, a queue or a
+pipe, which a killed one would leave locked, or half read, for the others. So only the dead worker is
+replaced, and its tasks are done again.
 """
 
 import gc
@@ -24,9 +24,9 @@ from typing import IO, Any, NamedTuple
 __all__ = ["DEATHS", "ProcessPool", "serve"]
 
 AHEAD = 2
-"""Tasks that are read for each process, with the one that it is at."""
+"""Number of tasks that are sent to each worker ahead, including its current one."""
 DEATHS = 3
-"""So often processes may die of one task."""
+"""Number of workers that may die on one task before `map` gives up."""
 
 CALL = """
 import sys
@@ -35,35 +35,36 @@ from importlib import import_module
 getattr(import_module(module), function)()
 """
 SIZE = 8
-"""Bytes that say how long a message is."""
+"""Number of bytes of a message's length prefix."""
 
 
 class _Failed(NamedTuple):
-    """Answer of a process that has met an error."""
+    """Answer of a worker whose task raised an exception."""
 
     error: Exception
     traceback: str
 
 
 class ProcessPool:
-    """n processes by number, each of which begins with its first task. They end with this one, however it
-    ends, and do not hear control-C.
+    """A pool of n worker processes, each started with its first task. They end with this process, however it
+    ends, and ignore control-C.
 
-    make (Callable[[], Callable[[Any], Any]]): called once in each process; what it returns answers tasks,
-        with something other than None.
+    make (Callable[[], Callable[[Any], Any]]): called once in each worker; returns the function that does the
+        tasks, whose results must not be None.
     """
 
     def __init__(self, n: int, make: Callable[[], Callable[[Any], Any]]) -> None:
         self.n, self._make = n, pickle.dumps(make)
         self._running = dict[int, "subprocess.Popen[bytes]"]()
-        # the process, and what it says; None in the end
+        # the process and its message; None when it has ended
         self._said = SimpleQueue[tuple[Any, Any]]()
 
     def map(self, tasks: Iterable[Any], fatal: Callable[[Any], str]) -> Iterator[Any]:
-        """Answers to all tasks, in any order. The first n tasks go to one process each, in order.
+        """Yield the results of all tasks, in any order. The first n tasks go to one worker each, in order.
 
-        fatal (Callable[[Any], str]): what to say if processes die of a task again and again.
-        RAISES (ValueError): that. RAISES (Exception): what a process has met. The pool has to be ended then.
+        fatal (Callable[[Any], str]): message if workers die repeatedly on a task.
+        RAISES (ValueError): with that message. RAISES (Exception): an exception of a worker. The pool must be
+            ended then.
         """
         taken = [deque[tuple[int, Any]]() for _ in range(self.n)]
         left, deaths = enumerate(tasks), Counter[int]()
@@ -92,19 +93,19 @@ class ProcessPool:
                 self._send(worker, task)
 
     def end(self) -> None:
-        """Let no process be left; the next task has others."""
+        """End all workers; the next task starts new ones."""
         for worker in [*self._running]:
             self._end(worker)
 
     def _send(self, worker: int, task: Any) -> None:
-        """Hand a process a task, which is done after those that it has; nothing happens if it is dead."""
+        """Queue a task for a worker, which is started if it is not running; nothing happens if it is dead."""
         if worker not in self._running:
             call = ["-c", CALL, serve.__module__, serve.__name__, *sys.path]
             running = subprocess.Popen(
                 [sys.executable, *call],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                start_new_session=True,  # a signal to the group is for this process
+                start_new_session=True,  # signals to the process group reach only this process
             )
             self._running[worker] = running
             self._write(worker, self._make)
@@ -112,11 +113,11 @@ class ProcessPool:
         self._write(worker, pickle.dumps(task))
 
     def _wait(self) -> tuple[int, Any]:
-        """The next process that says something, and what; None if it has died."""
+        """Wait for the next message: the worker's number and the message, or None if the worker died."""
         while True:
             by, said = self._said.get()
             for worker, running in self._running.items():
-                if running is by:  # and has not been ended meanwhile
+                if running is by:  # it has not been ended meanwhile
                     return worker, said
 
     def _end(self, worker: int) -> None:
@@ -136,22 +137,22 @@ class ProcessPool:
 
 
 def _listen(running: "subprocess.Popen[bytes]", said: "SimpleQueue[tuple[Any, Any]]") -> None:
-    """Hand on what a process says, and None in the end."""
+    """Queue the messages of a worker, and None when it has ended."""
     assert running.stdout is not None
     with running.stdout as stream:
         try:
             while True:
                 said.put((running, pickle.load(stream)))
-        except Exception:  # it is no more, or what it says cannot be understood
+        except Exception:  # the worker has died, or its message is damaged
             running.kill()
             said.put((running, None))
 
 
 def serve() -> None:
-    """Answer what comes as input, until there is no more; what a process of a pool does. What anybody prints
-    goes to the console.
+    """Main function of a worker: do the tasks from standard input until it is closed. Printed output goes to
+    standard error.
     """
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the other process is told, and closes the input
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it, and closes the input
     answers = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     with os.fdopen(answers, "wb") as output:
@@ -159,24 +160,24 @@ def serve() -> None:
         reader = Thread(target=_read_ahead, args=(sys.stdin.buffer, messages), daemon=True)
         reader.start()
         make, answer = messages.get(), None
-        with suppress(OSError):  # nobody is there to hear it
+        with suppress(OSError):  # the parent process is gone
             while True:
                 task = messages.get()
                 try:
                     if answer is None:
                         answer = pickle.loads(make)()
-                        gc.freeze()  # it stays, and need not be looked through for garbage
+                        gc.freeze()  # the pipeline stays: spare the garbage collector
                     said = answer(pickle.loads(task))
                 except Exception as error:
                     said = _Failed(error, format_exc())
                 pickle.dump(said, output)
                 output.flush()
-        reader.join()  # which ends this process
+        reader.join()  # the reader ends this process
 
 
 def _read_ahead(stream: IO[bytes], messages: "SimpleQueue[bytes]") -> None:
-    """Read what comes, so that who writes need not wait, and end this process with the other one, which may
-    have been killed.
+    """Read messages as they arrive, so that the parent need not wait, and end this process when the parent
+    ends, even if it was killed.
     """
     while size := int.from_bytes(stream.read(SIZE), "little"):
         messages.put(stream.read(size))

@@ -1,6 +1,6 @@
-"""The texts of a file, a chunk of them at a time, as they travel to who annotates them.
+"""Read the texts of files in chunks, which can be sent to worker processes.
 
-Chunks are lines, columns of Arrow or a `DocBin`, never Docs. What they say is read where they arrive.
+Chunks are lines, Arrow record batches or the bytes of a `DocBin`, never Docs; the worker parses them.
 """
 
 import json
@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 BOM = "\xef\xbb\xbf"
-"""In latin1, which has a letter for each byte."""
+"""UTF-8 byte order mark, decoded as latin1, which maps each byte to a character."""
 
 
 class InputText(NamedTuple):
@@ -42,23 +42,23 @@ class InputText(NamedTuple):
 
     number: int  # from 1 on, over all files
     text: str | Doc
-    row: Mapping[str, Any]  # what else is known of it, to be handed through
+    row: Mapping[str, Any]  # all fields of the record, which are copied to the output
 
 
 class Rejected(NamedTuple):
-    """A record that holds no text to annotate."""
+    """A record without a text that can be annotated."""
 
     number: int  # from 1 on, over all files
     reason: str
-    found: str  # as it stands, or its beginning
+    found: str  # the record, or its beginning
 
 
 class Chunk(NamedTuple):
-    """Neighbouring texts of one file."""
+    """Consecutive texts of one file."""
 
     number: int  # from 0 on, over all files
     first: int  # number of its first text
-    size: int  # texts
+    size: int  # number of texts
     content: Any  # for `Source.records`
 
 
@@ -66,42 +66,42 @@ class Source(Protocol):
     """A format of files with texts."""
 
     def count(self, path: Path) -> int:
-        """How many texts a file has."""
+        """Count the texts of a file."""
         ...
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, Any]]:
-        """So many texts at a time, each time with their number, as something that can be pickled."""
+        """Yield `size` texts at a time: their number, and the texts as an object that can be pickled."""
         ...
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
-        """The texts of a chunk.
+        """Parse the texts of a chunk.
 
         text (str): name of the field, or column, with the text.
         """
         ...
 
     def schema(self, chunk: Chunk) -> Any:
-        """Schema of the columns that are handed through (`pyarrow.Schema`), if the format has one."""
+        """Schema of the input columns (`pyarrow.Schema`), if the format has one."""
         ...
 
 
 class Lines:
-    """Every line is a text."""
+    """Text files (.txt): every line is a text."""
 
     def count(self, path: Path) -> int:
-        """How many lines there are."""
+        """Count the lines."""
         with path.open(encoding="latin1") as file:
             return sum(1 for _ in file)
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, list[bytes]]]:
-        """Lines, each with a "\\n" for whatever ends it."""
+        """Yield lists of lines, with "\\n" as line ending."""
         with path.open(encoding="latin1") as file:
             file.seek(len(BOM) if file.read(len(BOM)) == BOM else 0)
             while lines := [line.encode("latin1") for line in islice(file, size)]:
                 yield len(lines), lines
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
-        """The lines without their ends; those that are not UTF-8 are rejected."""
+        """Decode the lines, without line endings; those that are not UTF-8 are rejected."""
         for number, line in enumerate(chunk.content, start=chunk.first):
             try:
                 if b"\0" in line:
@@ -111,20 +111,18 @@ class Lines:
                 yield Rejected(number, str(error), line.decode("utf8", "replace"))
 
     def record(self, number: int, line: str, text: str) -> InputText:
-        """Record in a line. RAISES (ValueError): if there is nothing in it that could be
-        annotated.
-        """
+        """Parse a line. RAISES (ValueError): if it has no text."""
         return InputText(number, line, {text: line})
 
     def schema(self, chunk: Chunk) -> Any:
-        """None: lines have no types."""
+        """Return None, as lines have no types."""
 
 
 class JSONLinesSource(Lines):
-    """Every line is a JSON object, of which one field is a text."""
+    """JSON lines: every line is an object with the text in one field."""
 
     def record(self, number: int, line: str, text: str) -> InputText:
-        """Record in a line of JSON."""
+        """Parse a line of JSON. RAISES (ValueError): if it is no object with a text."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
             found = "an empty line" if row is None else f"a {type(row).__name__}"
@@ -133,20 +131,20 @@ class JSONLinesSource(Lines):
 
 
 class ParquetSource:
-    """Tables of Parquet, of which one column has texts (`pip install pyarrow`)."""
+    """Parquet tables with the texts in one column (`pip install pyarrow`)."""
 
     def count(self, path: Path) -> int:
-        """How many rows there are."""
+        """Count the rows."""
         return int(parquet_files().ParquetFile(path).metadata.num_rows)
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, Any]]:
-        """Record batches of Arrow."""
-        # a batch ends with its row group, whatever size is asked for
+        """Yield Arrow record batches."""
+        # a batch never extends over two row groups, whatever its size
         for batch in parquet_files().ParquetFile(path).iter_batches(batch_size=size):
             yield batch.num_rows, batch
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
-        """The rows; those without a text are rejected."""
+        """Convert the rows; those without a text are rejected."""
         for number, row in enumerate(chunk.content.to_pylist(), start=chunk.first):
             try:
                 yield InputText(number, _text_of(row, text), row)
@@ -154,31 +152,31 @@ class ParquetSource:
                 yield Rejected(number, str(error), str(row))
 
     def schema(self, chunk: Chunk) -> Any:
-        """That of the file."""
+        """Return the schema of the file."""
         return chunk.content.schema
 
 
 class DocSource:
-    """A file of spaCy's, whose tokens stay as they are."""
+    """spaCy's DocBin files, whose tokens are kept."""
 
     def count(self, path: Path) -> int:
-        """How many Docs there are."""
+        """Count the Docs."""
         return len(bin_in(path))
 
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
-        """Files of spaCy's with some of the Docs."""
+        """Yield some of the Docs at a time, as the bytes of a DocBin."""
         docs = docs_of(path)
         while some := list(islice(docs, size)):
             yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
-        """Records of the Docs in a chunk."""
+        """Yield the Docs of a chunk."""
         docs = DocBin(store_user_data=True).from_bytes(chunk.content).get_docs(vocab)
         for number, doc in enumerate(docs, start=chunk.first):
             yield InputText(number, doc, {})
 
     def schema(self, chunk: Chunk) -> Any:
-        """None: what there is beside a Doc is in it."""
+        """Return None, as all data is in the Doc."""
 
 
 SOURCES: Mapping[str, Source] = {
@@ -187,11 +185,11 @@ SOURCES: Mapping[str, Source] = {
     ".parquet": ParquetSource(),
     ".spacy": DocSource(),
 }
-"""By suffix."""
+"""Input formats by suffix."""
 
 
 def _text_of(row: Mapping[str, Any], text: str) -> str:
-    """The text of a row. RAISES (ValueError): if there is none, or it is none."""
+    """Return the text of a row. RAISES (ValueError): if it is missing or not valid text."""
     found = row.get(text)
     if isinstance(found, str) and is_unicode(found):
         return found
@@ -203,19 +201,19 @@ def _text_of(row: Mapping[str, Any], text: str) -> str:
 
 
 def _parsed(line: str) -> Any:
-    """Value in a line of JSON. RAISES (ValueError): if it is not JSON."""
+    """Parse a line of JSON. RAISES (ValueError): if it is not JSON."""
     try:
         return msgspec.json.decode(line)
     except msgspec.DecodeError:
-        return json.loads(line)  # which takes half characters, and says best what is wrong
+        return json.loads(line)  # accepts lone surrogates, and has the clearest errors
     except RecursionError:
         raise ValueError("found lists or objects in one another that are too many") from None
 
 
 def files_of(path: Path) -> list[Path]:
-    """A file, or the files of a folder that are not hidden, in the order of their names.
+    """List a file, or the files of a folder that are not hidden, sorted by path.
 
-    RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files of several.
+    RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files with several suffixes.
     """
     files = [path]
     if path.is_dir():
@@ -231,7 +229,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def chunks_of(files: list[Path], size: int) -> Iterator[Chunk]:
-    """The texts of files of one format, so many at a time, or fewer at the end of a file."""
+    """Split the texts of files of one format into chunks of `size` texts, or fewer at the end of a file."""
     number, first = 0, 1
     for path in files:
         for texts, content in SOURCES[path.suffix].contents(path, size):
@@ -240,7 +238,7 @@ def chunks_of(files: list[Path], size: int) -> Iterator[Chunk]:
 
 
 def parquet_files() -> Any:
-    """The module pyarrow.parquet. RAISES (ValueError): H346 if it is not installed."""
+    """Import pyarrow.parquet. RAISES (ValueError): H346 if it is not installed."""
     try:
         from pyarrow import parquet
     except ImportError:

@@ -1,5 +1,5 @@
-"""Who annotates: this process, or several of this machine, each of which gets the job once, then one chunk
-after the other, and writes the parts itself; only numbers come back.
+"""Annotate chunks in this process or in several worker processes. Each worker gets the job once and then one
+chunk after the other, and writes the parts itself; only numbers of texts come back.
 """
 
 import gc
@@ -15,13 +15,14 @@ __all__ = ["annotated"]
 
 
 def annotated(annotator: Annotator, chunks: Iterator[Chunk], n: int) -> Iterator[int]:
-    """Annotate all chunks. YIELDS (int): texts that one had, as they are done, in any order.
+    """Annotate all chunks. YIELDS (int): number of texts of each finished chunk, in any order.
 
-    n (int): 1 for this process, more for so many others, which end with this one, however it ends.
-    RAISES (ValueError): H349 if processes die of a chunk again and again.
+    n (int): 1 for this process, else the number of worker processes, which end with this one, however it
+        ends.
+    RAISES (ValueError): H349 if workers die repeatedly on a chunk.
     """
     if n == 1:
-        gc.freeze()  # the pipeline stays, and need not be looked through for garbage
+        gc.freeze()  # the pipeline stays: spare the garbage collector
         try:
             yield from map(annotator, chunks)
         finally:
@@ -35,6 +36,6 @@ def annotated(annotator: Annotator, chunks: Iterator[Chunk], n: int) -> Iterator
 
 
 def _fatal(chunk: Chunk) -> str:
-    """Message for a chunk on which processes die."""
+    """Error message for a chunk on which workers die."""
     last = chunk.first + chunk.size - 1
     return CommandErrors.H349.format(times=DEATHS, first=chunk.first, last=last)

@@ -1,9 +1,9 @@
-"""`python -m spacy hocrf auto`: from annotated texts to a model, with nothing else to decide.
+"""`python -m spacy hocrf auto`: train a model on annotated texts without any settings.
 
-texts       the annotated texts, and what can be said about them at once
-folds       which texts are held back, and which of two settings is better on them
-reading     what a model makes of texts that it has not seen, and which annotation it doubts
+texts       read and check the annotated texts
+folds       hold out texts by cross-validation, and choose the better of two settings on them
+reading     predictions for held-out texts, and doubtful annotation
 estimates   F-scores with intervals, the learning curve
-report, page    what was found, as text and as one HTML file
-command     all of this, one after the other; the config that is written, and the model that it trains
+report, page    the results, as text and as one HTML file
+command     run all steps, write the config and train the model
 """

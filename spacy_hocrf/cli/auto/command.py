@@ -1,7 +1,7 @@
-"""`python -m spacy hocrf auto`: from annotated texts to a model, with nothing else to decide.
+"""`python -m spacy hocrf auto`: train a model on annotated texts without any settings.
 
-The config that is written has a number wherever something was chosen, so that `spacy train` reproduces the
-model at once: it trains until the optimum is reached, which no dev corpus decides.
+The config that is written contains the chosen values, so that `spacy train` reproduces the model without
+another search: it trains to the optimum, and no development corpus decides when to stop.
 """
 
 import warnings
@@ -61,13 +61,13 @@ __all__ = [
 MODEL = "model-last"
 """Folder of the model, named as `spacy train` names it."""
 SAID = r"\[W00[134]\]"
-"""Warnings of what is among the notes of the report, and would come again with every model."""
+"""Warnings to suppress: the report has notes on them, and every model would repeat them."""
 FRACTIONS = (0.25, 0.5)
-"""Of the texts that models have learnt from: further points of the learning curve."""
+"""Shares of the training texts for further points of the learning curve."""
 STEPS = 10_000
-"""Of training, at most. It ends where the trainer has converged."""
+"""Largest number of training steps. Training ends when the trainer has converged."""
 SPARE = 20
-"""Steps that the config allows for beyond those that were needed."""
+"""Number of steps that the config allows beyond those that were needed."""
 HEADER = """\
 # Written by `python -m spacy hocrf auto`, with the settings that it chose. This trains the same model:
 #
@@ -92,11 +92,11 @@ def auto_cli(
     group_by: GroupBy = None,
     best_at: Goal = BestAt.FIELDS,
     teachers: Teachers = None,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of what is left to chance")] = 0,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of random choices")] = 0,
     force: Force = False,
     code: Code = None,
 ) -> None:
-    """Train a model of annotated texts, and say how good it is, by cross-validation.
+    """Train a model on annotated texts, and estimate how good it is by cross-validation.
 
     Writes OUTPUT/model-last, a pipeline to load; OUTPUT/config.cfg, which trains it again with `spacy
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The result is the same on every run.
@@ -114,15 +114,15 @@ def auto_cli(
 
 
 def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) -> AutoResults:
-    """Train a model, say how good it is, and write all of it.
+    """Train a model, estimate how good it is, and write model, config and report.
 
-    setup (AutoSetup): what the user decides.
+    setup (AutoSetup): the user's choices.
     output (Path): a folder that is new or empty.
-    seed (int): of what is left to chance.
-    force (bool): replace the folder if there is something in it.
-    RETURNS (AutoResults): what the report says.
-    RAISES (ValueError): H153 to H159 for what cannot be learnt from, or is in the way, H269 for
-            a path that a config cannot hold.
+    seed (int): seed of random choices.
+    force (bool): replace the folder if it is not empty.
+    RETURNS (AutoResults): results for the report.
+    RAISES (ValueError): H153 to H156, H158 and H159 for texts or settings that cannot be used, H157 if the
+        output exists, H269 for a path that a config cannot hold.
     """
     for path in (setup.train.resolve(), setup.vectors, setup.encoder):
         check_path(path)
@@ -140,7 +140,7 @@ def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) 
 
 
 def _card(results: AutoResults, nlp: Language) -> str:
-    """What the package of a model says of it."""
+    """Make the model card."""
     right = results.chosen.counts.whole
     told = [
         f"F1 is an estimate for {NEW} new texts like these; P and R were measured on {len(right):,} texts, "
@@ -152,7 +152,7 @@ def _card(results: AutoResults, nlp: Language) -> str:
 
 
 def choose(setup: AutoSetup, *, seed: int) -> AutoResults:
-    """Choose settings, and say how good a model with them will be."""
+    """Choose settings by cross-validation, and estimate how good a model with them will be."""
     nlp = setup.blank()
     texts = read_texts(setup, nlp)
     default = default_settings(setup, nlp)
@@ -187,9 +187,9 @@ def choose(setup: AutoSetup, *, seed: int) -> AutoResults:
 
 
 def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
-    """The config block of the component by default, every setting filled in.
+    """Make the default config block of the component, with all settings filled in.
 
-    nlp (Language): a pipeline without it, which is not changed.
+    nlp (Language): a pipeline without the component; it is not changed.
     """
     other = nlp.from_config(nlp.config)
     other.add_pipe(setup.factory, config=setup.settings)
@@ -201,11 +201,11 @@ def default_settings(setup: AutoSetup, nlp: Language) -> dict[str, Any]:
 def make_config(
     setup: AutoSetup, nlp: Language, settings: Mapping[str, Any], *, gold_tokens: bool, seed: int
 ) -> Config:
-    """A config for `spacy train`.
+    """Make a config for `spacy train`.
 
-    nlp (Language): a pipeline without the component, which is not changed.
-    settings (Mapping[str, Any]): of the component.
-    gold_tokens (bool): learn from the tokens of the annotation.
+    nlp (Language): a pipeline without the component; it is not changed.
+    settings (Mapping[str, Any]): settings of the component.
+    gold_tokens (bool): use the tokens of the annotation (`gold_preproc`).
     """
     other = nlp.from_config(nlp.config)
     other.add_pipe(setup.factory, config=dict(settings))
@@ -223,9 +223,9 @@ def make_config(
 
 
 def train_model(config: Config, name: str) -> Language:
-    """Train until the trainer has converged; the config then has the number of steps it takes.
+    """Train until the trainer has converged, and write the number of steps into the config.
 
-    name (str): of the component.
+    name (str): name of the component.
     """
     nlp = load_model_from_config(config, auto_fill=True)
     examples = read_corpus(nlp)

@@ -1,4 +1,4 @@
-"""F1 on new texts, with an interval, and how it grows with the number of texts.
+"""Estimates of F1 on new texts with an interval, and the learning curve by number of texts.
 
 Counts are added over texts, so F1 is a ratio of two sums, 2 right / (found + annotated). The bootstrap draws
 texts with replacement (Efron, 1979).
@@ -22,17 +22,15 @@ __all__ = [
 ]
 
 DRAWS = 2_000
-"""Of the bootstrap."""
+"""Number of bootstrap samples."""
 BLOCK = 1 << 22
-"""Weights of texts at hand at a time, 8 bytes each."""
+"""Number of weights of texts held in memory at a time, 8 bytes each."""
 QUANTILE = 1.6449
-"""Of the normal distribution: 90 % are within so many standard errors."""
+"""Quantile of the normal distribution: 90 % of values are within this many standard errors."""
 NEW = 500
-"""New texts on which F1 is measured. An interval is of the F1 that these would show."""
+"""Number of new texts; an interval is for F1 as measured on a sample of this size."""
 MODEL = 0.01
-"""Standard error of what the bootstrap does not see: a model that has learnt from other texts would be
-another.
-"""
+"""Standard error of F1 due to the choice of training texts, which the bootstrap does not cover."""
 POWERS = np.arange(1, 11) / 10
 """Candidates for c in F = a - b n^-c."""
 
@@ -49,17 +47,17 @@ class SpanCounts:
     gold: Numbers  # [D, L] annotated
 
     def only(self, held: NDArray[np.bool_]) -> "SpanCounts":
-        """Counts of some texts, bool [D]."""
+        """Select texts by a mask, bool [D]."""
         return SpanCounts(self.right[held], self.found[held], self.gold[held])
 
     @property
     def f(self) -> float:
-        """F1 of all labels together, from 0 to 1; 0 where there is nothing."""
+        """F1 of all labels together, from 0 to 1; 0 if there are no spans."""
         return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
 
     @property
     def whole(self) -> NDArray[np.bool_]:
-        """Is the text right as a whole, all of its spans found and no others? bool [D]"""
+        """Which texts are entirely right, with all of their spans found and no others: bool [D]."""
         right, found, gold = (each.sum(axis=1) for each in (self.right, self.found, self.gold))
         same: NDArray[np.bool_] = (right == found) & (right == gold)
         return same
@@ -67,7 +65,7 @@ class SpanCounts:
 
 @dataclass(frozen=True)
 class Interval:
-    """Where F1 is in 90 of 100 cases, from 0 to 1."""
+    """A 90 % interval of F1, from 0 to 1."""
 
     low: float
     high: float
@@ -80,18 +78,18 @@ class Interval:
 class Score:
     """A measured score, and an estimate for NEW new texts; each number is from 0 to 1."""
 
-    f: float  # of new texts
+    f: float  # estimated F1 on new texts
     interval: Interval
-    measured: float  # F1 of the texts held back
-    precision: float  # there, as recall
-    recall: float
-    gold: int  # annotated spans it rests on
-    texts: int  # with such spans
+    measured: float  # F1 on the held-out texts
+    precision: float  # on the held-out texts
+    recall: float  # on the held-out texts
+    gold: int  # number of annotated spans in these
+    texts: int  # number of these with such spans
 
 
 @dataclass(frozen=True)
 class Curve:
-    """F1 by the number of texts that a model learns from: F = a - b n^-c, through the last point."""
+    """Learning curve, F1 by the number n of training texts: F = a - b n^-c, through the last point."""
 
     texts: tuple[int, ...]  # [K] ascending
     f: tuple[float, ...]  # [K] measured
@@ -99,30 +97,30 @@ class Curve:
     a: float
     b: float
     c: float
-    now: int  # texts there are
-    doubled: Interval  # with twice as many
+    now: int  # number of texts now
+    doubled: Interval  # F1 with twice as many texts
 
     def at(self, texts: float) -> float:
-        """F1 with so many texts."""
+        """Estimate F1 with a given number of texts."""
         return float(np.clip(self.a - self.b * texts**-self.c, 0.0, 1.0))
 
     @property
     def gain(self) -> float:
-        """By which a model of all texts is better than those whose F1 was measured; at least 0."""
+        """Gain in F1 of a model of all texts over the models whose F1 was measured; at least 0."""
         return self.at(self.now) - self.at(self.texts[-1])
 
 
 def scores(counts: SpanCounts, gain: float, seed: int) -> list[Score]:
-    """F1 of all labels together, then of each.
+    """Estimate F1 of all labels together, then of each label.
 
-    counts (SpanCounts): of the texts that were held back.
-    gain (float): in F1 of all labels together, of a model of all texts over those that these were
-        held back from; that of a label grows by the same share.
-    seed (int): of the bootstrap.
+    counts (SpanCounts): counts of the held-out texts.
+    gain (float): gain in F1 of all labels together, of a model of all texts over the models that held these
+        out; F1 of each label is scaled by the same factor.
+    seed (int): seed of the bootstrap.
     """
     texts = len(counts.gold)
     everything = [_with_total(array) for array in (counts.right, counts.found, counts.gold)]
-    # what the texts vary, and what new ones do
+    # standard error from the sampled texts, and from NEW new ones
     right, found, gold = everything
     sampled = bootstrap(right, found, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
     with_one = (gold > 0).sum(axis=0).tolist()
@@ -142,12 +140,12 @@ def scores(counts: SpanCounts, gain: float, seed: int) -> list[Score]:
 def learning_curve(
     texts: Sequence[int], counts: Sequence[SpanCounts], now: int, seed: int
 ) -> Curve:
-    """Fit and extrapolate.
+    """Fit the learning curve, and extrapolate it to twice the texts.
 
-    texts (Sequence[int]): numbers of texts that models have learnt from, ascending.
-    counts (Sequence[SpanCounts]): what these models have found in the same texts, held back from all.
-    now (int): texts there are.
-    seed (int): of the bootstrap.
+    texts (Sequence[int]): number of training texts of each model, ascending.
+    counts (Sequence[SpanCounts]): counts of these models on the same held-out texts.
+    now (int): number of texts now.
+    seed (int): seed of the bootstrap.
     """
     sizes = np.array(texts, dtype=np.float64)
     together = [[array.sum(axis=1) for array in (c.right, c.found, c.gold)] for c in counts]
@@ -172,7 +170,7 @@ def learning_curve(
 
 
 def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
-    """F1 on texts drawn with replacement, float64 [DRAWS, K].
+    """Compute F1 on DRAWS samples of texts drawn with replacement, float64 [DRAWS, K].
 
     right, found, gold (int64 [D, K]): counts by text.
     """
@@ -186,12 +184,12 @@ def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArr
     return np.concatenate(parts)
 
 
-# F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best of these, moved to the
-# last point
+# F_i = a - b n_i^-c by least squares, b >= 0 and a <= 1, for every c; the best fit, shifted to pass through
+# the last point
 def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]:
-    """Fit many curves.
+    """Fit B learning curves at once.
 
-    sizes (float64 [K]): numbers of texts; f (float64 [B, K]): F1 with each.
+    sizes (float64 [K]): numbers of texts; f (float64 [B, K]): F1 with each number.
     RETURNS (tuple[float64 [B], float64 [B], float64 [B]]): a, b and c of each curve.
     """
     best = np.full(len(f), np.inf)
@@ -208,24 +206,24 @@ def _fit(sizes: Vector, f: NDArray[np.float64]) -> tuple[Vector, Vector, Vector]
         better = loss < best - 1e-12
         best = np.where(better, loss, best)
         a, b, c = np.where(better, [top, slope, np.full(len(f), power)], [a, b, c])
-    # through the last point, which has the most texts and is what more of them add to
+    # through the last point, from which more texts continue
     return f[:, -1] + b * sizes[-1] ** -c, b, c
 
 
 def _with_total(counts: Numbers) -> Numbers:
-    """int64 [D, 1 + L]"""
+    """Prepend the sum over labels: int64 [D, 1 + L]."""
     return np.hstack([counts.sum(axis=1, keepdims=True), counts])
 
 
 def proportion(right: NDArray[np.bool_]) -> Interval:
-    """Where the share is of which these are a sample, bool [n > 0], in 90 of 100 cases (Wilson, 1927)."""
+    """The 90 % interval of a share, from a sample, bool [n > 0] (Wilson, 1927)."""
     share = float(right.mean())
     return _widened(Interval(share, share), share, len(right))
 
 
 def _widened(interval: Interval, f: float, spans: float) -> Interval:
-    """At least as wide as for a proportion of so many spans (Wilson, 1927): if all of few spans are
-    missed, or none, the bootstrap finds no variance.
+    """Widen an interval to that of a proportion of this number of spans (Wilson, 1927): if all or none of a
+    few spans are missed, the bootstrap finds no variance.
     """
     squared = QUANTILE**2
     centre = (spans * f + squared / 2) / (spans + squared)

@@ -1,7 +1,7 @@
-"""Texts in folds, each read by a model that has not seen it; and the choice between two settings by that.
+"""Cross-validation: each text is read by a model that has not seen it; and the choice between two settings.
 
-Beside the default stands one other: a longer memory, and weights for words and labels that training never
-shows together. With it more records are right as a whole (project/records).
+The alternative to the default has a higher order, and weights for words and labels that never occur together
+in training. It gets more records entirely right (project/records).
 """
 
 from collections.abc import Iterator
@@ -18,37 +18,37 @@ from spacy_hocrf.learning.heldout import FOLDS, MOST
 __all__ = ["Division", "SettingsTrial", "divide", "read_in_folds", "tried"]
 
 HELD = 1_000
-"""Texts that are held back, at least, where there are so many: then fewer folds will do."""
+"""Number of held-out texts that is enough; if one fold has many texts, fewer folds are read."""
 GAIN = 0.02
-"""Of the default's loss: by so much must that of the other settings be lower. On 46 dev parts of
+"""Share of the default's loss by which the loss of other settings must be lower. On 46 dev parts of
 project/defaults 0.01 chose one of ten others three times that was worse, once by a point of F1; 0.02 never.
 """
 MANY = 4
-"""Where so many folds are needed, all of them are read."""
+"""If at least this many folds are needed, all are read."""
 
 
 @dataclass(frozen=True)
 class Division:
-    """Texts in FOLDS parts, of which some are held back."""
+    """A split of texts into FOLDS parts, of which the first `folds` are held out in turn."""
 
-    sample: Numbers  # [n] numbers of complete texts, at random
-    groups: Numbers  # [n] of each: a group is in one part
-    others: Numbers  # of texts that are annotated in part: all models learn from them
+    sample: Numbers  # [n] numbers of completely annotated texts, in random order
+    groups: Numbers  # [n] group of each text: a group is in one part
+    others: Numbers  # numbers of partially annotated texts, from which all models learn
     folds: int
 
     def __iter__(self) -> Iterator[tuple[Numbers, Numbers]]:
-        """For each fold, the texts to learn from and those held back."""
+        """Yield for each fold the numbers of the training texts and of the held-out texts."""
         _, first, number = np.unique(self.groups, return_index=True, return_inverse=True)
-        part = np.argsort(np.argsort(first))[number] % FOLDS  # groups as they appear
+        part = np.argsort(np.argsort(first))[number] % FOLDS  # groups by first appearance
         for k in range(self.folds):
             yield np.concatenate([self.sample[part != k], self.others]), self.sample[part == k]
 
 
 def divide(complete: NDArray[np.bool_], groups: Numbers, seed: int) -> Division:
-    """Divide texts at random; of many, some.
+    """Split texts at random; of more than MOST complete texts, a sample is taken.
 
     complete (bool [D]): is the text annotated completely?
-    groups (int64 [D]): number of each text's group, of which all is in one part.
+    groups (int64 [D]): number of each text's group; a group is in one part.
     """
     shuffled = np.random.default_rng(seed).permutation(len(complete))
     sample = shuffled[complete[shuffled]][:MOST]
@@ -60,31 +60,31 @@ def divide(complete: NDArray[np.bool_], groups: Numbers, seed: int) -> Division:
 
 @dataclass(frozen=True)
 class SettingsTrial:
-    """Settings on the texts held back."""
+    """Results of settings on the held-out texts."""
 
     subject: Subject
     cost: float | None  # of `ExpectedF`; None for `Reranked`
     reading: HeldOutPredictions
-    learnt: int  # texts that each model has learnt from, on average
-    loss: float  # minus the log-likelihood, nats
+    learnt: int  # mean number of training texts
+    loss: float  # negative log-likelihood of the held-out texts, nats
 
     @property
     def counts(self) -> SpanCounts:
-        """Counts of the texts that were held back."""
+        """Counts of the held-out texts."""
         return self.reading.counts(self.cost).only(self.reading.held)
 
     def __str__(self) -> str:
         return self.subject.spell(self.cost)
 
     def beats(self, default: "SettingsTrial", goal: BestAt) -> bool:
-        """Is the annotation clearly more probable, and F1, or the share of whole texts, no lower?"""
+        """Is the loss clearly lower, and F1, or the share of entirely right texts, not lower?"""
         one, other = self.counts, default.counts
         better = one.f >= other.f if goal is BestAt.FIELDS else one.whole.sum() >= other.whole.sum()
         return better and self.loss <= (1 - GAIN) * default.loss
 
 
 def tried(subject: Subject, division: Division) -> SettingsTrial:
-    """Learn the decoder's cost, and read all that is held back."""
+    """Learn the decoder's cost, and read the held-out texts."""
     cost = subject.learnt_cost()
     return SettingsTrial(subject, cost, *read_in_folds(subject, division))
 
@@ -92,10 +92,10 @@ def tried(subject: Subject, division: Division) -> SettingsTrial:
 def read_in_folds(
     subject: Subject, division: Division, fraction: float = 1.0
 ) -> tuple[HeldOutPredictions, int, float]:
-    """What models say of the texts held back; from how many texts each has learnt, on average; and minus the
-    log-likelihood of those held back, nats.
+    """Train a model for each fold and read its held-out texts: the predictions, the mean number of training
+    texts, and the negative log-likelihood of the held-out texts in nats.
 
-    fraction (float): of the texts that there are to learn from.
+    fraction (float): share of the training texts to use.
     """
     parts, sizes, loss = list[HeldOutPredictions](), list[int](), 0.0
     for learnt, held in division:

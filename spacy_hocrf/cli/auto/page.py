@@ -1,4 +1,4 @@
-"""What `auto` has found, as one HTML file that needs no other; and the learning curve as numbers."""
+"""The results of `auto` as a self-contained HTML file, and the learning curve as numbers."""
 
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -29,11 +29,11 @@ tr.all td { font-weight: 600; }
   .scroll :is(th, td) { padding-inline: .2rem; font-size: .93em; } }
 """
 STEPS = 60
-"""Of the line."""
+"""Number of segments of the curve's line."""
 
 
 def page(results: AutoResults) -> str:
-    """The page. What is from the user's texts and labels is escaped."""
+    """Make the page; the user's texts and labels are escaped."""
     score = results.scores[0]
     name = escape(results.setup.train.name)
     parts = [
@@ -49,8 +49,8 @@ def page(results: AutoResults) -> str:
         *(_paragraph(f"Note: {note}") for note in results.texts.notes),
         _heading("Texts whose annotation the model doubts"),
         _paragraph(
-            "Read by models that have not seen the text, with the probability that they give each span. "
-            "Where both differ, there is a red frame: an error of the annotation, or of the model?"
+            "Read by models that have not seen the text, with their probability of each span. Differences "
+            "have a red frame: is the annotation wrong, or the model?"
         ),
         *_doubts(results),
     ]
@@ -83,7 +83,7 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
 
 
 def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()) -> str:
-    """broad (Sequence[int]): columns that a narrow screen leaves out."""
+    """Make a table. broad (Sequence[int]): columns that a narrow screen leaves out."""
     kinds = [' class="broad"' if i in broad else "" for i in range(len(header))]
     cells = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(kinds, header))
     return f'<div class="scroll" tabindex="0"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
@@ -113,7 +113,7 @@ def _marked(
     others: Sequence[ScoredSpan],
     hues: dict[str, int],
 ) -> str:
-    """The text with its spans; of spans that overlap, the first. Others agree with those that they have."""
+    """Mark the spans in a text, of overlapping ones the first. Spans that are not in `others` get a frame."""
     parts, done, agreed = [], 0, {span[:3] for span in others}
     for span in spans:
         if span.start < done:
@@ -132,8 +132,8 @@ def _marked(
 
 
 def curve_numbers(curve: Curve) -> dict[str, Any]:
-    """The curve as `hocrf show` draws it: `points` with `texts`, `f`, `low` and `high`, the last one with
-    twice the texts; a `line` of texts and F1; and the texts there are `now`.
+    """Convert the curve to the numbers that `hocrf show` draws: `points` with `texts`, `f`, `low` and `high`,
+    the last one for twice the texts; a `line` of pairs of texts and F1; and the number of texts `now`.
     """
     doubled = 2 * curve.now
     low = [f - QUANTILE * e for f, e in zip(curve.f, curve.errors)]

@@ -1,5 +1,5 @@
-"""What a model makes of texts that it has not seen: every span of some probability, which serves
-`ExpectedF` at any cost, and the reading that looks best as a whole (`Reranked`).
+"""Predictions of a model for held-out texts: all spans of some probability, from which `ExpectedF` decodes at
+any cost, and the best reading of each text by `Reranked`.
 """
 
 from collections import ChainMap, defaultdict
@@ -42,12 +42,12 @@ from spacy_hocrf.types import Segments
 __all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined"]
 
 MOST_DOUBTED = 25
-"""Texts."""
+"""Largest number of doubtful texts."""
 
 
 @dataclass(frozen=True)
 class SpanTable:
-    """Spans of texts, by text, start and end; n of them."""
+    """A table of n spans, sorted by text, start and end."""
 
     text: Numbers  # [n]
     start: NDArray[np.int32]  # [n]
@@ -57,26 +57,26 @@ class SpanTable:
     right: NDArray[np.bool_]  # [n] annotated?
 
     def those(self, chosen: NDArray[Any]) -> "SpanTable":
-        """Some of them, bool [n] or int [m]."""
+        """Select rows by a mask, bool [n], or by indices, int [m]."""
         return SpanTable(*(column[chosen] for column in vars(self).values()))
 
 
 @dataclass(frozen=True)
 class HeldOutPredictions:
-    """Predictions of models for texts that they have not seen."""
+    """Predictions of models for held-out texts."""
 
     held: NDArray[np.bool_]  # [D] texts that were read
     probable: SpanTable  # all spans of some probability
-    best: SpanTable  # of each text the reading that looks best, if whole texts are to be right
-    # of each text that was read, by its number: P(the token is in no span) [T]
+    best: SpanTable  # spans of each text's best reading; empty unless whole texts should be right
+    # P(the token is in no span), [T], by number of the text
     outside: Mapping[int, NDArray[np.float64]]
     gold: Numbers  # [D, L] annotated spans, of all texts
     lengths: Numbers  # [D] tokens, of all texts
-    readings: tuple[HeldOutReadings, SpanTable] | None = None  # and the spans of all of them
+    readings: tuple[HeldOutReadings, SpanTable] | None = None  # readings and their spans
 
     @property
     def evidence(self) -> Evidence:
-        """The probable spans, as the cost of `ExpectedF` is learnt from them."""
+        """The probable spans, in the form from which the cost of `ExpectedF` is learnt."""
         spans = self.probable
         offsets = offsets_of(np.bincount(spans.text, minlength=len(self.lengths)))
         segments = Segments(offsets, spans.start, spans.end, spans.label)
@@ -92,7 +92,7 @@ class HeldOutPredictions:
         return self.probable.those(chosen)
 
     def reranked(self, weights: NDArray[np.float64]) -> "HeldOutPredictions":
-        """Predictions with the readings that look best by some weights, float64 [LOOKS]."""
+        """Choose the best readings by the reranker's weights, float64 [LOOKS]."""
         if self.readings is None:
             return self
         known, spans = self.readings
@@ -101,7 +101,7 @@ class HeldOutPredictions:
         return replace(self, best=_joined(chosen))
 
     def counts(self, cost: float | None) -> SpanCounts:
-        """Counts of the texts that were read; those of others are 0."""
+        """Counts of the texts that were read; those of other texts are 0."""
         spans = self.shown(cost)
         gold = np.where(self.held[:, None], self.gold, 0)
         found, right = np.zeros_like(gold), np.zeros_like(gold)
@@ -111,14 +111,14 @@ class HeldOutPredictions:
 
 
 class Subject:
-    """Settings, with the corpus as their features read it.
+    """Settings to be tried, with the corpus as their features read it.
 
-    settings (Mapping[str, Any]): of the component; sigma, order and the width of the window may be "auto".
-    setup (AutoSetup): what the user decides.
+    settings (Mapping[str, Any]): settings of the component; sigma, order and window may be "auto".
+    setup (AutoSetup): the user's choices.
     texts (AnnotatedTexts): the corpus.
     nlp (Language): makes components.
 
-    trainer (LBFGSTrainer): of models that are only read.
+    trainer (LBFGSTrainer): trainer of the models of the folds.
     """
 
     def __init__(
@@ -140,9 +140,9 @@ class Subject:
         self._gold = texts.counts
 
     def chosen(self, cost: float | None) -> dict[str, Any]:
-        """The settings, with what has been chosen: sigma, the order, how wide the window is, and the decoder.
+        """Fill in the chosen settings: sigma, order, width of the window, and the decoder.
 
-        cost (Optional[float]): of `ExpectedF`; None for `Reranked`.
+        cost (Optional[float]): cost of `ExpectedF`; None for `Reranked`.
         """
         settings = deepcopy(dict(self._settings))
         model = settings["model"]
@@ -157,15 +157,15 @@ class Subject:
         return settings
 
     def spell(self, cost: float | None) -> str:
-        """What has been chosen, in words."""
+        """Spell out the chosen settings."""
         decoder = "Reranked" if cost is None else f"ExpectedF at cost {cost:.2g}"
         unseen = ", unseen" * self._settings["model"].get("unseen", False)
         wide = ", wide window" if self._wide else ""
         return f"order {self._order}{unseen}, sigma {self._sigma:g}{wide}, decoder {decoder}"
 
     def learnt_cost(self) -> float | None:
-        """Cost of `ExpectedF`, learnt as the component does; None if whole texts are to be right, which
-        `Reranked` is best at.
+        """Learn the cost of `ExpectedF` as the component does; None for `Reranked`, if whole texts should be
+        right.
         """
         if self._setup.best_at is BestAt.TEXTS:
             return None
@@ -173,18 +173,18 @@ class Subject:
         return DEFAULT_COST if learnt is None else learnt.cost
 
     def fold(self, learnt: Numbers, held: Numbers) -> Fold:
-        """A model that is to learn from some texts, with others to be scored on.
+        """Make a fold: a model to train on some texts, and others to score it on.
 
-        learnt, held (int64 [n]): numbers of texts; those that are held back are complete.
+        learnt, held (int64 [n]): numbers of the training texts and of the held-out ones, all complete.
         """
         documents = self._learner.corpus.documents
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
 
     def read(self, fold: Fold, learnt: Numbers, held: Numbers) -> HeldOutPredictions:
-        """Reading of the texts held back, by the fold's model as it is trained now.
+        """Predict the held-out texts with the fold's model, as it is trained now.
 
-        learnt, held (int64 [n]): numbers of the texts that it has learnt from, and of those held back.
+        learnt, held (int64 [n]): numbers of the training texts and of the held-out ones.
         """
         model, documents = fold.model, self._learner.corpus.documents
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
@@ -200,7 +200,7 @@ class Subject:
             here = held[first:last]
             counts = expectations(potentials, automaton).token
             assert counts is not None
-            # without a label for what is in no span, everything is in one
+            # without a label for tokens outside of spans, all tokens are in one
             silent = counts[:, scheme.outside] if scheme.outside >= 0 else np.zeros(len(counts))
             outside.update(zip(here.tolist(), np.split(silent, potentials.offsets[1:-1])))
             probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
@@ -222,7 +222,7 @@ class Subject:
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
     ) -> SpanTable:
-        """Spans of a batch, with the numbers of its texts."""
+        """Make a table of the spans of a batch. numbers (int64 [B]): numbers of its texts."""
         text = np.repeat(numbers, np.diff(spans.offsets))
         place = {name: i for i, name in enumerate(self._texts.labels)}
         label = np.array([place[name] for name in names], dtype=np.int32)[spans.label]
@@ -232,8 +232,8 @@ class Subject:
 
 
 def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
-    """Predictions of at least two models put together; no text is in two of them. What looks best in the
-    texts of one is what those of the others say.
+    """Join the predictions of at least two models for different texts. The reranker's weights for the texts
+    of one part are learnt from the others.
     """
     best = list[SpanTable]()
     for k, part in enumerate(parts):
@@ -252,9 +252,9 @@ def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
 def doubted_texts(
     texts: AnnotatedTexts, reading: HeldOutPredictions, cost: float | None
 ) -> list[ReadText]:
-    """The texts with the largest doubts, those first, as `hocrf doubt` has them.
+    """Find the texts with the largest doubts, as `hocrf doubt` does, the worst first.
 
-    cost (Optional[float]): of `ExpectedF`; None for `Reranked`.
+    cost (Optional[float]): cost of `ExpectedF`; None for `Reranked`.
     """
     probable = _by_text(reading.probable, texts)
     shown = _by_text(reading.shown(cost), texts)
@@ -282,14 +282,14 @@ def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSp
 
 
 def _joined(*parts: SpanTable) -> SpanTable:
-    """Spans put together text by text; no text is in two parts."""
+    """Join tables of the spans of different texts, sorted by text."""
     columns = zip(*(vars(part).values() for part in parts))
     everything = SpanTable(*(np.concatenate(column) for column in columns))
     return everything.those(np.argsort(everything.text, kind="stable"))
 
 
 def _with_chances(spans: SpanTable, probable: SpanTable) -> SpanTable:
-    """The spans with their probabilities, 0 for one that is not among the probable ones."""
+    """Look up the probabilities of spans; 0 for those that are not among the probable ones."""
     known = dict(zip(_keys(probable), probable.chance.tolist()))
     chance = [known.get(key, 0.0) for key in _keys(spans)]
     return replace(spans, chance=np.array(chance, dtype=np.float64))

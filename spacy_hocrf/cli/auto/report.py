@@ -1,4 +1,4 @@
-"""What `auto` has found, as text."""
+"""The results of `auto`, as text."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ __all__ = [
 ]
 
 WIDTH = 100
-"""Columns of a terminal."""
+"""Number of columns of a line."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class AutoResults:
     setup: AutoSetup
     texts: AnnotatedTexts
     chosen: SettingsTrial
-    trials: tuple[SettingsTrial, ...]  # the default, and the other settings where they were tried
+    trials: tuple[SettingsTrial, ...]  # the default, and the other settings if they were tried
     config: Config
     curve: Curve
     scores: tuple[Score, ...]  # of all labels together, then of each
@@ -43,7 +43,7 @@ class AutoResults:
 
 
 def report(results: AutoResults) -> str:
-    """The whole report, for a terminal."""
+    """Make the report, for a terminal."""
     score = results.scores[0]
     headline = (
         f"F1 on new texts: {percent(score.f)}, between {within(score.interval)} in 90 of 100 cases"
@@ -67,7 +67,7 @@ def report(results: AutoResults) -> str:
 
 
 def whole(results: AutoResults) -> str:
-    """A line on the share of texts that are right as a whole."""
+    """Describe the share of entirely right texts."""
     right = results.chosen.counts.whole
     return (
         f"Texts right as a whole: {percent(float(right.mean()))} % of {len(right)} held back, between "
@@ -76,7 +76,7 @@ def whole(results: AutoResults) -> str:
 
 
 def explain(results: AutoResults) -> list[str]:
-    """Lines on what the estimate is about, and what it rests on."""
+    """Explain what is estimated, and on which data."""
     score, held = results.scores[0], len(results.chosen.counts.gold)
     others = [trial for trial in results.trials if trial is not results.chosen]
     return [
@@ -84,9 +84,9 @@ def explain(results: AutoResults) -> list[str]:
         f"Model: {results.chosen}.",
         *(_left_out(trial, results.chosen) for trial in others),
         f"F1, P and R in the table were measured on {held} texts with {score.gold} annotated spans, each "
-        "read by a model that had not seen it. The column for new texts adds what the learning curve "
-        f"promises: those models learnt from {results.curve.texts[-1]} texts, this one from all "
-        f"{len(results.texts)}, which makes {100 * results.curve.gain:+.1f}.",
+        "read by a model that had not seen it. The column for new texts adds the gain that the learning "
+        f"curve predicts: those models learnt from {results.curve.texts[-1]} texts, this one from all "
+        f"{len(results.texts)}, which adds {100 * results.curve.gain:+.1f}.",
     ]
 
 
@@ -100,13 +100,13 @@ def _left_out(trial: SettingsTrial, chosen: SettingsTrial) -> str:
 
 
 def by_label(results: AutoResults) -> list[tuple[str, Score]]:
-    """All labels together, then each, the most frequent first."""
+    """Scores of all labels together, then of each label, the most frequent first."""
     total, *each = zip(("all", *results.texts.labels), results.scores)
     return [total, *sorted(each, key=lambda pair: -pair[1].gold)]
 
 
 def describe(curve: Curve) -> list[str]:
-    """The learning curve in words and numbers."""
+    """Describe the learning curve in words and numbers."""
     measured = ", ".join(f"{percent(f)} with {n}" for n, f in zip(curve.texts, curve.f))
     expected = percent(curve.at(2 * curve.now))
     return [
@@ -155,8 +155,8 @@ def _doubts(results: AutoResults) -> list[str]:
     if not results.doubted:
         return ["None."]
     lines = [
-        "Read by models that have not seen the text, where they disagree with the annotation, with the",
-        "probability that they give each. An error of the annotation, or of the model? (See hocrf doubt.)",
+        "Where models that have not seen the text disagree with its annotation, with their probabilities.",
+        "Is the annotation wrong, or the model? (See hocrf doubt.)",
     ]
     for number, text in enumerate(results.doubted, 1):
         words = "".join(text.words).strip()

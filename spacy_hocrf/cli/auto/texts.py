@@ -1,4 +1,4 @@
-"""The annotated texts of a corpus, each once, as the model learns from them and is scored on them."""
+"""Read the annotated texts of a corpus, without copies, for training and scoring."""
 
 from collections import Counter
 from collections.abc import Hashable, Sequence
@@ -29,23 +29,23 @@ from spacy_hocrf.rules.constraints import Constraints
 __all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
 
 LARGEST = 0.2
-"""Of the texts: near copies of one text that are more cannot be held back together."""
+"""Largest share of texts that may be near copies of one text and still be held out together."""
 LOST = 0.01
-"""If the tokenizer loses a larger share of the spans, the tokens of the annotation are taken."""
+"""If a larger share of the spans does not fit the tokenizer's tokens, those of the annotation are used."""
 
 
 @dataclass(frozen=True)
 class AutoSetup:
-    """Decisions of the user."""
+    """The user's choices."""
 
     train: Path  # .spacy, or a folder of such files
     lang: str = "en"
-    spans_key: str | None = None  # of the annotation in doc.spans; None for doc.ents
+    spans_key: str | None = None  # key of the annotation in doc.spans; None for doc.ents
     vectors: str | None = None  # package or folder of a pipeline that has word vectors
-    group_by: str | None = None  # extension attribute of texts that are held back together
+    group_by: str | None = None  # extension attribute of texts that are held out together
     encoder: Path | None = None  # folder of a frozen encoder
     best_at: BestAt = BestAt.FIELDS
-    teachers: tuple[str, ...] = ()  # groups of doc.spans that say what annotation does not
+    teachers: tuple[str, ...] = ()  # keys of doc.spans with other systems' predictions
 
     @property
     def factory(self) -> str:
@@ -54,7 +54,7 @@ class AutoSetup:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Settings of the component besides those that are chosen."""
+        """Settings of the component that follow from the user's choices."""
         model = None if self.encoder is None else {"features": OVER_ENCODER}
         found: dict[str, Any] = {"spans_key": self.spans_key, "group_by": self.group_by}
         found |= {"model": model, "teachers": [*self.teachers] or None}
@@ -62,21 +62,21 @@ class AutoSetup:
 
     @property
     def target(self) -> Target:
-        """Target that the component writes to."""
+        """The component's target."""
         return EntsTarget(None, False) if self.spans_key is None else SpansTarget(self.spans_key)
 
     @property
     def gold(self) -> Gold:
-        """Reader of annotation, as the components have it that `create_pipe` makes."""
+        """Reader of annotation, equal to that of the components that `create_pipe` makes."""
         return Gold(self.target, Constraints().spans_key, teachers=self.teachers)
 
     @property
     def scorer(self) -> Scorer:
-        """Where the spans are."""
+        """Scorer of the annotated spans."""
         return EntsScorer() if self.spans_key is None else SpansScorer(self.spans_key)
 
     def blank(self) -> Language:
-        """A pipeline without components, but for an encoder.
+        """Make a pipeline without components, except perhaps an encoder.
 
         RAISES (ValueError): H159, H187, H188, or H490 to H495.
         """
@@ -85,19 +85,19 @@ class AutoSetup:
 
 @dataclass(frozen=True)
 class AnnotatedTexts:
-    """D distinct texts with annotation of L labels."""
+    """A corpus of D distinct texts, annotated with L labels."""
 
     examples: tuple[Example, ...]  # all of them, copies included
     distinct: tuple[Example, ...]  # [D]
     labels: tuple[str, ...]  # [L] sorted
     lengths: NDArray[np.int64]  # [D] tokens
-    # [D] is every token known, by annotation alone? Only then is a text scored
+    # [D] is every token annotated (without teachers)? Only then is a text scored
     complete: NDArray[np.bool_]
-    gold: tuple[frozenset[Item], ...]  # [D] what is annotated
-    # near copies, or what is a group, are scored by models that have seen none of their group
-    groups: NDArray[np.int64]  # [D] number of its group
+    gold: tuple[frozenset[Item], ...]  # [D] annotated items
+    # near copies, and texts of a group, are scored by models that have seen none of their group
+    groups: NDArray[np.int64]  # [D] number of the text's group
     gold_tokens: bool  # are the tokens those of the annotation, rather than the tokenizer's?
-    notes: tuple[str, ...]  # what the user should know
+    notes: tuple[str, ...]  # notes for the user
 
     def __len__(self) -> int:
         """Number of texts D."""
@@ -121,9 +121,9 @@ class AnnotatedTexts:
 def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     """Read a corpus.
 
-    nlp (Language): its tokenizer makes the tokens, unless it would lose too many of the spans.
-    RAISES (ValueError): H257, H153, H154, H155, H156, H158, H255 or H381 for a corpus that is none, or from
-        which nothing can be chosen; H101 for a group_by that is not registered.
+    nlp (Language): its tokenizer makes the tokens, unless too many spans do not fit them.
+    RAISES (ValueError): H257 or H381 for files without Docs, H153 to H156, H158 or H255 for texts that are
+        too few, not annotated or of weight 0; H101 for a group_by that is not registered.
     """
     check_group_by(setup.group_by, setup.factory)
     reader = setup.gold
@@ -138,7 +138,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
         group = group_in(example, setup.group_by)
         known.setdefault((reader.key(example.reference), group), example)
     for _ in nlp.pipe(example.predicted for example in examples):
-        pass  # what an encoder writes
+        pass  # runs an encoder, if there is one
     pairs = [(example, reader.annotation(example)) for example in known.values()]
     pairs = [(example, told) for example, told in pairs if not told.empty]
     annotated = replace(reader, teachers=())
@@ -174,9 +174,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
 def _groups_of(
     pairs: Sequence[tuple[Example, Annotation]], group_by: str | None
 ) -> tuple[NDArray[np.int64], list[str]]:
-    """The group of each text, near copies being in one where there is no other, and what the user should
-    know of them.
-    """
+    """Number the group of each text, by `group_by` or else of near copies; return them and notes."""
     frames = list[Hashable]()
     for example, found in pairs:
         words = [token.text for token in example.predicted]
@@ -200,7 +198,7 @@ def _groups_of(
 
 
 def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[Example], int]:
-    """The corpus, without texts of weight 0, and how many of its spans fit the tokens."""
+    """Read the corpus, without texts of weight 0, and count the spans that fit the tokens."""
     files = doc_files(setup.train)
     read = examples_of(Corpus(setup.train, gold_preproc=gold_tokens), nlp, lambda: files)
     if not read:
@@ -211,7 +209,7 @@ def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[E
 
 
 def _items(setup: AutoSetup, example: Example, found: Annotation) -> frozenset[Item]:
-    """Annotated items, on the tokens of the model; those that overlap others are some, too."""
+    """Annotated items on the tokens of the model, including spans that overlap others."""
     items = frozenset((label, start, end) for start, end, label in found.spans)
     if same_tokens(example):
         return items.union(setup.scorer.items(example.reference))
@@ -235,7 +233,7 @@ def _check_annotation(
 
 
 def _check_spread(gold: Sequence[frozenset[Item]]) -> None:
-    """RAISES (ValueError): H155 if no label is in two texts, one to learn from and one to be scored."""
+    """Check labels. RAISES (ValueError): H155 if none is in two texts, one to train and one to score on."""
     texts = _texts_by_label(gold)
     if max(texts.values(), default=0) < 2:
         raise ValueError(CommandErrors.H155.format(found=len(texts)))
