@@ -1,1 +1,1 @@
-"""`python -m spacy hocrf convert`: annotated texts of other tools as spaCy's."""
+"""`python -m spacy hocrf convert`: convert annotated texts of other tools to spaCy's format."""

@@ -1,8 +1,8 @@
 """brat's standoff annotation: NAME.ann beside NAME.txt, which has the text.
 
-A line is T1, tab, type and places, tab, the words of a span (its places are two numbers, or several pairs
-with semicolons between where the span is in pieces), or something about spans: a relation, an event, an
-attribute, a note.
+A line for a span is T1, tab, type and offsets, tab, its words. The offsets are two numbers, or for a
+discontinuous span several pairs separated by semicolons. Other lines are relations, events, attributes or
+notes.
 """
 
 import re
@@ -34,15 +34,15 @@ OTHERS = {
     "#": "notes",
     "*": "relations that have no direction",
 }
-"""What a line is about by its first letter, besides spans."""
+"""Kinds of lines other than spans, by their first letter."""
 
 
 def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The text of a file of annotation. One without a line says nothing: brat makes such files before anybody
-    has looked at a text.
+    """Read an annotation file and its text. An empty file counts as not annotated, since brat makes such
+    files before anybody has looked at the text.
 
-    RAISES (ValueError): H290 for a file without its text, a line that is none of brat's, or a place that is
-        not in the text; H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a file without its text, an invalid line, or offsets outside of the text;
+        H291 for bytes that the encoding does not have.
     """
     name = path.name.removesuffix(".gz").removesuffix(ANNOTATION)
     source = path.with_name(name + TEXT)
@@ -67,7 +67,7 @@ def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator
         pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
         gaps = ((end, start) for (_, end), (start, _) in pairwise(pieces))
         if all(end <= start and not text[end:start].strip() for end, start in gaps):
-            pieces = [(pieces[0][0], pieces[-1][1])]  # brat parts spans at line breaks
+            pieces = [(pieces[0][0], pieces[-1][1])]  # brat splits spans at line breaks
         if len(pieces) == 1 and len(fields) > 2:
             said = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
             counted = by_characters(said, text, place, report)

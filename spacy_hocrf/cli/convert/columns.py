@@ -1,5 +1,5 @@
-"""Texts of a token a line, an empty line behind each. In columns, as CoNLL's corpora, CRF++ and Wapiti have
-them, its label is in one of these; CRFsuite's data are its label and its attributes.
+"""Texts with one token per line, separated by empty lines. In columns (CoNLL, CRF++, Wapiti) one column has
+the label; CRFsuite's data have the label and attributes.
 """
 
 import re
@@ -20,14 +20,14 @@ __all__ = ["read_attributes", "read_columns"]
 
 DOCSTART = "-DOCSTART-"
 SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
-"""Of a value behind an attribute: a colon that no backslash escapes."""
+"""Separates an attribute from its value: a colon that is not escaped by a backslash."""
 
 
 def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The texts of a file.
+    """Read the texts of a file with columns.
 
-    RAISES (ValueError): H290 for a line with other columns than the first one, H291 for bytes that the
-        encoding does not have.
+    RAISES (ValueError): H290 for a line with another number of columns than the first one, H291 for bytes
+        that the encoding does not have.
     """
     texts = list(_texts(path, lines_of(path, columns.encoding), columns, report))
     if not texts:
@@ -59,8 +59,8 @@ def read_columns(path: Path, columns: ConvertSettings, report: Report) -> Iterat
 def _texts(
     path: Path, lines: Sequence[str], columns: ConvertSettings, report: Report
 ) -> Iterator[list[tuple[int, list[str]]]]:
-    """Number and columns of each line, text by text. A line that begins as a comment does is a token if it
-    has as many columns as others, and one of their labels.
+    """Yield each text as a list of line numbers and columns. A line that begins like a comment is a token if
+    it has as many columns as others, and one of their labels.
     """
     mark = columns.comment
     plain = [each for each in lines if not _is_break(each) and not (mark and each.startswith(mark))]
@@ -101,12 +101,12 @@ def _is_break(line: str) -> bool:
 
 
 def _parted(line: str, delimiter: str | None) -> list[str]:
-    """The columns of a line; white space is blanks and tabs, and nothing else of Unicode."""
+    """Split a line into columns; only blanks and tabs are white space, no other Unicode characters."""
     return re.split(r"[ \t]+", line.strip(" \t")) if delimiter is None else line.split(delimiter)
 
 
 def _names(path: Path, place: str, columns: ConvertSettings, width: int) -> dict[str, int]:
-    """The further columns by name. RAISES (ValueError): H290 for one that is not there."""
+    """Name the further columns. RAISES (ValueError): H290 for a column that does not exist."""
     for option, i in {"word": columns.word, "label": columns.label, **columns.attributes}.items():
         if not -width <= i < width:
             expected = f"a column {i} ({option})"
@@ -120,8 +120,8 @@ def _names(path: Path, place: str, columns: ConvertSettings, width: int) -> dict
 def read_attributes(
     path: Path, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """The texts of a file: of "name=value" the value is that of the attribute "name", of what has no "="
-    it is "1".
+    """Read the texts of a file of CRFsuite. "name=value" sets the attribute "name"; without "=" the value
+    is "1".
 
     RAISES (ValueError): H290 for a line without a token, H291 for bytes that the encoding does not have.
     """
@@ -131,7 +131,7 @@ def read_attributes(
 
 
 def _items(path: Path, settings: ConvertSettings, report: Report) -> Iterator[list[TokenRow]]:
-    """The items of each text."""
+    """Yield the items of each text."""
     rows = list[TokenRow]()
     word = settings.word_prefix
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
@@ -165,7 +165,7 @@ def _items(path: Path, settings: ConvertSettings, report: Report) -> Iterator[li
 
 
 def _unescaped(field: str) -> tuple[str, str]:
-    """Attribute and value of a field, without backslashes."""
+    """Split a field into attribute and value, and remove backslashes."""
     found = SEPARATOR.search(field)
     text, weight = (field[: found.end(1)], field[found.end() :]) if found else (field, "")
     return re.sub(r"\\(.)", r"\1", text), weight

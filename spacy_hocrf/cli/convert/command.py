@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf convert`: annotated texts of other tools as Docs, and what was lost on the way."""
+"""`python -m spacy hocrf convert`: convert annotated texts of other tools to Docs, and report losses."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +26,7 @@ __all__ = ["convert", "convert_cli"]
 ALIGNMENTS = ("strict", "contract", "expand")
 CHOICES = ("auto", *FORMATS)
 SHOWN = 3
-"""Places where something was lost that are printed."""
+"""Number of places that are printed for each kind of loss."""
 
 
 def convert_cli(
@@ -45,7 +45,7 @@ def convert_cli(
         str,
         Option(
             "--align",
-            help="Spans that fit no tokens: strict leaves them unknown, contract or expand fits them",
+            help="Spans that do not fit tokens: strict leaves them unknown, contract or expand changes them",
         ),
     ] = "strict",
     word: Annotated[int, Option("--word", "-w", help="Column of the token")] = 0,
@@ -57,40 +57,36 @@ def convert_cli(
         ),
     ] = None,
     delimiter: Annotated[
-        str | None, Option("--delimiter", help="Between columns; by default a tab, or white space")
+        str | None, Option("--delimiter", help="Column separator; by default a tab, or white space")
     ] = None,
     comment: Annotated[
         str | None,
-        Option("--comment", help="What lines begin with that are left out, and end a text"),
+        Option("--comment", help="Prefix of lines that are left out, and end a text"),
     ] = None,
     scheme: Annotated[
-        str, Option("--scheme", help=f"What labels of tokens are: {', '.join(SCHEMES)}")
+        str, Option("--scheme", help=f"Scheme of token labels: {', '.join(SCHEMES)}")
     ] = "auto",
     word_prefix: Annotated[
         str,
-        Option("--word-prefix", help="CRFsuite's data: how the attribute with the token begins"),
+        Option("--word-prefix", help="CRFsuite's data: prefix of the attribute with the token"),
     ] = "w[0]=",
     names: Annotated[
-        str, Option("--names", help="Of labels that are numbers, in order: O,B-PER,I-PER")
+        str, Option("--names", help="Names of numeric labels, in order: O,B-PER,I-PER")
     ] = "",
     record: Annotated[
-        str, Option("--record", help="XML: the element that is a text; by default by the structure")
+        str, Option("--record", help="XML: name of the element that is a text; by default guessed")
     ] = "",
-    encoding: Annotated[str, Option("--encoding", help="Of the file")] = "utf8",
+    encoding: Annotated[str, Option("--encoding", help="Encoding of the file")] = "utf8",
     dev: Annotated[
         Path | None,
-        Option(
-            "--dev", help="File for a fifth of the Docs, which OUTPUT has not then", dir_okay=False
-        ),
+        Option("--dev", help="File for a fifth of the Docs, instead of OUTPUT", dir_okay=False),
     ] = None,
     losses: Annotated[
         Path | None,
-        Option(
-            "--losses", help="File for all that is lost or changed, with its place", dir_okay=False
-        ),
+        Option("--losses", help="File that lists all losses and changes by place", dir_okay=False),
     ] = None,
 ) -> None:
-    """Read annotated texts: columns (CoNLL, CRF++, Wapiti), attributes (CRFsuite), JSON (Prodigy,
+    """Convert annotated texts: columns (CoNLL, CRF++, Wapiti), attributes (CRFsuite), JSON (Prodigy,
     doccano, Label Studio, tokens with tags, spaCy, GLiNER, LangExtract), XML (parserator, AnyStyle, TEI),
     CoNLL-U, brat, WebAnno TSV, or tables (CSV). Further columns become extension attributes of tokens.
 
@@ -149,15 +145,14 @@ def convert(
     into: str = "ents",
     align: str = "strict",
 ) -> Iterator[Doc]:
-    """The Docs of a file, or of all files of a folder; what is read and lost is added to the report.
+    """Convert a file, or all files of a folder, to Docs; counts and losses are added to the report.
 
-    nlp (Language): whose tokenizer is used where the file has no tokens.
+    nlp (Language): its tokenizer is used if the file has no tokens.
     format_ (str): a name of FORMATS, or "auto".
     settings (Optional[ConvertSettings]): how files are read.
     into (str): where labels go: "ents", "tags", or a key of doc.spans.
-    align (str): as in `Doc.char_span`.
-    RAISES (ValueError): H290 or H291 for what the format does not have, H380 for a file that is in no known
-        format.
+    align (str): alignment mode, as in `Doc.char_span`.
+    RAISES (ValueError): H290 or H291 for a file that violates its format, H380 for a file of no known format.
     """
     settings = settings or ConvertSettings()
     files = files_of(path, format_, settings, report) if path.is_dir() else [path]
@@ -169,7 +164,7 @@ def convert(
 
 
 def _attributes(options: list[str] | None) -> dict[str, int]:
-    """RAISES (ValueError): H294 for anything but NAME=COLUMN."""
+    """Parse the option --attribute. RAISES (ValueError): H294 for anything but NAME=COLUMN."""
     found = {}
     for option in options or []:
         name, _, column = option.partition("=")
@@ -181,7 +176,7 @@ def _attributes(options: list[str] | None) -> dict[str, int]:
 
 
 def _write(docs: list[Doc], output: Path) -> None:
-    """Write all Docs, or none if something fails."""
+    """Write the Docs atomically."""
     write_whole(output, DocBin(docs=docs, store_user_data=True).to_bytes())
 
 
@@ -202,6 +197,6 @@ def _print(report: Report, into: str, where: str) -> None:
 
 
 def _first(report: Report, what: str) -> str:
-    """The first places where something was lost."""
+    """List the first places of a kind of loss."""
     places = dict.fromkeys(loss.place for loss in report.losses if loss.what == what)
     return "; ".join([*places][:SHOWN]) + ("; …" if len(places) > SHOWN else "")

@@ -13,17 +13,16 @@ __all__ = ["read_conllu"]
 
 COLUMNS = 10
 NUMBER = re.compile(r"(\d+)(?:([-.])(\d+))?")
-"""Of a word, of a token that is several words (1-2), or of a word that is not in the text (8.1)."""
+"""Number of a word, of a multiword token (1-2), or of an empty node (8.1)."""
 ENTITY = re.compile(r"(?:^|\|)(?i:(?:name|ne|ner)=)?([BIESLUM]-[^|]+|O)(?=\||$)")
 APART = "SpaceAfter=No"
 
 
 def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The sentences of a file. A token that is several words is one token, such as the French "du" (de le),
-    or these words, if it is what they make up, such as "don't" (do n't).
+    """Read the sentences of a file. A multiword token such as the French "du" (de le) is one token, unless it
+    is the concatenation of its words, such as "don't" (do n't): then these are the tokens.
 
-    RAISES (ValueError): H290 for a line that is no word of a sentence, H291 for bytes that the encoding
-        does not have.
+    RAISES (ValueError): H290 for an invalid line, H291 for bytes that the encoding does not have.
     """
     texts = list(_sentences(path, settings, report))
     labels = [_entities(lines, rows) for *_, lines, rows in texts]
@@ -47,7 +46,7 @@ def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterat
 def _sentences(
     path: Path, settings: ConvertSettings, report: Report
 ) -> Iterator[tuple[str, list[int], list[list[str]]]]:
-    """Id, and the line and the columns of each word."""
+    """Yield each sentence's id, and the line numbers and the columns of its words."""
     rows, lines, inside, name = list[list[str]](), list[int](), 0, ""
     for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
         place = f"line {number}"
@@ -88,8 +87,8 @@ def _sentences(
 
 
 def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[str]]]:
-    """Words and their lines, without the tokens that their words make up."""
-    spaces: dict[str, str] = {}  # what says whether one follows a word, by its number
+    """Yield words with their lines, without multiword tokens that are the concatenation of their words."""
+    spaces: dict[str, str] = {}  # APART or "", by number of the word before
     for i, (line, row) in enumerate(zip(lines, rows)):
         start, _, end = row[0].partition("-")
         words = rows[i + 1 : i + 2 + int(end or start) - int(start)]
@@ -105,7 +104,7 @@ def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[
 
 
 def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
-    """The label of each token, that of its first word that has one; "" for none."""
+    """Find the label of each token, the first label of its words; "" for none."""
     found, places, last = list[str](), list[str](), 0
     for line, (number, *_, misc) in zip(lines, rows):
         start, _, end = number.partition("-")

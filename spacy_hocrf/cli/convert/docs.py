@@ -1,4 +1,4 @@
-"""Texts of a file as Docs: spans on tokens, and what is unknown."""
+"""Make Docs of the texts of a file: align spans with tokens, and mark unknown annotation."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -14,7 +14,7 @@ from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report
 __all__ = ["docs_of"]
 
 Places = Sequence[tuple[int, int]]
-"""First token of each part of a text, and one past its last one."""
+"""Parts of a text: first token, and one past the last."""
 
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNALIGNED = "spans that fit no tokens: unknown, see hocrf convert --lang and --align"
@@ -26,12 +26,12 @@ RELABELLED = "further labels of the same words: left out, see hocrf convert --in
 def docs_of(
     records: Iterator[ConvertedText], nlp: Language, report: Report, *, into: str, align: str
 ) -> Iterator[Doc]:
-    """The texts as Docs. Of what a file does not say nothing is known: such tokens have no `ent_iob`, no
-    tag, or are among the `unknown` of the span group's attrs; or the text has no such group.
+    """Make Docs of texts. Missing annotation is unknown: such tokens have no `ent_iob`, no tag, or are listed
+    as `unknown` in the span group's attrs; or the Doc has no such group.
 
-    nlp (Language): whose tokenizer is used where the file has no tokens.
+    nlp (Language): its tokenizer is used if the file has no tokens.
     into (str): "ents", "tags", or a key of doc.spans.
-    align (str): what becomes of spans that fit no tokens, as in `Doc.char_span`.
+    align (str): how to align spans that do not fit tokens, as in `Doc.char_span`.
     """
     for record in records:
         doc = _tokenized(record, nlp)
@@ -68,7 +68,7 @@ def _tokenized(record: ConvertedText, nlp: Language) -> Doc:
 
 
 def _is_unspaced(text: str) -> bool:
-    """Are most letters of a script that has no blank between words?"""
+    """Are most letters in a script without blanks between words?"""
     if text.isascii():
         return False
     return 2 * len(OF_UNSPACED.findall(text)) > sum(map(str.isalnum, text))
@@ -110,9 +110,9 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
 def _spans(
     doc: Doc, record: ConvertedText, report: Report, align: str, unknown: list[tuple[int, int]]
 ) -> tuple[list[Span], list[float | None]]:
-    """Spans that fit tokens, without white space at their ends, each once, and their scores.
+    """Align spans with tokens, without white space at their ends or duplicates; return them and their scores.
 
-    unknown (List[Tuple[int, int]]): gets the tokens of others.
+    unknown (List[Tuple[int, int]]): the tokens of spans that do not fit are added to it.
     """
     found, scores, taken = list[Span](), list[float | None](), set[tuple[int, int, str]]()
     for start, end, label in record.spans or ():
@@ -141,13 +141,13 @@ def _spans(
 
 
 def _parts(doc: Doc, record: ConvertedText) -> Iterator[tuple[int, int]]:
-    """Tokens of which the record says that they are unknown."""
+    """Yield the tokens that a record marks as unknown."""
     for start, end in record.unknown:
         yield from _tokens(doc, record, start, end)
 
 
 def _tokens(doc: Doc, record: ConvertedText, start: int, end: int) -> Places:
-    """The tokens that have a part of a stretch, which is counted as the spans of a record are."""
+    """Find the tokens that overlap a stretch, which is in the same units as the record's spans."""
     if not record.text:
         return [(start, end)]
     span = doc.char_span(start, end, alignment_mode="expand")
@@ -155,7 +155,7 @@ def _tokens(doc: Doc, record: ConvertedText, start: int, end: int) -> Places:
 
 
 def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
-    """A stretch of a text without white space at its ends."""
+    """Strip a stretch of a text of white space at its ends."""
     part = text[start:end]
     start += len(part) - len(part.lstrip())
     return start, start + len(part.strip())
@@ -173,7 +173,7 @@ def _count(doc: Doc, into: str, report: Report) -> None:
 
 
 def _is_complete(doc: Doc, into: str) -> bool:
-    """Is it known of every token which span it is in, or that it is in none?"""
+    """Is every token's annotation known, in a span or outside?"""
     if into == "ents":
         return bool(doc.has_annotation("ENT_IOB", require_complete=True))
     return into in doc.spans and not doc.spans[into].attrs.get(UNKNOWN)

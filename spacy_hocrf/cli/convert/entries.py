@@ -1,4 +1,4 @@
-"""Files of JSON: their entries, each with its place, and what an entry says besides its text and spans."""
+"""Read the entries of JSON files: values with their places, spans in various notations, ids and metadata."""
 
 import ast
 import json
@@ -57,30 +57,31 @@ SPAN_NAMES = {
     ),
     "text": ("text", "word", "span", "value", "entity", "name"),
 }
-"""What tools and models call the parts of a span; the first that is there, and is nothing else, counts."""
+"""Keys that tools and models use for the parts of a span; the first one that exists and is unused counts."""
 UNITS: Mapping[str, Callable[[str], int]] = {
     "UTF-16": lambda sign: 1 + (sign > "\uffff"),
     "bytes of UTF-8": lambda sign: len(sign.encode()),
     "characters with \\r\\n as one": lambda sign: sign != "\r",
     "characters with line ends as two": lambda sign: 1 + (sign == "\n"),
 }
-"""What else places are counted in, and how many of it a character has."""
+"""Other units of offsets, and how many units a character has."""
 OTHERWISE = "spans that are said to have another text"
 HALF = re.compile("[\ud800-\udfff]")
-"""Half of a character, which JSON can spell and no encoding can write."""
+"""A lone surrogate, which JSON can escape but no encoding can write."""
 SPELT = re.compile(r"\\u[dD][89a-fA-F]")
 NAMED = re.compile(r"(?:\s*#.*\n)*\s*(?:[A-Za-z_]\w* *= *)?(?=[\[({])")
-"""What is in front of a value in Python."""
+"""Comments and an assignment before a value in Python."""
 WHOLE = 2**63
-"""Whole numbers from here on cannot be saved."""
+"""Integers from here on cannot be saved."""
 DEEP = 50
-"""Lists and objects in each other that are kept of metadata."""
+"""Greatest depth of nested lists and objects that is kept of metadata."""
 
 
 def entries_of(path: Path, settings: ConvertSettings, report: Report) -> Iterator[tuple[str, Any]]:
-    """The entries of a list, a lone object, or what is in each line. Halves of characters are replaced.
+    """Yield the entries of a JSON list, a single object, or the value in each line, with their places. Lone
+    surrogates are replaced.
 
-    RAISES (ValueError): H290 for what is no JSON, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for invalid JSON, H291 for bytes that the encoding does not have.
     """
     text = text_of(path, settings.encoding)
     spelt = SPELT.search(text) is not None
@@ -94,13 +95,13 @@ def entries_of(path: Path, settings: ConvertSettings, report: Report) -> Iterato
 
 
 def named_id(entry: Mapping[str, Any]) -> str:
-    """The id of an entry, "" if it has none."""
+    """Return the id of an entry, "" if it has none."""
     found = entry.get("id")
     return str(found) if type(found) in (int, str) else ""
 
 
 def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
-    """Members of an entry that were not used otherwise, those of its "meta" like all others."""
+    """Collect the unused members of an entry as metadata, merged with those of its "meta"."""
     found = {name: value for name, value in entry.items() if name not in used}
     if "id" in found and named_id(entry):
         del found["id"]
@@ -110,12 +111,12 @@ def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any
 
 
 def first_key(entry: Mapping[str, Any], keys: Sequence[str], kind: type) -> str:
-    """The first of some keys of an entry whose value is of a kind, or ""."""
+    """Return the first of some keys whose value is of a type, or ""."""
     return next((key for key in keys if isinstance(entry.get(key), kind)), "")
 
 
 def span_of(path: Path, place: str, span: Any) -> CharSpan:
-    """A span. RAISES (ValueError): H290 unless it is start, end and label."""
+    """Parse a span. RAISES (ValueError): H290 unless it has start, end and label."""
     if isinstance(span, Mapping):
         span = [span.get("start"), span.get("end"), span.get("label")]
     if isinstance(span, list | tuple) and len(span) > 2:
@@ -127,7 +128,7 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
 
 
 def named_span(row: Any) -> Any:
-    """A span of JSON with its parts under the first of SPAN_NAMES; a pair of texts is words and a label."""
+    """Rename the parts of a JSON span to the keys of SPAN_NAMES; a pair of strings is words and a label."""
     if isinstance(row, list) and len(row) == 2 and all(isinstance(each, str) for each in row):
         return {"text": row[0], "label": row[1]}
     if not isinstance(row, Mapping):
@@ -142,9 +143,9 @@ def named_span(row: Any) -> Any:
 
 
 def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
-    """Refuse what is no span.
+    """Refuse an invalid span.
 
-    label (Any): what it has for a label.
+    label (Any): its label, if any.
     RAISES (ValueError): H290, always.
     """
     if isinstance(label, int | float):
@@ -155,14 +156,14 @@ def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
 
 
 def whole_number(value: Any) -> Any:
-    """A value; a float that is a whole number, as pandas writes those of a column with gaps, is an int."""
+    """Convert integral floats, as pandas writes integers of a column with gaps, to int; keep other values."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def by_characters(
     span: Mapping[str, Any], text: str, place: str, report: Report
 ) -> Mapping[str, Any]:
-    """A span, as `counted` finds it, or as it is if its words are not there."""
+    """Convert a span's offsets to characters by `counted`; unchanged if its words are not there."""
     found = counted(span, text, place, report)
     report.lose(OTHERWISE, place, found is None)
     return span if found is None else found
@@ -171,8 +172,8 @@ def by_characters(
 def counted(
     span: Mapping[str, Any], text: str, place: str, report: Report
 ) -> Mapping[str, Any] | None:
-    """A span; one whose words are where it is in UTF-16, as browsers and Java count, or in bytes, is counted
-    in characters. None if they are not there, whatever is counted.
+    """Convert a span's offsets to characters if its words are at these offsets in another unit, such as
+    UTF-16 (browsers, Java) or bytes. None if they are there in no unit.
     """
     said = span.get("text")
     start, end = (whole_number(span.get(key)) for key in ("start", "end"))
@@ -192,7 +193,7 @@ def counted(
 
 
 def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:
-    """RAISES (ValueError): H290 for a span that is not in the text."""
+    """Check and return spans. RAISES (ValueError): H290 for a span outside of the text."""
     for start, end, _ in spans:
         if not 0 <= start < end <= len(text):
             found = f"a span of the characters {start} to {end}"
@@ -202,7 +203,7 @@ def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -
 
 
 def of_python(text: str) -> Any:
-    """Value that is written in Python, perhaps with a name, as JSON has it: tuples are lists; None for
+    """Parse a Python literal, perhaps assigned to a name, as a JSON value (tuples become lists); None for
     anything else.
     """
     named = NAMED.match(text)
@@ -243,7 +244,7 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _character(text: str, count: int, unit: str) -> int:
-    """The character that so many of a unit are before; -1 if there is none."""
+    """Convert an offset in a unit to characters; -1 if it is not at the beginning of a character."""
     ends = _ends(text, unit)
     at = bisect_left(ends, count)
     return at if at < len(ends) and ends[at] == count else -1
@@ -251,18 +252,18 @@ def _character(text: str, count: int, unit: str) -> int:
 
 @lru_cache(maxsize=len(UNITS))
 def _ends(text: str, unit: str) -> Sequence[int]:
-    """How many of a unit are before each character of a text, and in all of it."""
+    """Offsets of each character of a text, and of its end, in a unit."""
     return array("q", accumulate(map(UNITS[unit], text), initial=0))
 
 
 def _alike(said: str, found: str) -> bool:
-    r"""Are two texts the same but for white space and capitals? The two characters \n may end a line."""
+    r"""Are two texts equal except for white space and case? The two characters \n may end a line."""
     first, second = ("".join(text.replace("\\n", " ").split()) for text in (said, found))
     return first.casefold() == second.casefold()
 
 
 def _whole(value: Any) -> Any:
-    """A value without unpaired surrogates in its texts."""
+    """Replace lone surrogates in the strings of a value."""
     if isinstance(value, str):
         return HALF.sub("\N{REPLACEMENT CHARACTER}", value)
     if isinstance(value, list):
@@ -273,8 +274,8 @@ def _whole(value: Any) -> Any:
 
 
 def _saved(value: Any, depth: int = 0) -> Any:
-    """Value that a file of Docs can hold: numbers of 64 bits, others as text, an ellipsis for
-    anything nested too deep.
+    """Convert a value so that a DocBin can hold it: integers beyond 64 bits become strings, and lists or
+    objects that are nested too deeply an ellipsis.
     """
     if type(value) is int and not -WHOLE <= value < WHOLE:
         return f"{value:.6g}"

@@ -1,6 +1,6 @@
-"""The formats that are read: one row each, and which of them a file is in. Rows are asked in their order.
+"""Table of the formats that are read, and recognition of a file's format. Rows are tried in order.
 
-In JSON, what an entry looks like says which tool or library has written it.
+In JSON, the keys of an entry tell which tool or library has written it.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -35,18 +35,18 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = ["FORMATS", "Format", "files_of", "format_of", "recognized"]
 
 Reader = Callable[[Path, ConvertSettings, Report], Iterator[ConvertedText]]
-"""The texts of a file. Raises H290 for what the format does not have, and reports what it leaves out."""
+"""Reads the texts of a file. Raises H290 for what violates the format, and reports what it leaves out."""
 
 
 @dataclass(frozen=True)
 class Format:
-    """How files of a tool are known and read.
+    """How files of a tool are recognized and read.
 
-    what (str): whose they are, for people.
-    suffixes (tuple[str, ...]): how their names end, without .gz; a longer one goes before a shorter one.
-    beside (str): how the name of a second file ends that the reader takes with each, or "".
-    fits (Optional[Callable[[str, ConvertSettings], bool]]): is a text in this format? Rows of the table
-        are asked in their order, whatever the name of the file; None leaves it to the name.
+    what (str): description for messages.
+    suffixes (tuple[str, ...]): suffixes of their names, without .gz; longer ones before shorter ones.
+    beside (str): suffix of a second file that the reader takes with each, or "".
+    fits (Optional[Callable[[str, ConvertSettings], bool]]): is a text in this format? Rows are tried in
+        order, whatever the file's name; None: only the name counts.
     """
 
     read: Reader
@@ -57,14 +57,14 @@ class Format:
 
 
 Shape = Callable[[Path, Entries, ConvertSettings, Report], Iterator[ConvertedText]]
-"""Reads entries that look alike. Raises H290 for what does not look so in every part."""
+"""Reads entries of one kind. Raises H290 for an invalid entry."""
 
 
 def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The texts of a file of JSON: entries that look alike and follow each other are read together.
+    """Read the texts of a JSON file: consecutive entries of one kind are read together.
 
-    RAISES (ValueError): H290 for what is no JSON, or looks like nothing that is read; H291 for bytes that
-        the encoding does not have.
+    RAISES (ValueError): H290 for invalid JSON, or entries of no known kind; H291 for bytes that the encoding
+        does not have.
     """
     entries = _unwrapped(list(entries_of(path, settings, report)))
     if _shape_of(values := [entry for _, entry in entries]) is not None:
@@ -74,8 +74,8 @@ def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iter
 
 
 def _unwrapped(entries: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
-    """Entries; those in the only list of annotated texts that a lone object has, or a lone object in it:
-    {"data": [{"text": "Ada", "entities": []}], "version": 1}.
+    """Unwrap the only list of annotated texts in a single object, perhaps nested in others, as in
+    {"data": [{"text": "Ada", "entities": []}], "version": 1}; return other entries unchanged.
     """
     objects = [entry for _, entry in entries]
     while len(objects) == 1 and isinstance(whole := objects[0], Mapping) and not _has_text(whole):
@@ -92,7 +92,7 @@ def _has_text(entry: Mapping[str, Any]) -> bool:
 
 
 def _is_annotated(entry: Any) -> bool:
-    """Is it a text with its annotation?"""
+    """Is an entry a text with its annotation?"""
     if not isinstance(entry, Mapping):
         return _shape_of(entry) is not None
     keys = (*SPAN_KEYS, "annotations")
@@ -101,7 +101,7 @@ def _is_annotated(entry: Any) -> bool:
 
 
 def _shape_of(entry: Any) -> Shape | None:
-    """Reader of such an entry; None for a text with spans, or anything else."""
+    """Find the reader of an entry; None for a text with spans, or anything else."""
     if isinstance(entry, list):
         is_pair = len(entry) == 2 and isinstance(entry[0], str) and isinstance(entry[1], Mapping)
         return read_pairs if is_pair else None
@@ -128,7 +128,7 @@ def _shape_of(entry: Any) -> Shape | None:
 
 
 def _is_placed(token: Any) -> bool:
-    """Is it a token as Doc.to_json writes it?"""
+    """Is an object a token as Doc.to_json writes it?"""
     return (
         isinstance(token, Mapping)
         and "text" not in token
@@ -176,10 +176,9 @@ FORMATS: Mapping[str, Format] = {
 
 
 def format_of(path: Path, settings: ConvertSettings) -> str:
-    """The name of the format that a file is in.
+    """Recognize the format of a file; return its name.
 
-    RAISES (ValueError): H380 for a file that is in none, H290 for a .gz that is damaged, H291 for an encoding
-        that there is not.
+    RAISES (ValueError): H380 for an unknown format, H290 for a damaged .gz, H291 for an unknown encoding.
     """
     name, found = recognized(path, settings)
     if name is None:
@@ -189,9 +188,9 @@ def format_of(path: Path, settings: ConvertSettings) -> str:
 
 
 def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Report) -> list[Path]:
-    """The files of a folder and of those in it that are read, sorted; others are reported.
+    """List the files to read in a folder and its subfolders, sorted; others are reported.
 
-    format_ (str): a name of FORMATS, or "auto" for any. If no file is in that format, all are taken for it.
+    format_ (str): a name of FORMATS, or "auto" for any. If no file seems to be in that format, all are read.
     RAISES (ValueError): H290 if there are none.
     """
     paths = [path for path in folder.rglob("*") if path.is_file()]
@@ -215,7 +214,7 @@ def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Repo
 
 
 def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
-    """The format of a file by its content, or by a name that only one format has; or None, and what it is."""
+    """Recognize a file by its content, or by a suffix that only one format has; or None and a description."""
     claiming = _claiming(path)
     content = bytes_of(path)
     try:
@@ -236,13 +235,13 @@ def recognized(path: Path, settings: ConvertSettings) -> tuple[str | None, str]:
 
 
 def _claiming(path: Path) -> list[str]:
-    """Formats that have files with such a name."""
+    """List the formats that have the suffix of a file's name."""
     name = path.name.lower().removesuffix(".gz")
     return [format_ for format_, row in FORMATS.items() if name.endswith(row.suffixes)]
 
 
 def _is_beside(path: Path) -> bool:
-    """Does a reader take this file together with another one?"""
+    """Is this the second file of another one, with which it is read?"""
     return any(
         path.with_name(path.name.removesuffix(row.beside) + suffix).is_file()
         for row in FORMATS.values()

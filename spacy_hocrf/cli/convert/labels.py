@@ -1,8 +1,8 @@
-"""A label for each token, as corpora in columns have it, and the spans that it means.
+"""Decode token labels, as corpora in columns have them, into spans.
 
-In IOB1, IOB2, IOE, BIOES, BILOU, BMES, BMEOW and their like, a label is a letter and the span's label: B
-begins a span, I and M are inside, E and L end it, S, U and W are a span alone, and what is not inside a span
-of its label begins one.
+In IOB1, IOB2, IOE, BIOES, BILOU, BMES, BMEOW and the like, a token's label is a letter and the span's label:
+B begins a span, I and M are inside, E and L end it, and S, U and W are spans of one token. Any other letter
+begins a span, too, if no span of its label is open.
 """
 
 import re
@@ -27,9 +27,9 @@ __all__ = [
 SCHEMES = ("auto", "bio", "io")
 OUTSIDE = frozenset({"", "_", "O"})
 MISSING = "-"
-"""spaCy's label for a token of which nothing is known."""
+"""spaCy's label for a token with unknown annotation."""
 SILENT = {MISSING: "labels '-'", "": "tokens without a label"}
-"""What is said of labels that say nothing, where there are others for tokens in no span, or no others."""
+"""Labels that mean unknown if there is another one for tokens outside, or none at all; with descriptions."""
 LETTERS = "BIESLUMW"
 WAYS = {
     "B-X": re.compile(rf"(?P<letter>[{LETTERS}])-(?P<label>.+)", re.DOTALL),
@@ -39,23 +39,23 @@ WAYS = {
     "X_B": re.compile(rf"(?P<label>.+)_(?i:(?P<letter>[{LETTERS}]))", re.DOTALL),
     "B": re.compile(rf"(?i:(?P<letter>[{LETTERS}]))[-_]?(?P<label>)"),
 }
-"""How letter and label are written."""
+"""Notations of letter and label."""
 CANONICAL = "B-X"
 TOGETHER = ("BIES", "BILU", "BMES", "BMEW", "BIEW")
-"""Letters that are of one scheme."""
+"""Sets of letters that belong to one scheme."""
 NAMELESS = "SPAN"
-"""The label of spans whose labels are letters alone."""
+"""Label of spans if token labels are only letters."""
 
 
 class LabelledTokens(NamedTuple):
-    """A text: the place of each token, for people, and its label."""
+    """The labels of a text's tokens, and their places for messages."""
 
     places: Sequence[str]
     labels: Sequence[str]
 
 
 class TokenRow(NamedTuple):
-    """A token of a text, as a line has it."""
+    """A token with its label and attributes, as read from a line."""
 
     place: str
     label: str
@@ -66,9 +66,9 @@ class TokenRow(NamedTuple):
 def records_of(
     texts: Iterable[Sequence[TokenRow]], names: Iterable[str], scheme: str, report: Report
 ) -> Iterator[ConvertedText]:
-    """Texts whose tokens have a label each.
+    """Convert texts with token labels to records with spans.
 
-    names (Iterable[str]): of the attributes that all tokens get, "" where a row has none.
+    names (Iterable[str]): names of the attributes that all tokens get, "" if a row has no value.
     scheme (str): one of SCHEMES.
     """
     texts = list(texts)
@@ -85,11 +85,11 @@ def records_of(
 
 
 def scheme_of(labels: Iterable[str]) -> str:
-    """How labels of tokens are to be read: a name of WAYS if they have letters that say which part of a span
-    a token is, else "io": neighbours with one label are one span.
+    """Guess the notation of token labels: a name of WAYS if they have letters for the parts of a span, else
+    "io", where adjacent tokens with the same label are one span.
 
-    All labels have a letter; or most, and one span's label is there with letters for its beginning and for
-    what follows, which few sets of labels have by chance.
+    It is a notation with letters if all labels have one; or if most do and some label occurs with letters
+    for both the beginning and the rest of a span, which is unlikely by chance.
     """
     times = Counter(label for label in labels if label not in OUTSIDE and label != MISSING)
     way, fitting = _best_way(times)
@@ -103,10 +103,10 @@ def scheme_of(labels: Iterable[str]) -> str:
 def spans_by_text(
     texts: Sequence[LabelledTokens], scheme: str, report: Report
 ) -> list[tuple[list[CharSpan], list[tuple[int, int]]]]:
-    """The spans of each text by tokens, and the tokens of which nothing is known.
+    """Decode the labels of each text: its spans in tokens, and its unknown tokens.
 
     scheme (str): one of SCHEMES.
-    RAISES (ValueError): H362 if no label has a letter where all should.
+    RAISES (ValueError): H362 for the scheme "bio" if no label has a letter.
     """
     times = Counter(label for text in texts for label in text.labels)
     way = scheme_of(times.elements()) if scheme == "auto" else scheme
@@ -133,15 +133,15 @@ def spans_by_text(
 
 
 def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
-    """First token, one past the last, and label of each span of a text.
+    """Decode the labels of one text into spans in tokens.
 
-    labels (Sequence[str]): one for each token. scheme (str): "io", or a name of WAYS.
+    labels (Sequence[str]): label of each token. scheme (str): "io", or a name of WAYS.
     """
     return _runs(labels) if scheme == "io" else _spans(_parsed(labels, scheme))[0]
 
 
 def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
-    """Neighbours with one label. silent (Set[str]): labels that say nothing."""
+    """Join adjacent tokens with the same label. silent (Set[str]): labels for unknown annotation."""
     found, at = list[CharSpan](), 0
     for label, run in groupby("O" if each in OUTSIDE | silent else each for each in labels):
         end = at + len(list(run))
@@ -152,13 +152,13 @@ def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
 
 
 Part = tuple[str, str]
-"""A letter, and the label of a span; "O" and "" outside."""
+"""A letter and the label of a span; "O" and "" for tokens outside."""
 
 
 def _read(
     text: LabelledTokens, parts: Sequence[Part | None], begins: bool, report: Report
 ) -> tuple[list[CharSpan], list[tuple[int, int]]]:
-    """Spans and unknown tokens. begins (bool): do spans have labels for their beginnings?"""
+    """Find spans and unknown tokens. begins (bool): does the corpus mark the beginnings of spans?"""
     spans, misplaced = _spans(parts)
     if begins:
         for i in misplaced:
@@ -169,7 +169,7 @@ def _read(
 
 
 def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[int, int]]:
-    """The tokens with labels that say nothing of spans."""
+    """Find and report the tokens with labels that are no part of a span."""
     tokens = [i for i, label in enumerate(text.labels) if label in bad]
     for i in tokens:
         label = text.labels[i]
@@ -179,7 +179,7 @@ def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[
 
 
 def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Part | None]:
-    """Each label as a letter and the label of a span; None if it is neither that nor outside."""
+    """Split each label into a letter and the label of a span; None if it is neither that nor outside."""
     known: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
     for label in set(labels) - known.keys():
         found = WAYS[way].fullmatch(label)
@@ -188,7 +188,7 @@ def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> 
 
 
 def _spans(parts: Sequence[Part | None]) -> tuple[list[CharSpan], list[int]]:
-    """The spans, and tokens that are inside one, or end one, that does not begin before them."""
+    """Find the spans, and the tokens with a letter for the inside or end of a span that was not begun."""
     found, misplaced = list[CharSpan](), list[int]()
     open_ = ""  # label of the span that the next token may be in
     for i, (letter, label) in enumerate(part or ("O", "") for part in parts):
@@ -202,7 +202,7 @@ def _spans(parts: Sequence[Part | None]) -> tuple[list[CharSpan], list[int]]:
 
 
 def _best_way(times: Counter[str]) -> tuple[str, int]:
-    """The way of writing that most tokens' labels have, and how many."""
+    """Find the notation that fits most token labels, and how many it fits."""
     counts = {
         way: sum(n for label, n in times.items() if pattern.fullmatch(label))
         for way, pattern in WAYS.items()
@@ -212,7 +212,7 @@ def _best_way(times: Counter[str]) -> tuple[str, int]:
 
 
 def _evidence(labels: Iterable[str], way: str) -> tuple[bool, set[str]]:
-    """Has one span's label letters for its beginning and for what follows? And all letters."""
+    """Does some span's label occur with letters for its beginning and its rest? Also return all letters."""
     letters = defaultdict[str, set[str]](set)
     for label in labels:
         if found := WAYS[way].fullmatch(label):
@@ -222,9 +222,7 @@ def _evidence(labels: Iterable[str], way: str) -> tuple[bool, set[str]]:
 
 
 def _look_like_parts(labels: Sequence[str]) -> bool:
-    """Has one a letter as the first scheme writes it, or have some letters for beginnings and some for
-    insides?
-    """
+    """Is some label in canonical notation (B-X), or does one occur with letters for beginning and rest?"""
     return any(map(WAYS[CANONICAL].fullmatch, labels)) or any(
         _evidence(labels, way)[0] for way in WAYS
     )

@@ -1,4 +1,4 @@
-"""JSON of libraries: spaCy's Docs, its training data of old, and what LangExtract finds.
+"""JSON of libraries: spaCy's Docs, training data of spaCy 2, and the output of LangExtract.
 
 ["Ada ran", {"entities": [[0, 3, "PER"]]}]                              spaCy 2
 {"text": "Ada ran", "ents": [{"start": 0, "end": 3, "label": "PER"}], "tokens": []}     Doc.to_json
@@ -26,7 +26,7 @@ __all__ = ["read_doc", "read_extractions", "read_pairs"]
 def read_pairs(
     path: Path, entries: Entries, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """A text, and an object with its entities."""
+    """Read training data of spaCy 2: pairs of a text and an object with its entities."""
     for place, (_, about) in entries:
         others = [key for key in about if key != "entities"]
         report.lose("what is said about a text besides its entities: left out", place, len(others))
@@ -79,14 +79,14 @@ def read_doc(
 
 
 def _is_unlabelled(span: Any) -> bool:
-    """Is it a span as Doc.to_json writes one that has no label?"""
+    """Is an object a span without a label, as Doc.to_json writes it?"""
     return isinstance(span, Mapping) and span.get("label") == ""
 
 
 def read_extractions(
     path: Path, entries: Entries, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """LangExtract's output. What it has not found is somewhere: all other words are unknown."""
+    """Read LangExtract's output. If an extraction has no place in the text, all other words are unknown."""
     for place, entry in entries:
         text, found = entry["text"], entry["extractions"]
         id_ = str(entry.get("document_id") or "")

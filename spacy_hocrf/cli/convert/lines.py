@@ -1,10 +1,10 @@
-"""Texts with spans by characters, in JSON: as Prodigy, doccano and Label Studio export them, as displaCy
-draws them, and as models find them, with scores, or by their words alone.
+"""JSON of texts with character spans: exports of Prodigy, doccano and Label Studio, displaCy's format, and
+the output of models, with scores, or with words instead of offsets.
 
 {"text": "Ada ran", "entities": [{"text": "Ada", "label": "PER", "score": 0.9}]}
 
-What nobody has looked at is unknown: an open or skipped task of Label Studio, an entry without a list of
-spans, a text of doccano that is not approved. An empty list says that there are none.
+Texts that nobody has annotated are unknown: an open or skipped task of Label Studio, an entry without a list
+of spans, a text of doccano that is not approved. An empty list means that there are no spans.
 """
 
 import re
@@ -44,28 +44,28 @@ PLACED = {"start", "end", "labels"}
 SCORE_KEYS = ("score", "confidence", "probability")
 KOREAN = "\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc"
 AMID = re.compile(f"[{UNSPACED}{KOREAN}]")
-"""Letters beside which a word may begin or end without a blank: in Korean, particles follow a name."""
+"""Letters next to which a word may begin or end without a blank: in Korean, particles follow a name."""
 PART = re.compile("[BI]-")
-"""How labels begin that a pipeline of transformers gives to pieces of words."""
+"""Prefix of labels that a transformers pipeline gives to word pieces."""
 APPROVER = "annotation_approver"
-"""Who has approved a text of doccano, null for nobody."""
+"""Key of the user who has approved a text of doccano, null for nobody."""
 BINARY = "ner"
-"""The view of Prodigy that asks about one span at a time."""
+"""Prodigy's view id for questions about single spans."""
 LEFT_OUT = {
     "relations": "relations between spans: left out",
     "predictions": "predictions of models: left out",
     "drafts": "drafts of annotations: left out",
 }
-"""Lists of an entry that are not read, and how they are reported."""
+"""Lists of an entry that are not read, and the losses to report."""
 
 
 def read_texts(
     path: Path, entries: Sequence[tuple[str, Any]], settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """Texts with spans.
+    """Read texts with spans.
 
     entries (Sequence[tuple[str, Any]]): JSON values, each with its place.
-    RAISES (ValueError): H290 for what has neither a text nor spans as one of the tools writes them.
+    RAISES (ValueError): H290 for entries without a text, or with invalid spans.
     """
     annotated = any(
         isinstance(each.get(key), list | Mapping)
@@ -141,13 +141,13 @@ def read_texts(
 
 
 def _are_spans(annotations: Any) -> bool:
-    """Are they spans, rather than what somebody has said of a task in Label Studio?"""
+    """Is the list under "annotations" one of spans, rather than of Label Studio's annotations?"""
     rows = map(named_span, annotations if isinstance(annotations, list) else ())
     return any(isinstance(row, Mapping) and "label" in row and "result" not in row for row in rows)
 
 
 def _rows(value: Any) -> list[Any]:
-    """A list of spans; those of an object are its values, whose names are labels."""
+    """List the spans; in an object, names are labels and values are spans."""
     if not isinstance(value, Mapping):
         return list(value)
     return [
@@ -161,12 +161,12 @@ def _rows(value: Any) -> list[Any]:
 
 
 def _accepts(entry: Any) -> bool:
-    """Has nobody rejected an entry, or a span?"""
+    """Is an entry, or a span, not rejected?"""
     return not isinstance(entry, Mapping) or entry.get("answer", "accept") == "accept"
 
 
 def _span_keys(entries: Sequence[tuple[str, Any]]) -> tuple[str, ...]:
-    """The keys of lists of spans, with their places: in Label Studio's JSON-MIN, the name of a control."""
+    """Find the keys of lists of spans: in Label Studio's JSON-MIN, these are names of controls."""
     return (
         *SPAN_KEYS,
         *dict.fromkeys(
@@ -181,7 +181,7 @@ def _span_keys(entries: Sequence[tuple[str, Any]]) -> tuple[str, ...]:
 
 
 def _key_by_spans(entries: Sequence[tuple[str, Any]]) -> str:
-    """The member of tasks' data that has the words of most spans at their places; "" without any."""
+    """Find the member of tasks' data that has the words of most spans at their offsets; "" for none."""
     times = Counter[str]()
     for _, entry in entries:
         data = entry.get("data") if isinstance(entry, Mapping) else None
@@ -198,7 +198,7 @@ def _key_by_spans(entries: Sequence[tuple[str, Any]]) -> str:
 
 
 def _values(annotations: Any) -> Iterator[Mapping[str, Any]]:
-    """What the results of annotations say, of those that are as they should be."""
+    """Yield the values of valid results in Label Studio's annotations."""
     for each in annotations if isinstance(annotations, list) else ():
         results = each.get("result") if isinstance(each, Mapping) else None
         for result in results if isinstance(results, list) else ():
@@ -207,10 +207,10 @@ def _values(annotations: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _text(path: Path, place: str, entry: Mapping[str, Any], named: str) -> tuple[str, str]:
-    """The key that has the text, and the text."""
+    """Find the text of an entry; return its key and the text."""
     for key in TEXT_KEYS:
         value = entry.get(key)
-        if isinstance(value, Mapping):  # Label Studio: what a task is about
+        if isinstance(value, Mapping):  # Label Studio: the task's data
             texts = [name for name, each in value.items() if isinstance(each, str)]
             value = value.get(_text_key(value, named))
             if value is None and texts:
@@ -222,14 +222,14 @@ def _text(path: Path, place: str, entry: Mapping[str, Any], named: str) -> tuple
 
 
 def _text_key(data: Mapping[str, Any], named: str) -> str:
-    """The member of a task's data that is its text; "" if that is not clear. named (str): by spans."""
+    """Find the member of a task's data that is its text; "" if unclear. named (str): the guess by spans."""
     texts = [name for name, value in data.items() if isinstance(value, str)]
     named = "text" if "text" in texts else named
     return named if named in texts else texts[0] if len(texts) == 1 else ""
 
 
 def _flat(entry: Mapping[str, Any], key: str, named: str) -> Mapping[str, Any]:
-    """An entry whose data, if the text is in it, are laid out like all others."""
+    """Merge the task's data, if the text is in it, with the other members of an entry."""
     data = entry[key]
     if not isinstance(data, Mapping):
         return entry
@@ -240,8 +240,8 @@ def _flat(entry: Mapping[str, Any], key: str, named: str) -> Mapping[str, Any]:
 def _of_label_studio(
     path: Path, place: str, annotations: Sequence[Any], text: str, report: Report
 ) -> tuple[list[CharSpan] | None, list[tuple[int, int]]]:
-    """Spans of the first annotation that was not cancelled, None if there is none; and what is unknown: all
-    but these, if it has others that cannot be read.
+    """Read the spans of the first annotation that was not cancelled, None if there is none; and the unknown
+    parts: the rest of the text, if some spans cannot be read.
     """
     for each in annotations:
         if not isinstance(each, Mapping):
@@ -275,7 +275,7 @@ def _of_label_studio(
 
 
 def _score(path: Path, place: str, entry: Any) -> float | None:
-    """Score of a span; None if it has none. RAISES (ValueError): H290 for one that is no probability."""
+    """Return a span's score; None if it has none. RAISES (ValueError): H290 if it is no probability."""
     known = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
     score = next((score for score in known if score is not None), None)
     if score is None or (is_number(score) and 0.0 <= score <= 1.0):
@@ -286,13 +286,13 @@ def _score(path: Path, place: str, entry: Any) -> float | None:
 def _placed(
     rows: Sequence[Any], text: str, place: str, report: Report
 ) -> tuple[list[Any], list[tuple[int, int]]]:
-    """Spans, with the places of those that are given by their words alone: the first mention has the first
-    place where the text has these words, and so on, and begins anew where there is none left. Places inside
-    those of other words count only if there are no others. Where a text has words more often, the other
-    places are unknown; words that it does not have are looked for in any capitals, and if they are not there
-    either, all of it is unknown but for the spans.
+    """Find the offsets of spans that are given only by their words. The first such span gets the first
+    occurrence of its words in the text, the next one the second, and so on, from the start again if there are
+    none left. Occurrences inside of other spans' words count only if there are no others. Occurrences that no
+    span gets are unknown. Words that are not in the text are searched ignoring case; if they are not found
+    either, the whole text is unknown except for the spans.
 
-    RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and what is unknown.
+    RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and unknown parts.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
     rows = _where_words_are(rows, text, place, report)
@@ -336,7 +336,7 @@ def _placed(
 
 
 def _where_words_are(rows: Sequence[Any], text: str, place: str, report: Report) -> list[Any]:
-    """Spans, counted in characters; without a place if it is a wrong one, and the text has their words."""
+    """Convert spans to characters; remove offsets that are wrong, if the text has the words elsewhere."""
     read = [counted(x, text, place, report) if isinstance(x, Mapping) else x for x in rows]
     pairs = zip(rows, read)
     named = [{**x, "start": None} if isinstance(x, Mapping) and y is None else {} for x, y in pairs]
@@ -351,7 +351,7 @@ def _where_words_are(rows: Sequence[Any], text: str, place: str, report: Report)
 
 
 def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
-    """Places that are a part of another one."""
+    """Find the places that are inside another one."""
     found, last = set[tuple[int, int]](), 0
     for start, end in sorted({*places}, key=lambda at: (at[0], -at[1])):
         if end <= last:
@@ -363,10 +363,10 @@ def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
 def _places_of(
     words: Collection[str], text: str, fold: Callable[[str], str] = str
 ) -> dict[str, list[tuple[int, int]]]:
-    """Where a text has each of some words, and no part of longer ones. All are looked for at once: a trie of
-    their pieces is walked from each piece of the text, as far as one of them goes on.
+    """Find all occurrences of phrases in a text, as whole words, in one pass: a trie of the phrases' pieces
+    is followed from each piece of the text.
 
-    fold (Callable[[str], str]): two pieces are the same of which it makes the same.
+    fold (Callable[[str], str]): normalizes pieces before they are compared.
     """
     places = {each: list[tuple[int, int]]() for each in words}
     if not places:
@@ -390,8 +390,8 @@ def _places_of(
 
 
 def _cut(text: str) -> tuple[list[str], list[int]]:
-    """Words, signs and white space of a text, and where each begins and the last ends. White space is one
-    blank, and a letter with its accent one character, whichever way they are written.
+    """Split a text into words, punctuation and white space; return the pieces, and their bounds. White space
+    is normalized to one blank, and letters with accents to NFC.
     """
     inner = (
         at
@@ -404,21 +404,19 @@ def _cut(text: str) -> tuple[list[str], list[int]]:
 
 
 def _goes_on(text: str, at: int) -> bool:
-    """Does a word, or a letter with its accent, go on from one character to the next?"""
+    """Are the characters before and at a position in one word, or a letter with its accent?"""
     before, after = text[at - 1], text[at]
     are_letters = all(sign.isalnum() or sign == "_" or _is_mark(sign) for sign in (before, after))
     return _is_mark(after) or (are_letters and not AMID.search(before + after))
 
 
 def _is_mark(sign: str) -> bool:
-    """Is it an accent, a vowel sign or the like, which stands with the letter before it?"""
+    """Is a character an accent, a vowel sign or the like, which combines with the letter before it?"""
     return category(sign).startswith("M")
 
 
 def _words_alone(row: Any) -> str:
-    """The words of a span that has no place, however white space and accents are written in them; "" for
-    others.
-    """
+    """Return the words of a span without offsets, with normalized white space and accents; "" for others."""
     if not isinstance(row, Mapping) or row.get("start") is not None:
         return ""
     words = row.get("text")
@@ -426,7 +424,7 @@ def _words_alone(row: Any) -> str:
 
 
 def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
-    """A list of start, end and label, or an object with them; a span with several labels is several."""
+    """Parse a list of start, end and label, or an object with them; several labels make several spans."""
     if isinstance(entry, list) and len(entry) == 3:
         start, end, labels = entry
     elif isinstance(entry, Mapping):
@@ -448,7 +446,7 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
 def _words(
     entry: Mapping[str, Any], text: str, place: str, report: Report
 ) -> tuple[list[str] | None, list[bool] | None]:
-    """Prodigy's tokens, and whether a space follows each; None without them."""
+    """Read Prodigy's tokens, and whether a space follows each; None without them."""
     tokens = entry.get("tokens")
     if not isinstance(tokens, list) or not all(
         isinstance(each, Mapping) and each.get("text") and isinstance(each["text"], str)

@@ -1,4 +1,4 @@
-"""JSON of texts that are lists of tokens, with a label for each token, or spans of tokens.
+"""JSON of tokenized texts, with a label for each token, or with token spans.
 
 {"tokens": ["Ada", "ran"], "ner_tags": ["B-PER", "O"]}              as data sets for Hugging Face have it
 {"tokenized_text": ["Ada", "ran"], "ner": [[0, 0, "person"]]}       GLiNER; both ends of a span are in it
@@ -30,16 +30,16 @@ __all__ = ["TAGS", "WORDS", "read_gliner", "read_tags"]
 
 WORDS = ("tokens", "words")
 TAGS = ("ner_tags", "ner", "tags", "labels", "ner_labels", "label", "iob_tags", "bio_tags")
-"""Keys of the tokens of a text, and of a label for each; the first that is there counts."""
+"""Keys of the tokens of a text, and of their labels; the first one that exists counts."""
 NOTHING = (None, -100)
-"""Labels that say nothing of a token; the second is of Hugging Face's libraries."""
+"""Labels of tokens with unknown annotation; the second one is from Hugging Face's libraries."""
 
 
 def read_tags(
     path: Path, entries: Entries, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """Tokens and a label for each. Labels that are numbers are places in the list of `--names`; further
-    lists as long as the tokens are their attributes.
+    """Read tokens with labels. Numeric labels are indices into the list of `--names`; further lists of the
+    same length become token attributes.
     """
     records, tagged = list[ConvertedText](), list[LabelledTokens]()
     for place, entry in entries:
@@ -93,7 +93,7 @@ def read_tags(
 
 
 def _named(path: Path, place: str, key: str, label: Any, names: Sequence[str]) -> str | None:
-    """A label by its name; None for one that says nothing. RAISES (ValueError): H290 for others."""
+    """Return the name of a label; None for unknown annotation. RAISES (ValueError): H290 for others."""
     if label in NOTHING:
         return None
     if isinstance(label, str):
@@ -109,7 +109,7 @@ def _named(path: Path, place: str, key: str, label: Any, names: Sequence[str]) -
 def read_gliner(
     path: Path, entries: Entries, settings: ConvertSettings, report: Report
 ) -> Iterator[ConvertedText]:
-    """Tokens and spans of tokens, whose last one is in it."""
+    """Read GLiNER's data: tokens, and token spans with inclusive ends."""
     for place, entry in entries:
         words, spans = entry["tokenized_text"], entry.get("ner")
         if not isinstance(words, list) or not all(isinstance(each, str) and each for each in words):

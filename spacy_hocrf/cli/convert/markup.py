@@ -1,11 +1,11 @@
 """Texts whose spans are XML elements: the data of parserator (usaddress, probablepeople) and of AnyStyle, and
 inline XML such as TEI.
 
-What is a text is said by `--record`, or by the structure. AnyStyle's root is `dataset`, of elements
-`sequence`, each element of which is a span. Parserator has three levels of elements without namespaces and
-attributes, those of the third in one line. In other XML the texts are the outermost elements in which words
-stand beside elements that have words, and all others of their names; each element inside a text is a span,
-and white space is one blank.
+`--record` names the element that is a text; otherwise the structure decides. AnyStyle's root is `dataset`,
+with elements `sequence`, whose child elements are spans. Parserator has three levels of elements without
+namespaces and attributes, those of the third level in one line. In other XML the texts are the outermost
+elements with mixed content, and all others of the same names; each element inside a text is a span, and white
+space is normalized to one blank.
 """
 
 import re
@@ -28,16 +28,16 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = ["read_markup"]
 
 ANYSTYLE = ("dataset", "sequence")
-"""Its root element, and those in it."""
+"""AnyStyle's root element, and its child elements."""
 HEADER = "teiHeader"
-"""What TEI says about a file, which is none of its texts."""
+"""TEI's element for metadata, which has no texts."""
 OTHERS = ("html", "svg")
-"""Root elements of what has words beside elements, but is no annotation."""
+"""Root elements of documents with mixed content that are no annotation."""
 BLANKS = re.compile(r"[ \t\r\n]+")
 DECLARED = re.compile(
     rb"(?:\xef\xbb\xbf)?\s*<\?xml[^>]*?encoding\s*=\s*[\"']([A-Za-z][\w.:-]*)[\"']"
 )
-"""The encoding that a file says it has."""
+"""Matches the encoding that a file declares."""
 EXPECTED = (
     "inline XML, in which words stand beside elements that are spans, or the data of parserator or AnyStyle; "
     "name the element that is a text with hocrf convert --record"
@@ -45,10 +45,10 @@ EXPECTED = (
 
 
 def read_markup(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The texts of a file.
+    """Read the texts of an XML file.
 
-    RAISES (ValueError): H290 for what is no XML, or has no element that is a text; H291 for bytes that its
-        encoding does not have.
+    RAISES (ValueError): H290 for invalid XML, or if no element is a text; H291 for bytes that its encoding
+        does not have.
     """
     root = _root(path)
     name = _name(root)
@@ -82,7 +82,7 @@ def read_markup(path: Path, settings: ConvertSettings, report: Report) -> Iterat
 
 
 def _root(path: Path) -> Element:
-    """RAISES (ValueError): H290 for what is no XML, H291 for bytes that its encoding does not have."""
+    """Parse a file. RAISES (ValueError): H290 for invalid XML, H291 for bytes not in its encoding."""
     try:
         return ElementTree.fromstring(_content(path))
     except ElementTree.ParseError as error:
@@ -90,7 +90,7 @@ def _root(path: Path) -> Element:
 
 
 def _content(path: Path) -> bytes | str:
-    """A file as the parser takes it, which knows few encodings by itself."""
+    """Read a file for the parser, decoded if it declares an encoding, since the parser knows only a few."""
     content = bytes_of(path)
     declared = DECLARED.match(content)
     if declared is None:
@@ -105,13 +105,13 @@ def _content(path: Path) -> bytes | str:
 
 
 def _name(element: Element) -> str:
-    """Name of an element without its namespace."""
+    """Return the name of an element without its namespace."""
     return str(element.tag).rpartition("}")[2]
 
 
 def _is_parserator(root: Element) -> bool:
-    """Elements of elements of words, without attributes, most in one line with blanks or words between them,
-    unlike tables in XML.
+    """Are there three levels of elements, with text only in the third, and without attributes? Unlike in XML
+    tables, elements of the third level are mostly in one line, with blanks or words between them.
     """
     texts = [each for each in root if len(each)]
     below = [field for each in root for field in each]
@@ -125,7 +125,7 @@ def _is_parserator(root: Element) -> bool:
 
 
 def _mixed(root: Element) -> set[str]:
-    """Names of the outermost elements in which words stand beside elements with words."""
+    """Find the names of the outermost elements with mixed content: words next to elements with words."""
     names, waiting = set[str](), [root]
     while waiting:
         element = waiting.pop()
@@ -141,7 +141,7 @@ def _mixed(root: Element) -> set[str]:
 
 
 def _outermost(root: Element, names: set[str]) -> list[Element]:
-    """Elements of these names that are in none of them, in order."""
+    """Find the elements with these names that are not inside another one, in order."""
     found, waiting = list[Element](), [root]
     while waiting:
         element = waiting.pop()
@@ -153,7 +153,7 @@ def _outermost(root: Element, names: set[str]) -> list[Element]:
 
 
 def _fields(element: Element, place: str, report: Report) -> ConvertedText:
-    """AnyStyle: each element is a span, with a space between two."""
+    """Read a text of AnyStyle: each element is a span, with a space between two."""
     text, spans = "", []
     inside = sum(len(child) for child in element)
     report.lose("elements inside of spans: left out, but not their text", place, inside)
@@ -170,7 +170,7 @@ def _fields(element: Element, place: str, report: Report) -> ConvertedText:
 
 
 def _tokens(element: Element, place: str) -> ConvertedText:
-    """parserator: each element is a token, neighbours of one name are one span; other text is in none."""
+    """Read a text of parserator: each element is a token, adjacent ones with the same name are one span."""
     words, spaces, labels = list[str](), list[bool](), list[str]()
     parts = [(element.text, "O")]
     for child in element:
@@ -188,7 +188,7 @@ def _tokens(element: Element, place: str) -> ConvertedText:
 
 
 def _inline(element: Element, place: str, report: Report) -> ConvertedText:
-    """Each element inside is a span; one with an attribute `type` has that in its label, too: name.person."""
+    """Read inline XML: each element is a span. An attribute `type` is added to its label: name.person."""
     pieces, length, ends_blank = list[str](), 0, True
     spans = list[CharSpan]()
 
@@ -214,7 +214,7 @@ def _inline(element: Element, place: str, report: Report) -> ConvertedText:
             add(child.tail)
     text = "".join(pieces)
     kept = list[CharSpan]()
-    spans.reverse()  # so that an element is in front of those that are in it
+    spans.reverse()  # so that an element precedes those inside of it
     for start, end, label in sorted(spans, key=lambda span: (span[0], -span[1])):
         content = text[start:end]
         start, end = (

@@ -1,4 +1,4 @@
-"""What a file is by its content: does it look as files of a format do, and if of none, what is it?"""
+"""Recognize files by their content: tests for each format, and descriptions of files in no known format."""
 
 import re
 from collections import Counter
@@ -22,15 +22,15 @@ __all__ = [
 ]
 
 LINES = 5000
-"""Lines that are looked at."""
+"""Number of lines, or characters, that are examined."""
 DAMAGED = 0.1
-"""Part of the characters that no text has."""
+"""Share of control characters above which a file is no text."""
 LABELLED = 0.2
-"""Part of the lines that have O, in columns of a corpus that has such a label."""
+"""Smallest share of lines with the label O in a corpus with columns."""
 DOCSTART, BREAK = "-DOCSTART-", re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
-"""What is between texts."""
+"""Separators of texts."""
 LABEL, NAMED = re.compile(r"[^\W\d][\w.:/&+|@$'-]*"), 0.8
-"""What labels without prefixes look like, and the part of them that must."""
+"""Pattern of labels without prefixes, and the share of labels that must match it."""
 OF_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*(\t|$)|[REAMN]\d+\t|#\d*\t|\*\t")
 OF_CONLLU = re.compile(r"\d+([-.]\d+)?(\t[^\t]+){9}")
 OF_MARKUP = re.compile(r"<(\?xml\s|!DOCTYPE\s|!--|[A-Za-z_][\w.:-]*(\s|/?>))", re.IGNORECASE)
@@ -41,7 +41,7 @@ GZIP = b"\x1f\x8b"
 
 
 def kind_of(content: bytes, text: str) -> str:
-    """What a file is that is in no format that is read; "" if it is a text of another kind.
+    """Describe a file that is known, but not read; "" for any other text.
 
     text (str): the content, decoded.
     """
@@ -61,7 +61,7 @@ def kind_of(content: bytes, text: str) -> str:
 
 
 def looks_of(text: str) -> str:
-    """Description of the lines of a text, for people."""
+    """Describe the lines of a text, for messages."""
     widths = [len(line.split()) for line in _lines(text)]
     least, most = min(widths, default=0), max(widths, default=0)
     if most == 1:
@@ -72,7 +72,7 @@ def looks_of(text: str) -> str:
 
 
 def is_json(text: str) -> bool:
-    """Does it begin with a JSON list or object, in a line or as a whole, or is it such a list in Python?"""
+    """Is it a JSON list or object, as a whole or in its first line, or a Python list of such values?"""
     begin = text.lstrip()
     parts = (re.split(r"[\r\n]", begin, maxsplit=1)[0], begin)
     for part in parts if begin[:1] in ("{", "[") else ():
@@ -85,25 +85,25 @@ def is_json(text: str) -> bool:
 
 
 def is_markup(text: str) -> bool:
-    """Does it begin and end with an element, and is it no HTML?"""
+    """Does a text begin and end with an element, and is it not HTML?"""
     is_xml = OF_MARKUP.match(text.lstrip()) and not HTML.match(text)
     return bool(is_xml) and text.rstrip().endswith(">")
 
 
 def is_brat(text: str) -> bool:
-    """Is each line one of brat's annotation, and one of them a span?"""
+    """Is every line one of brat's annotation, and at least one a span?"""
     lines = _lines(text)
     return all(map(OF_BRAT.match, lines)) and any(line.startswith("T") for line in lines)
 
 
 def is_conllu(text: str) -> bool:
-    """Are the lines but comments words of CoNLL-U?"""
+    """Are all lines, except for comments, words of CoNLL-U?"""
     lines = [line for line in _lines(text) if not line.startswith("#")]
     return bool(lines) and all(map(OF_CONLLU.fullmatch, lines))
 
 
 def is_attributes(text: str, settings: ConvertSettings) -> bool:
-    """Has each line an attribute with its token?"""
+    """Does every line, except for comments, have an attribute with its token (CRFsuite)?"""
     lines = [line for line in _lines(text) if not line.startswith("#")]
     return bool(lines) and all(f"\t{settings.word_prefix}" in line for line in lines)
 
@@ -111,9 +111,9 @@ def is_attributes(text: str, settings: ConvertSettings) -> bool:
 def is_columns(text: str, settings: ConvertSettings) -> bool:
     """Are the lines tokens with labels?
 
-    They are if enough labels are O, or if labels say which part of a span a token is. If not, all lines
-    must have as many columns as the first one, there must be several texts, and labels must be few, and
-    names, of words.
+    They are if enough labels are O, or if labels have letters for the parts of spans. If not, all lines must
+    have as many columns as the first one, there must be several texts with words, and the labels must be few
+    and look like names.
     """
     if settings.has_columns:
         return True
@@ -143,7 +143,7 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
 
 
 def _is_numbered(text: str) -> bool:
-    """Are there columns, and is the first one a number in each line, so that it is no token?"""
+    """Are there columns, and is the first one always a number, not a token?"""
     rows = [line.split() for line in _lines(text) if not line.startswith("#")]
     widths = {*map(len, rows)}
     return (
@@ -155,6 +155,6 @@ def _is_numbered(text: str) -> bool:
 
 
 def _lines(text: str) -> list[str]:
-    """The first lines that are not empty."""
+    """Split off the first lines, without empty ones."""
     lines = re.split(r"\r\n|\r|\n", text, maxsplit=LINES)[:LINES]
     return [line for line in lines if line.strip()]

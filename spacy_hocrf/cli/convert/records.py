@@ -1,4 +1,4 @@
-"""Annotated texts as a file has them, before they are Docs, and what of them was lost on the way."""
+"""Annotated texts as read from a file, before Docs are made of them, and a report of losses."""
 
 import gzip
 import re
@@ -36,39 +36,38 @@ UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-"""Letters of scripts that have no blank between words, in a regular expression: Thai and Lao, Burmese, Khmer,
+"""Letters of scripts without blanks between words, for a regular expression: Thai and Lao, Burmese, Khmer,
 Japanese, Chinese.
 """
 
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """Byte order mark."""
 END_MARK = re.compile(rb"\x1a[\r\n]*\Z")
-"""Control-Z, which some tools for DOS and Windows write behind a text."""
+"""Control-Z, which some tools for DOS and Windows write at the end of a file."""
 
 
 class ConvertedText(NamedTuple):
-    """One text.
+    """A text with its annotation.
 
-    What is not said of it is unknown, never "no span": the learner sums over all that it could be.
+    Missing annotation is unknown, never "no span": the learner sums over all possible labels.
 
-    place (str): where it begins, for people: "line 12".
+    place (str): where it begins, for messages: "line 12".
     words (Optional[Sequence[str]]): its tokens; None for a text that is still to be tokenized.
-    spaces (Optional[Sequence[bool]]): does a space follow each? None if that is unknown.
-    text (str): as the spans count it; "" where they count tokens.
-    spans (Optional[Sequence[CharSpan]]): of the text's characters, or of tokens; None if nobody has looked
-        for any, and the reader reports why.
-    tags (Optional[Sequence[str]]): a label for each token, as it stands; "" where it is unknown.
+    spaces (Optional[Sequence[bool]]): does a space follow each token? None if that is unknown.
+    text (str): the text whose characters the spans count; "" if they count tokens.
+    spans (Optional[Sequence[CharSpan]]): spans in characters of the text, or in tokens; None if it is not
+        annotated; the reader reports why.
+    tags (Optional[Sequence[str]]): original label of each token; "" if it is unknown.
     attributes (Mapping[str, Sequence[Any]]): further columns by name, a value for each token.
-    unknown (Sequence[tuple[int, int]]): start and end of parts of which nothing is known, counted as the
-        spans are. Tags say for themselves what is unknown.
-    id (str): of the text in the file, for `doc._.hocrf_id`; "" if it has none.
-    meta (Mapping[str, Any]): what else the file says about the text, for `doc._.hocrf_meta`; what JSON can
-        hold.
-    scores (Mapping[CharSpan, float]): of spans that have one, from 0 to 1.
-    groups (Mapping[str, Optional[Sequence[CharSpan]]]): spans that have their place already, "ents" or a key
-        of doc.spans, wherever other labels go.
-    doc (Optional[Doc]): the text with what its format has besides (lemmas, heads), instead of `words`. Its
-        spans and tags are those of this record.
+    unknown (Sequence[tuple[int, int]]): start and end of parts with unknown annotation, in the units of the
+        spans. For tags, "" marks unknown ones.
+    id (str): id of the text in the file, for `doc._.hocrf_id`; "" if it has none.
+    meta (Mapping[str, Any]): other data of the text in the file, for `doc._.hocrf_meta`, as JSON values.
+    scores (Mapping[CharSpan, float]): scores of spans that have one, from 0 to 1.
+    groups (Mapping[str, Optional[Sequence[CharSpan]]]): spans with a fixed place, "ents" or a key of
+        doc.spans, independent of `into`.
+    doc (Optional[Doc]): the text with further annotation of its format (lemmas, heads), instead of `words`.
+        Its spans and tags are those of this record.
     """
 
     place: str
@@ -91,15 +90,15 @@ class ConvertSettings:
     """How files are read. Columns are counted from 0; the last is -1.
 
     word, label (int): columns of the token, and of its label.
-    attributes (Mapping[str, int]): further columns by the name that they get; where there is none, all
-        others are named c1, c2, … by their numbers.
-    delimiter (Optional[str]): between columns; None for a tab if the first line has one, else white space.
-    comment (Optional[str]): what lines begin with that are none of a text, and end it.
-    scheme (str): of labels of tokens, one of `labels.SCHEMES`.
-    word_prefix (str): what the attribute of CRFsuite's data begins with that has the token.
-    encoding (str): of files that do not say their own.
-    names (Sequence[str]): of labels that are numbers, in order.
-    record (str): name of the XML element that is a text; "" to go by the structure.
+    attributes (Mapping[str, int]): further columns by attribute name; if empty, all others are named c1, c2,
+        … by their numbers.
+    delimiter (Optional[str]): column separator; None for a tab if the first line has one, else white space.
+    comment (Optional[str]): prefix of lines that are left out, and end a text.
+    scheme (str): scheme of token labels, one of `labels.SCHEMES`.
+    word_prefix (str): prefix of the attribute with the token, in CRFsuite's data.
+    encoding (str): encoding of files that do not declare one.
+    names (Sequence[str]): names of numeric labels, in order.
+    record (str): name of the XML element that is a text; "" to guess it from the structure.
     """
 
     word: int = 0
@@ -115,55 +114,55 @@ class ConvertSettings:
 
     @property
     def has_columns(self) -> bool:
-        """Does any setting say how columns are read?"""
+        """Is any setting for columns not the default?"""
         names = ("word", "label", "attributes", "delimiter", "comment", "scheme")
         default = ConvertSettings()
         return any(getattr(self, name) != getattr(default, name) for name in names)
 
 
 class ConversionLoss(NamedTuple):
-    """Something that is not in the Docs as it is in the file."""
+    """Something in the file that is not, or not unchanged, in the Docs."""
 
-    what: str  # and why
+    what: str  # what is lost or changed, and why
     place: str
     times: int
 
 
 @dataclass
 class Report:
-    """Counts of what was read, and of what was not as it should be.
+    """Counts of the texts read, and losses.
 
-    bare (int): texts that are said to have no span.
-    inside (str): the file of a folder that is being read, "" for a file alone.
+    bare (int): number of texts that are annotated to have no span.
+    inside (str): the file of a folder that is being read, "" for a single file.
     """
 
     texts: int = 0
     tokens: int = 0
     labels: Counter[str] = field(default_factory=Counter)
-    """Spans, or tags, that were written, by label; 0 for one of whose spans all were lost."""
+    """Number of spans, or tags, that were written, by label; 0 if all spans of a label were lost."""
     bare: int = 0
     losses: list[ConversionLoss] = field(default_factory=list)
     inside: str = ""
 
     @property
     def lost(self) -> Counter[str]:
-        """How often something was lost or changed, by what and why."""
+        """Number of losses and changes by kind."""
         times = Counter[str]()
         for loss in self.losses:
             times[loss.what] += loss.times
         return times
 
     def lose(self, what: str, place: str, times: int = 1) -> None:
-        """Note something that is not in the Docs as it is in the file."""
+        """Record a loss or change; none if `times` is 0."""
         if times:
             place = f"{self.inside}, {place}" if self.inside else place
             self.losses.append(ConversionLoss(what, place, int(times)))
 
 
 def bytes_of(path: Path) -> bytes:
-    """Content of a file, decompressed if its name ends with .gz, without the end mark of DOS.
+    """Read a file, decompressed if its name ends with .gz, without the end mark of DOS.
 
-    RAISES (ValueError): H290 for one that is damaged.
+    RAISES (ValueError): H290 for a damaged .gz.
     """
     content = path.read_bytes()
     if path.suffix == ".gz":
@@ -175,9 +174,9 @@ def bytes_of(path: Path) -> bytes:
 
 
 def text_of(path: Path, encoding: str) -> str:
-    """A text file, without byte order marks in front.
+    """Read a text file, without byte order marks at its beginning.
 
-    RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
     """
     try:
         text = bytes_of(path).decode(encoding)
@@ -188,36 +187,36 @@ def text_of(path: Path, encoding: str) -> str:
 
 
 def lines_of(path: Path, encoding: str) -> list[str]:
-    """The lines of a text file, as `lines_in` has them.
+    """Read the lines of a text file, split by `lines_in`.
 
-    RAISES (ValueError): H290 for a .gz that is damaged, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
     """
     return lines_in(text_of(path, encoding))
 
 
 def lines_in(text: str) -> list[str]:
-    """Lines, without their ends, and without the byte order marks of files that were joined."""
+    """Split a text into lines, without line endings, and without byte order marks of concatenated files."""
     return [line.lstrip(MARK) for line in re.split(r"\r\n|\r|\n", text)]
 
 
 def refuse(path: Path, place: str, found: str, expected: str) -> NoReturn:
-    """RAISES (ValueError): H290, always."""
+    """Refuse a part of a file. RAISES (ValueError): H290, always."""
     known = {"path": path, "place": place, "found": found, "expected": expected}
     raise ValueError(CommandErrors.H290.format(**known))
 
 
 def named_attribute(name: str) -> str:
-    """A name that an extension attribute may have."""
+    """Convert a name to a valid name of an extension attribute."""
     found = re.sub(r"\W", "_", name.replace("-", "m")).strip("_")
     return f"c{found}" if not found or found[0].isdigit() else found
 
 
 class PlacedTokens(NamedTuple):
-    """Tokens that make up a whole text.
+    """Tokens that cover a whole text.
 
     words (list[str]): the tokens.
     spaces (list[bool]): does a blank follow each?
-    numbers (list[int]): which of the places each has; -1 for what was between two of them.
+    numbers (list[int]): index of each token's place; -1 for text between two places.
     """
 
     words: list[str]
@@ -226,7 +225,7 @@ class PlacedTokens(NamedTuple):
 
 
 def tokens_at(text: str, places: Iterable[tuple[int, int]]) -> PlacedTokens:
-    """A token for each place, and one for whatever is between two of them besides one blank.
+    """Make a token for each place, and one for other text than a single blank between two places.
 
     places (Iterable[tuple[int, int]]): start and end of each token, in order, none inside another.
     """

@@ -1,10 +1,10 @@
 """Tables with a header (CSV, TSV): a row is a span, a token, or a text with its spans or labels.
 
-text,start,end,label            a row for each span; one without places says that nothing is known
+text,start,end,label            a row for each span; without offsets, the text is not annotated
 sentence_id,token,tag           a row for each token; a text ends where the number changes
 tokens,tags                     a row for each text: a list of its tokens, and one of their labels
-text,entities                   spans in a cell: [[0, 3, "PER"]], or Label Studio's and spaCy's like
-text,labels                     as many labels as words, with blanks between
+text,entities                   spans in a cell: [[0, 3, "PER"]], or as in Label Studio and spaCy
+text,labels                     as many labels as words, separated by blanks
 """
 
 import csv
@@ -46,38 +46,38 @@ NAMES = {
     ),
     "spans": ("spans", "entities", "annotations", "label", "labels"),
 }  # fmt: skip
-"""Names of columns, in lower case, by what they are; the first that is there counts."""
+"""Possible names of each kind of column, in lower case; the first one that exists counts."""
 EXPECTED = (
     "a first line that names the columns: text, start, end, label (a row for each span); token, tag and "
     "perhaps sentence_id (a row for each token); or text, entities (spans in a cell); without such a line, "
     "see hocrf convert --format columns and --delimiter"
 )
 EXCEL = re.compile(r"\Asep=.(?=[\r\n])")
-"""What tells Excel the delimiter."""
+"""Line that tells Excel the delimiter."""
 WITHOUT_COMMA = re.compile(r"(?<=[^\[,\s])['\"]\s+['\"]")
-"""Between texts of an array as NumPy prints it, which Python would join."""
+"""Matches adjacent strings of an array as NumPy prints it, which Python would join."""
 DELIMITERS = ",\t;|"
 LONGEST = 1 << 24
-"""Characters of a cell."""
+"""Largest number of characters of a cell."""
 
 
 class _Row(NamedTuple):
-    """The line where a row begins, for people, and its cells by the names of columns, in lower case."""
+    """The line where a row begins, for messages, and its cells by column name, in lower case."""
 
     place: str
     cells: Mapping[str, str]
 
 
 def is_table(text: str) -> bool:
-    """Does the first line name columns that are read?"""
+    """Does the first line have names of known columns?"""
     return _kind(_header(text)[0]) is not None
 
 
 def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The texts of a table.
+    """Read the texts of a table.
 
-    RAISES (ValueError): H290 for other columns than are expected, for a row that does not have them, or a
-        span that is not in its text; H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 for unknown columns, for a row with another number of them, or a span outside of
+        its text; H291 for bytes that the encoding does not have.
     """
     text = text_of(path, settings.encoding)
     names, delimiter = _header(text, settings.delimiter)
@@ -85,7 +85,7 @@ def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterato
     kind = _kind(names)
     if kind is None:
         refuse(path, "line 1", f"the columns {', '.join(names)}"[:200], EXPECTED)
-    # a token is in one line: where a quotation mark has no second one there, it is a word
+    # a token is on one line, so an unpaired quotation mark in a line is a token
     lines = re.split(r"\r\n|\r|\n", text) if kind is _of_tokens else []
     is_quoted = not any(line.count('"') % 2 for line in lines)
     rows = list(_rows(path, text, names, delimiter, is_quoted=is_quoted))
@@ -93,7 +93,7 @@ def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterato
 
 
 def _header(text: str, delimiter: str | None = None) -> tuple[list[str], str]:
-    """Names of the columns, in lower case, and what is between two."""
+    """Return the names of the columns, in lower case, and the delimiter."""
     line = re.split(r"[\r\n]", EXCEL.sub("", text).lstrip("\r\n"), maxsplit=1)[0]
     delimiter = (delimiter or max(DELIMITERS, key=line.count))[0]
     cells = [cell.strip().strip('"').lower() for cell in line.split(delimiter)]
@@ -101,7 +101,7 @@ def _header(text: str, delimiter: str | None = None) -> tuple[list[str], str]:
 
 
 def _kind(names: Sequence[str]) -> Any:
-    """Reader of a table with such columns; None for others."""
+    """Find the reader of a table by its columns; None for others."""
     if len(set(names)) != len(names) or not names:
         return None
     if _has(names, "token", "tag"):
@@ -112,7 +112,7 @@ def _kind(names: Sequence[str]) -> Any:
 
 
 def _has(names: Sequence[str], *kinds: str) -> bool:
-    """Is there a column of each kind?"""
+    """Is there a different column for each kind?"""
     found = [_column(names, kind) for kind in kinds]
     return all(found) and len(set(found)) == len(found)
 
@@ -153,14 +153,14 @@ def _of_spans(
     settings: ConvertSettings,
     report: Report,
 ) -> Iterator[ConvertedText]:
-    """Rows of one id, or of one text where there is none, are the spans of a text."""
+    """Read rows of spans: rows with the same id, or the same text if there is no id, are one text."""
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
     id_ = next((name for name in NAMES["id"] if name in names and name not in (text, label)), None)
     others = [name for name in names if name and name not in (text, start, end, label, id_)]
     rows = [row for row in rows if row.cells]
     texts = _grouped(rows, id_ or text)
     if id_ and len(texts) == len(rows) > len(_grouped(rows, text)):
-        id_ = None  # of rows, since rows of one text have several
+        id_ = None  # these are ids of rows, since one text has several
         texts = _grouped(rows, text)
     for key, found in texts.items():
         content, spans = found[0].cells[text], list[CharSpan]()
@@ -189,7 +189,7 @@ def _of_spans(
 
 
 def _grouped(rows: Sequence[_Row], name: str) -> dict[str, list[_Row]]:
-    """Rows by their cells in a column."""
+    """Group rows by their cells in a column."""
     found = defaultdict[str, list[_Row]](list)
     for row in rows:
         found[row.cells[name]].append(row)
@@ -203,14 +203,16 @@ def _of_tokens(
     settings: ConvertSettings,
     report: Report,
 ) -> Iterator[ConvertedText]:
-    """A text ends at an empty line, or where its number changes; a row without one has the one before."""
+    """Read rows of tokens. A text ends at an empty line, or where its number changes; an empty number repeats
+    the last one.
+    """
     token, tag = _column(names, "token"), _column(names, "tag")
     number = next(
         (name for name in NAMES["sentence"] if name in names and name not in (token, tag)), None
     )
     its_rows = [row for row in rows if row.cells]
     if number == "id" and len({row.cells["id"] for row in its_rows}) == len(its_rows):
-        number = None  # of rows
+        number = None  # they are numbers of rows
     if its_rows and all(isinstance(_value(row.cells[token].strip()), list) for row in its_rows):
         yield from _of_lists(path, token, tag, its_rows, settings, report)
         return
@@ -242,7 +244,7 @@ def _of_lists(
     settings: ConvertSettings,
     report: Report,
 ) -> Iterator[ConvertedText]:
-    """A text a row: its tokens and their labels are lists, in JSON or as Python writes them."""
+    """Read rows of texts, with tokens and labels as lists in JSON or Python."""
     entries = list[tuple[str, Any]]()
     for row in rows:
         cells = [row.cells[name].strip() for name in (token, tag)]
@@ -267,7 +269,7 @@ def _of_cells(
     settings: ConvertSettings,
     report: Report,
 ) -> Iterator[ConvertedText]:
-    """A text in a cell; in another its spans as JSON or as Python writes them, or a label for each word."""
+    """Read rows with a text in one cell; in another its spans in JSON or Python, or a label for each word."""
     text = _column(names, "text")
     spans = next(name for name in NAMES["spans"] if name in names and name != text)
     id_ = next((name for name in NAMES["id"] if name in names), None)
@@ -304,12 +306,12 @@ def _of_cells(
 
 
 def _said(cells: Mapping[str, str]) -> dict[str, str]:
-    """Cells that are not empty."""
+    """Select the cells that are not empty."""
     return {name: cell for name, cell in cells.items() if cell.strip()}
 
 
 def _number(cell: str) -> Any:
-    """Whole number in a cell, 3.0 as pandas writes it for 3 too, or what it has instead."""
+    """Parse an integer, also 3.0 as pandas may write 3; return other cells as strings."""
     try:
         return int(cell.strip().removesuffix(".0"))
     except ValueError:
@@ -317,7 +319,7 @@ def _number(cell: str) -> Any:
 
 
 def _value(cell: str) -> Any:
-    """List in a cell, in JSON or in Python, or the one that an object in it has; None for anything else."""
+    """Parse a list in JSON or Python, or the list of spans in an object; None for anything else."""
     if cell[:1] not in ("[", "{", "("):
         return None
     try:

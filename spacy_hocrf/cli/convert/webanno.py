@@ -1,4 +1,4 @@
-r"""WebAnno's TSV 3, which INCEpTION writes, too: a token a line, a column for each feature of each layer.
+r"""WebAnno's TSV 3, also written by INCEpTION: one token per line, a column for each feature of each layer.
 
     #FORMAT=WebAnno TSV 3.3
     #T_SP=webanno.custom.Person|name|role
@@ -8,8 +8,8 @@ r"""WebAnno's TSV 3, which INCEpTION writes, too: a token a line, a column for e
     1-2   4-12   Lovelace  Ada[1]  _
     1-3   13-18  wrote     _       _
 
-A number in brackets says which tokens are one span; spans on one token are parted by |; a star is a span
-without a value; and a backslash escapes what has a meaning.
+Tokens with the same number in brackets are one span; several spans on one token are separated by |; a star is
+a span without a value; and a backslash escapes special characters.
 """
 
 import re
@@ -34,28 +34,28 @@ HEADER = "#FORMAT=WebAnno TSV 3"
 SPANS, CHAINS, RELATIONS = "#T_SP=", "#T_CH=", "#T_RL="
 TEXT = "#Text="
 GAP = 100_000
-"""Characters that may be between two tokens of a sentence."""
+"""Largest number of characters between two tokens of a sentence."""
 BEFORE = 3
-"""Columns in front of the first feature: number, characters, token."""
+"""Number of columns before the first feature: number, characters, token."""
 OF_TOKENS = frozenset({"POS", "Lemma", "Stem", "MorphologicalFeatures", "SurfaceForm"})
-"""Layers that say something of each token: their features are attributes of tokens."""
+"""Layers on tokens: their features become token attributes."""
 PLACE = re.compile(r"(\d{1,9})-(\d{1,9})(\.\d{1,9})?\t(\d{1,15})-(\d{1,15})\t")
 NUMBERED = re.compile(r"(.*)\[(\d+)\]", re.DOTALL)
 NONE, ANY = "_", "*"
 
 
 class _Layer(NamedTuple):
-    """A layer of annotation: its short name, its features, and its first column."""
+    """A layer of annotation: its short name, its features, and its columns."""
 
     kind: str  # SPANS, CHAINS or RELATIONS
     name: str
     features: Sequence[str]
     first: int
-    width: int  # columns
+    width: int  # number of columns
 
 
 class _Unit(NamedTuple):
-    """A token, or a part of one: where it is in the document, in UTF-16, and what its columns say."""
+    """A token, or a part of one: its offsets in the document, in UTF-16 units, and its columns."""
 
     line: int
     is_part: bool
@@ -66,10 +66,11 @@ class _Unit(NamedTuple):
 
 
 def read_webanno(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
-    """The sentences of a file, each a text. A span has the value of the first feature that has one as its
-    label, else the name of its layer; features of POS, Lemma and the like are attributes of tokens.
+    """Read the sentences of a file, each as a text. A span's label is the value of its first feature that has
+    one, else the name of its layer; features of POS, Lemma and the like become token attributes.
 
-    RAISES (ValueError): H290 for what is no WebAnno TSV 3, H291 for bytes that the encoding does not have.
+    RAISES (ValueError): H290 if the file is not valid WebAnno TSV 3, H291 for bytes that the encoding does
+        not have.
     """
     lines = lines_of(path, settings.encoding)
     if not lines[0].startswith(HEADER):
@@ -139,13 +140,14 @@ def _sentence(
     seen: set[tuple[int, str]],
     report: Report,
 ) -> ConvertedText:
-    """A text: its tokens at their places, and what the file says is between them, else blanks.
+    """Make the text of a sentence: the file's own if it has the tokens at their offsets, else tokens and
+    blanks.
 
-    said (str): the sentence, as the file has it. seen (set[tuple[int, str]]): layers and numbers of spans
-        of the sentences before; those of this one are added.
+    said (str): the sentence's text in the file. seen (set[tuple[int, str]]): layers and numbers of spans in
+        earlier sentences; those of this one are added.
     """
     tokens = [unit for unit in units if not unit.is_part]
-    at: dict[int, int] = {}  # from UTF-16 of the document to characters of the text
+    at: dict[int, int] = {}  # offset in the document (UTF-16) to character of the text
     text, begin = "", tokens[0].start
     places = list[tuple[int, int]]()
     for token in tokens:
@@ -186,7 +188,7 @@ def _spans(
     seen: set[tuple[int, str]],
     report: Report,
 ) -> Iterator[CharSpan]:
-    """Spans of one layer, in the text's characters."""
+    """Read the spans of one layer, in characters of the text."""
     known: dict[str, tuple[int, int, str]] = {}
     for unit in units:
         place = f"line {unit.line}"
@@ -231,7 +233,7 @@ def _spans(
 
 
 def _parted(column: str) -> list[str]:
-    """The values of a column, still with their backslashes."""
+    """Split a column into values, keeping backslashes."""
     values = [""]
     for sign in re.findall(r"\\.|.", column):
         if sign == "|":
@@ -242,7 +244,7 @@ def _parted(column: str) -> list[str]:
 
 
 def _numbered(value: str) -> tuple[str, str]:
-    """A value without its number in brackets, and that number or ""."""
+    """Split a value into its text and the number in brackets, "" if there is none."""
     found = NUMBERED.fullmatch(value)
     return (found[1], found[2]) if found else (value, "")
 
@@ -253,11 +255,11 @@ def _value(column: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text with backslashes taken out."""
+    """Resolve backslash escapes."""
     signs = {"t": "\t", "n": "\n", "r": "\r", "f": "\f", "b": "\b"}
     return re.sub(r"\\(.)", lambda found: signs.get(found[1], found[1]), text)
 
 
 def _units(text: str) -> int:
-    """Length in UTF-16, as Java counts."""
+    """Length in UTF-16 units, as Java counts."""
     return len(text) + sum(character > "\uffff" for character in text)
