@@ -1,9 +1,9 @@
 // Draws the page from its data. Texts and labels only ever become text nodes, never markup.
 //
 // data: {lang, labels, least, gold, texts, bins, scores, curve}. A text is {words, spans, perhaps, gold, others,
-// heat, sure}, with its id if it has one, accepted if the model knows that, doubt and number where annotation is doubted; a span [first token, one past the last, label,
-// probability, verdict, reasons]. The verdict of a span that was found is RIGHT, WRONG or UNKNOWN; that of an
-// annotated one RIGHT or MISSED.
+// heat, sure}, with its id if it has one, accepted if the model has a threshold, doubt and number if its annotation
+// is doubted; a span [first token, one past the last, label, probability, verdict, reasons]. The verdict of a
+// predicted span is RIGHT, WRONG or UNKNOWN; that of an annotated one RIGHT or MISSED.
 (() => {
 "use strict";
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -11,15 +11,15 @@ const [UNKNOWN, WRONG, RIGHT, MISSED] = [-1, 0, 1, 2];
 for (const text of data.texts) text.missed = (text.gold ?? []).filter((span) => span[4] === MISSED);
 const AT_ONCE = 200, AROUND = 3, MOST_COLUMNS = 24;
 
-// Words of a text, in their language and their direction, whatever the page's own are
+// Attributes of a text's words: their own language and direction
 const theirs = {lang: data.lang, dir: "auto"};
 const quote = (words) => ["“", el("bdi", {lang: data.lang}, words), "”"];
 
 const hue = (label) => hueOf(label, data.labels.length);
 const nameOf = (label) => (label < 0 || label >= data.labels.length ? "nothing" : data.labels[label]);
-const named = (label) => el("span", {dir: "auto"}, nameOf(label)); // in a sentence, whatever its direction
+const named = (label) => el("span", {dir: "auto"}, nameOf(label)); // inside of a sentence of any direction
 const signed = (value) => (value < 0 ? "−" : "+") + Math.abs(value).toFixed(2);
-// A word, or what stands for one of which nothing can be seen
+// A word; invisible characters as their code points
 const visible = (word) => (/^[\p{C}\p{M}]+$/u.test(word)
   ? Array.from(word, (sign) => `U+${sign.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ") : word || "␣");
 const said = (text, start, end) => text.words.slice(start, end).join("").trim();
@@ -39,7 +39,7 @@ function article(text, number) {
     el("div", {class: "head"},
       el("h2", {id: `${id}-head`}, titleOf(text, number)),
       text.doubt === undefined ? null : el("span", {class: "soft"}, `doubt ${text.doubt}`),
-      el("span", {class: "soft"}, `${percent(text.sure)} % sure that all of it is right`),
+      el("span", {class: "soft"}, `${percent(text.sure)} % sure that the whole text is right`),
       text.accepted === undefined ? null : el("span", {class: "soft"}, text.accepted ? "accepted unread" : "to be read"),
       errors ? el("span", {class: "soft wrong-text"}, `✗ ${plural(errors, "error", "errors")}`)
         : text.gold && el("span", {class: "soft right-text"}, "✓ as annotated")));
@@ -55,7 +55,7 @@ function line(text, spans, who, panel) {
   let done = 0;
   for (const span of spans) {
     const [start, end] = span;
-    if (start < done) continue; // of overlapping spans the first
+    if (start < done) continue; // show the first of overlapping spans
     const words = text.words.slice(start, end).join("");
     children.push(text.words.slice(done, start).join(""), mark(text, span, panel, who === "annotated"),
       words.slice(words.trimEnd().length));
@@ -115,7 +115,7 @@ function toggle(node, text, span, panel) {
   el("div", {class: "wide"}, heatMap(text, span))));
 }
 
-// What else this stretch could be
+// Alternatives for a span
 
 function alternatives(text, span) {
   const [start, end] = span;
@@ -132,7 +132,7 @@ function alternatives(text, span) {
         el("span", {class: "label", style: `width:${100 * each[3]}%`, "--hue": hue(each[2])})),
       el("td", null, el("strong", null, nameOf(each[2])), " ",
         el("bdi", {lang: data.lang}, said(text, each[0], each[1]))))))),
-    el("p", {class: "soft"}, `What is less probable than ${percent(data.least)} % is left out.`),
+    el("p", {class: "soft"}, `Alternatives below ${percent(data.least)} % are left out.`),
   ];
 }
 
@@ -142,27 +142,27 @@ function reasons(text, span) {
   const label = span[2], why = span[5];
   const heading = (...words) => el("h3", null, words);
   if (why.refused) {
-    const told = {set: "It was set before the model came.",
-      long: "In so long a text it is said of those spans alone that the model is least sure of.", impossible:
+    const told = {set: "It was set before the model was run.",
+      long: "In a text this long, only the least sure spans have reasons.", impossible:
       "The model cannot have this: it is longer than any in training, or has an unknown label."};
     return [heading("Why"), el("p", null, told[why.refused])];
   }
   const other = why.instead.flatMap(([start, end, each], i) =>
     [i ? ", " : "", named(each), " ", ...quote(said(text, start, end))]);
   const words = [...why.words.map(([t, value]) => [wordAt(text, t), value]),
-    ["all other words", why.others], ["what follows what, lengths, places", why.beside]];
+    ["all other words", why.others], ["label sequences, lengths, positions", why.beside]];
   const seen = why.top.map(([observed, value]) => [el("code", theirs, observed), value]);
   return [
     heading("Why ", named(label), ", rather than ", ...(other.length ? other : ["nothing"]), "?"),
     el("p", {class: "soft"}, "Words that speak for it (+) or against it (−):"),
     contributions([...words.filter(([, value]) => Math.abs(value) >= 0.005), total(why.odds)]),
-    el("details", null, el("summary", null, "What is seen of them"),
+    el("details", null, el("summary", null, "Observations"),
       contributions([...seen, ...(why.more ? [[`${why.more} more observations`, why.rest]] : []),
         total(why.odds)])),
   ];
 }
 
-// A word; of several that are the same, with the one before it
+// A word; if the text has it several times, with the word before it
 function wordAt(text, t) {
   const word = text.words[t].trim(), again = text.words.filter((other) => other.trim() === word).length > 1;
   const before = again && t > 0 ? `${visible(text.words[t - 1].trim())} ` : null;
@@ -253,7 +253,7 @@ function reliability(bins) {
       draw("title", {}, described[i]))));
     });
   return el("figure", null,
-    el("figcaption", null, "Are they right as often as the model is sure? On the dashed line, yes."), svg);
+    el("figcaption", null, "Are spans right as often as the model is sure? On the dashed line, yes."), svg);
 }
 
 function learningCurve(curve) {
@@ -278,20 +278,20 @@ function learningCurve(curve) {
           draw("title", {}, described[i]))));
     });
   return el("figure", null, el("figcaption", null,
-    "F1 by how many texts the model learns from; dashed, what more would give."), svg);
+    "F1 by number of texts to learn from; dashed: expected with more texts."), svg);
 }
 
 function numbers() {
   const {texts} = data, spans = texts.reduce((sum, text) => sum + text.spans.length, 0);
   const rows = [[texts.length, texts.length === 1 ? "text" : "texts"],
-    [spans, data.gold ? "stretches found" : "stretches found in them"]];
+    [spans, data.gold ? "spans found" : "spans found in them"]];
   if (data.gold) {
     const clean = texts.filter((text) => text.gold && !errorsOf(text)).length;
     const {f, precision, recall, annotated} = data.scores[0];
-    rows.push([annotated, "stretches annotated"]);
-    rows.push([share(f), "F1 of both"]);
-    rows.push([share(precision), "of the found ones are right"]);
-    rows.push([share(recall), "of the annotated ones are found"]);
+    rows.push([annotated, "spans annotated"]);
+    rows.push([share(f), "F1"]);
+    rows.push([share(precision), "of found spans are right"]);
+    rows.push([share(recall), "of annotated spans are found"]);
     rows.push([clean, "texts without an error"]);
   }
   return el("dl", {class: "numbers"}, rows.map(([value, name]) => el("div", null,
@@ -324,7 +324,7 @@ const rank = {unsure: (text) => text.sure, sure: (text) => -text.sure, doubt: (t
 const chosen = {order: doubted ? "doubt" : "unsure", texts: "all", read: "all", label: "-1", words: ""};
 let matching = [], drawn = 0;
 
-// Letters with accents may be one character or two, and capitals do not count
+// Accented letters may be one character or two; case is ignored
 const searched = (words) => words.normalize("NFC").toLowerCase();
 
 function matches(text) {

@@ -1,4 +1,4 @@
-// What the pages share: elements, numbers and colours. Texts and labels only ever become text nodes, never markup.
+// Shared by the pages: elements, numbers and colours. Texts and labels only ever become text nodes, never markup.
 "use strict";
 const byId = (id) => document.getElementById(id);
 
@@ -16,7 +16,7 @@ function el(tag, attributes, ...children) {
   return node;
 }
 const draw = (tag, attributes, ...children) => el(tag, {...attributes, ns: true}, ...children);
-// The colour of a label, of so many
+// Hue of a label. labels: their number
 const hueOf = (label, labels) => Math.round(((label * 360) / Math.max(1, labels) + 210) % 360);
 function percent(p) {
   const value = 100 * p;

@@ -156,7 +156,7 @@ def test_undo_goes_back_to_the_text_before(user):
     user.press("z", control=True)
     user.settle()
     assert user.number() == 1 and user.spans() == [(0, 1, "PER"), (2, 3, "PER"), (4, 5, "LOC")]
-    assert "0 of 4" not in user.shown("#saved") and "Taken back" in user.shown("#saved")
+    assert "0 of 4" not in user.shown("#saved") and "Undone" in user.shown("#saved")
     user.press("z", control=True)
     user.settle()
     assert "nothing to undo" in user.shown("#saved")

@@ -1,15 +1,15 @@
-"""`python -m spacy hocrf label`: annotate texts on a page, with a model that learns meanwhile.
+"""`python -m spacy hocrf label`: annotate texts on a web page, with a model that learns in the background.
 
-    models      a component that is trained again and again, each time from where it was
-    readings    what it makes of a text beside what a person has said
-    estimates   what is said of it: F1 on texts that it has not learnt from, what may be accepted unread
-    loop        the model beside a person: what it reads, which text comes next; learns in the background
-    texts       the texts, and what their file says already
-    store       what has been decided, on disk
-    session     what the page asks: decisions, undo, search
-    server      who is answered
+    models      a component that is retrained again and again, starting from its last weights
+    readings    predictions for a text that are consistent with the person's annotation
+    estimates   F1 on held-out texts, and the share that may be accepted unread
+    loop        trains the model in the background, predicts, and chooses the next text
+    texts       the texts, and the annotation in their file
+    store       the decisions, on disk
+    session     answers requests of the page: decisions, undo, search
+    server      the HTTP server, and who may use it
     export      files for spaCy and for other tools
     command     the command
 
-Spans are stretches of characters here, (start, end, label); between the page and the session, tokens.
+Spans are in characters here, (start, end, label); between the page and the session, in tokens.
 """

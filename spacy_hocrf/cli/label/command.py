@@ -1,4 +1,4 @@
-"""`python -m spacy hocrf label`: annotate texts on a page, beside a model that learns meanwhile."""
+"""`python -m spacy hocrf label`: annotate texts on a web page, with a model that learns in the background."""
 
 import gc
 import secrets
@@ -31,13 +31,13 @@ __all__ = ["label_cli"]
 
 PORT = 8642
 SWITCH = 5e-4
-"""Seconds after which a thread that computes lets another one go on: two of them do, beside the page's."""
+"""Switch interval of threads in seconds: two threads compute while the page's threads must answer."""
 
 
 def label_cli(
     texts: Annotated[
         Path,
-        Argument(help="A text a line (.txt), or what `hocrf convert` reads", exists=True),
+        Argument(help="One text per line (.txt), or what `hocrf convert` reads", exists=True),
     ],
     output: Annotated[
         Path, Option("--output", "-o", help="Folder for the annotation and the model")
@@ -47,7 +47,7 @@ def label_cli(
         Option("--labels", "-L", help="Names of the labels: author,title,date"),
     ] = None,
     model: Annotated[
-        str | None, Option("--model", "-m", help="A trained pipeline to begin with")
+        str | None, Option("--model", "-m", help="A trained pipeline to start from")
     ] = None,
     component: Component = None,
     lang: Lang = "en",
@@ -55,27 +55,27 @@ def label_cli(
     spans_key: SpansKey = None,
     tool: Annotated[
         str | None,
-        Option("--format", "-f", help=f"Write for another tool, too: {', '.join(FORMATS)}"),
+        Option("--format", "-f", help=f"Also write for another tool: {', '.join(FORMATS)}"),
     ] = None,
     port: Annotated[
-        int, Option("--port", "-p", min=0, max=65535, help="Of the page; 0 for any that is free")
+        int, Option("--port", "-p", min=0, max=65535, help="Port of the page; 0 for any free one")
     ] = PORT,
     address: Annotated[
-        str, Option("--address", help="To listen at; by default this machine alone is answered")
+        str, Option("--address", help="Address to listen at; by default only for this machine")
     ] = "127.0.0.1",
     name: Annotated[
         list[str] | None,
-        Option("--name", help="Host by which a browser reaches it besides, as behind a proxy"),
+        Option("--name", help="Another host name of the page, for example that of a proxy"),
     ] = None,
     anew: Annotated[
         bool,
-        Option("--anew", help="Of what TEXTS say already, take the labels alone"),
+        Option("--anew", help="Ignore the annotation in TEXTS, except for its labels"),
     ] = False,
-    seed: Annotated[int, Option("--seed", min=0, help="Seed of the texts drawn at random")] = 0,
+    seed: Annotated[int, Option("--seed", min=0, help="Seed of the random choice of texts")] = 0,
     code: Code = None,
 ) -> None:
-    """Annotate texts on a page, with a model that learns from every text and marks the next one. Every
-    decision is in OUTPUT/annotations.jsonl before the page says so; the same command goes on.
+    """Annotate texts on a web page, with a model that learns from every text and pre-annotates the next one.
+    Every decision is saved in OUTPUT/annotations.jsonl at once; run the same command again to continue.
 
     DOCS: docs/label.md
     """
@@ -106,7 +106,7 @@ def label_cli(
         ready = ready_docs(nlp, docs, own)
         loop = LabelLoop(nlp, ready, names, spans_key=key, seed=seed)
         gc.collect()
-        gc.freeze()  # else the collector stops all threads for a while to look at the texts
+        gc.freeze()  # else garbage collection of the texts stops all threads for a while
         sys.setswitchinterval(SWITCH)
         try:
             export = Export(output, ready, lambda: loop.model, nlp, vectors, key, tool)
@@ -116,7 +116,7 @@ def label_cli(
             place = f"http://{where}:{listening.getsockname()[1]}/#{token}"
             if store.cut:
                 msg.warn(
-                    "The last line of the annotation was cut off, and is taken away: it was never saved."
+                    "The last line of the annotation was cut off, and is removed: it was never saved."
                 )
             if session.widened:
                 msg.warn(
@@ -124,7 +124,7 @@ def label_cli(
                     "you begun with another --lang, or --model? What you have said is kept as it is."
                 )
             msg.info(f"{len(rows):,} texts, {len(names)} labels")
-            print(f"Open {place} in a browser. Ctrl+C ends it, and writes the model.", flush=True)
+            print(f"Open {place} in a browser. Ctrl+C stops, and writes the model.", flush=True)
             serve(make_app(session, token, name or ()), listening)
             msg.good(session.export_all())
         finally:
@@ -139,10 +139,10 @@ def _pipeline(
     vectors: str | None,
     spans_key: str | None,
 ) -> tuple[Language, str]:
-    """The pipeline that is to learn, and the name of its component.
+    """Make or load the pipeline that is to learn; return it and the name of its component.
 
-    RAISES (ValueError): H074 for one that writes tags, H159, H187, H188 or H363 for what there is not, H204
-        for a component that there is not.
+    RAISES (ValueError): H074 for one that writes tags, H159, H187, H188 or H363 for a missing language or
+        missing vectors, H204 for an unknown component.
     """
     if model is None:
         nlp = blank(lang, vectors)
@@ -166,10 +166,10 @@ def _labels(
     learnt: Sequence[str],
     path: Path,
 ) -> list[str]:
-    """The labels, in their order: those of the option, or else of the folder and of the texts; then those of
-    the model.
+    """List the labels in order: those of the option, or else of the folder and the texts; then those of the
+    model.
 
-    RAISES (ValueError): H549 if there are none, or one twice; H542 if the texts have others.
+    RAISES (ValueError): H549 if there are none, or a duplicate; H542 if the texts have others.
     """
     names = [*dict.fromkeys([*before, *there])] if option is None else names_in(option)
     if option is not None and (not all(names) or len({*names}) < len(names)):

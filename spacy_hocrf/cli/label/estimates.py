@@ -1,10 +1,10 @@
-"""What can be said of a model while somebody annotates, by texts that were chosen at random.
+"""Estimate how good a model is during annotation, on texts that were chosen at random.
 
-These are divided into folds. Each fold is read by models that have learnt all other texts: a quarter of
-them, the first half, all. Only texts chosen at random are held back, and a fold is a small part of all, so
-that the last of these models is about as good as that of all texts. F1 has the interval of `hocrf auto`, and
-the three sizes make the curve that says what more texts would bring. How sure the models are of whole
-texts, and whether these are right, gives the threshold of `hocrf calibrate --accept`.
+These texts are split into folds. Each fold is read by models trained on all other texts: on the first quarter
+of them, the first half, and all. Only texts chosen at random are held out, and a fold is a small part of all,
+so that the last of these models is about as good as one trained on all texts. F1 has the interval of
+`hocrf auto`, and the three sizes give the learning curve. The probabilities of whole texts, and whether these
+are right, give the threshold as in `hocrf calibrate --accept`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,26 +26,26 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 __all__ = ["Decided", "Estimate", "estimates"]
 
 LEAST = 8
-"""Texts chosen at random, without which nothing is said."""
+"""Number of texts chosen at random below which there is no estimate."""
 SIZES = (0.25, 0.5, 1.0)
-"""Shares of the texts that models learn from."""
+"""Shares of the training texts."""
 MORE = 50
-"""Texts more."""
+"""Number of further texts for which F1 is extrapolated."""
 LEVEL, CONFIDENCE = 0.9, 0.8
-"""So many of the texts accepted unread are right as a whole, with this probability."""
+"""At least this share of the texts accepted unread is entirely right, with this probability."""
 
 
 class Decided(NamedTuple):
-    """What a person has said about a text."""
+    """A text that a person has annotated."""
 
     example: Example
     random: bool  # was it chosen at random?
-    words: tuple[str, ...]  # texts with the same ones are held back together
-    teaches: bool = True  # is anything known of it?
+    words: tuple[str, ...]  # texts with the same words are held out together
+    teaches: bool = True  # is any part of it annotated?
 
 
 class Estimate(NamedTuple):
-    """The first members of `loop.LoopProgress`."""
+    """Estimates for a model: the first members of `loop.LoopProgress`."""
 
     f: float | None = None
     low: float | None = None
@@ -63,15 +63,15 @@ def estimates(
     left: Sequence[Doc],
     seed: int,
 ) -> Iterator[Estimate | None]:
-    """Find out what can be said of a model.
+    """Estimate by cross-validation how good a model is.
 
-    train (Callable[[Sequence[Example], near=Optional[SegmentationPipe]], SegmentationPipe]): makes others
-        of the same kind, from weights that are near (`Models.train`).
-    model (SegmentationPipe): that of all texts decided.
-    decided (Sequence[Decided]): in the order in which they were.
+    train (Callable[[Sequence[Example], near=Optional[SegmentationPipe]], SegmentationPipe]): trains another
+        model of the same kind, starting from the weights of `near` (`Models.train`).
+    model (SegmentationPipe): the model trained on all annotated texts.
+    decided (Sequence[Decided]): annotated texts, in the order of annotation.
     left (Sequence[Doc]): texts that are not annotated, or a sample.
-    seed (int): of the folds.
-    YIELDS (Optional[Estimate]): None after each part of the work, the estimate at the end.
+    seed (int): seed of the folds.
+    YIELDS (Optional[Estimate]): None after each fold, the estimate at the end.
     """
     scorer = scorer_of(model.target)
     tested = [
@@ -90,9 +90,9 @@ def estimates(
             others = (each for each in decided[:size] if each.words not in unseen)
             some = [each.example for each in others if each.teaches]
             if not some:
-                continue  # nothing is found by what has learnt nothing
+                continue  # without training texts, nothing is predicted
             pipe = train(some, near=pipe)
-            pipe.acceptance = NOTHING  # asks how probable whole texts are
+            pipe.acceptance = NOTHING  # makes `predict` compute the probabilities of whole texts
             docs = [tested[i].example.predicted for i in held]
             for i, doc, each in zip(held, docs, pipe.predict(docs)):
                 shown = {*each.spans, *set_before(pipe.target, doc)}
@@ -116,7 +116,7 @@ def estimates(
 
 
 def _accepted(model: SegmentationPipe, known: WholeTexts, left: Sequence[Doc]) -> float | None:
-    """Share of texts that could be accepted unread; None if too few are known to say so, or none is left."""
+    """Share of the rest that could be accepted unread; None if there are too few texts, or none is left."""
     if len(known.right) < least_texts(LEVEL, CONFIDENCE) or not left:
         return None
     try:

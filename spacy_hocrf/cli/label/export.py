@@ -1,4 +1,4 @@
-"""What has been annotated on the page as files: for `spacy train`, the model, and for other tools."""
+"""Write the annotation as files for `spacy train` and for other tools, and the model."""
 
 import shutil
 from collections.abc import Callable, Sequence
@@ -30,14 +30,15 @@ HEADER = """\
 
 @dataclass(frozen=True)
 class Export:
-    """Writes `train.spacy`, `dev.spacy`, `config.cfg` and `model`; what is there is replaced.
+    """Writes `train.spacy`, `dev.spacy`, `config.cfg` and `model`, replacing existing ones.
 
-    folder (Path): where to. docs (Sequence[Doc]): the texts, without annotation.
-    model (Callable[[], Optional[Language]]): gives the model of all that is annotated, None for none.
-        RAISES (RuntimeError): if it could not be learnt.
-    nlp (Language): whose language the config has. vectors (Optional[str]): whose word vectors it uses.
-    spans_key (Optional[str]): the annotation goes to `doc.spans` under this key; None for `doc.ents`.
-    tool (Optional[str]): of `tasks.FORMATS`, to write `annotated.jsonl` or `annotated.json` for it as well.
+    folder (Path): output folder. docs (Sequence[Doc]): the texts, without annotation.
+    model (Callable[[], Optional[Language]]): returns the pipeline trained on all annotation, None if there is
+        none. RAISES (RuntimeError): if training failed.
+    nlp (Language): gives the language of the config. vectors (Optional[str]): its pipeline with word vectors.
+    spans_key (Optional[str]): key of `doc.spans` for the annotation; None for `doc.ents`.
+    tool (Optional[str]): tool of `tasks.FORMATS` for which to write `annotated.jsonl` or `annotated.json`,
+        too.
     """
 
     folder: Path
@@ -49,7 +50,7 @@ class Export:
     tool: str | None = None
 
     def __call__(self, texts: Sequence[TextToLabel]) -> str:
-        """Write what is annotated of these texts. RETURNS (str): what was written, for people."""
+        """Write the annotated texts. RETURNS (str): a message that lists the files."""
         chosen = [i for i, text in enumerate(texts) if text.spans is not None]
         if not chosen:
             return "Nothing is annotated yet, so nothing is written."
@@ -91,7 +92,7 @@ class Export:
         part, place = self.folder / "model.part", self.folder / "model"
         try:
             model = self.model()
-        except RuntimeError as error:  # which the page has said, too
+        except RuntimeError as error:  # the page shows it, too
             return f", and no model ({error})"
         if model is None:
             return ""

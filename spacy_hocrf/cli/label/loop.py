@@ -1,14 +1,14 @@
-"""The model beside a person who annotates: it learns in the background, and answers at once.
+"""The model in the annotation loop: it is trained in the background, and answers at once.
 
-What is asked for is answered by the newest model there is. A thread learns: after a decision a new model,
-which begins at the weights of the last one (`models`); then the order in which the other texts are worth
-annotating, by what the model is unsure of (`hocrf doubt`). A second one begins when nothing is to be learnt:
-it chooses settings anew when the texts have doubled, and finds out what can be said of the model
-(`estimates`). A decision waits for neither.
+All requests are answered by the newest model. One thread trains: after each decision a new model, starting
+from the weights of the last one (`models`); then it sorts the other texts by how much the model would learn
+from them (`hocrf doubt`). A second thread works while nothing is to be trained: it chooses settings again
+when the number of texts has doubled, and estimates how good the model is (`estimates`). A decision waits for
+neither.
 
-One of SHARE texts is chosen at random, so that F1 can be honest. These are set apart at the beginning and
-have an order of their own: what is left of the others is not like all texts, once the doubtful ones are
-annotated. Before there is a model, all are chosen so.
+One text in SHARE is chosen at random, so that F1 is unbiased. These texts are drawn at the beginning and have
+an order of their own: once the uncertain texts are annotated, the rest of the others is no longer a random
+sample. As long as there is no model, all texts are chosen at random.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -42,31 +42,31 @@ __all__ = [
 ]
 
 SHARE = 4
-"""One text in so many is chosen at random."""
+"""One text in SHARE is chosen at random."""
 LOOKED_AT = 2_000
-"""So many texts are compared when one is chosen by doubt, random ones where there are more."""
+"""Largest number of texts among which the most uncertain is chosen; if there are more, a random sample."""
 LINGER = 2.0
-"""Seconds."""
+"""Seconds to wait for the threads at the end."""
 NEWS = 0.1
-"""What can be said of the model is found out anew when the texts have grown by this share."""
+"""Estimates are renewed when the number of texts has grown by this share."""
 
 
 class TextChoice(NamedTuple):
-    """The next text, None if none is left; and why: "doubt" or "random"."""
+    """The next text, None if none is left, and how it was chosen: "doubt" or "random"."""
 
     text: int | None
     why: str
 
 
 class LoopProgress(NamedTuple):
-    """How good the model is; None where nobody can say so yet.
+    """How good the model is; None for estimates that cannot be made yet.
 
-    f, low, high: F1 on new texts, from 0 to 1, and what it is between in 90 of 100 cases.
-    tested: texts chosen at random that this is of, each read by a model that has not learnt it.
+    f, low, high: F1 on new texts, from 0 to 1, and its 90 % interval.
+    tested: number of held-out texts, chosen at random, on which it was measured.
     accepted: share of the other texts that could be accepted unread, so that nine of ten are right.
-    more: F1 with 50 more texts. curve: texts and F1.
-    version: of the model, 0 before any. learning: is a newer one on its way?
-    error: what went wrong when the last one was to learn.
+    more: F1 with 50 more texts. curve: pairs of number of texts and F1.
+    version: number of the model, 0 before the first. learning: is a newer one being trained?
+    error: message if the last training failed.
     random: share of texts that are chosen at random.
     """
 
@@ -84,7 +84,7 @@ class LoopProgress(NamedTuple):
 
 
 class LoopModel(NamedTuple):
-    """A model, which is not changed any more."""
+    """A trained model, which does not change any more."""
 
     pipe: SegmentationPipe
     settings: Blocks
@@ -92,15 +92,15 @@ class LoopModel(NamedTuple):
 
 
 class LabelLoop:
-    """A model that learns from one decision after the other, and chooses the next text. All that is asked of
-    it may be asked by several threads.
+    """A model that learns from each decision of a person, and chooses the next text. Its methods may be
+    called from several threads.
 
-    nlp (Language): with one component of ours, trained or not; those before it are trained. It belongs to
-        the loop from now on.
-    docs (Sequence[Doc]): the texts; their tokens are taken, and nothing else.
-    labels (Sequence[str]): of spans.
-    spans_key (Optional[str]): the component predicts doc.spans under this key; None: doc.ents.
-    seed (int): of the texts that are chosen at random.
+    nlp (Language): a pipeline with one component of ours, trained or not; those before it are trained. The
+        loop owns it from now on.
+    docs (Sequence[Doc]): the texts; only their tokens are used.
+    labels (Sequence[str]): labels of spans.
+    spans_key (Optional[str]): key of doc.spans that the component predicts; None for doc.ents.
+    seed (int): seed of the random choice of texts.
     RAISES (ValueError): H204 unless there is one component of ours.
     """
 
@@ -130,11 +130,11 @@ class LabelLoop:
         self._settings = self._models.first
         self._estimate = Estimate()
         self._error: str | None = None
-        # changes of what is decided, or of settings; those that the model knows; when it could not be learnt
+        # number of changes of decisions or settings; that which the model has learnt; that at which it failed
         self._edits, self._learnt, self._failed = 0, 0, -1
-        self._versions = 0 if given is None else 1  # models so far
-        self._ordered = 0  # version of the model that has put texts in order
-        self._chosen_by = self._estimated_by = 0  # texts
+        self._versions = 0 if given is None else 1  # number of models so far
+        self._ordered = 0  # version of the model that has sorted the texts
+        self._chosen_by = self._estimated_by = 0  # number of texts at the last choice, and estimate
         self._idle = self._closed = False
         self._workers = [
             Thread(target=work, name=name, daemon=True)
@@ -143,7 +143,7 @@ class LabelLoop:
         for worker in self._workers:
             worker.start()
 
-    # What a person does
+    # Actions of the person
 
     def decide(
         self,
@@ -152,18 +152,18 @@ class LabelLoop:
         unknown: Sequence[Stretch] = (),
         facts: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """Learn what a person says about a text, in the place of what was said before.
+        """Learn a person's annotation of a text, which replaces an earlier one.
 
-        spans (Sequence[Chars]): those that there are, none overlapping; they are widened to whole tokens.
-        unknown (Sequence[Tuple[int, int]]): stretches of which nothing is known.
-        facts (Optional[Mapping[str, Any]]): what this has returned before, for the same decision; or
-            {"given": True} for a text that came annotated, which is still asked for if a part is unknown.
-        RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? What JSON can hold.
+        spans (Sequence[Chars]): all spans, none overlapping; they are widened to whole tokens.
+        unknown (Sequence[Tuple[int, int]]): stretches that are not annotated.
+        facts (Optional[Mapping[str, Any]]): the value returned before for the same decision; or
+            {"given": True} for annotation from the file; such a text is still chosen if a part is unknown.
+        RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? JSON values.
         """
         mine = self._texts[text]
         record = ConvertedText("", text=mine.text, spans=spans, unknown=unknown, doc=mine.doc)
         made = docs_of(iter([record]), self._nlp, Report(), into=self._into, align="expand")
-        reference = next(made, mine.doc)  # nothing is made of a text without tokens
+        reference = next(made, mine.doc)  # no Doc is made of a text without tokens
         facts = {"random": text in self._set_apart, **(facts or {})}
         random = bool(facts["random"] and not facts.get("given"))
         blank = {i for stretch in unknown for i in range(*mine.tokens(*stretch))}
@@ -177,28 +177,28 @@ class LabelLoop:
         return {"random": random}
 
     def withdraw(self, text: int) -> None:
-        """Forget what was said about a text."""
+        """Forget the annotation of a text."""
         with self._changed:
             self._done.discard(text)
             if self._decided.pop(text, None) is not None:
                 self._edit()
 
     def next(self, exclude: Collection[int] = ()) -> TextChoice:
-        """The text to annotate next, of those about which a person has said nothing.
+        """Choose the text to annotate next, of those without a decision.
 
-        exclude (Collection[int]): texts that are not asked for either.
+        exclude (Collection[int]): further texts not to choose.
         """
         with self._changed:
             out = {*exclude, *self._done}
             drawn, doubted = _first(self._drawn, out), _first(self._order, out)
-            if drawn is None and doubted is None:  # nobody has looked at the others so far
+            if drawn is None and doubted is None:  # the other texts are not sorted yet
                 doubted = _first(range(len(self._texts)), out)
             due = SHARE * len(out & self._set_apart) <= len(out)
             if drawn is not None and (due or doubted is None):
                 return TextChoice(drawn, "random")
             return TextChoice(doubted, "doubt")
 
-    # What the model says
+    # Answers of the model
 
     def readings(
         self,
@@ -207,10 +207,10 @@ class LabelLoop:
         outside: Sequence[Stretch] = (),
         n: int = 10,
     ) -> Readings:
-        """The n best readings of a text that keep what a person has said, by the newest model there is.
+        """The n best readings of a text by the newest model that agree with the person's annotation.
 
-        fixed (Sequence[Chars]): spans that are there. outside (Sequence[Tuple[int, int]]): stretches in which
-            no span is. Where the model cannot have them, they take the place of what it says there.
+        fixed (Sequence[Chars]): annotated spans. outside (Sequence[Tuple[int, int]]): stretches without a
+            span. If the model cannot have them, they replace its predictions there.
         """
         with self._changed:
             model = self._model
@@ -219,7 +219,7 @@ class LabelLoop:
         return read(model.pipe, self._texts[text], fixed, outside, n, model.version)
 
     def progress(self) -> LoopProgress:
-        """How good the model is, as far as that is known."""
+        """Return the current estimates and the state of the training."""
         with self._changed:
             version = 0 if self._model is None else self._model.version
             learning = self._learnt < self._edits
@@ -227,9 +227,9 @@ class LabelLoop:
 
     @property
     def model(self) -> Language | None:
-        """The pipeline with a model of all that was decided, which is waited for; None without one.
+        """The pipeline with a model of all decisions, once it is trained; None without any.
 
-        RAISES (RuntimeError): if it could not be learnt.
+        RAISES (RuntimeError): if training failed.
         """
         self.wait()
         with self._changed:
@@ -237,12 +237,12 @@ class LabelLoop:
             return None if model is None else self._models.pipeline(model.pipe, model.settings)
 
     def wait(self, timeout: float | None = None, *, idle: bool = False) -> bool:
-        """Wait until everything decided is learnt, and the other texts are in order.
+        """Wait until all decisions are learnt and the other texts are sorted.
 
-        timeout (Optional[float]): seconds, at most.
-        idle (bool): until nothing more is to be found out, either.
-        RETURNS (bool): is it so?
-        RAISES (RuntimeError): if it could not be learnt.
+        timeout (Optional[float]): most seconds to wait.
+        idle (bool): also wait for settings and estimates.
+        RETURNS (bool): False if the time ran out.
+        RAISES (RuntimeError): if training failed.
         """
         with self._changed:
             done = self._changed.wait_for(
@@ -253,25 +253,25 @@ class LabelLoop:
             return done
 
     def close(self) -> None:
-        """End the learning. What is being learnt now is of no use any more, and is not waited for long."""
+        """End the threads; a training that is running is waited for LINGER seconds at most."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
         for worker in self._workers:
             worker.join(LINGER / len(self._workers))
 
-    # The thread that learns
+    # The training thread
 
     def _edit(self) -> None:
         self._edits, self._idle = self._edits + 1, False
         self._changed.notify_all()
 
     def _due(self) -> bool:
-        """Is a decision to be learnt, or are texts to be put in order?"""
+        """Are there decisions to learn, or texts to sort?"""
         return self._learnt < self._edits or self._ordered < self._versions
 
     def _learn(self) -> None:
-        """Do what is due, decisions first, until the loop is closed."""
+        """Main function of the training thread: learn decisions, then sort texts, until closed."""
         while self._wait_until(self._due):
             edits = self._edits
             try:
@@ -286,7 +286,7 @@ class LabelLoop:
                     self._tell_error(error)
 
     def _wait_until(self, wanted: Callable[[], bool]) -> bool:
-        """RETURNS: is it wanted? Else the loop is closed."""
+        """Wait for a condition. RETURNS: False if the loop was closed."""
         with self._changed:
             self._changed.wait_for(lambda: self._closed or wanted())
             return not self._closed
@@ -297,7 +297,7 @@ class LabelLoop:
         self._changed.notify_all()
 
     def _learn_decided(self) -> None:
-        """Make a model of all that is decided, with the settings that there are."""
+        """Train a model on all decisions, with the current settings."""
         with self._changed:
             edits, decided, before = self._edits, [*self._decided.values()], self._model
             settings = self._settings
@@ -312,14 +312,14 @@ class LabelLoop:
             self._learnt = edits
 
     def _take(self, pipe: SegmentationPipe | None, settings: Blocks) -> None:
-        """Let a component be the model from now on."""
+        """Make a component the current model."""
         self._versions += 1
         self._model = None if pipe is None else LoopModel(pipe, settings, self._versions)
         self._error = None
         self._changed.notify_all()
 
     def _put_in_order(self) -> None:
-        """Find out which texts are worth annotating, of those that are not set apart."""
+        """Sort the texts that are not set apart by how much the model would learn from them."""
         model, order = self._model, list[int]()
         if model is not None:
             texts = self._left([i for i in range(len(self._texts)) if i not in self._set_apart])
@@ -332,17 +332,17 @@ class LabelLoop:
             self._changed.notify_all()
 
     def _left(self, texts: Sequence[int]) -> list[int]:
-        """Which of some texts nothing was said about; of many, a random sample."""
+        """Select texts without a decision; of more than LOOKED_AT, a random sample."""
         with self._changed:
             left = [text for text in texts if text not in self._done]
             if len(left) > LOOKED_AT:
                 left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
             return left
 
-    # The thread that finds out
+    # The estimating thread
 
     def _find_out(self) -> None:
-        """Choose settings, and find out how good the model is, until the loop is closed."""
+        """Main function of the estimating thread: choose settings, estimate F1, until closed."""
         asked: Iterator[Estimate | None] | None = None
         while self._wait_until(lambda: not self._idle and not self._due()):
             with self._changed:
@@ -369,7 +369,7 @@ class LabelLoop:
                     self._tell_error(error)
 
     def _choose(self, decided: Sequence[Decided], edits: int) -> None:
-        """Choose settings by all that was decided after so many changes."""
+        """Choose settings by the decisions. edits (int): number of changes at which they were taken."""
         examples = [each.example for each in decided if each.teaches]
         if not examples:
             return
@@ -378,11 +378,11 @@ class LabelLoop:
             self._settings = settings
             if self._learnt == self._edits == edits:
                 self._take(pipe, settings)
-            else:  # something was decided meanwhile
+            else:  # there are new decisions
                 self._edit()
 
     def _go_on(self, asked: Iterator[Estimate | None]) -> Iterator[Estimate | None] | None:
-        """Find out the next part of what can be said of the model. RETURNS: None at the end."""
+        """Do the next step of the estimate. RETURNS: None at the end."""
         step = next(asked)
         if step is None:
             return asked
@@ -395,7 +395,7 @@ class LabelLoop:
         return not self._models.adapts and texts >= max(LEAST, 2 * self._chosen_by)
 
     def _outdated(self, texts: int) -> bool:
-        """Is what was said of the model too old?"""
+        """Is the last estimate too old?"""
         grown = texts - self._estimated_by
         return grown < 0 or grown > NEWS * self._estimated_by
 

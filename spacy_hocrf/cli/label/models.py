@@ -1,12 +1,12 @@
-"""A component that is trained again after every few texts.
+"""Retrain a component after every few texts.
 
-Each time it is made anew and learns all texts there are, so that what was taken back leaves no trace.
-Training begins at the weights of the model before it, and takes few steps to the optimum of the same
-objective. Sigma, order, width and cost stay as they were chosen, since to choose takes several times as
-long; before there are enough texts to choose by, they are what a component would have then by default.
+Each time a new component is trained on all texts, so that withdrawn annotation leaves no trace. Training
+starts at the weights of the last model, and takes few steps to the optimum of the same objective. Sigma,
+order, width and cost are kept, since choosing them takes several times as long; before there are enough texts
+to choose them, they have the component's defaults for few texts.
 
-A component that is trained already is adapted instead: it begins as it was given each time, and what it
-knows is the prior (`prior` of its trainer).
+A component that was trained already is adapted instead: each time it starts from the given weights, which are
+the prior (`prior` of its trainer).
 """
 
 from collections.abc import Sequence
@@ -29,21 +29,21 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 __all__ = ["Blocks", "Models"]
 
 Blocks = dict[str, dict[str, Any]]
-"""Blocks of a component's config, with what they have in the place of "auto"."""
+"""Blocks of a component's config, with values for settings that are "auto"."""
 FIRST: Blocks = {
     "model": {"order": ORDERS[0]},
     "trainer": {"sigma": DEFAULT_SIGMA},
     "decoder": {"cost": DEFAULT_COST},
 }
 ENOUGH = {"improvement_tolerance": 5e-4, "improvement_period": 5}
-"""When training ends: as in the config that `hocrf config` writes."""
+"""Stopping criterion, as in the config that `hocrf config` writes."""
 
 
 class Models:
-    """Trains the component of a pipeline, each time from the beginning.
+    """Trains new copies of a pipeline's component.
 
-    nlp (Language): with one component of ours, trained or not; those before it are trained.
-    labels (Sequence[str]): all that there may be.
+    nlp (Language): a pipeline with one component of ours, trained or not; those before it are trained.
+    labels (Sequence[str]): all possible labels.
     RAISES (ValueError): H204 unless there is one component of ours.
 
     adapts (bool): is it trained already?
@@ -53,7 +53,7 @@ class Models:
     def __init__(self, nlp: Language, labels: Sequence[str]) -> None:
         self.name, pipe = component_of(nlp, None)
         self._nlp, self._labels = nlp, labels
-        self._maker = type(nlp)(nlp.vocab)  # who makes a component notes its config
+        self._maker = type(nlp)(nlp.vocab)  # a pipeline that makes a component stores its config
         self._optimizer = nlp.create_optimizer()  # type: ignore[no-untyped-call]
         self._factory = nlp.get_pipe_meta(self.name).factory
         config = nlp.get_pipe_config(self.name)
@@ -74,11 +74,11 @@ class Models:
         settings: Blocks,
         near: SegmentationPipe | None = None,
     ) -> SegmentationPipe:
-        """A model of some texts.
+        """Train a model on some texts.
 
-        examples (Sequence[Example]): the predicted Docs as earlier components leave them.
-        settings (Blocks): `first`, or what `choose` has returned.
-        near (Optional[SegmentationPipe]): training begins at its weights, else at 0.
+        examples (Sequence[Example]): their predicted Docs are as earlier components leave them.
+        settings (Blocks): `first`, or settings returned by `choose`.
+        near (Optional[SegmentationPipe]): model at whose weights training starts; None to start at 0.
         """
         pipe = self._begun(examples, settings)
         if near is not None:
@@ -88,7 +88,7 @@ class Models:
         return pipe
 
     def choose(self, examples: Sequence[Example]) -> tuple[SegmentationPipe, Blocks]:
-        """A model of some texts that chooses its settings. RETURNS: these, too, for later ones."""
+        """Train a model on some texts and choose its settings. RETURNS: the model and the settings."""
         pipe = self._begun(examples, {})
         train_on(pipe, self._optimizer, inf)
         choice = pipe.choice
@@ -102,7 +102,7 @@ class Models:
         return pipe, settings
 
     def pipeline(self, pipe: SegmentationPipe, settings: Blocks) -> Language:
-        """The whole pipeline with a model, which was trained with these settings."""
+        """Put a model, which was trained with these settings, into the pipeline and return it."""
         if not self.adapts:
             self._nlp.replace_pipe(self.name, self._factory, config=self._with(settings))
         _, ours = component_of(self._nlp, self.name)
@@ -110,7 +110,7 @@ class Models:
         return self._nlp
 
     def _begun(self, examples: Sequence[Example], settings: Blocks) -> SegmentationPipe:
-        """A model that knows the texts, and has taken no step."""
+        """Make a model that is initialized with the texts, but not trained yet."""
         pipe = self._made(settings)
         if self.adapts:
             for label in self._labels:
@@ -126,17 +126,17 @@ class Models:
         if self.adapts:
             pipe.from_bytes(self._given)
         assert isinstance(pipe, SegmentationPipe)
-        if pipe.trainer.batchwise:  # of which no optimum is known
+        if pipe.trainer.batchwise:  # it never reaches an optimum
             pipe.set_trainer(LBFGSTrainer(sigma=DEFAULT_SIGMA))
         return pipe
 
     def _with(self, settings: Blocks) -> dict[str, Any]:
-        """The config with these settings."""
+        """Merge settings into the component's config."""
         changed = {block: {**self._config[block], **found} for block, found in settings.items()}
         return deepcopy({**self._config, **changed})
 
     def _open(self, blocks: Blocks) -> Blocks:
-        """Leave out settings that the config itself has, and those that were not chosen."""
+        """Keep only the settings that are "auto" in the config and have a chosen value."""
         return {
             block: {
                 key: value

@@ -1,11 +1,11 @@
-// One text at a time: what the model reads in it, and what a person says.
+// The annotation page: one text at a time, with the model's readings and the person's annotation.
 //
 // A view is {text, id, words, revision, state, why, spans, outside, unknown, readings, others}; spans are [first token,
-// one past the last, label], those of a reading with their probability. What a person says is `said`: spans, stretches
-// that are none, and stretches that nobody can tell. It holds in all readings that the server gives for it.
+// one past the last, label], those of a reading with their probability. `said` is the person's annotation: spans,
+// stretches outside of spans, and unknown stretches. All readings that the server returns for it agree with it.
 (() => {
 const TEXT = byId("text"), POLL = 3000, SOON = 500; // milliseconds
-const DRAFT = "hocrf-draft"; // of this tab: what was said about a text and is not accepted, for a reload
+const DRAFT = "hocrf-draft"; // session storage of this tab: annotation that is not accepted yet, for a reload
 const token = location.hash.slice(1);
 let labels = [], keys = [], number = 0; // of this window
 let view = null, said = null, past = [], chosen = 0, busy = false, asked = 0;
@@ -23,14 +23,14 @@ async function ask(what, request = {}) {
     response = await fetch(`api/${what}`,
       {method: "POST", headers: {"x-hocrf-token": token}, body: JSON.stringify(request)});
   } catch {
-    throw new Error("The server does not answer. What you have said about this text is not saved: try again when it runs.");
+    throw new Error("The server does not answer. Your changes to this text are not saved: try again when it runs.");
   }
-  const answer = await response.json().catch(() => ({error: `The server has failed (${response.status}). Nothing is saved.`}));
+  const answer = await response.json().catch(() => ({error: `The server failed (${response.status}). Nothing was saved.`}));
   if (!response.ok) throw Object.assign(new Error(answer.error), {late: response.status === 409});
   return answer;
 }
 
-// One thing after the other: what is pressed meanwhile is not heard
+// One action at a time: keys pressed meanwhile are ignored
 async function act(work) {
   if (busy) return;
   busy = true;
@@ -96,7 +96,7 @@ async function undo() {
   }
   const answer = await ask("undo", {window: number});
   if (answer.view) show(answer);
-  tell(answer.view ? `Taken back: text ${answer.view.text + 1} is open again.` : "There is nothing to undo.");
+  tell(answer.view ? `Undone: text ${answer.view.text + 1} is open again.` : "There is nothing to undo.");
 }
 
 // The text that was decided before this one
@@ -112,7 +112,7 @@ async function exported() {
   tell((await ask("export")).told);
 }
 
-// What the person says
+// The person's annotation
 
 function show(answer) {
   view = answer.view;
@@ -127,7 +127,7 @@ function show(answer) {
   scrollTo(0, 0);
 }
 
-// Readings that keep it. Until they are there, what it contradicts is gone from the page already.
+// Get readings that agree with it. Until they arrive, spans that contradict it are hidden.
 async function read() {
   const now = ++asked, {text, revision} = view;
   chosen = 0;
@@ -149,7 +149,7 @@ function shown() {
   return [...said.spans.map((span) => [...span, 1, true]), ...free].sort((a, b) => a[0] - b[0]);
 }
 
-// Say something about the selected words: a label's number, "outside" or "unknown"
+// Annotate the selected words. what: a label's number, "outside" or "unknown"
 function say(what) {
   const place = selected();
   if (!place || busy) return;
@@ -175,11 +175,11 @@ function another(step) {
   drawText();
 }
 
-// What is selected
+// Selection
 
 const spanAt = (t) => (t < 0 || !view ? undefined : shown().find(([a, b]) => a <= t && t < b));
 
-// First word and one past the last: of a span, if only one of its words is chosen
+// First selected word and one past the last; if a single word of a span is selected, those of the span
 function selected() {
   if (focus < 0 || !view) return null;
   const span = ranged ? undefined : spanAt(focus);
@@ -205,7 +205,7 @@ function jump(step) {
   if (next) select(next[0], next[0]);
 }
 
-// Take what is selected as in any text, by mouse or finger. RETURNS: is anything?
+// Use the browser's selection, made by mouse or finger. RETURNS: is anything selected?
 function selectRange() {
   const range = getSelection().rangeCount && getSelection().getRangeAt(0);
   if (!range || range.collapsed || !TEXT.contains(range.commonAncestorContainer)) return false;
@@ -221,7 +221,7 @@ function selectRange() {
 document.addEventListener("selectionchange", selectRange);
 TEXT.addEventListener("click", (event) => {
   if (selectRange()) {
-    getSelection().removeAllRanges(); // else it would be dragged by the next press
+    getSelection().removeAllRanges(); // else the next press would drag it
     return;
   }
   const word = event.target.closest(".word") ?? event.target.closest(".span")?.querySelector(".word");
@@ -230,25 +230,25 @@ TEXT.addEventListener("click", (event) => {
 
 // Keys
 
-const ACTIONS = [ // what it is called, key, how that is shown, what it does
-  ["Accept", "Enter", "Enter", () => act(accept), "accept all that is marked, and go on"],
-  ["Other reading", "Tab", "Tab", () => another(1), "the next best reading that keeps what you have said; with Shift the one before"],
-  ["Nothing", "Delete", "Del", () => say("outside"), "the selected words are in no span"],
-  ["Cannot tell", "?", "?", () => say("unknown"), "nobody can tell what the selected words are"],
-  ["Undo", "z", "Ctrl Z", () => act(undo), "take back what you said last, or the text before"],
+const ACTIONS = [ // name, key, key as shown, function, description
+  ["Accept", "Enter", "Enter", () => act(accept), "accept the text as shown, and go to the next one"],
+  ["Other reading", "Tab", "Tab", () => another(1), "show the next best reading that keeps your spans; with Shift the previous one"],
+  ["Nothing", "Delete", "Del", () => say("outside"), "the selected words are outside of all spans"],
+  ["Cannot tell", "?", "?", () => say("unknown"), "leave the selected words unknown"],
+  ["Undo", "z", "Ctrl Z", () => act(undo), "undo your last change, or else your last decision"],
   ["Skip", "PageDown", "PgDn", () => act(skip), "leave the text for later"],
-  ["Back", "PageUp", "PgUp", () => act(back), "look at the text before again"],
+  ["Back", "PageUp", "PgUp", () => act(back), "go back to the previous text"],
   ["Export", "s", "Ctrl S", () => act(exported), "write the annotation and the model as files"],
 ];
 const MORE = [
-  [["←", "→"], "choose a word; with Shift several, with Ctrl up to the next punctuation"],
+  [["←", "→"], "select a word; with Shift several, with Ctrl up to the next punctuation mark"],
   [["↓", "↑"], "go from span to span"],
-  [["1", "…", "5"], "take what else the selected span could be"],
+  [["1", "…", "5"], "choose an alternative for the selected span"],
   [["/"], "search"],
-  [["Esc"], "leave the text, so that Tab goes through the page again"],
+  [["Esc"], "leave the text, so that Tab moves through the page"],
 ];
 
-// A letter for each label: one of its own, if there is one left
+// A key for each label: a letter of its name, if one is left
 function keysOf(names) {
   const left = new Set("abcdefghijklmnopqrstuvwxyz");
   return names.map((name) => {
@@ -258,7 +258,7 @@ function keysOf(names) {
   });
 }
 
-// The key that is pressed; on a keyboard of another script the Latin letter that is at its place, and its question mark
+// The pressed key; on keyboards for other scripts the Latin letter at its position, and "?" for their question marks
 function keyOf({key, code}) {
   if (["؟", "？"].includes(key)) return "?";
   const other = /^Key[A-Z]$/.test(code) && /^(?!\p{ASCII})\P{Script=Latin}$/u.test(key);
@@ -289,10 +289,10 @@ document.addEventListener("keydown", (event) => {
   else if (key >= "1" && key <= "5" && !control) work = () => take(alternatives()[key - 1]);
   if (!work || (!view && !action)) return;
   event.preventDefault();
-  if (!event.repeat || !["Enter", "PageDown"].includes(key)) work(); // a key held too long accepts nothing
+  if (!event.repeat || !["Enter", "PageDown"].includes(key)) work(); // a key that is held down does not accept one text after another
 });
 
-// What else a span could be
+// Alternatives for a span
 
 function alternatives() {
   const place = selected(), span = spanAt(focus);
@@ -309,15 +309,15 @@ const tell = (text) => (byId("saved").textContent = text);
 function drawText() {
   byId("about").hidden = byId("labels").hidden = !view;
   if (!view) {
-    byId("head").textContent = "All texts are annotated, or left for later: those are found by the search.";
+    byId("head").textContent = "All texts are annotated or left for later; search to find the latter.";
     TEXT.replaceChildren();
     return;
   }
   const reading = view.readings[chosen];
   const why = {annotated: "annotated already", skipped: "left for later"}[view.state]
-    ?? {doubt: "chosen since the model is in doubt", random: "drawn at random"}[view.why];
+    ?? {doubt: "chosen because the model is in doubt", random: "drawn at random"}[view.why];
   byId("head").textContent = [`Text ${view.text + 1}${view.id ? ` (${view.id})` : ""}`, why,
-    reading && `${percent(reading.sure)} % sure that all of it is right`,
+    reading && `${percent(reading.sure)} % sure that the whole text is right`,
     view.readings.length > 1 && chosen > 0 && `reading ${chosen + 1} of ${view.readings.length}`].filter(Boolean).join(" · ");
   const marks = [...shown().map((span) => [span[0], span[1], mark(span)]), ...said.unknown.map(([a, b]) => [a, b, nobodyKnows(a, b)])];
   let at = 0;
@@ -330,7 +330,7 @@ function drawText() {
   drawSelection();
 }
 
-// Words, the last one without the white space behind it if that is cut
+// Nodes of words; with `cut`, the last one without its trailing white space
 function plain(start, end, cut = false) {
   return view.words.slice(start, end).map((word, i) => el("span", {class: "word", "data-t": start + i},
     cut && start + i === end - 1 ? word.trimEnd() : word));
@@ -355,7 +355,7 @@ function drawSelection() {
   about.replaceChildren();
   if (!place) return;
   const name = inside ? labels[span[2]] : "no label";
-  const sure = inside ? `, ${span[4] ? "as you said" : `${percent(span[3])} % sure`}` : "";
+  const sure = inside ? `, ${span[4] ? "set by you" : `${percent(span[3])} % sure`}` : "";
   about.append(el("span", null, el("bdi", {lang: TEXT.lang}, `“${shorten(words(...place))}”`), " ", el("bdi", null, name), sure));
   const others = alternatives();
   if (others.length) about.append(el("span", {class: "soft"}, "or"));
@@ -392,7 +392,7 @@ function drawProgress(now) {
   byId("progress").replaceChildren(...told.map((part, i) => el("span", {class: i ? "more" : ""}, part)), curve(now.curve) ?? "");
   clearTimeout(drawProgress.timer);
   drawProgress.timer = setTimeout(() => ask("progress").then(drawProgress, () => {}), now.learning ? SOON : POLL);
-  // the first model has come; later ones change nothing that somebody is reading
+  // show the first model's reading; later models do not change the text that somebody is reading
   if (view && !view.readings.length && now.version && !past.length && !busy) read().catch(warn);
 }
 
@@ -409,7 +409,7 @@ function curve(points) {
 
 async function search() {
   const wanted = byId("words").value, {rows} = await ask("search", {words: wanted.trim()});
-  // an answer that comes late, or while somebody is among those that are there
+  // ignore a late answer, or one that arrives while the focus is in the list
   if (wanted !== byId("words").value || byId("rows").contains(document.activeElement)) return;
   const states = {annotated: "✓ ", skipped: "– ", open: ""};
   byId("rows").replaceChildren(...(rows.length ? rows.map((row) => el("li", null, el("button", {type: "button", onclick: () => {

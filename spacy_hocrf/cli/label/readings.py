@@ -1,4 +1,4 @@
-"""Readings of a text in characters, which keep what a person has said of it."""
+"""Readings of a text in characters, consistent with a person's annotation."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -18,23 +18,23 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 __all__ = ["PlacedText", "Readings", "ScoredChars", "Stretch", "TokenPlaces", "read"]
 
 ScoredChars = tuple[int, int, str, float]
-"""A span with its probability, whatever else there is."""
+"""A span in characters with its marginal probability."""
 Stretch = tuple[int, int]
-"""First token, or character, and one past the last."""
+"""First token, or character, and one past the last one."""
 Spans = Sequence[Chars]  # of tokens
 
 LEAST_PROBABLE = 0.01
-"""What else a stretch could be is named from this probability on."""
+"""Smallest probability of an alternative that is shown."""
 
 
 class Readings(NamedTuple):
-    """What a text could be, the most probable first.
+    """Possible readings of a text, the most probable first.
 
-    readings: each with its spans, sorted, and the probability of these and no others given what is fixed;
-        [] before there is a model.
-    others: for each span of the first, what else its stretch could be, the most probable first; "" is no
-        span.
-    version: of the model, 0 before any.
+    readings: sorted spans of each reading, and its probability given the fixed spans; [] before there is a
+        model.
+    others: for each span of the first reading, alternative labels of its words with their probabilities, the
+        most probable first; "" is no span.
+    version: number of the model, 0 before the first.
     """
 
     readings: list[tuple[tuple[ScoredChars, ...], float]]
@@ -43,7 +43,7 @@ class Readings(NamedTuple):
 
 
 class TokenPlaces:
-    """Tokens of a text by characters. words (Sequence[str]): each with the white space behind it."""
+    """Character offsets of a text's tokens. words (Sequence[str]): tokens with trailing white space."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self.text = "".join(words)
@@ -51,25 +51,25 @@ class TokenPlaces:
         self.starts = [0, *self.ends[:-1]]
 
     def chars(self, first: int, last: int) -> Stretch:
-        """Characters of tokens, without white space at either end. RAISES (ValueError): for no tokens."""
+        """Convert tokens to characters, without white space at the ends. RAISES (ValueError): for none."""
         if not 0 <= first < last <= len(self.ends):
             raise ValueError(f"there are no tokens from {first} to {last}")
         return self.bare(self.starts[first], self.ends[last - 1])
 
     def bare(self, start: int, end: int) -> Stretch:
-        """A stretch without white space at either end."""
+        """Strip a stretch of characters of white space at both ends."""
         within = self.text[start:end]
         return start + len(within) - len(within.lstrip()), start + len(within.rstrip())
 
     def tokens(self, start: int, end: int) -> Stretch:
-        """Tokens that have any of these characters."""
+        """Find the tokens that overlap a stretch of characters."""
         return bisect_right(self.ends, start), bisect_left(self.starts, end)
 
 
 class PlacedText(TokenPlaces):
-    """A text that is annotated: its Doc, as earlier components leave it, and where its tokens are.
+    """A text with its Doc, as earlier components leave it, and the character offsets of its tokens.
 
-    words (Tuple[str, …]): lower-cased, without white space around them.
+    words (Tuple[str, …]): tokens, lower-cased and stripped of white space.
     """
 
     def __init__(self, doc: Doc) -> None:
@@ -87,7 +87,7 @@ def read(
     n: int,
     version: int,
 ) -> Readings:
-    """The n best readings that keep what a person has said, as `LabelLoop.readings`."""
+    """Compute the n best readings that agree with the person's annotation, for `LabelLoop.readings`."""
     said = [(*text.tokens(start, end), label) for start, end, label in fixed]
     said += [(*text.tokens(start, end), "") for start, end in outside]
     reading, over = _constrained(pipe, text.doc, said)
@@ -107,7 +107,7 @@ def read(
     for best in reading.best(n):
         found.setdefault(_laid_over(best.spans, over), best.probability)
     nothing, others = reading.tokens()[:, -1], []
-    labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # of stretches
+    labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # alternatives by stretch
     for (start, end, label), p in chance.items():
         labels[start, end].append((label, p))
     for start, end, label in next(iter(found)):
@@ -122,7 +122,7 @@ def read(
 def _constrained(
     pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]
 ) -> tuple[Reading, Collection[Chars]]:
-    """What the model knows if some spans are there, without a label none; and those that it cannot have."""
+    """Constrain a reading to given spans ("" for no span); return it and the spans that it cannot have."""
     reading, kept = _beside(pipe, doc, (), said)
     return reading, {*said} - {*kept}
 
@@ -130,7 +130,10 @@ def _constrained(
 def _beside(
     pipe: SegmentationPipe, doc: Doc, kept: Sequence[Chars], more: Sequence[Chars]
 ) -> tuple[Reading, Sequence[Chars]]:
-    """What the model knows if these are there, and of `more` those that it can have; which it then has."""
+    """Constrain a reading to the spans `kept`, and as many of `more` as the model can have; return both.
+
+    If they are impossible together, halves of `more` are added one after the other.
+    """
     try:
         return pipe.reading(_with(pipe, doc, [*kept, *more])), [*kept, *more]
     except ValueError:
@@ -149,6 +152,6 @@ def _with(pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]) -> Doc:
 
 
 def _laid_over(spans: Spans, over: Collection[Chars]) -> tuple[Chars, ...]:
-    """Spans, with others in the place of those that they overlap."""
+    """Replace spans by others that overlap them."""
     kept = [s for s in spans if not any(s[0] < o[1] and o[0] < s[1] for o in over)]
     return tuple(sorted([*kept, *(span for span in over if span[2])]))

@@ -1,8 +1,8 @@
-"""The page's server: it answers nobody but who has the token, from no page but its own.
+"""The page's HTTP server: it answers only requests from its own page that have the token.
 
-The token is behind the # of the address, which a browser sends nowhere; the script of the page sends it in a
-header, which no other page can. Host and Origin are checked besides, so that no foreign name that leads to
-this machine is answered. Files of the page are the package's own and hold no data.
+The token is in the fragment (after #) of the address, which browsers do not send; the page's script sends it
+in a header, which no other page can. Host and Origin are also checked, against DNS rebinding. The static
+files of the page come from the package and contain no data.
 """
 
 import secrets
@@ -32,9 +32,9 @@ __all__ = ["TOKEN", "listen", "make_app", "serve"]
 TOKEN = "x-hocrf-token"
 """Header with the token."""
 MOST = 1 << 20
-"""Bytes of a request."""
+"""Largest size of a request in bytes."""
 ASKED = {"open", "show", "read", "decide", "skip", "undo", "search", "progress", "export"}
-"""Methods of a session that the page may call."""
+"""Methods of `Session` that the page may call."""
 PAGE = {
     "": ("cli.label", "page.html", "text/html"),
     "shared.css": ("answers", "page.css", "text/css"),
@@ -42,7 +42,7 @@ PAGE = {
     "shared.js": ("answers", "shared.js", "text/javascript"),
     "page.js": ("cli.label", "page.js", "text/javascript"),
 }
-"""Files of the page by their addresses."""
+"""Files of the page by address: package folder, file and media type."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
     "connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -56,10 +56,10 @@ RAW_HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADER
 
 
 def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIApp:
-    """The server's application.
+    """Make the server's application.
 
-    token (str): that requests for data must have.
-    names (Collection[str]): of hosts besides this machine that browsers may reach it by: that of a proxy.
+    token (str): token that requests for data must have.
+    names (Collection[str]): further host names under which browsers may reach it, for example of a proxy.
     """
 
     async def answer(request: HTTPRequest) -> Response:
@@ -100,9 +100,9 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
 
 
 def listen(address: str, port: int) -> socket.socket:
-    """A socket that listens. port (int): 0 for any that is free.
+    """Open a listening socket. port (int): 0 for any free one.
 
-    RAISES (ValueError): H548 if there is none.
+    RAISES (ValueError): H548 if this fails.
     """
     try:
         family = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)[0][0]
@@ -115,7 +115,7 @@ def listen(address: str, port: int) -> socket.socket:
 
 
 def serve(app: ASGIApp, listening: socket.socket) -> None:
-    """Answer until the process gets SIGINT or SIGTERM."""
+    """Answer requests until the process gets SIGINT or SIGTERM."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     config = uvicorn.Config(
         app,
@@ -128,14 +128,14 @@ def serve(app: ASGIApp, listening: socket.socket) -> None:
         proxy_headers=False,
         timeout_graceful_shutdown=1,
     )
-    with suppress(KeyboardInterrupt):  # which uvicorn raises again when all is answered
+    with suppress(KeyboardInterrupt):  # uvicorn raises it again when it has shut down
         uvicorn.Server(config).run(sockets=[listening])
 
 
 class _Guard:
-    """Lets nobody pass but this machine's own page, and adds headers to every answer.
+    """Middleware that refuses requests for other hosts or from other pages, and adds headers to answers.
 
-    names (Collection[str]): of further hosts by which browsers may reach it.
+    names (Collection[str]): further host names that are allowed.
     """
 
     def __init__(self, app: ASGIApp, names: Collection[str]) -> None:
@@ -164,12 +164,12 @@ class _Guard:
             return name == "localhost" or name in self._names
 
     def _comes_from(self, origin: str, host: str) -> bool:
-        """Has a page that is at this host sent it, or one that a proxy shows under another name?"""
+        """Is the origin this host, or one of the further names?"""
         return origin.partition("://")[2] == host or _name(origin) in self._names
 
 
 def _name(address: str) -> str:
-    """Name of the host in an address, "" for what is none."""
+    """Return the host name of an address, "" if it is invalid."""
     try:
         return urlsplit(address).hostname or ""
     except ValueError:

@@ -1,5 +1,5 @@
-"""Texts that a person annotates one after the other: what is decided about each, what was before, and which
-comes next. The page speaks of tokens and numbers of labels; here they become characters and names.
+"""An annotation session: answers the page's requests, and keeps the decisions, their history and the next
+text. The page uses tokens and numbers of labels, which are converted to characters and names here.
 """
 
 from collections import defaultdict
@@ -19,19 +19,19 @@ from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 __all__ = ["Conflict", "Request", "Session", "TextToLabel"]
 
 SHOWN, BEGINNING = 50, 160
-"""Texts that a search shows, and characters of each."""
+"""Number of texts that a search shows, and of characters of each."""
 
 GIVEN = {"given": True}
-"""What the loop is told of annotation that no one has made here."""
+"""Tells the loop that annotation is from the file, not made here."""
 
 
 class TextToLabel(NamedTuple):
-    """A text, and what its file says about it.
+    """A text and the annotation in its file.
 
-    words (Sequence[str]): its tokens, each with the white space behind it.
-    id (str): that the file gives it, or "".
-    spans (Optional[tuple[Chars, ...]]): that are annotated already; None if nobody has looked for any.
-    unknown (tuple[tuple[int, int], ...]): stretches that nobody has annotated, if others are.
+    words (Sequence[str]): tokens, with the white space after each.
+    id (str): id in the file, or "".
+    spans (Optional[tuple[Chars, ...]]): annotated spans; None if the text is not annotated.
+    unknown (tuple[tuple[int, int], ...]): stretches that are not annotated, if others are.
     """
 
     words: Sequence[str]
@@ -41,11 +41,11 @@ class TextToLabel(NamedTuple):
 
 
 class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a window of the page asks, by tokens and numbers of labels; every request has some of it.
+    """A request of a page's window, in tokens and numbers of labels; each kind uses some of the fields.
 
-    window (int): its number. text (int): of which text. revision (int): of the text, as it was shown.
-    spans (list[tuple[int, int, int]]), outside, unknown (list[tuple[int, int]]): what the person has said.
-    words (str): to be searched for.
+    window (int): its number. text (int): number of the text. revision (int): revision that was shown.
+    spans (list[tuple[int, int, int]]), outside, unknown (list[tuple[int, int]]): the person's annotation.
+    words (str): words to search for.
     """
 
     window: int = 0
@@ -58,17 +58,17 @@ class Request(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Conflict(ValueError):
-    """H546 or H547: a request that came too late."""
+    """H546 or H547: the window, or the text it shows, is out of date."""
 
 
 class Session:
-    """Texts, the decisions about them, and the loop that learns from those.
+    """The texts, the decisions on them, and the loop that learns from these.
 
-    texts (Sequence[TextToLabel]): the texts. labels (Sequence[str]): that their spans may have.
-    store (DecisionStore): where decisions are kept; those of earlier sessions are told to the loop.
-    loop (LabelLoop): what reads texts and chooses the next one.
-    export (Callable[[list[TextToLabel]], str]): writes what is annotated, and says where.
-    lang (str): language of the texts, as HTML has it.
+    texts (Sequence[TextToLabel]): the texts. labels (Sequence[str]): labels of spans.
+    store (DecisionStore): stores the decisions; the loop learns those of earlier sessions.
+    loop (LabelLoop): predicts texts and chooses the next one.
+    export (Callable[[list[TextToLabel]], str]): writes the annotation, and returns a message.
+    lang (str): language of the texts, as an HTML attribute.
     """
 
     def __init__(
@@ -91,8 +91,8 @@ class Session:
             for i, text in enumerate(texts)
             if text.spans is not None
         }
-        self._held = list[Decision]()  # that hold, in their order
-        self._own: dict[int, list[Decision]] = defaultdict(list)  # the same, by text
+        self._held = list[Decision]()  # decisions that were not undone, in order
+        self._own: dict[int, list[Decision]] = defaultdict(list)  # these decisions by text
         self._revisions = [0] * len(texts)
         for decision in store.decisions:
             self._note(decision)
@@ -103,46 +103,46 @@ class Session:
 
     @property
     def widened(self) -> int:
-        """Spans of earlier sessions that are no whole tokens now, and are shown and written as such."""
+        """Number of spans of earlier sessions that do not fit the tokens and are widened to whole ones."""
         stretches = [(each.text, *span[:2]) for each in self._held for span in each.spans or ()]
         return sum(
             self._places[i].chars(*self._places[i].tokens(start, end)) != (start, end)
             for i, start, end in stretches
         )
 
-    # What a window asks: each method answers a request
+    # Requests of a window, one method for each kind
 
     def open(self, _: Request) -> dict[str, Any]:
-        """A new window, from now on the only one that may decide, and its first text."""
+        """Open a new window, the only one that may decide from now on, and return its first text."""
         with self._lock:
             self._window += 1
             own = {"window": self._window, "labels": [*self.labels], "lang": self.lang}
             return own | self._next()
 
     def show(self, request: Request) -> dict[str, Any]:
-        """A text as it is now."""
+        """Return the current state of a text."""
         with self._lock:
             return {"view": self._view(self._number(request))}
 
     def read(self, request: Request) -> dict[str, Any]:
-        """Readings of a text beside what the person has said so far."""
+        """Return readings of a text, given the person's annotation so far."""
         with self._lock:
             i = self._number(request)
             outside = [*request.outside, *request.unknown]
             return self._readings(i, self._spans(i, request.spans), self._chars(i, outside))
 
     def decide(self, request: Request) -> dict[str, Any]:
-        """Keep the spans of a text; and the next text."""
+        """Save the spans of a text, and return the next text."""
         return self._decided(
             request, lambda i: (self._spans(i, request.spans), self._chars(i, request.unknown))
         )
 
     def skip(self, request: Request) -> dict[str, Any]:
-        """Leave a text for later; and the next text."""
+        """Mark a text as skipped, and return the next text."""
         return self._decided(request, lambda _: (None, ()))
 
     def undo(self, request: Request) -> dict[str, Any]:
-        """Take the last decision back, and show its text as it was decided."""
+        """Undo the last decision, and return its text with that decision."""
         with self._lock:
             self._check_window(request)
             if not self._held:
@@ -153,7 +153,7 @@ class Session:
             return {"view": self._view(last.text, last)}
 
     def search(self, request: Request) -> dict[str, Any]:
-        """Texts that have some words: those that were decided last come first, then those not decided."""
+        """Search for words in the texts: decided ones first, the latest at the top, then the others."""
         with self._lock:
             words = normalize("NFC", request.words).casefold()
             decided = dict.fromkeys(each.text for each in reversed(self._held))
@@ -169,16 +169,16 @@ class Session:
             return {"rows": rows}
 
     def progress(self, _: Request) -> dict[str, Any]:
-        """How far the annotation is."""
+        """Return the progress of the annotation and of the model."""
         with self._lock:
             return self._progress()
 
     def export(self, _: Request) -> dict[str, Any]:
-        """Write all that is annotated, and the model."""
+        """Write all annotation and the model."""
         return {"told": self.export_all()}
 
     def export_all(self) -> str:
-        """Write all that is annotated, and the model. RETURNS (str): what was written, for people."""
+        """Write all annotation and the model. RETURNS (str): a message that lists the files."""
         with self._lock:
             decisions = map(self._decision, range(len(self._texts)))
             texts = [
@@ -195,9 +195,10 @@ class Session:
         request: Request,
         said: Callable[[int], tuple[tuple[Chars, ...] | None, tuple[Stretch, ...]]],
     ) -> dict[str, Any]:
-        """RAISES (Conflict): H546 or H547 if it comes too late.
+        """Check and save a decision, and return the next text.
 
-        RAISES (ValueError): H544 if it cannot be kept, H545 if it is wrong.
+        RAISES (Conflict): H546 or H547 if it is out of date.
+        RAISES (ValueError): H544 if it cannot be saved, H545 if it is invalid.
         """
         with self._lock:
             self._check_window(request)
@@ -215,7 +216,7 @@ class Session:
             return self._next()
 
     def _decide(self, new: Decision) -> None:
-        """Let the loop know, and keep the decision together with what the loop says of it."""
+        """Pass a decision to the loop, and save it together with the loop's facts on it."""
         if new.spans is None:
             self._keep(new)
             self._loop.withdraw(new.text)
@@ -228,7 +229,7 @@ class Session:
             raise
 
     def _tell(self, i: int) -> None:
-        """Let the loop know what holds of a text."""
+        """Pass the current decision on a text to the loop."""
         decision, given = self._decision(i), self._given.get(i)
         if decision is None or decision.spans is None:
             self._loop.withdraw(i)
@@ -250,7 +251,7 @@ class Session:
         self._revisions[decision.text] += 1
 
     def _decision(self, i: int) -> Decision | None:
-        """What holds of a text: a person's last word, else what the file says."""
+        """Return the decision that holds for a text: the person's last one, else that of the file."""
         own = self._own[i]
         return own[-1] if own else self._given.get(i)
 
@@ -264,17 +265,17 @@ class Session:
         if request.window != self._window:
             raise Conflict(CommandErrors.H546.format())
 
-    # Texts as the page has them
+    # Texts in the page's terms
 
     def _next(self) -> dict[str, Any]:
-        """The next text, if there is one, and how far the annotation is."""
+        """Return the next text, if there is one, and the progress."""
         done = {i for i in range(len(self._texts)) if self._state(i) != "open"}
         text, why = self._loop.next(done)
         view = None if text is None else self._view(text) | {"why": why}
         return {"view": view, "progress": self._progress()}
 
     def _view(self, i: int, decision: Decision | None = None) -> dict[str, Any]:
-        """A text, what is said about it, and its readings beside that. decision: None for what holds."""
+        """Describe a text, a decision on it, and readings given this. decision: None for the current one."""
         decision = decision or self._decision(i)
         places, spans, unknown = self._places[i], tuple[Chars, ...](), tuple[Stretch, ...]()
         outside = list[Stretch]()
@@ -294,7 +295,7 @@ class Session:
         }
 
     def _between(self, i: int, stretches: Iterable[Stretch]) -> list[Stretch]:
-        """What a text has beside stretches of it, but for white space."""
+        """Find the gaps between stretches of a text, without white space at their ends."""
         n = len(self._plain[i])
         edges = sorted([(0, 0), *stretches, (n, n)])
         gaps = [self._places[i].bare(start, end) for (_, start), (end, _) in pairwise(edges)]
@@ -303,7 +304,7 @@ class Session:
     def _readings(
         self, i: int, fixed: Sequence[Chars], outside: Sequence[Stretch]
     ) -> dict[str, Any]:
-        """Readings, best first, and what else each stretch of the best one could be."""
+        """Return readings, best first, and alternatives for each span of the best one."""
         found, tokens = self._loop.readings(i, fixed, outside), self._places[i].tokens
         return {
             "readings": [
@@ -316,12 +317,12 @@ class Session:
         }
 
     def _on_page(self, i: int, spans: Iterable[Sequence[Any]]) -> list[list[Any]]:
-        """Spans by tokens and numbers of labels, with what follows these."""
+        """Convert spans to tokens and numbers of labels, keeping further members."""
         tokens = self._places[i].tokens
         return [[*tokens(start, end), self._label(y), *p] for start, end, y, *p in spans]
 
     def _label(self, name: str) -> int:
-        """Number of a label; -1 for no span."""
+        """Return the number of a label; -1 for no span."""
         return self._numbers[name] if name else -1
 
     def _progress(self) -> dict[str, Any]:
@@ -329,7 +330,7 @@ class Session:
         told: dict[str, Any] = self._loop.progress()._asdict()
         return told | {"annotated": states.count("annotated"), "texts": len(states)}
 
-    # What a request says
+    # Parsing of requests
 
     def _number(self, request: Request) -> int:
         if not 0 <= request.text < len(self._texts):
@@ -348,7 +349,7 @@ class Session:
         )
 
     def _chars(self, i: int, stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
-        """Characters of stretches of tokens; those of nothing but white space are left out."""
+        """Convert stretches of tokens to characters; those with only white space are left out."""
         try:
             found = [self._places[i].chars(*each) for each in sorted(stretches)]
         except ValueError as error:

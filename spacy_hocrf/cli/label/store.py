@@ -1,8 +1,8 @@
-"""What a person has decided, on disk before the page says so.
+"""The person's decisions on disk, each written before the page reports it as saved.
 
-A folder has `label.json`, the labels and a digest of the texts, and `annotations.jsonl`, to which every
-decision is appended as a line and synchronized. A line that a crash has cut off was never called saved: it is
-taken away.
+A folder has `label.json`, with the labels and a digest of the texts, and `annotations.jsonl`, to which every
+decision is appended as a line and synced. A line cut off by a crash was never reported as saved: it is
+removed.
 """
 
 import os
@@ -20,19 +20,19 @@ from spacy_hocrf.cli.errors import CommandErrors
 __all__ = ["Chars", "Decision", "DecisionStore", "check", "labels_in"]
 
 Chars = tuple[int, int, str]
-"""First character of a span, one past its last, and its label."""
+"""A span: its first character, one past its last, and its label."""
 SETTINGS, LOG = "label.json", "annotations.jsonl"
 VERSION = 1
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """What a person has said about a text.
+    """A person's decision on a text, or the undoing of one.
 
-    text (int): its number, from 0 on.
+    text (int): number of the text, from 0.
     spans (Optional[tuple[Chars, ...]]): its spans; None if it was skipped.
-    unknown (tuple[tuple[int, int], ...]): stretches that the person cannot tell anything about.
-    undone (bool): instead, the last decision that still holds is taken back, which was about this text.
-    facts (Optional[Dict]): what the loop wants to be told again when the folder is opened again.
+    unknown (tuple[tuple[int, int], ...]): stretches that the person could not annotate.
+    undone (bool): this undoes the last decision that still holds, which was on this text.
+    facts (Optional[Dict]): the loop's facts on it, passed to the loop again when the folder is reopened.
     """
 
     text: int
@@ -43,7 +43,7 @@ class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
 
 
 class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a folder was begun with. digest (str): of its texts."""
+    """The texts and labels that a folder belongs to. digest (str): digest of the texts."""
 
     version: int
     texts: int
@@ -52,15 +52,15 @@ class _Settings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class DecisionStore:
-    """The decisions about some texts, in a folder that nobody else writes to.
+    """Stores the decisions on some texts in a folder that no other process writes to.
 
-    decisions (list[Decision]): as they were made, those that were undone and the undoing among them.
-    cut (int): bytes of a last line that was not written to its end, and has been taken away.
+    decisions (list[Decision]): all decisions in order, including undone ones and their undoing.
+    cut (int): number of bytes of an incomplete last line, which was removed.
 
-    folder (Path): a new or an empty one, or one of the same texts; there may be more of them at the end now.
-    texts (Sequence[str]): the texts. labels (Sequence[str]): that their spans may have.
-    RAISES (ValueError): H540 for a folder of something else, H541 for one of other texts, H542 for one with
-        labels besides these, H543 for a line that is damaged.
+    folder (Path): new, empty, or one of the same texts, to which others may have been appended.
+    texts (Sequence[str]): the texts. labels (Sequence[str]): labels of spans.
+    RAISES (ValueError): H540 for a folder with other files, H541 for one of other texts, H542 for one with
+        labels besides these, H543 for a damaged line.
     """
 
     def __init__(self, folder: Path, texts: Sequence[str], labels: Sequence[str]) -> None:
@@ -80,9 +80,9 @@ class DecisionStore:
         self._file.truncate(size)
 
     def append(self, decision: Decision) -> None:
-        """Write a decision; it is on disk when this returns.
+        """Append a decision and sync it to disk.
 
-        RAISES (ValueError): H544 if it cannot be written. The file is as it was before then.
+        RAISES (ValueError): H544 if it cannot be written; the file is unchanged then.
         """
         line, size = msgspec.json.encode(decision) + b"\n", os.fstat(self._file.fileno()).st_size
         try:
@@ -100,7 +100,7 @@ class DecisionStore:
         self._file.close()
 
     def _check_texts(self, folder: Path, texts: Sequence[str]) -> None:
-        """RAISES (ValueError): H540 or H541 for a folder of something else."""
+        """Check the folder. RAISES (ValueError): H540 or H541 if it belongs to something else."""
         found = _settings(folder)
         if found is None:
             return
@@ -112,7 +112,7 @@ class DecisionStore:
             raise ValueError(CommandErrors.H541.format(path=folder, found=told))
 
     def _read(self, content: bytes, texts: Sequence[str]) -> list[Decision]:
-        """The decisions of whole lines. RAISES (ValueError): H543 for a line that is damaged."""
+        """Parse the decisions of complete lines. RAISES (ValueError): H543 for a damaged line."""
         decisions, holding = list[Decision](), list[int]()
         for number, line in enumerate(content.split(b"\n")[:-1], start=1):
             try:
@@ -130,20 +130,20 @@ class DecisionStore:
 
 
 LOCK = ".lock"
-"""Name of the file by which a process has a folder for itself."""
+"""Name of a folder's lock file."""
 
 
 def labels_in(folder: Path) -> tuple[str, ...]:
-    """Labels that a folder was begun with, in their order; none for a new one.
+    """Read the labels of a folder, in order; none for a new one.
 
-    RAISES (ValueError): H540 for a folder of something else.
+    RAISES (ValueError): H540 for a folder with other files.
     """
     found = _settings(folder)
     return () if found is None else found.labels
 
 
 def _settings(folder: Path) -> _Settings | None:
-    """Read what a folder was begun with. RAISES (ValueError): H540 for a folder of something else."""
+    """Read a folder's settings; None for a new one. RAISES (ValueError): H540 if it has other files."""
     path = folder / SETTINGS
     if not path.exists():
         if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
@@ -159,7 +159,7 @@ def _settings(folder: Path) -> _Settings | None:
 
 
 def check(decision: Decision, texts: Sequence[str]) -> None:
-    """RAISES (ValueError): for a text that there is not, or stretches that are outside it, or overlap."""
+    """Check a decision. RAISES (ValueError): for an unknown text, or invalid or overlapping stretches."""
     if not 0 <= decision.text < len(texts):
         raise ValueError(f"there is no text {decision.text}")
     end, places = 0, [span[:2] for span in decision.spans or ()]

@@ -1,4 +1,4 @@
-"""The texts of a file that are to be annotated, and what the file says about them already."""
+"""Read the texts to annotate, and the annotation that their file already has."""
 
 import re
 import sys
@@ -26,9 +26,9 @@ from spacy_hocrf.cli.pipelines import scorer_of
 __all__ = ["read_texts"]
 
 MOST = 20_000
-"""Characters of a text: nobody annotates a longer one as a whole."""
+"""Largest number of characters of a text: longer ones are not annotated as a whole."""
 LONGEST = 6
-"""Letters of a token of such a script, on average, where a token is a word."""
+"""Mean number of letters, in scripts without blanks, above which a token cannot be a single word."""
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 TOGETHER = (
     "texts whose tokens are many words each, since these have no blanks between them: see --lang"
@@ -38,13 +38,13 @@ TOGETHER = (
 def read_texts(
     path: Path, nlp: Language, target: Target, report: Report
 ) -> tuple[list[Doc], list[TextToLabel]]:
-    """Texts as Docs, and as a session has them.
+    """Read texts as Docs, and in the form that a session needs.
 
-    path (Path): a text a line (.txt), Docs (.spacy), or what `convert` reads; a file, or a folder.
-    nlp (Language): whose tokenizer is used where the file has no tokens.
+    path (Path): a file or folder: one text per line (.txt), Docs (.spacy), or a format that `convert` reads.
+    nlp (Language): its tokenizer is used if the file has no tokens.
     target (Target): where the annotation of Docs is.
-    report (Report): gets what was not as it should be.
-    RAISES (ValueError): H561 if there are none, H257, H290, H291, H380 or H381 for files that cannot
+    report (Report): problems are added to it.
+    RAISES (ValueError): H561 if there are no texts, H257, H290, H291, H380 or H381 for files that cannot
         be read.
     """
     scorer: Scorer = EntsScorer()
@@ -74,7 +74,7 @@ def _lines(path: Path) -> Iterator[ConvertedText]:
 
 
 def _runs_together(doc: Doc) -> bool:
-    """Are there several words in a token, on average, of a script that has no blank between words?"""
+    """Do tokens in a script without blanks between words contain several words each, on average?"""
     letters = [len(OF_UNSPACED.findall(word)) for word in words_of(doc)]
     return sum(letters) > LONGEST * sum(map(bool, letters))
 
@@ -86,7 +86,7 @@ def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
     places = TokenPlaces(words)
     taken, spans = np.zeros(len(doc), dtype=bool), []
     for label, start, end in sorted(scorer.items(doc), key=lambda item: item[1] - item[2]):
-        if not taken[start:end].any():  # of spans that overlap the longest
+        if not taken[start:end].any():  # the longest of overlapping spans
             taken[start:end] = True
             spans.append((*places.chars(start, end), label))
     unknown = scorer.unknown(doc)
