@@ -152,7 +152,8 @@ class HighOrderCRF(BaseEstimator):
 
     def predict(self, X: Items) -> NDArray[np.object_]:
         """Return the most probable labels of each sequence: object [len(X)] of lists."""
-        return _objects([self.predict_single(xseq) for xseq in X])
+        model = self._fitted()
+        return _objects([model.best(chain) for chain in model.chains(map(read_items, X))])
 
     def predict_single(self, xseq: Iterable[Any]) -> list[str]:
         """Return the most probable labels of one sequence."""
@@ -162,7 +163,7 @@ class HighOrderCRF(BaseEstimator):
     def predict_proba(self, X: Items) -> list[NDArray[np.float64]]:
         """Return P(label | sequence) of the items of each sequence, float64 [T, len(classes_)]."""
         model = self._fitted()
-        return [model.chain(read_items(xseq)).marginals() for xseq in X]
+        return [chain.marginals() for chain in model.chains(map(read_items, X))]
 
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
         """Return P(label | sequence) of the items of each sequence, as a dict from label for each item."""

@@ -20,9 +20,7 @@ class ItemSequence:
 
     def items(self) -> list[dict[str, float]]:
         """Return the attributes of each item with their values."""
-        return [
-            dict(zip(item.names, item.values or [1.0] * len(item.names))) for item in self._items
-        ]
+        return [dict(zip(names, values or [1.0] * len(names))) for names, values in self._items]
 
     def __len__(self) -> int:
         return len(self._items)

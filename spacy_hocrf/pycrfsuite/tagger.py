@@ -71,13 +71,14 @@ class Tagger:
 
     def set(self, xseq: ItemSequence | Iterable[Any]) -> None:
         """Set the current sequence. RAISES (ValueError): H270, H271 or H420."""
-        self._chain = self._opened().chain(attributes_in(xseq))
+        self._chain = self._read(xseq)
 
     def tag(self, xseq: ItemSequence | Iterable[Any] | None = None) -> list[str]:
         """Return the most probable labels of a sequence, by default the current one."""
-        if xseq is not None:
-            self.set(xseq)
-        return self._opened().best(self._asked())
+        chain = self._asked() if xseq is None else self._read(xseq)
+        found = self._opened().best(chain)
+        self._chain = chain
+        return found
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Return P(labels | sequence) for the current sequence.
@@ -132,12 +133,18 @@ class Tagger:
             self._model, self._header = model_from_bytes(data, path), None
         else:
             self._model, self._header = read_crfsuite(data, path), header_of(data)
-        self._chain = self._model.chain([])
+        self._chain = None
         return closing(self)
+
+    def _read(self, xseq: ItemSequence | Iterable[Any]) -> Chain:
+        """The chain of a sequence. It is nobody else's until `_chain` has it: threads may share a tagger."""
+        items = attributes_in(xseq)
+        last, self._chain = self._chain, None
+        return self._opened().chain(items, last)
 
     def _asked(self) -> Chain:
         if self._chain is None:
-            raise ValueError(SequenceErrors.H275)
+            self._chain = self._opened().chain([])
         return self._chain
 
     def _numbers(self, labels: Sequence[str]) -> list[int]:

@@ -84,27 +84,34 @@ cdef class Chain:
     cdef const double[::1] value, weights
     cdef bint plain, deep, apart, summed, expected
     cdef double spread, total
-    cdef Py_ssize_t n_items
+    cdef Py_ssize_t n_items, room
     # for the sequence that was read
     cdef double[:, ::1] scores, lifted, alpha, chance
     cdef double[::1] norm, arc_weight, arc_lifted, x, below, beta
 
     def __init__(self, Structure structure not None, items):
-        cdef Py_ssize_t d, longest = 0, labels = structure.labels
         self.structure = structure
+        self.deep = structure.width > structure.labels
+        self.arc_weight, self.arc_lifted = np.empty((2, structure.arcs))
+        self.x, self.below = np.empty((2, structure.registers))
+        self.beta, self.room = np.empty(structure.states), -1
+        self.take(items)
+
+    def take(self, items):
+        """Other items, of which none is read, in the same arrays if their sequences are no longer."""
+        cdef Structure its = self.structure
+        cdef Py_ssize_t d, longest = 0
         self.offsets, self.row_offsets = items.offsets, items.row_offsets
         self.attribute, self.plain = items.attribute, items.value is None
         if not self.plain:
             self.value = items.value
-        self.deep = structure.width > labels
         for d in range(self.offsets.shape[0] - 1):
             longest = max(longest, self.offsets[d + 1] - self.offsets[d])
-        self.scores = np.empty((longest, structure.width))
-        self.lifted, self.chance = np.empty((2, longest, labels))
-        self.alpha = np.empty((longest + 1, structure.states))
-        self.norm, self.beta = np.empty(longest), np.empty(structure.states)
-        self.arc_weight, self.arc_lifted = np.empty((2, structure.arcs))
-        self.x, self.below = np.empty((2, structure.registers))
+        if longest > self.room:
+            self.room = longest
+            self.scores, self.norm = np.empty((longest, its.width)), np.empty(longest)
+            self.lifted, self.chance = np.empty((2, longest, its.labels))
+            self.alpha = np.empty((longest + 1, its.states))
         self.n_items = 0
 
     def __len__(self):
@@ -122,6 +129,7 @@ cdef class Chain:
         with nogil:
             _score(self, self.structure, number)
         if not isfinite(self.spread):
+            self.n_items = 0
             raise ValueError(SequenceErrors.H420)
 
     def best(self):

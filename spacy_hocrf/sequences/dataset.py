@@ -65,14 +65,14 @@ class Dataset:
         return everything if len(chosen) == len(self) else sequences_at(everything, chosen)
 
     def _append_item(self, item: Attributes) -> None:
-        numbers = self.attributes
+        numbers, (names, values) = self.attributes, item
         before = len(self._attribute)
-        self._attribute.extend([numbers.setdefault(name, len(numbers)) for name in item.names])
-        self._counts.append(len(item.names))
-        if item.values is not None and not self._value:
+        self._attribute.extend([numbers.setdefault(name, len(numbers)) for name in names])
+        self._counts.append(len(names))
+        if values is not None and not self._value:
             self._value.extend([1.0] * before)
-        if item.values is not None or self._value:
-            self._value.extend(item.values or [1.0] * len(item.names))
+        if values is not None or self._value:
+            self._value.extend(values or [1.0] * len(names))
 
     def _all(self) -> Labelled:
         items = Items(

@@ -6,9 +6,7 @@ from numpy.typing import NDArray
 
 __all__ = ["Attributes", "Items", "attributes_of", "look_up", "read_items"]
 
-class Attributes(NamedTuple):
-    names: list[str]
-    values: list[float] | None  # None if all are 1
+Attributes = tuple[list[str], list[float] | None]  # names and values, None if all are 1
 
 class Items(NamedTuple):
     offsets: NDArray[np.int64]  # [D + 1] first item of each sequence

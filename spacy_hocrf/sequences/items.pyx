@@ -12,7 +12,6 @@ An item is a list of strings, its attributes, or a dict. The meaning of a dict d
 
 import math
 from collections.abc import Iterable, Mapping
-from numbers import Real
 from typing import NamedTuple
 
 import numpy as np
@@ -25,11 +24,7 @@ cdef str SEPARATOR = ":"
 cdef object ONE = 1.0
 
 
-class Attributes(NamedTuple):
-    """Names of an item's attributes and their values, None if all are 1."""
-
-    names: list
-    values: object
+Attributes = tuple  # names of an item's attributes and their values, None if all are 1
 
 
 class Items(NamedTuple):
@@ -58,14 +53,14 @@ def attributes_of(item):
     if type(item) is list:
         for name in <list> item:
             names.append(name if type(name) is str else _text(name))
-        return Attributes(names, None)
+        return names, None
     if type(item) is dict or isinstance(item, Mapping):
         values = []
         _add_all(None, item, names, values)
-        return Attributes(names, None if _ones(values) else values)
+        return names, None if _ones(values) else values
     if isinstance(item, (str, bytes)) or not isinstance(item, Iterable):
         raise ValueError(SequenceErrors.H270.format(found=_shown(item)))
-    return Attributes([_text(name) for name in item], None)
+    return [_text(name) for name in item], None
 
 
 def look_up(sequences, dict numbers not None):
@@ -78,10 +73,10 @@ def look_up(sequences, dict numbers not None):
     cdef bint plain = True
     cdef list names
     for sequence in sequences:
-        for item in sequence:
+        for names, values in sequence:
             n_items += 1
-            rows += len(<list> item[0])
-            plain = plain and item[1] is None
+            rows += len(names)
+            plain = plain and values is None
     offsets = np.zeros(len(sequences) + 1, dtype=np.int64)
     row_offsets = np.zeros(n_items + 1, dtype=np.int64)
     attribute, value = np.empty(rows, dtype=np.int32), np.ones(0 if plain else rows)
@@ -90,8 +85,7 @@ def look_up(sequences, dict numbers not None):
     cdef double[::1] valued = value
     n_items = 0
     for d, sequence in enumerate(sequences):
-        for item in sequence:
-            names, values = item[0], item[1]
+        for names, values in sequence:
             for i in range(len(names)):
                 number = numbers.get(names[i])
                 if number is None:
@@ -133,7 +127,7 @@ cdef _add(str name, value, list names, list values):
     if isinstance(value, (str, bytes)):
         names.append(name + SEPARATOR + _text(value))
         values.append(ONE)
-    elif isinstance(value, (float, Real, np.bool_)):
+    elif isinstance(value, float) or (hasattr(value, "__float__") and not getattr(value, "shape", ())):
         number = float(value)
         if not math.isfinite(number):
             raise ValueError(SequenceErrors.H271.format(name=name, found=value))

@@ -11,7 +11,7 @@ et al. (ICML 2001), with more its extension to sparse label patterns of any orde
 15 (2014) §2.1).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -81,17 +81,29 @@ class SequenceModel:
             pattern_weight=self.pattern_weight[needed],
         )
 
-    def chain(self, sequence: Sequence[Attributes]) -> Chain:
+    def chain(self, sequence: Sequence[Attributes], last: Chain | None = None) -> Chain:
         """Return a chain that has read one sequence, for inference.
 
+        last (Optional[Chain]): a chain of this model that nobody needs any more, to be used again.
         RAISES (ValueError): H273 for items in a model without labels, H420 for values that make a score
             infinite or nan.
         """
         if sequence and not self.labels:
             raise ValueError(SequenceErrors.H273.format(found="of an item", known="none"))
-        chain = Chain(self._structure, look_up([sequence], self.attributes))
-        chain.read(0, self._weights)
-        return chain
+        items = look_up([sequence], self.attributes)
+        if last is None:
+            last = Chain(self._structure, items)
+        else:
+            last.take(items)
+        last.read(0, self._weights)
+        return last
+
+    def chains(self, sequences: Iterable[Sequence[Attributes]]) -> Iterator[Chain]:
+        """Inference on each sequence, ready to be asked until the next one is taken: see `chain`."""
+        chain = None
+        for sequence in sequences:
+            chain = self.chain(sequence, chain)
+            yield chain
 
     def best(self, chain: Chain) -> list[str]:
         """Return the most probable labels of a sequence."""

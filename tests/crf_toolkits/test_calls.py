@@ -43,7 +43,9 @@ def test_marginals_take_at_most_5_calls_each_since_a_sequence_is_summed_once(tag
     assert calls.total() <= 5 * len(LONG)
 
 
-def test_predict_takes_at_most_10_calls_for_each_sequence():
+@pytest.mark.parametrize("ask", ["predict", "predict_proba"])
+def test_many_sequences_take_at_most_5_calls_each_and_one_chain(ask):
     crf = HighOrderCRF(max_iterations=5).fit(*draw(1))
-    crf.predict([SHORT])
-    assert calls_of_ours(lambda: crf.predict([LONG] * 10)).total() <= 5 + 10 * 10
+    ask = getattr(crf, ask)
+    ask([SHORT])
+    assert calls_of_ours(lambda: ask([LONG] * 10)).total() <= 10 + 10 * 5

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import ClassVar
 
@@ -156,6 +157,42 @@ def test_a_sequence_belongs_to_the_model_that_it_was_set_for(path):
     tagger.open(path)
     tagger.set([["see0"]])
     tagger.open_inmemory(path.read_bytes())
+    assert tagger.tag() == []
+
+
+def test_sequences_of_any_lengths_may_follow_one_another(path, data):
+    tagger, sequences = Tagger(), [data[0][0], [], *data[0], [["see0"]] * 40, data[0][1]]
+    tagger.open(path)
+    for x in sequences:
+        alone = Tagger()
+        alone.open(path)
+        found = tagger.tag(x)
+        assert found == alone.tag(x)
+        assert tagger.probability(found) == alone.probability(found)
+        assert len(x) == 0 or tagger.marginal("sun", len(x) - 1) == alone.marginal(
+            "sun", len(x) - 1
+        )
+
+
+def test_threads_may_share_a_tagger_as_they_may_share_theirs(path, data):
+    tagger, sequences = Tagger(), data[0] * 30
+    tagger.open(path)
+    alone = [tagger.tag(x) for x in sequences]
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert list(threads.map(tagger.tag, sequences)) == alone
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_sequence_that_cannot_be_scored_leaves_none(path):
+    tagger = Tagger()
+    tagger.open(path)
+    tagger.set([["see0"]])
+    with pytest.raises(ValueError, match="H420"):
+        tagger.set([{"see0": 1.7e308}])
     assert tagger.tag() == []
 
 

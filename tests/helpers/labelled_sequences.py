@@ -62,12 +62,11 @@ def scores(model, sequence):
     found = {}
     for labelling in itertools.product(range(len(model.labels)), repeat=len(sequence)):
         total = 0.0
-        for t, item in enumerate(sequence):
-            values = item.values or [1.0] * len(item.names)
+        for t, (names, values) in enumerate(sequence):
             for first in range(t + 1):
-                names = [model.labels[label] for label in labelling[first : t + 1]]
-                for name, value in zip(item.names, values):
-                    total += value * weights.get((name, *names), 0.0)
+                labels = [model.labels[label] for label in labelling[first : t + 1]]
+                for name, value in zip(names, values or [1.0] * len(names)):
+                    total += value * weights.get((name, *labels), 0.0)
                 total += transitions.get(labelling[first : t + 1], 0.0)
         found[labelling] = total
     return found

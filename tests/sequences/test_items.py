@@ -1,9 +1,12 @@
 """Items as users write them, as arrays."""
 
+from decimal import Decimal
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
-from spacy_hocrf.sequences.items import Attributes, attributes_of, look_up, read_items
+from spacy_hocrf.sequences.items import attributes_of, look_up, read_items
 
 
 @pytest.mark.parametrize(
@@ -23,6 +26,9 @@ from spacy_hocrf.sequences.items import Attributes, attributes_of, look_up, read
             ["a", "b", "c"],
             [0.5, 1, 3],
         ),
+        ({"a": Decimal("0.5"), "b": Fraction(1, 4)}, ["a", "b"], [0.5, 0.25]),
+        ({"a": np.array(0.5)}, ["a"], [0.5]),
+        ({"a": np.array(["x", "y"])}, ["a:x", "a:y"], None),
         ({"a": "x", "b": "ü".encode()}, ["a:x", "b:ü"], None),
         ({b"a": "x"}, ["a:x"], None),
         ({"a": {"b": {"c": 2}, "d": "e"}}, ["a:b:c", "a:d:e"], [2.0, 1.0]),
@@ -30,7 +36,7 @@ from spacy_hocrf.sequences.items import Attributes, attributes_of, look_up, read
     ],
 )
 def test_attributes_of_an_item(item, names, values):
-    assert attributes_of(item) == Attributes(names, values)
+    assert attributes_of(item) == (names, values)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,10 @@ def counts(model, sequence, labelling):
     """How often each feature fires: of attributes, then of patterns."""
     states = dict.fromkeys(model.state_features(), 0.0)
     patterns = dict.fromkeys(model.patterns, 0.0)
-    for t, item in enumerate(sequence):
+    for t, (names, values) in enumerate(sequence):
         for first in range(t + 1):
             pattern = labelling[first : t + 1]
-            for name, value in zip(item.names, item.values or [1.0] * len(item.names)):
+            for name, value in zip(names, values or [1.0] * len(names)):
                 if (key := (name, *(model.labels[y] for y in pattern))) in states:
                     states[key] += value
             if pattern in patterns:
