@@ -14,6 +14,7 @@ The values of a template are hashed together to a 64-bit number, which is a feat
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -92,6 +93,7 @@ class LinkFeatures:
         return tuple(dict.fromkeys(name for v in self.values.values() for name in v.reads))
 
 
+@lru_cache(maxsize=256)  # asked for each text
 def parsed(template: str) -> tuple[Term, ...]:
     """Parse a template into terms. RAISES (ValueError): H296 if it is invalid."""
     terms = []
@@ -124,7 +126,7 @@ def _column(term: Term, values: Mapping[str, Value], thread: Thread, pairs: Pair
         return np.equal(pairs.source, pairs.target)
     value = values[term.name]
     items = [getattr(pairs, place) for place in term.places or PLACES]
-    if isinstance(value, PairValue):
+    if hasattr(value, "of_pairs"):  # isinstance of a protocol takes longer than most values
         return _checked(value.of_pairs(thread, *items), term.name, len(items[0]))
     found: NDArray[Any] = _checked(value.of_items(thread), term.name, len(thread))[items[0]]
     return found
