@@ -103,7 +103,7 @@ class JointFeatures:
     ) -> PlacePatterns:
         if not isinstance(state, str):
             return stated_patterns(places, state, self.scheme, batch)
-        if state == OUTSIDE:
+        if state == OUTSIDE and state not in self.scheme.labels:
             return state_patterns(places, self.scheme.outside)
         return entity_patterns(places, self.scheme, state, batch)
 

@@ -28,6 +28,7 @@ from small_corpus import (
     words,
 )
 from spacy.tokens import Doc
+from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
@@ -379,6 +380,17 @@ def test_components_with_other_trainers_decode_together():
     doc = nlp("Nobody but Quux likes Paris . Quux")
     assert found(doc)[0][2] == found(doc)[-1][2] and found(doc)[-1][:2] == (6, 7)
     assert doc._.hocrf_certificate
+
+
+def test_a_tag_may_be_called_o():
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("hocrf_tagger", config={"joint": joint(learn=False)})
+    words, tags = ["Ada", "sings", "Ada"], ["N", "O", "N"]
+    data = [Example.from_dict(Doc(nlp.vocab, words=words), {"words": words, "tags": tags})]
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(10):
+        nlp.update(data, sgd=optimizer)
+    assert [token.tag_ for token in nlp(Doc(nlp.vocab, words=words))] == tags
 
 
 @pytest.mark.slow
