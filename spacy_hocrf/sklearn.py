@@ -260,7 +260,7 @@ class HighOrderCRF(BaseEstimator):
         for name in NUMBERS:
             _check_number(name, getattr(self, name))
         limit = NO_LIMIT if self.max_iterations is None else self.max_iterations
-        _check_whole("max_iterations", limit, 0)
+        _check_whole("max_iterations", limit, 1)  # 0 would learn nothing
         features = FeatureSettings(
             order=self.order,
             min_freq=self.min_freq,

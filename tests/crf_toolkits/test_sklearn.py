@@ -131,6 +131,7 @@ def test_iterations_are_limited_and_told(capsys):
         ("epsilon", None, "H278"),
         ("period", 0, "H278"),
         ("max_iterations", -1, "H278"),
+        ("max_iterations", 0, "H278"),
         ("n_jobs", 0, "H278"),
     ],
 )
