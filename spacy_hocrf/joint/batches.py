@@ -4,6 +4,7 @@ group.
 
 import warnings
 from collections.abc import Hashable, Iterable, Iterator
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +13,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.annotation.groups import get_group
 from spacy_hocrf.warnings import Warnings
 
-__all__ = ["group_batches", "numbered"]
+__all__ = ["group_batches", "groups_apart", "numbered"]
 
 
 def numbered(
@@ -69,3 +70,16 @@ def group_batches(
         batch.append(doc)
     if batch:
         yield batch, np.array(numbers, dtype=np.int64)
+
+
+def groups_apart(
+    docs: list[Doc], numbers: NDArray[np.int64] | None
+) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
+    """The groups of a batch one by one, so that the others are not lost with one that is in the way.
+
+    numbers (Optional[int64 [D]]): of the groups of the Docs, ascending; None if each is one by itself.
+    """
+    numbers = np.arange(len(docs)) if numbers is None else numbers
+    bounds = np.flatnonzero(np.diff(numbers)) + 1
+    for first, end in pairwise([0, *bounds.tolist(), len(docs)]):
+        yield docs[first:end], numbers[first:end] - numbers[first]

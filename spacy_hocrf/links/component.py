@@ -14,6 +14,7 @@ from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from spacy.pipeline import Pipe
 from spacy.tokens import Doc
 from spacy.training import Example, validate_examples
@@ -23,7 +24,7 @@ from thinc.api import noop
 from spacy_hocrf.annotation.annotators import annotated, validated
 from spacy_hocrf.annotation.groups import check_group_by, group_in
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.joint.batches import group_batches, numbered
+from spacy_hocrf.joint.batches import group_batches, groups_apart, numbered
 from spacy_hocrf.links.annotation import contents, gold_shares, linked
 from spacy_hocrf.links.errors import LinkErrors
 from spacy_hocrf.links.extensions import register_links, set_links
@@ -240,13 +241,19 @@ class LinkPipe(StoredPipe, Pipe):
 
         batch_size (int): least number of Docs per batch; with `group_by`, the last group is completed.
         """
-        handle_error = self.get_error_handler()
         for docs, groups in group_batches(self._numbered(stream), batch_size):
-            try:
-                self.set_annotations(docs, self._predict(docs, groups.tolist()))
-                yield from docs
-            except Exception as error:
-                handle_error(self.name, self, docs, error)
+            yield from self._annotated(docs, groups)
+
+    def _annotated(self, docs: list[Doc], groups: NDArray[np.int64]) -> list[Doc]:
+        """The Docs of some groups with their links, but for groups with an error, which is handled."""
+        try:
+            self.set_annotations(docs, self._predict(docs, groups.tolist()))
+            return docs
+        except Exception as error:
+            if groups[0] == groups[-1]:
+                self.get_error_handler()(self.name, self, docs, error)
+                return []
+        return [doc for some in groups_apart(docs, groups) for doc in self._annotated(*some)]
 
     def predict(self, docs: Iterable[Doc]) -> list[FoundLinks]:
         """Return the most probable links of each Doc; the Docs are not changed.

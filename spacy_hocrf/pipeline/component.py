@@ -575,13 +575,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         RETURNS (Optional[Doc]): the Doc; None after an error that the error handler ignores.
         """
-        handle_error = self.get_error_handler()
-        try:
-            self.set_annotations([doc], self._predict([doc]))
-            return doc
-        except Exception as error:
-            handle_error(self.name, self, [doc], error)
-            return None
+        return next(iter(self._annotated([doc], None)), None)
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Predict and annotate a stream of Docs.
@@ -590,22 +584,30 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             together.
         YIELDS (Doc): the Docs, in order.
         """
-        handle_error, joint = self.get_error_handler(), self._joint
+        joint = self._joint
         batches: Iterable[tuple[list[Doc], NDArray[np.int64] | None]]
         if joint is None or joint.group_by is None or joint.decoder.ignores_patterns:
             batches = ((docs, None) for docs in minibatch(stream, batch_size))  # type: ignore[no-untyped-call]
         else:
             batches = joint.group_batches(stream, batch_size)
         for docs, groups in batches:
-            try:
-                self.set_annotations(docs, self._predict(docs, groups))
-            except Exception as error:
-                if len(docs) == 1 or groups is not None:
-                    handle_error(self.name, self, docs, error)
-                    continue
-                # one by one, so that only the failing Doc is lost
-                docs = [done for doc in docs if (done := self(doc)) is not None]
-            yield from docs
+            yield from self._annotated(docs, groups)
+
+    def _annotated(self, docs: list[Doc], groups: "NDArray[np.int64] | None") -> list[Doc]:
+        """Predict and annotate Docs, and return them without the groups in which an error was handled.
+
+        groups (Optional[int64 [D]]): group of each Doc, ascending; None if each Doc is a group of its own.
+        """
+        try:
+            self.set_annotations(docs, self._predict(docs, groups))
+            return docs
+        except Exception as error:
+            if len(docs) == 1 or (groups is not None and groups[0] == groups[-1]):
+                self.get_error_handler()(self.name, self, docs, error)
+                return []
+        from spacy_hocrf.joint.batches import groups_apart
+
+        return [doc for some in groups_apart(docs, groups) for doc in self._annotated(*some)]
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Return the scorer's results, for examples with whitespace trimmed from their spans, and the share

@@ -124,7 +124,8 @@ def test_a_large_group_is_split_between_documents_with_a_warning(nlp):
     assert labels[2] == labels[8] == labels[14] == labels[18]
 
 
-def test_an_error_concerns_its_batch_only(nlp):
+@pytest.mark.parametrize("batch_size", [1, 3, 10])
+def test_an_error_concerns_its_group_only(nlp, batch_size):
     pipe = nlp.get_pipe("hocrf")
     failed = []
     pipe.set_error_handler(
@@ -142,7 +143,7 @@ def test_an_error_concerns_its_batch_only(nlp):
     docs = list(
         pipe.pipe(
             stream(nlp, (1, CLEAR), (1, UNCLEAR), (2, OTHER), (2, OTHER), (3, UNCLEAR)),
-            batch_size=1,
+            batch_size=batch_size,
         )
     )
     assert [doc.text for doc in docs] == [CLEAR, UNCLEAR, UNCLEAR]

@@ -413,6 +413,24 @@ def test_an_error_handler_hears_of_the_error_alone():
     assert [each[:6] for each in heard] == ["[H042]"]
 
 
+def test_an_error_concerns_its_doc_only():
+    names = {"@misc": "spacy-hocrf.LinkShared.v1", "attr": "_.wrong_names"}
+    features = {
+        "@misc": "spacy-hocrf.LinkFeatures.v1",
+        "values": {"names": names},
+        "templates": ["names"],
+    }
+    nlp = untrained(features=features)
+    with pytest.warns(UserWarning, match="W032"):
+        nlp.initialize(lambda: examples(2))
+    failed = []
+    nlp.set_error_handler(lambda name, proc, docs, error: failed.append(docs))
+    docs = [document(conversation(k)[0]) for k in range(3)]
+    docs[1].spans["sc"][0]._.wrong_names = 3
+    assert list(nlp.pipe(docs)) == [docs[0], docs[2]]
+    assert failed == [[docs[1]]]
+
+
 @pytest.mark.slow
 def test_what_is_not_trained_says_so():
     nlp = untrained()
