@@ -80,7 +80,7 @@ class JointMaxMargin:
         if learner.adapts or not is_due(learner.steps, run.running):
             return None
         found = self.learn(learner, joint)
-        if found is None:
+        if found is None and not joint.features(learner.scheme).hard.all():
             warnings.warn(Warnings.W009.format(name=joint.name), stacklevel=2)
         return found
 

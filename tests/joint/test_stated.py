@@ -155,3 +155,9 @@ def test_a_pattern_s_name_tells_its_places_and_states():
     found = Pattern(states=["A", "not B"], places=MatchedPlaces(pattern=[{"PLACE": 1}]))
     assert found.name == "Pattern[MatchedPlaces[{'PLACE': 1}]: A & not B]"
     assert found.states == ("A", "not B")
+
+
+def test_where_all_weights_are_infinite_nothing_is_learnt_nor_warned_of():
+    features = {"never": pattern(["PERSON", "PERSON"], NEIGHBOURS, "-inf")}
+    nlp = trained(joint=joint(features), steps=20)
+    assert nlp.get_pipe("hocrf").joint.weights.tolist() == [-np.inf]
