@@ -115,7 +115,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         probabilities (Sequence[float]): `doc._.hocrf_probability` of each text.
         RETURNS (float): 1.0 where there is no sample, or no text.
         """
-        known = np.sort([self.honest(p) for p in self.sample])
+        known = np.sort([self.calibrated(p) for p in self.sample])
         given = np.sort(np.asarray(probabilities, dtype=np.float64))
         n, m = len(known), len(given)
         if not n or not m:
@@ -129,7 +129,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         terms = [(-1) ** (k - 1) * exp(-2 * (k * scaled) ** 2) for k in range(1, TERMS)]
         return float(min(1.0, max(0.0, 2 * sum(terms))))
 
-    def honest(self, probability: float) -> float:
+    def calibrated(self, probability: float) -> float:
         """Return the calibrated probability that a text is right as a whole, given the model's."""
         if probability in (0.0, 1.0) or (self.slope, self.intercept) == (1.0, 0.0):
             return probability
@@ -156,5 +156,5 @@ def mark(docs: Sequence[Doc], predictions: Sequence[Prediction], acceptance: Acc
     """Set `doc._.hocrf_probability` and `doc._.hocrf_accepted`."""
     for doc, prediction in zip(docs, predictions):
         if prediction.whole is not None:
-            doc._.hocrf_probability = acceptance.honest(prediction.whole)
+            doc._.hocrf_probability = acceptance.calibrated(prediction.whole)
             doc._.hocrf_accepted = acceptance.accepts(doc, prediction.whole)

@@ -88,7 +88,7 @@ class WholeTexts:
         for side in (even, ~even):
             slope, intercept = correction(self.only(~side))
             known = Acceptance(0.5, 0.5, None, 0, 0, slope=slope, intercept=intercept)
-            chances[side] = [known.honest(p) for p in chances[side].tolist()]
+            chances[side] = [known.calibrated(p) for p in chances[side].tolist()]
         return replace(self, probability=chances)
 
 

@@ -193,7 +193,7 @@ def calibrate_cli(
         result["threshold"]["spans"] = sum(len(text.spans(asked.threshold)) for text in texts)
     before = pipe.acceptance
     if before is not None and whole is not None:
-        warn_unlike(before, [before.honest(p) for p in whole.probability.tolist()])
+        warn_unlike(before, [before.calibrated(p) for p in whole.probability.tolist()])
     if promised is not None:
         pipe.acceptance = promised[0]
         result["accepted"] = {**to_builtins(promised[0]), "refused": promised[1]}
@@ -359,10 +359,10 @@ def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
     ]
     if promised.by is None:
         assert promised.threshold is not None
-        least = promised.honest(promised.threshold)
+        least = promised.calibrated(promised.threshold)
         lines.append(f"Accepted are texts with a probability of at least {least:.4f}.")
     lines += [
-        f"{promised.by} {group}: at least {promised.honest(p):.4f}"
+        f"{promised.by} {group}: at least {promised.calibrated(p):.4f}"
         for group, p in promised.groups.items()
     ]
     lines += [f"{promised.by} {group}: none. {why}" for group, why in refused.items()]

@@ -174,13 +174,13 @@ def _text(
     acceptance: Acceptance | None,
 ) -> _Text:
     found = shown.found(prediction)
-    p, accepted, honest = prediction.whole, None, 0.0
+    p, accepted, calibrated = prediction.whole, None, 0.0
     if acceptance is not None and p is not None:
-        accepted, honest = acceptance.accepts(doc, p), float(f"{acceptance.honest(p):.4g}")
+        accepted, calibrated = acceptance.accepts(doc, p), float(f"{acceptance.calibrated(p):.4g}")
     if scorer is None or not scorer.annotated(doc):
-        return _Text(shown, found, None, None, id_of(doc), accepted, honest)
+        return _Text(shown, found, None, None, id_of(doc), accepted, calibrated)
     gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
-    return _Text(shown, found, gold, scorer.unknown(doc), id_of(doc), accepted, honest)
+    return _Text(shown, found, gold, scorer.unknown(doc), id_of(doc), accepted, calibrated)
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:

@@ -75,9 +75,9 @@ def group_batches(
 def groups_apart(
     docs: list[Doc], numbers: NDArray[np.int64] | None
 ) -> Iterator[tuple[list[Doc], NDArray[np.int64]]]:
-    """The groups of a batch one by one, so that the others are not lost with one that is in the way.
+    """Yield the groups of a batch one by one, so that a bad one costs no other.
 
-    numbers (Optional[int64 [D]]): of the groups of the Docs, ascending; None if each is one by itself.
+    numbers (Optional[int64 [D]]): group of each Doc, ascending; None if each Doc is a group of its own.
     """
     numbers = np.arange(len(docs)) if numbers is None else numbers
     bounds = np.flatnonzero(np.diff(numbers)) + 1

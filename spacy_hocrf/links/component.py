@@ -245,7 +245,7 @@ class LinkPipe(StoredPipe, Pipe):
             yield from self._annotated(docs, groups)
 
     def _annotated(self, docs: list[Doc], groups: NDArray[np.int64]) -> list[Doc]:
-        """The Docs of some groups with their links, but for groups with an error, which is handled."""
+        """Link the Docs of some groups, and return them without the groups in which an error was handled."""
         try:
             self.set_annotations(docs, self._predict(docs, groups.tolist()))
             return docs

@@ -93,7 +93,7 @@ class LinkFeatures:
         return tuple(dict.fromkeys(name for v in self.values.values() for name in v.reads))
 
 
-@lru_cache(maxsize=256)  # asked for each text
+@lru_cache(maxsize=256)  # called for every text
 def parsed(template: str) -> tuple[Term, ...]:
     """Parse a template into terms. RAISES (ValueError): H296 if it is invalid."""
     terms = []

@@ -137,7 +137,7 @@ class Tagger:
         return closing(self)
 
     def _read(self, xseq: ItemSequence | Iterable[Any]) -> Chain:
-        """The chain of a sequence. It is nobody else's until `_chain` has it: threads may share a tagger."""
+        """Return a chain that has read a sequence; no other thread has it until `_chain` does."""
         items = attributes_in(xseq)
         last, self._chain = self._chain, None
         return self._opened().chain(items, last)

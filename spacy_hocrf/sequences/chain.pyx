@@ -98,21 +98,22 @@ cdef class Chain:
         self.take(items)
 
     def take(self, items):
-        """Other items, of which none is read, in the same arrays if their sequences are no longer."""
+        """Take other items, none of which is read yet; arrays that are long enough are used again."""
         cdef Structure its = self.structure
+        cdef const long long[::1] offsets = items.offsets
         cdef Py_ssize_t d, longest = 0
-        self.offsets, self.row_offsets = items.offsets, items.row_offsets
-        self.attribute, self.plain = items.attribute, items.value is None
-        if not self.plain:
-            self.value = items.value
-        for d in range(self.offsets.shape[0] - 1):
-            longest = max(longest, self.offsets[d + 1] - self.offsets[d])
+        self.n_items = 0
+        for d in range(offsets.shape[0] - 1):
+            longest = max(longest, offsets[d + 1] - offsets[d])
         if longest > self.room:
-            self.room = longest
             self.scores, self.norm = np.empty((longest, its.width)), np.empty(longest)
             self.lifted, self.chance = np.empty((2, longest, its.labels))
             self.alpha = np.empty((longest + 1, its.states))
-        self.n_items = 0
+            self.room = longest  # last: without memory the arrays are as short as before
+        self.offsets, self.row_offsets = offsets, items.row_offsets
+        self.attribute, self.plain = items.attribute, items.value is None
+        if not self.plain:
+            self.value = items.value
 
     def __len__(self):
         return self.n_items

@@ -99,7 +99,7 @@ class SequenceModel:
         return last
 
     def chains(self, sequences: Iterable[Sequence[Attributes]]) -> Iterator[Chain]:
-        """Inference on each sequence, ready to be asked until the next one is taken: see `chain`."""
+        """Yield a chain that has read each sequence, for inference until the next one is asked for."""
         chain = None
         for sequence in sequences:
             chain = self.chain(sequence, chain)

@@ -242,7 +242,7 @@ def test_texts_of_another_kind_are_noticed_and_others_seldom():
     known = replace_struct(sample=seen, texts=400, slope=0.7, intercept=-0.2)
 
     def likeness(drawn):
-        return known.likeness([known.honest(p) for p in drawn.tolist()])
+        return known.likeness([known.calibrated(p) for p in drawn.tolist()])
 
     alarms = sum(likeness(rng.beta(3, 1, 200)) < ALARM for _ in range(1000))
     others = sum(likeness(rng.beta(1.8, 1, 200)) < ALARM for _ in range(100))

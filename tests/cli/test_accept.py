@@ -137,7 +137,7 @@ def test_probabilities_are_corrected_by_the_texts():
     rng = np.random.default_rng(5)
     seen, new = drawn(rng, 2000), drawn(rng, 5000)
     found, _ = accept(seen, 0.8, 0.9)
-    honest = np.array([found.honest(p) for p in new.probability.tolist()])
+    honest = np.array([found.calibrated(p) for p in new.probability.tolist()])
     after = made(honest, new.right)
     assert new.ece > 0.12 and after.ece < 0.03
     z = np.log(seen.probability / (1 - seen.probability))
@@ -159,8 +159,8 @@ def test_probabilities_are_corrected_by_the_texts():
     assert correction(made([1.0, 0.0], [True, False]))[0] > 0
     order = np.argsort(new.probability)
     assert (np.diff(honest[order]) >= 0).all()
-    assert (found.honest(0.0), found.honest(1.0)) == (0.0, 1.0)
-    assert 0 <= found.honest(1e-300) < 1e-9
+    assert (found.calibrated(0.0), found.calibrated(1.0)) == (0.0, 1.0)
+    assert 0 <= found.calibrated(1e-300) < 1e-9
 
 
 def test_calibration_errors_of_whole_texts_are_those_of_bins():
