@@ -50,7 +50,7 @@ class Errors(metaclass=Coded):
     )
     H022 = "An observation has {found} attribute values, but the table has room for {expected}."
     H023 = (
-        "'{name}' is no token attribute that a template can read{hint}. Known: {known}; "
+        "'{name}' is not a token attribute that templates can read{hint}. Known: {known}; "
         "'MORPH.Field' for a morphological feature and '_.name' for an extension attribute. See "
         "[components.*.model.features]."
     )
@@ -64,7 +64,7 @@ class Errors(metaclass=Coded):
         "'{text}'. Real-valued features must be finite numbers of float32."
     )
     H026 = (
-        "'{term}' is no term. Write an attribute and an offset, such as NORM[-1], SHAPE or "
+        "'{term}' is not a term. Write an attribute and an offset, such as NORM[-1], SHAPE or "
         "_.my_attribute[1]."
     )
     H027 = (
@@ -78,7 +78,7 @@ class Errors(metaclass=Coded):
     )
     H030 = "'{name}' of a feature template is empty. See [components.*.model.features]."
     H031 = (
-        "'{found}' is no part of a segment. Write a list of {known}, or of some of them. See "
+        "'{found}' is not a part of a segment. Write a list of {known}, or of some of them. See "
         "[components.*.model.features]."
     )
     H032 = (
@@ -90,11 +90,11 @@ class Errors(metaclass=Coded):
         "See [components.*.model.features]."
     )
     H034 = (
-        "'{found}' is no source of real values. Choose 'tensor', 'vector' or '_.name'. See "
+        "'{found}' is not a source of real values. Choose 'tensor', 'vector' or '_.name'. See "
         "[components.*.model.features]."
     )
     H035 = (
-        "'{term}' is no term of a transition. Write PLACE.ATTRIBUTE, the place being one of "
+        "'{term}' is not a term of a transition. Write PLACE.ATTRIBUTE, where PLACE is one of "
         "{known}."
     )
     H036 = (
@@ -102,7 +102,7 @@ class Errors(metaclass=Coded):
         "look at one."
     )
     H037 = (
-        "'{found}' is no observation of this template. Choose from {known}. See "
+        "'{found}' is not an observation of this template. Choose from {known}. See "
         "[components.*.model.features]."
     )
     H038 = (
@@ -169,7 +169,7 @@ class Errors(metaclass=Coded):
         "The component '{name}' needs a model of spacy-hocrf, but got '{found}'. See "
         "[components.{name}.model]."
     )
-    H057 = "Label '{label}' is no usable label: it must be a string that is not empty."
+    H057 = "The label '{label}' cannot be used: it must be a string that is not empty."
     H058 = (
         "The component '{name}' needs a trainer, such as spacy-hocrf.LBFGS.v1, but '{found}' lacks "
         "{missing}. See [components.{name}.trainer], and the protocol in spacy_hocrf.training.base."
@@ -220,7 +220,7 @@ class Errors(metaclass=Coded):
         "joint = null."
     )
     H097 = (
-        "'{found}' is no joint template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
+        "'{found}' is not a joint template. Use spacy-hocrf.IdenticalPhrases.v1, another of ours, "
         "or what has the members of spacy_hocrf.api.JointTemplate. See [components.*.joint.features]; rules "
         "about all spans of a text stand in [components.*.constraints.rules]."
     )
@@ -332,7 +332,7 @@ class Errors(metaclass=Coded):
     H139 = "Cannot ask for {found} in a batch of {expected}."
     H140 = "parts = {found} names a part twice. See [components.*.model.features]."
     H141 = "window names '{found}', none of attrs: {known}. See [components.*.model.features]."
-    H142 = "'{found}' is no flag of a token. Known: {known}. See [components.*.model.features]."
+    H142 = "'{found}' is not a flag of a token. Known: {known}. See [components.*.model.features]."
     H143 = (
         "The model has {labels} labels with {found} pairs, at most {most}. Set unseen_transitions = "
         "false in [components.*.model]."
@@ -378,7 +378,7 @@ class Errors(metaclass=Coded):
         "Vector {row} of nlp.vocab is not finite ('{name}'). Mend what [initialize] vectors names."
     )
     H180 = (
-        "'{found}' is no source of spans. Write 'ents' for doc.ents or 'spans.KEY' for doc.spans[KEY]; "
+        "'{found}' is not a source of spans. Write 'ents' for doc.ents or 'spans.KEY' for doc.spans[KEY]; "
         "what is read from doc.ents has no scores. See [components.*.model.features]."
     )
     H181 = (

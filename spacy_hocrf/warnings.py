@@ -45,7 +45,7 @@ class Warnings(metaclass=Coded):
         "blocks in [components.*.model.features]."
     )
     W012 = (
-        "max_length in [components.*.model] names {found}, which is no label of the training texts, "
+        "max_length in [components.*.model] names {found}, which is not a label of the training texts, "
         "and limits nothing there. Labels are {known}."
     )
     W013 = (

@@ -59,9 +59,9 @@ class ReadingErrors(metaclass=Coded):
         "scores_key = null. Set a scores_key, or leave it out."
     )
     H224 = (
-        "explain was asked about {found}, but the model cannot have this span among the {expected} tokens of "
-        "'{text}'. A span has a first token, one past the last, and one of the labels {known}; it is no "
-        "longer than max_length, and does not contradict what is set on the Doc."
+        "explain was asked about {found}, but the model cannot predict this span among the {expected} "
+        "tokens of '{text}'. A span has a first token, one past the last, and one of the labels "
+        "{known}; it is no longer than max_length, and does not contradict what is set on the Doc."
     )
     H225 = (
         "No reading of '{text}' is without {span}: what is set on the Doc is taken for certain. Give a Doc "
@@ -81,9 +81,9 @@ class ReadingErrors(metaclass=Coded):
         "the model has not seen, but calibrate --accept had {found}. Annotate more, or ask for less."
     )
     H507 = (
-        "No set has the right reading in {level} of new texts: the model cannot have it in too many of the "
-        "{n} texts that calibrate --accept had. Ask for {most} at most, or see max_length, the labels and "
-        "the constraints of [components.*]."
+        "No set has the right reading in {level} of new texts: the model cannot predict it in too many of "
+        "the {n} texts that calibrate --accept had. Ask for {most} at most, or see max_length, the labels "
+        "and the constraints of [components.*]."
     )
     H508 = (
         "A set of readings was asked for level = {found}, but must be a number above 0 and below 1."

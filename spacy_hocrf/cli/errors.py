@@ -22,7 +22,7 @@ class CommandErrors(metaclass=Coded):
     )
     H074 = "{option} is '{found}', but must be {expected}."
     H076 = (
-        "The trainer of the component '{name}', {found}, does not serve here: it has no sigma, or never "
+        "The trainer of the component '{name}', {found}, cannot be used here: it has no sigma, or never "
         "reaches an optimum. Use spacy-hocrf.LBFGS.v1 in [components.{name}.trainer]."
     )
     H077 = (
@@ -45,7 +45,7 @@ class CommandErrors(metaclass=Coded):
     )
     H156 = (
         "{found} texts, equal ones and those of a group counted once, are annotated completely, too few to "
-        "say how good a model of them is: annotate at least {least}. {partly} others are annotated in part; "
+        "measure how good a model is: annotate at least {least}. {partly} others are annotated in part; "
         "what is unknown in them, and why, is listed by hocrf convert --losses. Until then train with the "
         "default settings: python -m spacy hocrf config."
     )
@@ -88,9 +88,9 @@ class CommandErrors(metaclass=Coded):
         "Annotate more texts, or ask for less."
     )
     H209 = (
-        "No threshold has a recall of {recall}: of the {all} annotated spans the model cannot have {found}, "
-        "since they have labels or lengths that its training texts did not show. Train on such texts, or "
-        "with max_length = 0, by which segments may have any length, or ask for less."
+        "No threshold has a recall of {recall}: of the {all} annotated spans the model cannot predict "
+        "{found}, since they have labels or lengths that its training texts did not show. Train on such "
+        "texts, or with max_length = 0, by which segments may have any length, or ask for less."
     )
     H234 = (
         "{path} should be the learning curve that hocrf auto has written, but it has {found}. Delete it, or "
@@ -131,8 +131,8 @@ class CommandErrors(metaclass=Coded):
     )
     H348 = "{path} has files, but no plan of hocrf annotate. Name a new folder, or an empty one."
     H349 = (
-        "{times} times a worker died while texts {first} to {last} were annotated, perhaps for want of "
-        "memory. What is done is kept. Try fewer --workers or a smaller --size, or leave out such texts."
+        "A worker died {times} times while annotating texts {first} to {last}, perhaps for lack of "
+        "memory. Finished parts are kept. Try fewer --workers or a smaller --size, or leave out such texts."
     )
     H350 = "{path} is there already. Delete it, or write to another file."
     H351 = "The output is {found}, expected one of {known}: see --format."
@@ -145,21 +145,21 @@ class CommandErrors(metaclass=Coded):
         "{reason}. Install it, or choose another --lang."
     )
     H380 = (
-        "{path} is none of the files that are read: it looks like {found}. Expected one of: {known}. If it "
-        "is one of these all the same, name it with hocrf convert --format; docs/data.md shows a line of "
+        "{path} is not in a format that is read: it looks like {found}. Expected one of: {known}. If it "
+        "is one of these after all, name it with hocrf convert --format; docs/data.md shows a line of "
         'each. A text without annotation is a line of .jsonl: {{"text": "..."}}.'
     )
     H381 = (
-        "{path} is {found}, but this command reads files of spaCy's (.spacy). Make one first: python -m "
+        "{path} is {found}, but this command reads .spacy files. Make one first: python -m "
         "spacy hocrf convert {arguments}"
     )
     H400 = (
-        "Another hocrf annotate or hocrf label is at work on {path}. Wait for it, or write to another place; "
-        "when it has ended, by whatever, the same command goes on."
+        "Another hocrf annotate or hocrf label is using {path}. Wait for it, or write to another place; "
+        "when it has ended, the same command continues."
     )
     H402 = (
-        "{path} has not all parts: {found} of {all} are missing, the first is {first}, so nothing was put "
-        "together. The same command goes on with them."
+        "{found} of {all} parts of {path} are missing, the first is {first}, so they were not put "
+        "together. Run the same command again to complete them."
     )
     H403 = "None of {found} texts could be read, so nothing is written; {path} says why."
     H500 = (
@@ -177,8 +177,8 @@ class CommandErrors(metaclass=Coded):
         "better at whole texts: python -m spacy hocrf auto --for texts."
     )
     H503 = (
-        "{path} is no folder, so the threshold cannot be kept with the model. Say where the pipeline should "
-        "be written: --into FOLDER."
+        "{path} is not a folder, so the threshold cannot be kept with the model. Say where the pipeline "
+        "should be written: --into FOLDER."
     )
     H504 = (
         "{model} does not know which texts may be accepted unread, as --review asks for. Find a threshold "
@@ -190,30 +190,30 @@ class CommandErrors(metaclass=Coded):
         "follow at the end. Or name a new folder."
     )
     H542 = "{path} has annotation with the labels {found}, which --labels does not name. Name them, too."
-    H543 = (
-        "{path}, line {line}, is no decision about one of the texts: {reason}. Correct the line, or delete "
-        "it."
-    )
+    H543 = "{path}, line {line}, is not a decision about one of the texts: {reason}. Correct or delete it."
     H544 = "{path} cannot be written: {reason}. This decision is not saved; the ones before it are."
     H545 = "The request is refused: {reason}. Reload the page."
     H546 = (
-        "These texts have been opened in another window since. What was not saved here is not saved; go on "
-        "in one of the two."
+        "These texts have been opened in another window since. What was not saved here is lost; continue in "
+        "one of the two."
     )
     H547 = (
         "Text {number} has been annotated since it was shown here. Look at it again: it is shown as it is "
         "now."
     )
     H548 = (
-        "Nobody can listen at {address}, port {port}: {reason}. Choose another --port, 0 for any that is "
-        "free, or another --address."
+        "The server cannot listen on {address}, port {port}: {reason}. Choose another --port (0 for any free "
+        "one) or another --address."
     )
     H549 = (
         "--labels is {found}, expected the names of the labels, separated by commas, each once: without the "
         "option there must be some in the texts, in --output or in --model."
     )
     H560 = "The page of hocrf label needs the packages starlette and uvicorn: pip install spacy-hocrf[label]."
-    H561 = "{path} has no text to annotate. Expected a text a line (.txt), or what hocrf convert reads."
+    H561 = (
+        "{path} has no text to annotate. Expected one text per line (.txt), or a file that hocrf convert "
+        "reads."
+    )
     H562 = (
         "The tables have columns of one name that no table (.parquet) can have: {reason}. Write to .jsonl or "
         ".spacy instead, or give a column one type in all tables."
@@ -225,7 +225,7 @@ class CommandErrors(metaclass=Coded):
         "spacy-hocrf.Features.v1 with two blocks or more, in [components.{name}.model.features]."
     )
     H566 = "Writing {path} (see {one}) would replace {found} (see {other}). Choose another place."
-    H567 = "{path} is no config: {reason}. Give a file that hocrf config has written, or spacy init config."
+    H567 = "{path} is not a config: {reason}. Give a file written by hocrf config or spacy init config."
     H571 = "{path} has no meta.json. Expected the folder of a trained pipeline, such as model/model-last."
     H574 = (
         "There is no option {found}. Options of {command}: {known}. A setting of the config has a dot in its "

@@ -26,7 +26,7 @@ class LinkErrors(metaclass=Coded):
         "[item, target] of whole numbers{reason}. Correct the annotation, or see items in the config."
     )
     H300 = (
-        "'{found}' is no attribute of an item{hint}. Choose LABEL, LENGTH, a token attribute such "
+        "'{found}' is not an attribute of an item{hint}. Choose LABEL, LENGTH, a token attribute such "
         "as LOWER, with [0] or [-1] for the first or last token alone, or '_.name' for an extension "
         "attribute. See attr in [components.*.features.values]."
     )

@@ -58,7 +58,7 @@ class ModelErrors(metaclass=Coded):
         "'{encoding}'. Leave it out, or set encoding = 'segments'."
     )
     H570 = (
-        "features in [components.*.model] has {found}, which is no template. A list of blocks has a name for "
-        'each of them: @misc = "spacy-hocrf.Features.v1" in [components.*.model.features], and the block '
+        "features in [components.*.model] has {found}, which is not a template. A list of blocks has a name "
+        'for each of them: @misc = "spacy-hocrf.Features.v1" in [components.*.model.features], and the block '
         "itself in [components.*.model.features.*.NAME]."
     )

@@ -18,10 +18,10 @@ class SequenceErrors(metaclass=Coded):
     )
     H272 = "The numbers of items and labels differ: |x| = {items}, |y| = {labels}."
     H273 = "The label {found} is none that the model knows: {known}."
-    H274 = "'{path}' is no model that can be read: {reason}."
+    H274 = "'{path}' cannot be read as a model: {reason}."
     H275 = "The tagger is not opened. Call open with the name of a model file first."
     H276 = "The position {found} is out of range: the sequence has {expected} items."
-    H277 = "'{name}' is no parameter of the algorithm '{algorithm}', which has {known}."
+    H277 = "'{name}' is not a parameter of the algorithm '{algorithm}', which has {known}."
     H278 = "{name} = {found!r}, but must be {expected}."
     H280 = "The training algorithm '{found}' is unknown. Known: {known}."
     H282 = "spacy_hocrf.sklearn needs scikit-learn, which is not installed: pip install spacy-hocrf[sklearn]"
@@ -29,7 +29,7 @@ class SequenceErrors(metaclass=Coded):
         "A model file of CRFsuite has attributes of single labels, and pairs of labels. This model has more: "
         "write it with to_bytes."
     )
-    H284 = "The label {found} is no usable label: it must be a string."
+    H284 = "The label {found} cannot be used: it must be a string."
     H285 = (
         "Training has met a value that is not finite: {status}. Look for values of attributes that are "
         "very large."

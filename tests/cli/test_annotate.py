@@ -467,7 +467,7 @@ def test_nothing_is_put_together_while_parts_are_missing(model, texts, name, tmp
     with monkeypatch.context() as patch:
         patch.setattr(Annotator, "__call__", losing)
         said = code_of(model, path, output, "--size", 4)
-    assert "[H402]" in said and "1 of 3 are missing, the first is part-000001.jsonl" in said
+    assert "[H402] 1 of 3 parts of" in said and "the first is part-000001.jsonl" in said
     assert not output.is_file()
     annotated(model, path, output, "--size", 4)
     parts = [output] if output.is_file() else sorted(output.glob("part-*"))
@@ -581,7 +581,9 @@ def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, 
         assert output.read_bytes() == whole.read_bytes()
     else:
         assert done.exit_code == 1
-        assert "[H349] 3 times a worker died while texts" in done.output.replace("\n", " ")
+        assert "[H349] A worker died 3 times while annotating texts" in done.output.replace(
+            "\n", " "
+        )
 
 
 @pytest.mark.parametrize("at_least", [0.3, 0.35, 0.7, 0.95, 0.1 + 0.2])
