@@ -267,6 +267,8 @@ def test_attributes_of_tokens_are_not_looked_through_for_every_score():
     assert known(doc, "sc") == [("lives", "CITY", 0.25)] and known(doc) == EXPECTED
     doc.user_data = {}
     assert [score for _, _, score in known(doc)] == [None, None]
+    EntsTarget("other", False).annotate([doc], [prediction([(2, 3, 1)], [0.75])])
+    assert {row["key"] for row in doc._.hocrf_scores} == {"other"}
 
 
 def test_scores_of_a_saved_group_are_those_that_it_has_now():
