@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.sequences.chain import Chain, Structure
+from spacy_hocrf.sequences.chain import Chain, CompiledModel
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.items import Attributes, Items, look_up
 from spacy_hocrf.types import LabelPattern
@@ -92,10 +92,10 @@ class SequenceModel:
             raise ValueError(SequenceErrors.H273.format(found="of an item", known="none"))
         items = look_up([sequence], self.attributes)
         if last is None:
-            last = Chain(self._structure, items)
+            last = Chain(self._compiled, items)
         else:
             last.take(items)
-        last.read(0, self._weights)
+        last.read(0)
         return last
 
     def chains(self, sequences: Iterable[Sequence[Attributes]]) -> Iterator[Chain]:
@@ -112,10 +112,10 @@ class SequenceModel:
 
     def label_numbers(self, items: Items) -> NDArray[np.int32]:
         """Return the numbers of the most probable labels of N items, int32 [N]."""
-        chain = Chain(self._structure, items)
+        chain = Chain(self._compiled, items)
         found = [np.zeros(0, dtype=np.int32)]
         for number in range(len(items.offsets) - 1):
-            chain.read(number, self._weights)
+            chain.read(number)
             found.append(chain.best())
         return np.concatenate(found)
 
@@ -139,15 +139,9 @@ class SequenceModel:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @cached_property
-    def _structure(self) -> Structure:
-        """The part of the model that a chain needs besides the weights."""
+    def _compiled(self) -> CompiledModel:
+        """The model as a chain needs it."""
         singles = [(y,) for y in range(len(self.labels))]
         automaton = compile_automaton([*singles, *self.patterns], [1] * len(singles))
-        return Structure(self.feature_offsets, self.feature_pattern, automaton)
-
-    @cached_property
-    def _weights(self) -> NDArray[np.float64]:
-        """Weights of the features of attributes, and of the longer patterns: float64 [F +
-        len(patterns)].
-        """
-        return np.concatenate([self.feature_weight, self.pattern_weight])
+        weights = np.concatenate([self.feature_weight, self.pattern_weight])
+        return CompiledModel(self.feature_offsets, self.feature_pattern, weights, automaton)

@@ -70,7 +70,7 @@ cdef inline double plus(semiring* ring, double a, double b) noexcept nogil:
     if semiring is Scaled:
         return a + b
     elif semiring is Max:
-        return max(a, b)
+        return a if a > b else b
     else:
         high, low = max(a, b), min(a, b)
         return high + log1p(exp(low - high)) if low > -INFINITY else high

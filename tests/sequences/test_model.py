@@ -111,8 +111,8 @@ def test_sequences_that_are_read_one_after_the_other(sequences):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda chain: chain.read(1, np.zeros(99)),
-        lambda chain: chain.read(-1, np.zeros(99)),
+        lambda chain: chain.read(1),
+        lambda chain: chain.read(-1),
         lambda chain: chain.log_probability(np.zeros(3, dtype=np.int32)),
         lambda chain: chain.marginal(2, 0),
         lambda chain: chain.marginal(0, 3),
