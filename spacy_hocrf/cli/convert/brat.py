@@ -8,18 +8,9 @@ notes.
 import re
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 
 from spacy_hocrf.cli.convert.entries import by_characters
-from spacy_hocrf.cli.convert.records import (
-    CharSpan,
-    ConvertedText,
-    ConvertSettings,
-    Report,
-    lines_of,
-    refuse,
-    text_of,
-)
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, SourceFile, text_of
 
 __all__ = ["TEXT", "read_brat"]
 
@@ -37,53 +28,52 @@ OTHERS = {
 """Kinds of lines other than spans, by their first letter."""
 
 
-def read_brat(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def read_brat(source: SourceFile) -> Iterator[ConvertedText]:
     """Read an annotation file and its text. An empty file counts as not annotated, since brat makes such
     files before anybody has looked at the text.
 
     RAISES (ValueError): H290 for a file without its text, an invalid line, or offsets outside of the text;
         H291 for bytes that the encoding does not have.
     """
-    name = path.name.removesuffix(".gz").removesuffix(ANNOTATION)
-    source = path.with_name(name + TEXT)
-    if not source.is_file():
-        refuse(path, "it", f"no text: there is no {source.name} beside it", f"{name}{TEXT}")
-    text = text_of(source, settings.encoding)
+    name = source.path.name.removesuffix(".gz").removesuffix(ANNOTATION)
+    beside = source.path.with_name(name + TEXT)
+    if not beside.is_file():
+        source.at().refuse(f"no text: there is no {beside.name} beside it", f"{name}{TEXT}")
+    text = text_of(beside, source.settings.encoding)
     spans, unknown, is_empty = list[CharSpan](), list[tuple[int, int]](), True
-    for number, line in enumerate(lines_of(path, settings.encoding), start=1):
-        place = f"line {number}"
+    for number, line in enumerate(source.lines(), start=1):
+        place = source.at(f"line {number}")
         if not line.strip():
             continue
         is_empty = False
         kind = OTHERS.get(line[:1])
         if kind is not None and "\t" in line:
-            report.lose(f"{kind}: left out", place)
+            place.lose(f"{kind}: left out")
             continue
         fields = line.split("\t")
         found = SPAN.fullmatch(fields[1]) if line[0] == "T" and len(fields) > 1 else None
         if found is None:
             expected = "T1, tab, a type and two numbers, tab, the text between them"
-            refuse(path, place, repr(line)[:80], f"a line of brat's annotation, such as {expected}")
+            place.refuse(repr(line)[:80], f"a line of brat's annotation, such as {expected}")
         pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
         gaps = ((end, start) for (_, end), (start, _) in pairwise(pieces))
         if all(end <= start and not text[end:start].strip() for end, start in gaps):
             pieces = [(pieces[0][0], pieces[-1][1])]  # brat splits spans at line breaks
         if len(pieces) == 1 and len(fields) > 2:
             said = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
-            counted = by_characters(said, text, place, report)
+            counted = by_characters(said, text, place)
             pieces = [(counted["start"], counted["end"])]
         for start, end in pieces:
             if not 0 <= start < end <= len(text):
-                expected = f"some inside {source.name}, which has {len(text)}"
-                refuse(path, place, f"the characters {start} to {end}", expected)
+                expected = f"some inside {beside.name}, which has {len(text)}"
+                place.refuse(f"the characters {start} to {end}", expected)
         if len(pieces) > 1:
-            report.lose("spans in several pieces: left out, what they cover is unknown", place)
+            place.lose("spans in several pieces: left out, what they cover is unknown")
             unknown += [(start, end) for start, end in pieces]
             continue
         ((start, end),) = pieces
         spans.append((start, end, found[1]))
     if is_empty:
-        report.lose("files of annotation without a line: their texts are unknown", "it")
-    yield ConvertedText(
-        "it", text=text, spans=None if is_empty else spans, unknown=unknown, id=name
-    )
+        source.at().lose("files of annotation without a line: their texts are unknown")
+    annotated = None if is_empty else spans
+    yield ConvertedText(source.at(), text=text, spans=annotated, unknown=unknown, id=name)

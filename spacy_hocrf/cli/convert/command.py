@@ -15,7 +15,7 @@ from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.convert.docs import docs_of
 from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
+from spacy_hocrf.cli.convert.records import ConvertSettings, Report, SourceFile, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Lang, check_name, names_in
@@ -157,10 +157,10 @@ def convert(
     settings = settings or ConvertSettings()
     files = files_of(path, format_, settings, report) if path.is_dir() else [path]
     for file in files:
-        report.inside = file.relative_to(path).as_posix() if path.is_dir() else ""
+        inside = file.relative_to(path).as_posix() if path.is_dir() else ""
         row = FORMATS[format_of(file, settings) if format_ == "auto" else format_]
-        records = row.read(file, settings, report)
-        yield from docs_of(records, nlp, report, into=into, align=align)
+        records = row.read(SourceFile(file, settings, report, inside))
+        yield from docs_of(records, nlp, into=into, align=align)
 
 
 def _attributes(options: list[str] | None) -> dict[str, int]:

@@ -2,12 +2,11 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 from spacy.training.converters.conllu_to_docs import conllu_to_docs
 
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
-from spacy_hocrf.cli.convert.records import ConvertedText, ConvertSettings, Report, lines_of, refuse
+from spacy_hocrf.cli.convert.records import ConvertedText, Place, SourceFile
 
 __all__ = ["read_conllu"]
 
@@ -18,46 +17,44 @@ ENTITY = re.compile(r"(?:^|\|)(?i:(?:name|ne|ner)=)?([BIESLUM]-[^|]+|O)(?=\||$)"
 APART = "SpaceAfter=No"
 
 
-def read_conllu(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def read_conllu(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the sentences of a file. A multiword token such as the French "du" (de le) is one token, unless it
     is the concatenation of its words, such as "don't" (do n't): then these are the tokens.
 
     RAISES (ValueError): H290 for an invalid line, H291 for bytes that the encoding does not have.
     """
-    texts = list(_sentences(path, settings, report))
-    labels = [_entities(lines, rows) for *_, lines, rows in texts]
+    texts = list(_sentences(source))
+    labels = [_entities(source, lines, rows) for *_, lines, rows in texts]
     has_entities = any(label for text in labels for label in text.labels)
-    found = spans_by_text(labels, settings.scheme, report) if has_entities else None
-    source = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
-    docs = conllu_to_docs(source, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
+    found = spans_by_text(labels, source.settings.scheme) if has_entities else None
+    text = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
+    docs = conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
     for i, (name, lines, _) in enumerate(texts):
-        place = f"line {lines[0]}"
+        place = source.at(f"line {lines[0]}")
         try:
             doc = next(docs)
         except (ValueError, KeyError, IndexError, OverflowError) as error:
-            refuse(path, place, str(error), "a sentence that spaCy's reader of CoNLL-U reads")
+            place.refuse(str(error), "a sentence that spaCy's reader of CoNLL-U reads")
         if found is None:
-            report.lose("texts of a file without entities (NE=…): these are unknown", place)
+            place.lose("texts of a file without entities (NE=…): these are unknown")
         spans, unknown = (None, []) if found is None else found[i]
         tags = [token.tag_ for token in doc]
         yield ConvertedText(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
 
-def _sentences(
-    path: Path, settings: ConvertSettings, report: Report
-) -> Iterator[tuple[str, list[int], list[list[str]]]]:
+def _sentences(source: SourceFile) -> Iterator[tuple[str, list[int], list[list[str]]]]:
     """Yield each sentence's id, and the line numbers and the columns of its words."""
     rows, lines, inside, name = list[list[str]](), list[int](), 0, ""
-    for number, line in enumerate([*lines_of(path, settings.encoding), ""], start=1):
-        place = f"line {number}"
+    for number, line in enumerate([*source.lines(), ""], start=1):
+        place = source.at(f"line {number}")
         if not line.strip():
             if rows and inside > sum("-" not in row[0] for row in rows):
-                refuse(path, place, "the end of the sentence", f"word {inside}")
+                place.refuse("the end of the sentence", f"word {inside}")
             if rows:
                 kept = list(_split(lines, rows))
                 what = "tokens of several words (1-2) that do not make them up: one token"
                 for each, row in kept:
-                    report.lose(what, f"line {each}", "-" in row[0])
+                    source.at(f"line {each}").lose(what, "-" in row[0])
                 yield name, [at for at, _ in kept], [row for _, row in kept]
             rows, lines, inside, name = [], [], 0, ""
             continue
@@ -68,18 +65,14 @@ def _sentences(
         row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
         found = NUMBER.fullmatch(row[0])
         if len(row) != COLUMNS or found is None:
-            refuse(
-                path,
-                place,
-                repr(line)[:80],
-                f"a number and {COLUMNS - 1} more columns, with tabs between",
-            )
+            expected = f"a number and {COLUMNS - 1} more columns, with tabs between"
+            place.refuse(repr(line)[:80], expected)
         if found[2] == ".":
-            report.lose("words that are not in the text (8.1): left out", place)
+            place.lose("words that are not in the text (8.1): left out")
             continue
         start, end = int(found[1]), int(found[3] or found[1])
         if start != words + 1 or end < start or (found[2] and start <= inside):
-            refuse(path, place, f"the number {row[0]}", f"word {words + 1}")
+            place.refuse(f"the number {row[0]}", f"word {words + 1}")
         if found[2]:
             inside = end
         lines.append(number)
@@ -103,15 +96,15 @@ def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[
             yield line, row
 
 
-def _entities(lines: list[int], rows: list[list[str]]) -> LabelledTokens:
+def _entities(source: SourceFile, lines: list[int], rows: list[list[str]]) -> LabelledTokens:
     """Find the label of each token, the first label of its words; "" for none."""
-    found, places, last = list[str](), list[str](), 0
+    found, places, last = list[str](), list[Place](), 0
     for line, (number, *_, misc) in zip(lines, rows):
         start, _, end = number.partition("-")
         label = ENTITY.search(misc)
         if int(start) > last:
             found.append("")
-            places.append(f"line {line}")
+            places.append(source.at(f"line {line}"))
             last = int(end or start)
         found[-1] = found[-1] or (label[1] if label else "")
     return LabelledTokens(places, found)

@@ -1,7 +1,7 @@
 """Make Docs of the texts of a file: align spans with tokens, and mark unknown annotation."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from spacy.language import Language
 from spacy.tokens import Doc, Span, Token
@@ -24,28 +24,29 @@ RELABELLED = "further labels of the same words: left out, see hocrf convert --in
 
 
 def docs_of(
-    records: Iterator[ConvertedText], nlp: Language, report: Report, *, into: str, align: str
+    records: Iterable[ConvertedText], nlp: Language, *, into: str, align: str
 ) -> Iterator[Doc]:
-    """Make Docs of texts. Missing annotation is unknown: such tokens have no `ent_iob`, no tag, or are listed
-    as `unknown` in the span group's attrs; or the Doc has no such group.
+    """Make Docs of texts; counts and losses are added to the reports of their sources. Missing annotation is
+    unknown: such tokens have no `ent_iob`, no tag, or are listed as `unknown` in the span group's attrs; or
+    the Doc has no such group.
 
     nlp (Language): its tokenizer is used if the file has no tokens.
     into (str): "ents", "tags", or a key of doc.spans.
     align (str): how to align spans that do not fit tokens, as in `Doc.char_span`.
     """
     for record in records:
-        doc = _tokenized(record, nlp)
+        report, doc = record.place.source.report, _tokenized(record, nlp)
         if not len(doc):
-            report.lose("texts without a token: left out", record.place)
+            record.place.lose("texts without a token: left out")
             continue
         places = dict(record.groups)
         if into == "tags":
-            _set_tags(doc, record, report)
+            _set_tags(doc, record)
         else:
             named = places.setdefault(into, record.spans) or ()
             report.labels.update(dict.fromkeys((label for *_, label in named), 0))
         for key, spans in places.items():
-            _set_spans(doc, record._replace(spans=spans), report, key, align)
+            _set_spans(doc, record._replace(spans=spans), key, align)
         for name, values in record.attributes.items():
             if not Token.has_extension(name):
                 Token.set_extension(name, default="")
@@ -74,26 +75,26 @@ def _is_unspaced(text: str) -> bool:
     return 2 * len(OF_UNSPACED.findall(text)) > sum(map(str.isalnum, text))
 
 
-def _set_tags(doc: Doc, record: ConvertedText, report: Report) -> None:
+def _set_tags(doc: Doc, record: ConvertedText) -> None:
     if record.tags is None:
-        report.lose("texts without a label for each token: no tags", record.place)
+        record.place.lose("texts without a label for each token: no tags")
     for token, tag in zip(doc, record.tags or [""] * len(doc)):
         token.tag_ = tag
 
 
-def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align: str) -> None:
+def _set_spans(doc: Doc, record: ConvertedText, into: str, align: str) -> None:
     if record.spans is None:
         doc.set_ents([], default="missing")
         return
     unknown = list(_parts(doc, record))
-    spans, scores = _spans(doc, record, report, align, unknown)
+    spans, scores = _spans(doc, record, align, unknown)
     if into == "ents":
         kept = filter_spans(spans)
-        report.lose(SCORED, record.place, len(scores) - scores.count(None))
+        record.place.lose(SCORED, len(scores) - scores.count(None))
         places = {(span.start, span.end) for span in kept}
         same = sum((span.start, span.end) in places for span in spans) - len(kept)
-        report.lose(RELABELLED, record.place, same)
-        report.lose(OVERLAPPING, record.place, len(spans) - len(kept) - same)
+        record.place.lose(RELABELLED, same)
+        record.place.lose(OVERLAPPING, len(spans) - len(kept) - same)
         if len(kept) < len(spans):
             unknown += [(span.start, span.end) for span in spans]
         known = {token.i for span in kept for token in span} if unknown else set()
@@ -108,7 +109,7 @@ def _set_spans(doc: Doc, record: ConvertedText, report: Report, into: str, align
 
 
 def _spans(
-    doc: Doc, record: ConvertedText, report: Report, align: str, unknown: list[tuple[int, int]]
+    doc: Doc, record: ConvertedText, align: str, unknown: list[tuple[int, int]]
 ) -> tuple[list[Span], list[float | None]]:
     """Align spans with tokens, without white space at their ends or duplicates; return them and their scores.
 
@@ -121,18 +122,18 @@ def _spans(
         if record.text:
             fitted = doc.char_span(first, last, label, alignment_mode=align)
             if first < last and (fitted is None or not len(fitted)):
-                report.lose(UNALIGNED, record.place)
+                record.place.lose(UNALIGNED)
                 unknown += _tokens(doc, record, first, last)
                 continue
             if fitted is not None and (fitted.start_char, fitted.end_char) != (first, last):
-                report.lose("spans that were fitted to tokens", record.place)
+                record.place.lose("spans that were fitted to tokens")
             first, last = (0, 0) if fitted is None else (fitted.start, fitted.end)
         at = trim(doc, first, last)
         if at[0] >= at[1]:
-            report.lose("spans of nothing but white space: left out", record.place)
+            record.place.lose("spans of nothing but white space: left out")
             continue
         if is_cut or at != (first, last):
-            report.lose("spans with white space at an end: without it", record.place)
+            record.place.lose("spans with white space at an end: without it")
         if (*at, label) not in taken:
             taken.add((*at, label))
             found.append(Span(doc, *at, label))

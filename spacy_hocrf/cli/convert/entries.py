@@ -8,17 +8,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import accumulate
-from pathlib import Path
 from typing import Any, NoReturn
 
-from spacy_hocrf.cli.convert.records import (
-    CharSpan,
-    ConvertSettings,
-    Report,
-    lines_in,
-    refuse,
-    text_of,
-)
+from spacy_hocrf.cli.convert.records import CharSpan, Place, SourceFile, lines_in
 
 __all__ = [
     "OTHERWISE",
@@ -39,7 +31,7 @@ __all__ = [
     "whole_number",
 ]
 
-Entries = Sequence[tuple[str, Any]]
+Entries = Sequence[tuple[Place, Any]]
 """JSON values, each with its place."""
 
 SPAN_NAMES = {
@@ -77,20 +69,21 @@ DEEP = 50
 """Greatest depth of nested lists and objects that is kept of metadata."""
 
 
-def entries_of(path: Path, settings: ConvertSettings, report: Report) -> Iterator[tuple[str, Any]]:
+def entries_of(source: SourceFile) -> Iterator[tuple[Place, Any]]:
     """Yield the entries of a JSON list, a single object, or the value in each line, with their places. Lone
     surrogates are replaced.
 
     RAISES (ValueError): H290 for invalid JSON, H291 for bytes that the encoding does not have.
     """
-    text = text_of(path, settings.encoding)
+    text = source.text()
     spelt = SPELT.search(text) is not None
-    for place, entry in _read(path, text):
+    for name, entry in _read(source, text):
+        place = source.at(name)
         try:
             whole = _whole(entry) if spelt else entry
         except RecursionError:
-            refuse(path, place, "too many lists and objects in each other", "an object with a text")
-        report.lose("halves of characters (lone surrogates): replaced", place, whole != entry)
+            place.refuse("too many lists and objects in each other", "an object with a text")
+        place.lose("halves of characters (lone surrogates): replaced", whole != entry)
         yield place, whole
 
 
@@ -115,7 +108,7 @@ def first_key(entry: Mapping[str, Any], keys: Sequence[str], kind: type) -> str:
     return next((key for key in keys if isinstance(entry.get(key), kind)), "")
 
 
-def span_of(path: Path, place: str, span: Any) -> CharSpan:
+def span_of(place: Place, span: Any) -> CharSpan:
     """Parse a span. RAISES (ValueError): H290 unless it has start, end and label."""
     if isinstance(span, Mapping):
         span = [span.get("start"), span.get("end"), span.get("label")]
@@ -123,8 +116,8 @@ def span_of(path: Path, place: str, span: Any) -> CharSpan:
         start, end, label = *map(whole_number, span[:2]), span[2]
         if isinstance(label, str) and label.strip() and type(start) is type(end) is int:
             return start, end, label.strip()
-        refuse_span(path, place, span, label)
-    refuse_span(path, place, span, None)
+        refuse_span(place, span, label)
+    refuse_span(place, span, None)
 
 
 def named_span(row: Any) -> Any:
@@ -142,7 +135,7 @@ def named_span(row: Any) -> Any:
     return {**row, **parts}
 
 
-def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
+def refuse_span(place: Place, span: Any, label: Any) -> NoReturn:
     """Refuse an invalid span.
 
     label (Any): its label, if any.
@@ -150,9 +143,9 @@ def refuse_span(path: Path, place: str, span: Any, label: Any) -> NoReturn:
     """
     if isinstance(label, int | float):
         found = f"the label {label!r} of the span {span!r}"
-        refuse(path, place, found[:100], "a start, an end and a label that is a string")
+        place.refuse(found[:100], "a start, an end and a label that is a string")
     expected = 'a start, an end and a label, such as [0, 3, "PER"], or words and a label'
-    refuse(path, place, f"the span {span!r}"[:100], expected)
+    place.refuse(f"the span {span!r}"[:100], expected)
 
 
 def whole_number(value: Any) -> Any:
@@ -160,18 +153,14 @@ def whole_number(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def by_characters(
-    span: Mapping[str, Any], text: str, place: str, report: Report
-) -> Mapping[str, Any]:
+def by_characters(span: Mapping[str, Any], text: str, place: Place) -> Mapping[str, Any]:
     """Convert a span's offsets to characters by `counted`; unchanged if its words are not there."""
-    found = counted(span, text, place, report)
-    report.lose(OTHERWISE, place, found is None)
+    found = counted(span, text, place)
+    place.lose(OTHERWISE, found is None)
     return span if found is None else found
 
 
-def counted(
-    span: Mapping[str, Any], text: str, place: str, report: Report
-) -> Mapping[str, Any] | None:
+def counted(span: Mapping[str, Any], text: str, place: Place) -> Mapping[str, Any] | None:
     """Convert a span's offsets to characters if its words are at these offsets in another unit, such as
     UTF-16 (browsers, Java) or bytes. None if they are there in no unit.
     """
@@ -184,21 +173,21 @@ def counted(
     for unit in UNITS:
         first, last = (_character(text, each, unit) for each in (start, end))
         if 0 <= first < last and _alike(said, text[first:last]):
-            report.lose(f"spans that are counted in {unit}: counted in characters", place)
+            place.lose(f"spans that are counted in {unit}: counted in characters")
             return {**span, "start": first, "end": last}
     if 0 <= start < len(text) and not text[start].isspace() and _alike(said, text[start : end + 1]):
-        report.lose("spans whose end is their last character: one more", place)
+        place.lose("spans whose end is their last character: one more")
         return {**span, "end": end + 1}
     return None
 
 
-def spans_inside(path: Path, place: str, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:
+def spans_inside(place: Place, text: str, spans: Sequence[CharSpan]) -> list[CharSpan]:
     """Check and return spans. RAISES (ValueError): H290 for a span outside of the text."""
     for start, end, _ in spans:
         if not 0 <= start < end <= len(text):
             found = f"a span of the characters {start} to {end}"
             expected = f"one inside the text, which has {len(text)}, each a code point of Unicode"
-            refuse(path, place, found, expected)
+            place.refuse(found, expected)
     return list(spans)
 
 
@@ -214,7 +203,7 @@ def of_python(text: str) -> Any:
         return None
 
 
-def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+def _read(source: SourceFile, text: str) -> Iterator[tuple[str, Any]]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -238,7 +227,8 @@ def _read(path: Path, text: str) -> Iterator[tuple[str, Any]]:
                 )
                 return
             found = failure if is_first else str(error)
-            refuse(path, f"line {number}", found, "JSON: a list of objects, or an object a line")
+            expected = "JSON: a list of objects, or an object a line"
+            source.at(f"line {number}").refuse(found, expected)
         yield f"line {number}", entry
         is_first = False
 

@@ -27,14 +27,22 @@ from spacy_hocrf.cli.convert.recognition import (
     kind_of,
     looks_of,
 )
-from spacy_hocrf.cli.convert.records import ConvertedText, ConvertSettings, Report, bytes_of, refuse
+from spacy_hocrf.cli.convert.records import (
+    ConvertedText,
+    ConvertSettings,
+    Place,
+    Report,
+    SourceFile,
+    bytes_of,
+    refuse,
+)
 from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["FORMATS", "Format", "files_of", "format_of", "recognized"]
 
-Reader = Callable[[Path, ConvertSettings, Report], Iterator[ConvertedText]]
+Reader = Callable[[SourceFile], Iterator[ConvertedText]]
 """Reads the texts of a file. Raises H290 for what violates the format, and reports what it leaves out."""
 
 
@@ -56,24 +64,24 @@ class Format:
     fits: Callable[[str, ConvertSettings], bool] | None = None
 
 
-Shape = Callable[[Path, Entries, ConvertSettings, Report], Iterator[ConvertedText]]
+Shape = Callable[[SourceFile, Entries], Iterator[ConvertedText]]
 """Reads entries of one kind. Raises H290 for an invalid entry."""
 
 
-def _read_entries(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def _read_entries(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the texts of a JSON file: consecutive entries of one kind are read together.
 
     RAISES (ValueError): H290 for invalid JSON, or entries of no known kind; H291 for bytes that the encoding
         does not have.
     """
-    entries = _unwrapped(list(entries_of(path, settings, report)))
+    entries = _unwrapped(source, list(entries_of(source)))
     if _shape_of(values := [entry for _, entry in entries]) is not None:
-        entries = [("entry 1", values)]  # the list itself is an entry
+        entries = [(source.at("entry 1"), values)]  # the list itself is an entry
     for read, run in groupby(entries, key=lambda each: _shape_of(each[1]) or read_texts):
-        yield from read(path, list(run), settings, report)
+        yield from read(source, list(run))
 
 
-def _unwrapped(entries: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
+def _unwrapped(source: SourceFile, entries: list[tuple[Place, Any]]) -> list[tuple[Place, Any]]:
     """Unwrap the only list of annotated texts in a single object, perhaps nested in others, as in
     {"data": [{"text": "Ada", "entities": []}], "version": 1}; return other entries unchanged.
     """
@@ -82,7 +90,7 @@ def _unwrapped(entries: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
         values = [each for each in whole.values() if isinstance(each, list | Mapping) and each]
         lists = [x for x in values if isinstance(x, list) and all(map(_is_annotated, x))]
         if len(lists) == 1:
-            return [(f"entry {i}", each) for i, each in enumerate(lists[0], start=1)]
+            return [(source.at(f"entry {i}"), x) for i, x in enumerate(lists[0], start=1)]
         objects = [x for x in values if isinstance(x, Mapping) and not lists]
     return entries
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from itertools import groupby
 from typing import NamedTuple
 
-from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, Report
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, Place
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
@@ -50,21 +50,21 @@ NAMELESS = "SPAN"
 class LabelledTokens(NamedTuple):
     """The labels of a text's tokens, and their places for messages."""
 
-    places: Sequence[str]
+    places: Sequence[Place]
     labels: Sequence[str]
 
 
 class TokenRow(NamedTuple):
     """A token with its label and attributes, as read from a line."""
 
-    place: str
+    place: Place
     label: str
     word: str
     attributes: Mapping[str, str]
 
 
 def records_of(
-    texts: Iterable[Sequence[TokenRow]], names: Iterable[str], scheme: str, report: Report
+    texts: Iterable[Sequence[TokenRow]], names: Iterable[str], scheme: str
 ) -> Iterator[ConvertedText]:
     """Convert texts with token labels to records with spans.
 
@@ -73,7 +73,7 @@ def records_of(
     """
     texts = list(texts)
     labels = [LabelledTokens([r.place for r in rows], [r.label for r in rows]) for rows in texts]
-    for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme, report)):
+    for rows, text, (spans, unknown) in zip(texts, labels, spans_by_text(labels, scheme)):
         yield ConvertedText(
             text.places[0],
             [row.word for row in rows],
@@ -101,7 +101,7 @@ def scheme_of(labels: Iterable[str]) -> str:
 
 
 def spans_by_text(
-    texts: Sequence[LabelledTokens], scheme: str, report: Report
+    texts: Sequence[LabelledTokens], scheme: str
 ) -> list[tuple[list[CharSpan], list[tuple[int, int]]]]:
     """Decode the labels of each text: its spans in tokens, and its unknown tokens.
 
@@ -122,14 +122,15 @@ def spans_by_text(
         alike = {label for label in named if any(w.fullmatch(label) for w in WAYS.values())}
         for text in texts:
             at = [i for i, label in enumerate(text.labels) if label in alike]
-            report.lose(what, text.places[at[0]] if at else "", len(at))
+            if at:
+                text.places[at[0]].lose(what, len(at))
     said = times.keys() - SILENT.keys()
     silent = {*SILENT} if not said or said & {"O", "_"} else set[str]()
     if way == "io":
-        return [(_runs(text.labels, silent), _unknown(text, silent, report)) for text in texts]
+        return [(_runs(text.labels, silent), _unknown(text, silent)) for text in texts]
     parts = [_parsed(text.labels, way, silent) for text in texts]
     begins = any(part is not None and part[0] in "BSUW" for text in parts for part in text)
-    return [_read(text, part, begins, report) for text, part in zip(texts, parts)]
+    return [_read(text, part, begins) for text, part in zip(texts, parts)]
 
 
 def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
@@ -156,25 +157,25 @@ Part = tuple[str, str]
 
 
 def _read(
-    text: LabelledTokens, parts: Sequence[Part | None], begins: bool, report: Report
+    text: LabelledTokens, parts: Sequence[Part | None], begins: bool
 ) -> tuple[list[CharSpan], list[tuple[int, int]]]:
     """Find spans and unknown tokens. begins (bool): does the corpus mark the beginnings of spans?"""
     spans, misplaced = _spans(parts)
     if begins:
         for i in misplaced:
-            what = "labels inside a span that does not begin: taken as its beginning"
-            report.lose(what, text.places[i])
+            text.places[i].lose("labels inside a span that does not begin: taken as its beginning")
     bad = {label for label, part in zip(text.labels, parts) if part is None}
-    return spans, _unknown(text, bad, report)
+    return spans, _unknown(text, bad)
 
 
-def _unknown(text: LabelledTokens, bad: Set[str], report: Report) -> list[tuple[int, int]]:
+def _unknown(text: LabelledTokens, bad: Set[str]) -> list[tuple[int, int]]:
     """Find and report the tokens with labels that are no part of a span."""
     tokens = [i for i, label in enumerate(text.labels) if label in bad]
     for i in tokens:
         label = text.labels[i]
         what = SILENT.get(label, "labels that are no part of a span")
-        report.lose(f"{what}: unknown", f"{text.places[i]} ({label})"[:60])
+        place = text.places[i]
+        place._replace(name=f"{place.name} ({label})"[:60]).lose(f"{what}: unknown")
     return [(i, i + 1) for i in tokens]
 
 

@@ -11,12 +11,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from unicodedata import category, normalize
 
 from spacy_hocrf.cli.convert.entries import (
     OTHERWISE,
+    Entries,
     about_text,
     by_characters,
     counted,
@@ -26,14 +26,7 @@ from spacy_hocrf.cli.convert.entries import (
     spans_inside,
     whole_number,
 )
-from spacy_hocrf.cli.convert.records import (
-    UNSPACED,
-    CharSpan,
-    ConvertedText,
-    ConvertSettings,
-    Report,
-    refuse,
-)
+from spacy_hocrf.cli.convert.records import UNSPACED, CharSpan, ConvertedText, Place, SourceFile
 from spacy_hocrf.types import is_number
 
 __all__ = ["SPAN_KEYS", "TEXT_KEYS", "read_texts"]
@@ -59,85 +52,121 @@ LEFT_OUT = {
 """Lists of an entry that are not read, and the losses to report."""
 
 
-def read_texts(
-    path: Path, entries: Sequence[tuple[str, Any]], settings: ConvertSettings, report: Report
-) -> Iterator[ConvertedText]:
+def read_texts(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
     """Read texts with spans.
 
-    entries (Sequence[tuple[str, Any]]): JSON values, each with its place.
     RAISES (ValueError): H290 for entries without a text, or with invalid spans.
     """
-    annotated = any(
-        isinstance(each.get(key), list | Mapping)
-        for _, each in entries
-        if isinstance(each, Mapping)
-        for key in (*SPAN_KEYS, "annotations")
-    )
-    span_keys = SPAN_KEYS if annotated else _span_keys(entries)
-    approves = any(isinstance(each, Mapping) and each.get(APPROVER) for _, each in entries)
-    named = _key_by_spans(entries)
+    keys = _keys_of(entries)
     for place, entry in entries:
         if not isinstance(entry, Mapping):
-            refuse(path, place, f"a {type(entry).__name__}", "an object with a text")
-        if not _accepts(entry):
-            what = f"texts that were answered with {entry['answer']!r}"[:80]
-            report.lose(f"{what}: left out", place)
-            continue
-        key, text = _text(path, place, entry, named)
-        used = {key, "answer", "tokens", "annotations", *LEFT_OUT}
-        for name, what in LEFT_OUT.items():
-            rows = entry.get(name)
-            report.lose(what, place, len(rows) if isinstance(rows, list) else 0)
-        is_studio = "annotations" in entry and not _are_spans(entry["annotations"])
-        if is_studio and not isinstance(entry["annotations"], (list, type(None))):
-            refuse(path, place, "annotations that are no list", "a list of annotations")
-        spans, unknown = None, list[tuple[int, int]]()
-        scores = dict[CharSpan, float]()
-        if is_studio:
-            spans, unknown = _of_label_studio(path, place, entry["annotations"] or [], text, report)
+            place.refuse(f"a {type(entry).__name__}", "an object with a text")
+        if _accepts(entry):
+            yield _record(place, entry, keys)
         else:
-            keys = (
-                key
-                for key in (*span_keys, "annotations")
-                if isinstance(entry.get(key), list | Mapping)
-            )
-            name = min(
-                keys, key=lambda key: (not entry[key], isinstance(entry[key], Mapping)), default=""
-            )
-            used.add(name)
-            if not name:
-                said = next(
-                    (entry[key] for key in SPAN_KEYS if isinstance(entry.get(key), str)), None
-                )
-                if said is not None and not annotated:
-                    expected = 'a list of spans, such as [[0, 3, "PER"]]'
-                    refuse(path, place, f"a label {said!r} of the whole text"[:100], expected)
-                report.lose(
-                    f"texts without a list of spans ({', '.join(SPAN_KEYS)}): unknown", place
-                )
-            elif APPROVER in entry and not entry[APPROVER] and (approves or not entry[name]):
-                report.lose("texts that nobody has approved: unknown", place)
-            else:
-                rows = list(map(named_span, _rows(entry[name])))
-                placed, unplaced = _placed(rows, text, place, report)
-                read = [(_accepts(each), list(_span(path, place, each))) for each in placed]
-                for each, (_, found) in zip(placed, read):
-                    if (score := _score(path, place, each)) is not None:
-                        scores |= {span: max(score, scores.get(span, 0.0)) for span in found}
-                spans = [span for accepted, found in read if accepted for span in found]
-                unknown = [span[:2] for accepted, found in read if not accepted for span in found]
-                report.lose("spans that were not accepted: unknown", place, len(unknown))
-                unknown += unplaced
-        spans_inside(path, place, text, [*(spans or ()), *((*each, "") for each in unknown)])
-        words, spaces = _words(entry, text, place, report)
-        meta = about_text(_flat(entry, key, named), used)
-        is_binary = entry.get("_view_id") == BINARY
-        report.lose("answers about one span: the rest of the text is unknown", place, is_binary)
-        unknown += [(0, len(text))] * is_binary
-        yield ConvertedText(
-            place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta,
-            scores=scores,
-        )  # fmt: skip
+            what = f"texts that were answered with {entry['answer']!r}"[:80]
+            place.lose(f"{what}: left out")
+
+
+class _Keys(NamedTuple):
+    """What the entries of a file together say of each.
+
+    spans (tuple[str, ...]): possible keys of a list of spans.
+    data (str): member of tasks' data that is the text, guessed by its spans; "" for none.
+    annotated (bool): does an entry have a list of spans under a usual key?
+    approved (bool): did anybody approve a text of doccano?
+    """
+
+    spans: tuple[str, ...]
+    data: str
+    annotated: bool
+    approved: bool
+
+
+class _Annotation(NamedTuple):
+    """Spans in characters, None for a text that nobody has annotated; unknown parts; scores of spans."""
+
+    spans: list[CharSpan] | None
+    unknown: Sequence[tuple[int, int]] = ()
+    scores: Mapping[CharSpan, float] = {}
+
+
+def _keys_of(entries: Entries) -> _Keys:
+    objects = [entry for _, entry in entries if isinstance(entry, Mapping)]
+    usual = (*SPAN_KEYS, "annotations")
+    annotated = any(isinstance(x.get(key), list | Mapping) for x in objects for key in usual)
+    controls = () if annotated else _controls(objects)
+    approved = any(each.get(APPROVER) for each in objects)
+    return _Keys((*SPAN_KEYS, *controls), _key_by_spans(objects), annotated, approved)
+
+
+def _record(place: Place, entry: Mapping[str, Any], keys: _Keys) -> ConvertedText:
+    """Read one entry."""
+    key, text = _text(place, entry, keys.data)
+    for name, what in LEFT_OUT.items():
+        rows = entry.get(name)
+        place.lose(what, len(rows) if isinstance(rows, list) else 0)
+    name = ""
+    if "annotations" in entry and not _are_spans(entry["annotations"]):
+        annotation = _of_label_studio(place, entry["annotations"], text)
+    elif name := _key_of_spans(entry, keys):
+        annotation = _of_list(place, entry, name, text, keys)
+    else:
+        annotation = _of_nothing(place, entry, keys)
+    spans, unknown, scores = annotation
+    spans_inside(place, text, [*(spans or ()), *((*each, "") for each in unknown)])
+    words, spaces = _words(entry, text, place)
+    used = {key, name, "answer", "tokens", "annotations", *LEFT_OUT}
+    meta = about_text(_flat(entry, key, keys.data), used)
+    if entry.get("_view_id") == BINARY:
+        place.lose("answers about one span: the rest of the text is unknown")
+        unknown = [*unknown, (0, len(text))]
+    return ConvertedText(
+        place, words, spaces, text, spans, unknown=unknown, id=named_id(entry), meta=meta,
+        scores=scores,
+    )  # fmt: skip
+
+
+def _key_of_spans(entry: Mapping[str, Any], keys: _Keys) -> str:
+    """Find the key of an entry's spans: lists before objects, empty ones last; "" for none."""
+    possible = (
+        key for key in (*keys.spans, "annotations") if isinstance(entry.get(key), list | Mapping)
+    )
+    return min(
+        possible, key=lambda key: (not entry[key], isinstance(entry[key], Mapping)), default=""
+    )
+
+
+def _of_nothing(place: Place, entry: Mapping[str, Any], keys: _Keys) -> _Annotation:
+    """Report a text without a list of spans. RAISES (ValueError): H290 if it has a label as a whole."""
+    label = next((entry[key] for key in SPAN_KEYS if isinstance(entry.get(key), str)), None)
+    if label is not None and not keys.annotated:
+        expected = 'a list of spans, such as [[0, 3, "PER"]]'
+        place.refuse(f"a label {label!r} of the whole text"[:100], expected)
+    place.lose(f"texts without a list of spans ({', '.join(SPAN_KEYS)}): unknown")
+    return _Annotation(None)
+
+
+def _of_list(
+    place: Place, entry: Mapping[str, Any], name: str, text: str, keys: _Keys
+) -> _Annotation:
+    """Read the spans under a key."""
+    if APPROVER in entry and not entry[APPROVER] and (keys.approved or not entry[name]):
+        place.lose("texts that nobody has approved: unknown")
+        return _Annotation(None)
+    rows = list(map(named_span, _rows(entry[name])))
+    placed, unplaced = _placed(rows, text, place)
+    spans, rejected, scores = list[CharSpan](), list[tuple[int, int]](), dict[CharSpan, float]()
+    for row in placed:
+        its_spans = list(_span(place, row))
+        if (score := _score(place, row)) is not None:
+            scores |= {span: max(score, scores.get(span, 0.0)) for span in its_spans}
+        if _accepts(row):
+            spans += its_spans
+        else:
+            rejected += [span[:2] for span in its_spans]
+    place.lose("spans that were not accepted: unknown", len(rejected))
+    return _Annotation(spans, rejected + unplaced, scores)
 
 
 def _are_spans(annotations: Any) -> bool:
@@ -165,26 +194,23 @@ def _accepts(entry: Any) -> bool:
     return not isinstance(entry, Mapping) or entry.get("answer", "accept") == "accept"
 
 
-def _span_keys(entries: Sequence[tuple[str, Any]]) -> tuple[str, ...]:
-    """Find the keys of lists of spans: in Label Studio's JSON-MIN, these are names of controls."""
-    return (
-        *SPAN_KEYS,
-        *dict.fromkeys(
-            key
-            for _, entry in entries
-            if isinstance(entry, Mapping)
-            for key, rows in entry.items()
-            if isinstance(rows, list)
-            and any(isinstance(row, Mapping) and PLACED <= row.keys() for row in rows)
-        ),
+def _controls(entries: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Find the keys of lists of spans in Label Studio's JSON-MIN, which are names of controls."""
+    keys = (
+        key
+        for entry in entries
+        for key, rows in entry.items()
+        if isinstance(rows, list)
+        and any(isinstance(row, Mapping) and PLACED <= row.keys() for row in rows)
     )
+    return tuple(dict.fromkeys(keys))
 
 
-def _key_by_spans(entries: Sequence[tuple[str, Any]]) -> str:
+def _key_by_spans(entries: Sequence[Mapping[str, Any]]) -> str:
     """Find the member of tasks' data that has the words of most spans at their offsets; "" for none."""
     times = Counter[str]()
-    for _, entry in entries:
-        data = entry.get("data") if isinstance(entry, Mapping) else None
+    for entry in entries:
+        data = entry.get("data")
         if isinstance(data, Mapping) and not _text_key(data, ""):
             for value in _values(entry.get("annotations")):
                 start, end = (whole_number(value.get(each)) for each in ("start", "end"))
@@ -206,7 +232,7 @@ def _values(annotations: Any) -> Iterator[Mapping[str, Any]]:
                 yield result["value"]
 
 
-def _text(path: Path, place: str, entry: Mapping[str, Any], named: str) -> tuple[str, str]:
+def _text(place: Place, entry: Mapping[str, Any], named: str) -> tuple[str, str]:
     """Find the text of an entry; return its key and the text."""
     for key in TEXT_KEYS:
         value = entry.get(key)
@@ -215,10 +241,10 @@ def _text(path: Path, place: str, entry: Mapping[str, Any], named: str) -> tuple
             value = value.get(_text_key(value, named))
             if value is None and texts:
                 found = f"data with the texts {', '.join(map(str, texts))}"[:200]
-                refuse(path, place, found, "the annotated one of them under 'text'")
+                place.refuse(found, "the annotated one of them under 'text'")
         if isinstance(value, str):
             return key, value
-    refuse(path, place, f"the keys {', '.join(map(str, entry))}"[:200], "a text under 'text'")
+    place.refuse(f"the keys {', '.join(map(str, entry))}"[:200], "a text under 'text'")
 
 
 def _text_key(data: Mapping[str, Any], named: str) -> str:
@@ -237,54 +263,53 @@ def _flat(entry: Mapping[str, Any], key: str, named: str) -> Mapping[str, Any]:
     return {**others, **entry}
 
 
-def _of_label_studio(
-    path: Path, place: str, annotations: Sequence[Any], text: str, report: Report
-) -> tuple[list[CharSpan] | None, list[tuple[int, int]]]:
-    """Read the spans of the first annotation that was not cancelled, None if there is none; and the unknown
-    parts: the rest of the text, if some spans cannot be read.
+def _of_label_studio(place: Place, annotations: Any, text: str) -> _Annotation:
+    """Read the spans of the first annotation that was not cancelled. If some cannot be read, the rest of the
+    text is unknown.
     """
-    for each in annotations:
+    if not isinstance(annotations, (list, type(None))):
+        place.refuse("annotations that are no list", "a list of annotations")
+    for each in annotations or []:
         if not isinstance(each, Mapping):
-            refuse(path, place, f"the annotation {each!r}"[:100], "an object with a 'result'")
+            place.refuse(f"the annotation {each!r}"[:100], "an object with a 'result'")
         if not isinstance(each.get("result"), (list, type(None))):
-            refuse(path, place, f"the result {each['result']!r}"[:100], "a list")
-    report.lose("tasks that nobody has annotated: unknown", place, not annotations)
-    done = [each for each in annotations if not each.get("was_cancelled")]
-    report.lose("tasks that were skipped: unknown", place, bool(annotations) and not done)
-    said = [each["result"] for each in done if each.get("result") is not None]
-    report.lose("annotations without a result: unknown", place, len(done) - len(said))
-    report.lose("further annotations of a text: left out", place, max(0, len(said) - 1))
-    if not said:
-        return None, []
-    found, unread = list[CharSpan](), 0
-    for each in said[0]:
+            place.refuse(f"the result {each['result']!r}"[:100], "a list")
+    place.lose("tasks that nobody has annotated: unknown", not annotations)
+    done = [each for each in annotations or [] if not each.get("was_cancelled")]
+    place.lose("tasks that were skipped: unknown", bool(annotations) and not done)
+    results = [each["result"] for each in done if each.get("result") is not None]
+    place.lose("annotations without a result: unknown", len(done) - len(results))
+    place.lose("further annotations of a text: left out", max(0, len(results) - 1))
+    if not results:
+        return _Annotation(None)
+    spans, unread = list[CharSpan](), 0
+    for each in results[0]:
         if not isinstance(each, Mapping):
-            refuse(path, place, f"the result {each!r}"[:100], "an object with a 'value'")
+            place.refuse(f"the result {each!r}"[:100], "an object with a 'value'")
         value = each.get("value")
         if each.get("type") == "relation":
-            report.lose(LEFT_OUT["relations"], place)
+            place.lose(LEFT_OUT["relations"])
         elif isinstance(value, Mapping) and "start" in value and value.get("labels"):
-            found += _span(path, place, by_characters(value, text, place, report))
+            spans += _span(place, by_characters(value, text, place))
         elif str(each.get("type")).endswith("labels"):
             unread += 1
         else:
-            report.lose("results that are no labelled spans: left out", place)
-    what = "spans without a label or a place in the text: it is unknown but for others"
-    report.lose(what, place, unread)
-    return found, [(0, len(text))] if unread and text else []
+            place.lose("results that are no labelled spans: left out")
+    place.lose("spans without a label or a place in the text: it is unknown but for others", unread)
+    return _Annotation(spans, [(0, len(text))] if unread and text else [])
 
 
-def _score(path: Path, place: str, entry: Any) -> float | None:
+def _score(place: Place, entry: Any) -> float | None:
     """Return a span's score; None if it has none. RAISES (ValueError): H290 if it is no probability."""
     known = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
     score = next((score for score in known if score is not None), None)
     if score is None or (is_number(score) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)
-    refuse(path, place, f"the score {score!r}"[:100], "a probability from 0 to 1")
+    place.refuse(f"the score {score!r}"[:100], "a probability from 0 to 1")
 
 
 def _placed(
-    rows: Sequence[Any], text: str, place: str, report: Report
+    rows: Sequence[Any], text: str, place: Place
 ) -> tuple[list[Any], list[tuple[int, int]]]:
     """Find the offsets of spans that are given only by their words. The first such span gets the first
     occurrence of its words in the text, the next one the second, and so on, from the start again if there are
@@ -295,7 +320,7 @@ def _placed(
     RETURNS (tuple[list[Any], list[tuple[int, int]]]): spans, and unknown parts.
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
-    rows = _where_words_are(rows, text, place, report)
+    rows = _where_words_are(rows, text, place)
     said = dict.fromkeys(filter(None, map(_words_alone, rows)))
     places = _places_of(said, text)
     absent = {words.casefold() for words, each in places.items() if not each}
@@ -313,31 +338,26 @@ def _placed(
             placed.append(row)
             continue
         is_exact, words = words in exact, folded.get(words, words)
-        what = "spans whose words the text has in other capitals: taken"
-        report.lose(what, place, bool(places[words]) and not is_exact)
+        is_folded = bool(places[words]) and not is_exact
+        place.lose("spans whose words the text has in other capitals: taken", is_folded)
         if not places[words]:
-            report.lose(
-                "spans whose words are not in the text: it is unknown but for others", place
-            )
+            place.lose("spans whose words are not in the text: it is unknown but for others")
             unknown.append((0, len(text)))
         else:
             rounds, which = divmod(mentions[words], len(places[words]))
-            report.lose(
-                "words of spans that the text has less often: at the same places again",
-                place,
-                rounds > 0,
-            )
+            what = "words of spans that the text has less often: at the same places again"
+            place.lose(what, rounds > 0)
             start, end = places[words][which]
             placed.append({**row, "start": start, "end": end})
             mentions[words] += 1
     again = [at for words, each in places.items() for at in each[mentions[words] :]]
-    report.lose("words of spans that the text has more often: unknown there", place, len(again))
+    place.lose("words of spans that the text has more often: unknown there", len(again))
     return placed, unknown + again
 
 
-def _where_words_are(rows: Sequence[Any], text: str, place: str, report: Report) -> list[Any]:
+def _where_words_are(rows: Sequence[Any], text: str, place: Place) -> list[Any]:
     """Convert spans to characters; remove offsets that are wrong, if the text has the words elsewhere."""
-    read = [counted(x, text, place, report) if isinstance(x, Mapping) else x for x in rows]
+    read = [counted(x, text, place) if isinstance(x, Mapping) else x for x in rows]
     pairs = zip(rows, read)
     named = [{**x, "start": None} if isinstance(x, Mapping) and y is None else {} for x, y in pairs]
     places = _places_of(dict.fromkeys(filter(None, map(_words_alone, named))), text)
@@ -346,7 +366,7 @@ def _where_words_are(rows: Sequence[Any], text: str, place: str, report: Report)
             is_there = bool(places.get(_words_alone(each)))
             read[i] = each if is_there else rows[i]
             what = "spans at places that do not have their words: where the words are"
-            report.lose(what if is_there else OTHERWISE, place)
+            place.lose(what if is_there else OTHERWISE)
     return read
 
 
@@ -423,7 +443,7 @@ def _words_alone(row: Any) -> str:
     return normalize("NFC", " ".join(words.split())) if isinstance(words, str) else ""
 
 
-def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
+def _span(place: Place, entry: Any) -> Iterator[CharSpan]:
     """Parse a list of start, end and label, or an object with them; several labels make several spans."""
     if isinstance(entry, list) and len(entry) == 3:
         start, end, labels = entry
@@ -434,17 +454,17 @@ def _span(path: Path, place: str, entry: Any) -> Iterator[CharSpan]:
     start, end = whole_number(start), whole_number(end)
     if isinstance(entry, Mapping) and PART.match(str(entry.get("entity"))):
         expected = "spans as a whole: aggregation_strategy='simple' in transformers"
-        refuse(path, place, f"the part of a span {entry!r}"[:150], expected)
+        place.refuse(f"the part of a span {entry!r}"[:150], expected)
     names = labels if isinstance(labels, list) else [labels]
     are_names = names and all(isinstance(name, str) and name.strip() for name in names)
     if type(start) is not int or type(end) is not int or not are_names:
-        refuse_span(path, place, entry, labels)
+        refuse_span(place, entry, labels)
     for name in names:
         yield start, end, name.strip()
 
 
 def _words(
-    entry: Mapping[str, Any], text: str, place: str, report: Report
+    entry: Mapping[str, Any], text: str, place: Place
 ) -> tuple[list[str] | None, list[bool] | None]:
     """Read Prodigy's tokens, and whether a space follows each; None without them."""
     tokens = entry.get("tokens")
@@ -456,6 +476,6 @@ def _words(
     words = [each["text"] for each in tokens]
     spaces = [bool(each.get("ws")) for each in tokens]
     if "".join(word + " " * space for word, space in zip(words, spaces)) != text:
-        report.lose("tokens that do not make up their text: tokenized anew", place)
+        place.lose("tokens that do not make up their text: tokenized anew")
         return None, None
     return words, spaces

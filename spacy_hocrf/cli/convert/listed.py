@@ -5,7 +5,6 @@
 """
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from spacy_hocrf.cli.convert.entries import (
@@ -20,10 +19,9 @@ from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
-    ConvertSettings,
-    Report,
+    Place,
+    SourceFile,
     named_attribute,
-    refuse,
 )
 
 __all__ = ["TAGS", "WORDS", "read_gliner", "read_tags"]
@@ -35,9 +33,7 @@ NOTHING = (None, -100)
 """Labels of tokens with unknown annotation; the second one is from Hugging Face's libraries."""
 
 
-def read_tags(
-    path: Path, entries: Entries, settings: ConvertSettings, report: Report
-) -> Iterator[ConvertedText]:
+def read_tags(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
     """Read tokens with labels. Numeric labels are indices into the list of `--names`; further lists of the
     same length become token attributes.
     """
@@ -46,12 +42,12 @@ def read_tags(
         words_key, key = (first_key(entry, keys, list) for keys in (WORDS, TAGS))
         words = entry[words_key]
         if not key:
-            report.lose("texts without a label for each token: these are unknown", place)
+            place.lose("texts without a label for each token: these are unknown")
         elif len(entry[key]) != len(words):
             found, expected = f"{len(entry[key])} {key}", f"one for each of {len(words)} tokens"
-            refuse(path, place, found, expected)
+            place.refuse(found, expected)
         said = entry[key] if key else []
-        labels = [_named(path, place, key, each, settings.names) for each in said]
+        labels = [_named(place, key, each, source.settings.names) for each in said]
         others = {
             name: values
             for name, values in entry.items()
@@ -60,13 +56,13 @@ def read_tags(
                               for value in values)
         }  # fmt: skip
         if not all(words):
-            report.lose("empty tokens: left out", place, words.count(""))
+            place.lose("empty tokens: left out", words.count(""))
             kept = [i for i, word in enumerate(words) if word]
             labels = [labels[i] for i in kept] if key else []
             others = {name: [values[i] for i in kept] for name, values in others.items()}
             words = [word for word in words if word]
         unknown = [(i, i + 1) for i, each in enumerate(labels) if each is None]
-        report.lose("tokens without a label: these are unknown", place, len(unknown))
+        place.lose("tokens without a label: these are unknown", len(unknown))
         record = ConvertedText(
             place,
             words,
@@ -83,8 +79,8 @@ def read_tags(
             tagged.append(LabelledTokens([place] * len(known), known))
     if records and not tagged:
         place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
-        refuse(path, place, f"the keys {', '.join(entries[0][1])}"[:200], expected)
-    read = iter(spans_by_text(tagged, settings.scheme, report))
+        place.refuse(f"the keys {', '.join(entries[0][1])}"[:200], expected)
+    read = iter(spans_by_text(tagged, source.settings.scheme))
     for record in records:
         if record.tags is not None:
             spans, unknown = next(read)
@@ -92,43 +88,37 @@ def read_tags(
         yield record
 
 
-def _named(path: Path, place: str, key: str, label: Any, names: Sequence[str]) -> str | None:
+def _named(place: Place, key: str, label: Any, names: Sequence[str]) -> str | None:
     """Return the name of a label; None for unknown annotation. RAISES (ValueError): H290 for others."""
     if label in NOTHING:
         return None
     if isinstance(label, str):
         return label
     if type(label) is not int:
-        refuse(path, place, f"{label!r} in {key}"[:100], "names of labels, or their numbers")
+        place.refuse(f"{label!r} in {key}"[:100], "names of labels, or their numbers")
     if not 0 <= label < len(names):
         known = f"those in order, such as --names {','.join(names) or 'O,B-PER,I-PER'}"
-        refuse(path, place, f"the number {label} in {key} without a name", known)
+        place.refuse(f"the number {label} in {key} without a name", known)
     return names[label]
 
 
-def read_gliner(
-    path: Path, entries: Entries, settings: ConvertSettings, report: Report
-) -> Iterator[ConvertedText]:
+def read_gliner(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
     """Read GLiNER's data: tokens, and token spans with inclusive ends."""
     for place, entry in entries:
         words, spans = entry["tokenized_text"], entry.get("ner")
         if not isinstance(words, list) or not all(isinstance(each, str) and each for each in words):
-            refuse(
-                path,
-                place,
-                "tokenized_text of another kind",
-                "a list of tokens, none of them empty",
-            )
+            expected = "a list of tokens, none of them empty"
+            place.refuse("tokenized_text of another kind", expected)
         meta = about_text(entry, {"tokenized_text", "ner"})
         if spans is None:
-            report.lose("texts without spans: these are unknown", place)
+            place.lose("texts without spans: these are unknown")
             yield ConvertedText(place, words, spans=None, id=named_id(entry), meta=meta)
             continue
         found = list[CharSpan]()
         for each in spans if isinstance(spans, list) else [spans]:
-            start, end, label = span_of(path, place, each)
+            start, end, label = span_of(place, each)
             if not 0 <= start <= end < len(words):
                 expected = f"some of its {len(words)}, counted from 0"
-                refuse(path, place, f"a span of the tokens {start} to {end}", expected)
+                place.refuse(f"a span of the tokens {start} to {end}", expected)
             found.append((start, end + 1, label))
         yield ConvertedText(place, words, spans=found, id=named_id(entry), meta=meta)

@@ -15,14 +15,7 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import (
-    CharSpan,
-    ConvertedText,
-    ConvertSettings,
-    Report,
-    bytes_of,
-    refuse,
-)
+from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, Place, SourceFile, bytes_of
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["read_markup"]
@@ -44,49 +37,46 @@ EXPECTED = (
 )
 
 
-def read_markup(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def read_markup(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the texts of an XML file.
 
     RAISES (ValueError): H290 for invalid XML, or if no element is a text; H291 for bytes that its encoding
         does not have.
     """
-    root = _root(path)
+    root, record = _root(source), source.settings.record
     name = _name(root)
-    if not settings.record:
+    if not record:
         if name.lower() in OTHERS:
-            refuse(path, "it", name.upper(), EXPECTED)
+            source.at().refuse(name.upper(), EXPECTED)
         if name == ANYSTYLE[0] and len(root) and all(_name(each) == ANYSTYLE[1] for each in root):
             for i, each in enumerate(root, start=1):
-                yield _fields(each, f"{ANYSTYLE[1]} {i}", report)
+                yield _fields(each, source.at(f"{ANYSTYLE[1]} {i}"))
             return
         if _is_parserator(root):
-            yield from (_tokens(each, f"{each.tag} {i}") for i, each in enumerate(root, start=1))
+            for i, each in enumerate(root, start=1):
+                yield _tokens(each, source.at(f"{each.tag} {i}"))
             return
-    names = {settings.record} if settings.record else _mixed(root)
+    names = {record} if record else _mixed(root)
     if not names:
-        refuse(path, "it", f"the root {name} without words beside elements", EXPECTED)
+        source.at().refuse(f"the root {name} without words beside elements", EXPECTED)
     texts = _outermost(root, names)
     if not texts:
-        refuse(
-            path,
-            "it",
-            f"the root {name} without an element {settings.record}",
-            "one; see hocrf convert --record",
-        )
+        found = f"the root {name} without an element {record}"
+        source.at().refuse(found, "one; see hocrf convert --record")
     outside = sum(bool(text.strip()) for text in root.itertext()) - sum(
         bool(text.strip()) for each in texts for text in each.itertext()
     )
-    report.lose(f"pieces of text outside of {', '.join(sorted(names))}: left out", "it", outside)
+    source.at().lose(f"pieces of text outside of {', '.join(sorted(names))}: left out", outside)
     for number, element in enumerate(texts, start=1):
-        yield _inline(element, f"{_name(element)} {number}", report)
+        yield _inline(element, source.at(f"{_name(element)} {number}"))
 
 
-def _root(path: Path) -> Element:
+def _root(source: SourceFile) -> Element:
     """Parse a file. RAISES (ValueError): H290 for invalid XML, H291 for bytes not in its encoding."""
     try:
-        return ElementTree.fromstring(_content(path))
+        return ElementTree.fromstring(_content(source.path))
     except ElementTree.ParseError as error:
-        refuse(path, f"line {error.position[0]}", str(error), "XML")
+        source.at(f"line {error.position[0]}").refuse(str(error), "XML")
 
 
 def _content(path: Path) -> bytes | str:
@@ -152,14 +142,14 @@ def _outermost(root: Element, names: set[str]) -> list[Element]:
     return found
 
 
-def _fields(element: Element, place: str, report: Report) -> ConvertedText:
+def _fields(element: Element, place: Place) -> ConvertedText:
     """Read a text of AnyStyle: each element is a span, with a space between two."""
     text, spans = "", []
     inside = sum(len(child) for child in element)
-    report.lose("elements inside of spans: left out, but not their text", place, inside)
+    place.lose("elements inside of spans: left out, but not their text", inside)
     between = [element.text, *(child.tail for child in element)]
     outside = sum(bool(each and each.strip()) for each in between)
-    report.lose("text outside of all fields: left out", place, outside)
+    place.lose("text outside of all fields: left out", outside)
     for child in element:
         content = " ".join("".join(child.itertext()).split())
         if content:
@@ -169,7 +159,7 @@ def _fields(element: Element, place: str, report: Report) -> ConvertedText:
     return ConvertedText(place, text=text, spans=spans)
 
 
-def _tokens(element: Element, place: str) -> ConvertedText:
+def _tokens(element: Element, place: Place) -> ConvertedText:
     """Read a text of parserator: each element is a token, adjacent ones with the same name are one span."""
     words, spaces, labels = list[str](), list[bool](), list[str]()
     parts = [(element.text, "O")]
@@ -187,7 +177,7 @@ def _tokens(element: Element, place: str) -> ConvertedText:
     return ConvertedText(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)
 
 
-def _inline(element: Element, place: str, report: Report) -> ConvertedText:
+def _inline(element: Element, place: Place) -> ConvertedText:
     """Read inline XML: each element is a span. An attribute `type` is added to its label: name.person."""
     pieces, length, ends_blank = list[str](), 0, True
     spans = list[CharSpan]()
@@ -210,7 +200,7 @@ def _inline(element: Element, place: str, report: Report) -> ConvertedText:
             waiting += ((each, -1) for each in reversed(child))
             continue
         if child is not element:
-            spans.append((start, length, _label(child, place, report)))
+            spans.append((start, length, _label(child, place)))
             add(child.tail)
     text = "".join(pieces)
     kept = list[CharSpan]()
@@ -224,11 +214,11 @@ def _inline(element: Element, place: str, report: Report) -> ConvertedText:
         if start < end:
             kept.append((start, end, label))
         else:
-            report.lose("elements without a text: left out", place)
+            place.lose("elements without a text: left out")
     return ConvertedText(place, text=text.rstrip(" "), spans=kept)
 
 
-def _label(element: Element, place: str, report: Report) -> str:
+def _label(element: Element, place: Place) -> str:
     kind = element.get("type", element.get("TYPE", ""))
-    report.lose("attributes of elements: left out", place, len(element.attrib) - bool(kind))
+    place.lose("attributes of elements: left out", len(element.attrib) - bool(kind))
     return f"{_name(element)}.{kind}" if kind else _name(element)

@@ -19,8 +19,10 @@ __all__ = [
     "ConversionLoss",
     "ConvertSettings",
     "ConvertedText",
+    "Place",
     "PlacedTokens",
     "Report",
+    "SourceFile",
     "bytes_of",
     "lines_in",
     "lines_of",
@@ -51,7 +53,7 @@ class ConvertedText(NamedTuple):
 
     Missing annotation is unknown, never "no span": the learner sums over all possible labels.
 
-    place (str): where it begins, for messages: "line 12".
+    place (Place): where it begins.
     words (Optional[Sequence[str]]): its tokens; None for a text that is still to be tokenized.
     spaces (Optional[Sequence[bool]]): does a space follow each token? None if that is unknown.
     text (str): the text whose characters the spans count; "" if they count tokens.
@@ -70,7 +72,7 @@ class ConvertedText(NamedTuple):
         Its spans and tags are those of this record.
     """
 
-    place: str
+    place: "Place"
     words: Sequence[str] | None = None
     spaces: Sequence[bool] | None = None
     text: str = ""
@@ -133,7 +135,6 @@ class Report:
     """Counts of the texts read, and losses.
 
     bare (int): number of texts that are annotated to have no span.
-    inside (str): the file of a folder that is being read, "" for a single file.
     """
 
     texts: int = 0
@@ -142,7 +143,6 @@ class Report:
     """Number of spans, or tags, that were written, by label; 0 if all spans of a label were lost."""
     bare: int = 0
     losses: list[ConversionLoss] = field(default_factory=list)
-    inside: str = ""
 
     @property
     def lost(self) -> Counter[str]:
@@ -155,8 +155,49 @@ class Report:
     def lose(self, what: str, place: str, times: int = 1) -> None:
         """Record a loss or change; none if `times` is 0."""
         if times:
-            place = f"{self.inside}, {place}" if self.inside else place
             self.losses.append(ConversionLoss(what, place, int(times)))
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that is being read; without a path, texts that come from no file.
+
+    report (Report): losses, and counts of the texts, are added to it.
+    inside (str): the path in the folder that is converted; "" for a single file.
+    """
+
+    path: Path = Path()
+    settings: ConvertSettings = field(default_factory=ConvertSettings)
+    report: Report = field(default_factory=Report)
+    inside: str = ""
+
+    def at(self, name: str = "it") -> "Place":
+        """Return a place in the file. name (str): "line 12", for messages; "it" is all of it."""
+        return Place(self, name)
+
+    def text(self) -> str:
+        """Read the file by `text_of`. RAISES (ValueError): H290 or H291."""
+        return text_of(self.path, self.settings.encoding)
+
+    def lines(self) -> list[str]:
+        """Read the lines of the file by `lines_of`. RAISES (ValueError): H290 or H291."""
+        return lines_of(self.path, self.settings.encoding)
+
+
+class Place(NamedTuple):
+    """A place in a file, at which something is lost, changed or refused."""
+
+    source: SourceFile
+    name: str
+
+    def lose(self, what: str, times: int = 1) -> None:
+        """Record a loss or change; none if `times` is 0."""
+        inside = self.source.inside
+        self.source.report.lose(what, f"{inside}, {self.name}" if inside else self.name, times)
+
+    def refuse(self, found: str, expected: str) -> NoReturn:
+        """Refuse what is here. RAISES (ValueError): H290, always."""
+        refuse(self.source.path, self.name, found, expected)
 
 
 def bytes_of(path: Path) -> bytes:

@@ -12,7 +12,6 @@ import io
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import srsly
@@ -24,11 +23,9 @@ from spacy_hocrf.cli.convert.listed import read_tags
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
-    ConvertSettings,
-    Report,
+    Place,
+    SourceFile,
     named_attribute,
-    refuse,
-    text_of,
 )
 
 __all__ = ["is_table", "read_table"]
@@ -62,9 +59,9 @@ LONGEST = 1 << 24
 
 
 class _Row(NamedTuple):
-    """The line where a row begins, for messages, and its cells by column name, in lower case."""
+    """The line where a row begins, and its cells by column name, in lower case."""
 
-    place: str
+    place: Place
     cells: Mapping[str, str]
 
 
@@ -73,23 +70,23 @@ def is_table(text: str) -> bool:
     return _kind(_header(text)[0]) is not None
 
 
-def read_table(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def read_table(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the texts of a table.
 
     RAISES (ValueError): H290 for unknown columns, for a row with another number of them, or a span outside of
         its text; H291 for bytes that the encoding does not have.
     """
-    text = text_of(path, settings.encoding)
-    names, delimiter = _header(text, settings.delimiter)
+    text = source.text()
+    names, delimiter = _header(text, source.settings.delimiter)
     text = EXCEL.sub("", text)
     kind = _kind(names)
     if kind is None:
-        refuse(path, "line 1", f"the columns {', '.join(names)}"[:200], EXPECTED)
+        source.at("line 1").refuse(f"the columns {', '.join(names)}"[:200], EXPECTED)
     # a token is on one line, so an unpaired quotation mark in a line is a token
     lines = re.split(r"\r\n|\r|\n", text) if kind is _of_tokens else []
     is_quoted = not any(line.count('"') % 2 for line in lines)
-    rows = list(_rows(path, text, names, delimiter, is_quoted=is_quoted))
-    yield from kind(path, names, rows, settings, report)
+    rows = list(_rows(source, text, names, delimiter, is_quoted=is_quoted))
+    yield from kind(source, names, rows)
 
 
 def _header(text: str, delimiter: str | None = None) -> tuple[list[str], str]:
@@ -122,7 +119,7 @@ def _column(names: Sequence[str], kind: str) -> str:
 
 
 def _rows(
-    path: Path, text: str, names: Sequence[str], delimiter: str, *, is_quoted: bool
+    source: SourceFile, text: str, names: Sequence[str], delimiter: str, *, is_quoted: bool
 ) -> Iterator[_Row]:
     csv.field_size_limit(LONGEST)
     quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
@@ -133,25 +130,22 @@ def _rows(
         try:
             cells = next(reader, None)
         except csv.Error as error:
-            refuse(path, f"line {before + 1}", str(error), f"cells with {delimiter!r} between two")
-        line, before = before + 1, reader.line_num
+            place = source.at(f"line {before + 1}")
+            place.refuse(str(error), f"cells with {delimiter!r} between two")
+        place, before = source.at(f"line {before + 1}"), reader.line_num
         if cells is None:
             return
         if is_header and any(cells):
             is_header = False
         elif cells and len(cells) != len(names):
             expected = f"{len(names)}, as in the first line"
-            refuse(path, f"line {line}", f"{len(cells)} columns", expected)
+            place.refuse(f"{len(cells)} columns", expected)
         elif not is_header:
-            yield _Row(f"line {line}", dict(zip(names, cells)))
+            yield _Row(place, dict(zip(names, cells)))
 
 
 def _of_spans(
-    path: Path,
-    names: Sequence[str],
-    rows: Sequence[_Row],
-    settings: ConvertSettings,
-    report: Report,
+    source: SourceFile, names: Sequence[str], rows: Sequence[_Row]
 ) -> Iterator[ConvertedText]:
     """Read rows of spans: rows with the same id, or the same text if there is no id, are one text."""
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
@@ -167,18 +161,18 @@ def _of_spans(
         for row in found:
             place, cells = row.place, row.cells
             if cells[text] != content:
-                refuse(path, place, f"another text with the {id_} {key!r}", "one text for each")
+                place.refuse(f"another text with the {id_} {key!r}", "one text for each")
             said = [_number(cells[start]), _number(cells[end]), cells[label].strip()]
             if said != ["", "", ""]:
-                span = span_of(path, place, said)
-                spans += spans_inside(path, place, content, [span])
+                span = span_of(place, said)
+                spans += spans_inside(place, content, [span])
         place = found[0].place
         if not spans:
-            report.lose("texts without spans: these are unknown", place)
+            place.lose("texts without spans: these are unknown")
         values = {name: {row.cells[name] for row in found} for name in others}
         meta = {name: its.pop() for name, its in values.items() if len(its) == 1}
-        what = "columns that say several things of a text: left out"
-        report.lose(what, place, len(others) - len(meta))
+        contradictory = len(others) - len(meta)
+        place.lose("columns that say several things of a text: left out", contradictory)
         yield ConvertedText(
             place,
             text=content,
@@ -197,11 +191,7 @@ def _grouped(rows: Sequence[_Row], name: str) -> dict[str, list[_Row]]:
 
 
 def _of_tokens(
-    path: Path,
-    names: Sequence[str],
-    rows: Sequence[_Row],
-    settings: ConvertSettings,
-    report: Report,
+    source: SourceFile, names: Sequence[str], rows: Sequence[_Row]
 ) -> Iterator[ConvertedText]:
     """Read rows of tokens. A text ends at an empty line, or where its number changes; an empty number repeats
     the last one.
@@ -214,7 +204,7 @@ def _of_tokens(
     if number == "id" and len({row.cells["id"] for row in its_rows}) == len(its_rows):
         number = None  # they are numbers of rows
     if its_rows and all(isinstance(_value(row.cells[token].strip()), list) for row in its_rows):
-        yield from _of_lists(path, token, tag, its_rows, settings, report)
+        yield from _of_lists(source, token, tag, its_rows)
         return
     others = {n: named_attribute(n) for n in names if n and n not in (token, tag, number)}
     texts = list[list[TokenRow]]()
@@ -232,49 +222,36 @@ def _of_tokens(
             label = row.cells[tag].strip()
             texts[-1].append(TokenRow(row.place, label, row.cells[token], attributes))
         else:
-            report.lose("rows with an empty token: left out", row.place)
-    yield from records_of(filter(None, texts), others.values(), settings.scheme, report)
+            row.place.lose("rows with an empty token: left out")
+    yield from records_of(filter(None, texts), others.values(), source.settings.scheme)
 
 
 def _of_lists(
-    path: Path,
-    token: str,
-    tag: str,
-    rows: Sequence[_Row],
-    settings: ConvertSettings,
-    report: Report,
+    source: SourceFile, token: str, tag: str, rows: Sequence[_Row]
 ) -> Iterator[ConvertedText]:
     """Read rows of texts, with tokens and labels as lists in JSON or Python."""
-    entries = list[tuple[str, Any]]()
+    entries = list[tuple[Place, Any]]()
     for row in rows:
         cells = [row.cells[name].strip() for name in (token, tag)]
         words, labels = map(_value, cells)
         are_words = all(isinstance(word, str) for word in words)
         if not are_words or labels is None or any(map(WITHOUT_COMMA.search, cells)):
-            refuse(
-                path,
-                row.place,
-                f"{cells[0]!r} and {cells[1]!r}"[:150],
-                "two lists of Python or JSON, with commas",
-            )
+            expected = "two lists of Python or JSON, with commas"
+            row.place.refuse(f"{cells[0]!r} and {cells[1]!r}"[:150], expected)
         others = {name: row.cells[name] for name in row.cells if name not in ("", token, tag)}
         entries.append((row.place, {**_said(others), "tokens": words, "tags": labels}))
-    yield from read_tags(path, entries, settings, report)
+    yield from read_tags(source, entries)
 
 
 def _of_cells(
-    path: Path,
-    names: Sequence[str],
-    rows: Sequence[_Row],
-    settings: ConvertSettings,
-    report: Report,
+    source: SourceFile, names: Sequence[str], rows: Sequence[_Row]
 ) -> Iterator[ConvertedText]:
     """Read rows with a text in one cell; in another its spans in JSON or Python, or a label for each word."""
     text = _column(names, "text")
     spans = next(name for name in NAMES["spans"] if name in names and name != text)
     id_ = next((name for name in NAMES["id"] if name in names), None)
     others = [name for name in names if name and name not in (text, spans, id_)]
-    entries = list[tuple[str, Any]]()
+    entries = list[tuple[Place, Any]]()
     for row in rows:
         if not row.cells:
             continue
@@ -288,7 +265,7 @@ def _of_cells(
             entry |= {"tokens": content.split(), "tags": said.split()}
         else:
             expected = f'spans such as [[0, 3, "PER"]], or {len(content.split())} labels, one for each word'
-            refuse(path, row.place, f"{said!r} under {spans}"[:100], expected)
+            row.place.refuse(f"{said!r} under {spans}"[:100], expected)
         entries.append((row.place, entry))
     tagged = [(place, entry) for place, entry in entries if "tags" in entry]
     untagged = [(place, entry) for place, entry in entries if "text" in entry]
@@ -298,9 +275,9 @@ def _of_cells(
         and all(len(entry["tags"]) == 1 and entry["tags"] != ["O"] for _, entry in tagged)
     ):
         expected = 'spans such as [[0, 3, "PER"]], or a label for each word; no text has two words'
-        refuse(path, tagged[0][0], f"a label of a whole text under {spans}", expected)
-    of_tags = read_tags(path, tagged, settings, report)
-    of_texts = read_texts(path, untagged, settings, report)
+        tagged[0][0].refuse(f"a label of a whole text under {spans}", expected)
+    of_tags = read_tags(source, tagged)
+    of_texts = read_texts(source, untagged)
     for _, entry in entries:
         yield next(of_tags if "tags" in entry else of_texts)
 

@@ -14,17 +14,14 @@ a span without a value; and a backslash escapes special characters.
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import NamedTuple
 
 from spacy_hocrf.cli.convert.records import (
     CharSpan,
     ConvertedText,
-    ConvertSettings,
-    Report,
-    lines_of,
+    Place,
+    SourceFile,
     named_attribute,
-    refuse,
     tokens_at,
 )
 
@@ -57,7 +54,7 @@ class _Layer(NamedTuple):
 class _Unit(NamedTuple):
     """A token, or a part of one: its offsets in the document, in UTF-16 units, and its columns."""
 
-    line: int
+    place: Place
     is_part: bool
     start: int
     end: int
@@ -65,46 +62,48 @@ class _Unit(NamedTuple):
     columns: Sequence[str]
 
 
-def read_webanno(path: Path, settings: ConvertSettings, report: Report) -> Iterator[ConvertedText]:
+def read_webanno(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the sentences of a file, each as a text. A span's label is the value of its first feature that has
     one, else the name of its layer; features of POS, Lemma and the like become token attributes.
 
     RAISES (ValueError): H290 if the file is not valid WebAnno TSV 3, H291 for bytes that the encoding does
         not have.
     """
-    lines = lines_of(path, settings.encoding)
+    lines = source.lines()
     if not lines[0].startswith(HEADER):
-        refuse(path, "line 1", repr(lines[0])[:80], f"{HEADER}.x; export it as WebAnno TSV v3")
+        expected = f"{HEADER}.x; export it as WebAnno TSV v3"
+        source.at("line 1").refuse(repr(lines[0])[:80], expected)
     layers = list(_layers(lines))
     for kind, what in ((CHAINS, "chains"), (RELATIONS, "relations")):
         times = sum(layer.kind == kind for layer in layers)
-        report.lose(f"layers of {what}: left out", "the header", times)
+        source.at("the header").lose(f"layers of {what}: left out", times)
     width = BEFORE + sum(layer.width for layer in layers)
     units, said, seen = list[_Unit](), list[str](), set[tuple[int, str]]()
     for number, line in enumerate([*lines, ""], start=1):
+        place = source.at(f"line {number}")
         found = PLACE.match(line)
         if found is not None:
-            units.append(_unit(path, number, line, found, width, units))
+            units.append(_unit(place, line, found, width, units))
             continue
         if line.strip() and not line.startswith("#"):
-            refuse(path, f"line {number}", repr(line)[:80], "1-1, tab, 0-3, tab, and a token")
+            place.refuse(repr(line)[:80], "1-1, tab, 0-3, tab, and a token")
         if units:
-            yield _sentence(path, layers, units, "\n".join(said), seen, report)
+            yield _sentence(layers, units, "\n".join(said), seen)
             units, said = [], []
         if line.startswith(TEXT):
             said.append(_plain(line.removeprefix(TEXT)))
 
 
 def _unit(
-    path: Path, number: int, line: str, found: re.Match[str], width: int, before: Sequence[_Unit]
+    place: Place, line: str, found: re.Match[str], width: int, before: Sequence[_Unit]
 ) -> _Unit:
-    place, fields = f"line {number}", line.split("\t")
+    fields = line.split("\t")
     if fields[-1] == "":
         del fields[-1]  # there is a tab at the end
     if len(fields) != width:
-        refuse(path, place, f"{len(fields)} columns", f"{width}, as the header says")
+        place.refuse(f"{len(fields)} columns", f"{width}, as the header says")
     unit = _Unit(
-        number, bool(found[3]), int(found[4]), int(found[5]), _plain(fields[2]), fields[BEFORE:]
+        place, bool(found[3]), int(found[4]), int(found[5]), _plain(fields[2]), fields[BEFORE:]
     )
     token = next((each for each in reversed(before) if not each.is_part), None)
     if unit.is_part:
@@ -113,7 +112,7 @@ def _unit(
         sound = token is None or token.end <= unit.start <= token.end + GAP
     if not sound or unit.end - unit.start != _units(unit.text):
         expected = f"{_units(unit.text)}, as the token has, behind those before"
-        refuse(path, place, f"the characters {unit.start} to {unit.end}", expected)
+        place.refuse(f"the characters {unit.start} to {unit.end}", expected)
     return unit
 
 
@@ -133,12 +132,7 @@ def _layers(lines: Sequence[str]) -> Iterator[_Layer]:
 
 
 def _sentence(
-    path: Path,
-    layers: Sequence[_Layer],
-    units: Sequence[_Unit],
-    said: str,
-    seen: set[tuple[int, str]],
-    report: Report,
+    layers: Sequence[_Layer], units: Sequence[_Unit], said: str, seen: set[tuple[int, str]]
 ) -> ConvertedText:
     """Make the text of a sentence: the file's own if it has the tokens at their offsets, else tokens and
     blanks.
@@ -166,7 +160,7 @@ def _sentence(
         span
         for layer in layers
         if layer.kind == SPANS and layer.name not in OF_TOKENS
-        for span in _spans(path, layer, units, at, seen, report)
+        for span in _spans(layer, units, at, seen)
     ]
     attributes = {
         named_attribute(feature): [
@@ -176,58 +170,44 @@ def _sentence(
         if layer.kind == SPANS and layer.name in OF_TOKENS
         for k, feature in enumerate(layer.features)
     }
-    place = f"line {units[0].line}"
-    return ConvertedText(place, placed.words, placed.spaces, text, spans, attributes=attributes)
+    return ConvertedText(
+        units[0].place, placed.words, placed.spaces, text, spans, attributes=attributes
+    )
 
 
 def _spans(
-    path: Path,
-    layer: _Layer,
-    units: Sequence[_Unit],
-    at: dict[int, int],
-    seen: set[tuple[int, str]],
-    report: Report,
+    layer: _Layer, units: Sequence[_Unit], at: dict[int, int], seen: set[tuple[int, str]]
 ) -> Iterator[CharSpan]:
     """Read the spans of one layer, in characters of the text."""
     known: dict[str, tuple[int, int, str]] = {}
     for unit in units:
-        place = f"line {unit.line}"
         columns = [
             [_numbered(each) for each in _parted(unit.columns[layer.first + i])]
             for i in range(layer.width)
         ]
         n = max(map(len, columns))
         if any(len(each) not in (n, 1) for each in columns):
-            refuse(
-                path,
-                place,
-                f"columns of {layer.name} with several numbers of spans",
-                "as many in each",
-            )
+            found = f"columns of {layer.name} with several numbers of spans"
+            unit.place.refuse(found, "as many in each")
         for k in range(n):
             values = [each[k] if len(each) == n else each[0] for each in columns]
             if all(value == NONE and not number for value, number in values):
                 continue
             said = [value for value, _ in values if value not in (NONE, ANY)]
-            report.lose("further features of a span: left out", place, max(0, len(said) - 1))
+            unit.place.lose("further features of a span: left out", max(0, len(said) - 1))
             label = _plain(said[0]) if said else layer.name
             number = next((number for _, number in values if number), "")
             start, end = (at.get(each, -1) for each in (unit.start, unit.end))
             if not 0 <= start < end:
-                refuse(
-                    path,
-                    place,
-                    f"the characters {unit.start} to {unit.end}",
-                    "some of its sentence",
-                )
+                found = f"the characters {unit.start} to {unit.end}"
+                unit.place.refuse(found, "some of its sentence")
             if not number:
                 yield start, end, label
                 continue
             first, last, name = known.get(number, (start, end, label))
             known[number] = first, max(last, end), name
     numbers = {(layer.first, number) for number in known}
-    what = "spans that go on in the next sentence: cut there"
-    report.lose(what, f"line {units[0].line}", len(numbers & seen))
+    units[0].place.lose("spans that go on in the next sentence: cut there", len(numbers & seen))
     seen |= numbers
     yield from known.values()
 

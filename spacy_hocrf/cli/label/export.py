@@ -11,7 +11,7 @@ from spacy.tokens import Doc, DocBin
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.config import fit_to_texts, starting_config
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.convert.records import ConvertedText, SourceFile
 from spacy_hocrf.cli.corpora import train_and_dev
 from spacy_hocrf.cli.label.readings import TokenPlaces
 from spacy_hocrf.cli.label.session import TextToLabel
@@ -75,7 +75,7 @@ class Export:
     def _write(self, texts: Sequence[TextToLabel], chosen: Sequence[int], name: str) -> None:
         records = (
             ConvertedText(
-                f"text {i + 1}",
+                SourceFile().at(f"text {i + 1}"),
                 text="".join(texts[i].words),
                 spans=texts[i].spans,
                 unknown=texts[i].unknown,
@@ -85,7 +85,7 @@ class Export:
             for i in chosen
         )
         into = self.spans_key or "ents"
-        docs = docs_of(records, self.nlp, Report(), into=into, align="expand")
+        docs = docs_of(records, self.nlp, into=into, align="expand")
         DocBin(docs=docs, store_user_data=True).to_disk(self.folder / name)
 
     def _write_model(self) -> str:

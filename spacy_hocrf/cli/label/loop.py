@@ -23,7 +23,7 @@ from spacy.training import Example
 from spacy.util import logger
 
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.records import ConvertedText, Report
+from spacy_hocrf.cli.convert.records import ConvertedText, SourceFile
 from spacy_hocrf.cli.doubt import in_order
 from spacy_hocrf.cli.label.estimates import Decided, Estimate, estimates
 from spacy_hocrf.cli.label.models import Blocks, Models
@@ -161,8 +161,10 @@ class LabelLoop:
         RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? JSON values.
         """
         mine = self._texts[text]
-        record = ConvertedText("", text=mine.text, spans=spans, unknown=unknown, doc=mine.doc)
-        made = docs_of(iter([record]), self._nlp, Report(), into=self._into, align="expand")
+        record = ConvertedText(
+            SourceFile().at(), text=mine.text, spans=spans, unknown=unknown, doc=mine.doc
+        )
+        made = docs_of([record], self._nlp, into=self._into, align="expand")
         reference = next(made, mine.doc)  # no Doc is made of a text without tokens
         facts = {"random": text in self._set_apart, **(facts or {})}
         random = bool(facts["random"] and not facts.get("given"))

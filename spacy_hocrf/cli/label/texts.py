@@ -15,7 +15,7 @@ from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report, lines_of
+from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report, SourceFile
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer
 from spacy_hocrf.cli.errors import CommandErrors
@@ -50,7 +50,7 @@ def read_texts(
     scorer: Scorer = EntsScorer()
     usual, nlp.max_length = nlp.max_length, sys.maxsize  # longer texts are left out below
     if path.name.lower().removesuffix(".gz").endswith(".txt") and path.is_file():
-        docs = [*docs_of(_lines(path), nlp, report, into="ents", align="strict")]
+        docs = [*docs_of(_lines(SourceFile(path, report=report)), nlp, into="ents", align="strict")]
     elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
         docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
     else:
@@ -67,10 +67,10 @@ def read_texts(
     return kept, [_text(doc, scorer) for doc in kept]
 
 
-def _lines(path: Path) -> Iterator[ConvertedText]:
-    for number, line in enumerate(lines_of(path, "utf8"), start=1):
+def _lines(source: SourceFile) -> Iterator[ConvertedText]:
+    for number, line in enumerate(source.lines(), start=1):
         if line.strip():
-            yield ConvertedText(f"line {number}", text=line, spans=None)
+            yield ConvertedText(source.at(f"line {number}"), text=line, spans=None)
 
 
 def _runs_together(doc: Doc) -> bool:
