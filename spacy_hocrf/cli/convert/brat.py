@@ -51,17 +51,17 @@ def read_brat(source: SourceFile) -> Iterator[ConvertedText]:
             place.lose(f"{kind}: left out")
             continue
         fields = line.split("\t")
-        found = SPAN.fullmatch(fields[1]) if line[0] == "T" and len(fields) > 1 else None
-        if found is None:
+        match = SPAN.fullmatch(fields[1]) if line[0] == "T" and len(fields) > 1 else None
+        if match is None:
             expected = "T1, tab, a type and two numbers, tab, the text between them"
             place.refuse(repr(line)[:80], f"a line of brat's annotation, such as {expected}")
-        pieces = [tuple(map(int, piece.split(" "))) for piece in found[2].split(";")]
+        pieces = [tuple(map(int, piece.split(" "))) for piece in match[2].split(";")]
         gaps = ((end, start) for (_, end), (start, _) in pairwise(pieces))
         if all(end <= start and not text[end:start].strip() for end, start in gaps):
             pieces = [(pieces[0][0], pieces[-1][1])]  # brat splits spans at line breaks
         if len(pieces) == 1 and len(fields) > 2:
-            said = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
-            counted = by_characters(said, text, place)
+            placed = {"text": fields[2], "start": pieces[0][0], "end": pieces[0][1]}
+            counted = by_characters(placed, text, place)
             pieces = [(counted["start"], counted["end"])]
         for start, end in pieces:
             if not 0 <= start < end <= len(text):
@@ -72,7 +72,7 @@ def read_brat(source: SourceFile) -> Iterator[ConvertedText]:
             unknown += [(start, end) for start, end in pieces]
             continue
         ((start, end),) = pieces
-        spans.append((start, end, found[1]))
+        spans.append((start, end, match[1]))
     if is_empty:
         source.at().lose("files of annotation without a line: their texts are unknown")
     annotated = None if is_empty else spans

@@ -62,8 +62,8 @@ def _texts(source: SourceFile) -> Iterator[list[tuple[Place, list[str]]]]:
     mark = columns.comment
     plain = [each for each in lines if not _is_break(each) and not (mark and each.startswith(mark))]
     delimiter = columns.delimiter or ("\t" if plain and "\t" in plain[0] else None)
-    whole = next((line for line in plain if not line[0].isspace()), plain[0] if plain else "")
-    width = len(_parted(whole, delimiter)) if plain else 0
+    first = next((line for line in plain if not line[0].isspace()), plain[0] if plain else "")
+    width = len(_parted(first, delimiter)) if plain else 0
     parted = (_parted(line, delimiter) for line in plain) if mark else ()
     labels = {row[columns.label % width].strip() for row in parted if len(row) == width}
     rows = list[tuple[Place, list[str]]]()
@@ -109,8 +109,8 @@ def _names(place: Place, columns: ConvertSettings, width: int) -> dict[str, int]
             place.refuse(f"{width} columns", f"a column {i} ({option})")
     if columns.attributes:
         return {named_attribute(name): i % width for name, i in columns.attributes.items()}
-    known = {columns.word % width, columns.label % width}
-    return {f"c{i}": i for i in range(width) if i not in known}
+    used = {columns.word % width, columns.label % width}
+    return {f"c{i}": i for i in range(width) if i not in used}
 
 
 def read_attributes(source: SourceFile) -> Iterator[ConvertedText]:
@@ -156,6 +156,8 @@ def _items(source: SourceFile) -> Iterator[list[TokenRow]]:
 
 def _unescaped(field: str) -> tuple[str, str]:
     """Split a field into attribute and value, and remove backslashes."""
-    found = SEPARATOR.search(field)
-    text, weight = (field[: found.end(1)], field[found.end() :]) if found else (field, "")
+    separator = SEPARATOR.search(field)
+    text, weight = (
+        (field[: separator.end(1)], field[separator.end() :]) if separator else (field, "")
+    )
     return re.sub(r"\\(.)", r"\1", text), weight

@@ -165,14 +165,14 @@ def convert(
 
 def _attributes(options: list[str] | None) -> dict[str, int]:
     """Parse the option --attribute. RAISES (ValueError): H294 for anything but NAME=COLUMN."""
-    found = {}
+    columns = {}
     for option in options or []:
         name, _, column = option.partition("=")
         try:
-            found[named_attribute(name)] = int(column)
+            columns[named_attribute(name)] = int(column)
         except ValueError:
             raise ValueError(CommandErrors.H294.format(found=option)) from None
-    return found
+    return columns
 
 
 def _write(docs: list[Doc], output: Path) -> None:

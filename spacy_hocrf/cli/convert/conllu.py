@@ -26,7 +26,7 @@ def read_conllu(source: SourceFile) -> Iterator[ConvertedText]:
     texts = list(_sentences(source))
     labels = [_entities(source, lines, rows) for *_, lines, rows in texts]
     has_entities = any(label for text in labels for label in text.labels)
-    found = spans_by_text(labels, source.settings.scheme) if has_entities else None
+    annotation = spans_by_text(labels, source.settings.scheme) if has_entities else None
     text = "\n\n".join("\n".join(map("\t".join, rows)) for *_, rows in texts)
     docs = conllu_to_docs(text, n_sents=1, merge_subtokens=True, no_print=True)  # type: ignore[no-untyped-call]
     for i, (name, lines, _) in enumerate(texts):
@@ -35,9 +35,9 @@ def read_conllu(source: SourceFile) -> Iterator[ConvertedText]:
             doc = next(docs)
         except (ValueError, KeyError, IndexError, OverflowError) as error:
             place.refuse(str(error), "a sentence that spaCy's reader of CoNLL-U reads")
-        if found is None:
+        if annotation is None:
             place.lose("texts of a file without entities (NE=…): these are unknown")
-        spans, unknown = (None, []) if found is None else found[i]
+        spans, unknown = (None, []) if annotation is None else annotation[i]
         tags = [token.tag_ for token in doc]
         yield ConvertedText(place, spans=spans, tags=tags, unknown=unknown, id=name, doc=doc)
 
@@ -63,17 +63,17 @@ def _sentences(source: SourceFile) -> Iterator[tuple[str, list[int], list[list[s
             name = value.strip() if key.strip() == "sent_id" else name
             continue
         row, words = line.split("\t"), sum("-" not in row[0] for row in rows)
-        found = NUMBER.fullmatch(row[0])
-        if len(row) != COLUMNS or found is None:
+        match = NUMBER.fullmatch(row[0])
+        if len(row) != COLUMNS or match is None:
             expected = f"a number and {COLUMNS - 1} more columns, with tabs between"
             place.refuse(repr(line)[:80], expected)
-        if found[2] == ".":
+        if match[2] == ".":
             place.lose("words that are not in the text (8.1): left out")
             continue
-        start, end = int(found[1]), int(found[3] or found[1])
-        if start != words + 1 or end < start or (found[2] and start <= inside):
+        start, end = int(match[1]), int(match[3] or match[1])
+        if start != words + 1 or end < start or (match[2] and start <= inside):
             place.refuse(f"the number {row[0]}", f"word {words + 1}")
-        if found[2]:
+        if match[2]:
             inside = end
         lines.append(number)
         rows.append(row)
@@ -98,13 +98,13 @@ def _split(lines: list[int], rows: list[list[str]]) -> Iterator[tuple[int, list[
 
 def _entities(source: SourceFile, lines: list[int], rows: list[list[str]]) -> LabelledTokens:
     """Find the label of each token, the first label of its words; "" for none."""
-    found, places, last = list[str](), list[Place](), 0
+    labels, places, last = list[str](), list[Place](), 0
     for line, (number, *_, misc) in zip(lines, rows):
         start, _, end = number.partition("-")
-        label = ENTITY.search(misc)
+        entity = ENTITY.search(misc)
         if int(start) > last:
-            found.append("")
+            labels.append("")
             places.append(source.at(f"line {line}"))
             last = int(end or start)
-        found[-1] = found[-1] or (label[1] if label else "")
-    return LabelledTokens(places, found)
+        labels[-1] = labels[-1] or (entity[1] if entity else "")
+    return LabelledTokens(places, labels)

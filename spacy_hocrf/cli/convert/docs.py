@@ -97,8 +97,8 @@ def _set_spans(doc: Doc, record: ConvertedText, into: str, align: str) -> None:
         record.place.lose(OVERLAPPING, len(spans) - len(kept) - same)
         if len(kept) < len(spans):
             unknown += [(span.start, span.end) for span in spans]
-        known = {token.i for span in kept for token in span} if unknown else set()
-        missing = {i for start, end in unknown for i in range(start, end)} - known
+        inside = {token.i for span in kept for token in span} if unknown else set()
+        missing = {i for start, end in unknown for i in range(start, end)} - inside
         doc.set_ents(kept, missing=[doc[i : i + 1] for i in sorted(missing)], default="outside")
     else:
         doc.spans[into] = spans
@@ -115,7 +115,7 @@ def _spans(
 
     unknown (List[Tuple[int, int]]): the tokens of spans that do not fit are added to it.
     """
-    found, scores, taken = list[Span](), list[float | None](), set[tuple[int, int, str]]()
+    aligned, scores, taken = list[Span](), list[float | None](), set[tuple[int, int, str]]()
     for start, end, label in record.spans or ():
         first, last = (start, end) if not record.text else _stripped(record.text, start, end)
         is_cut = (first, last) != (start, end)
@@ -136,9 +136,9 @@ def _spans(
             record.place.lose("spans with white space at an end: without it")
         if (*at, label) not in taken:
             taken.add((*at, label))
-            found.append(Span(doc, *at, label))
+            aligned.append(Span(doc, *at, label))
             scores.append(record.scores.get((start, end, label)))
-    return found, scores
+    return aligned, scores
 
 
 def _parts(doc: Doc, record: ConvertedText) -> Iterator[tuple[int, int]]:

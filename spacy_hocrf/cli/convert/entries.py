@@ -89,18 +89,18 @@ def entries_of(source: SourceFile) -> Iterator[tuple[Place, Any]]:
 
 def named_id(entry: Mapping[str, Any]) -> str:
     """Return the id of an entry, "" if it has none."""
-    found = entry.get("id")
-    return str(found) if type(found) in (int, str) else ""
+    id_ = entry.get("id")
+    return str(id_) if type(id_) in (int, str) else ""
 
 
 def about_text(entry: Mapping[str, Any], used: Collection[str]) -> dict[str, Any]:
     """Collect the unused members of an entry as metadata, merged with those of its "meta"."""
-    found = {name: value for name, value in entry.items() if name not in used}
-    if "id" in found and named_id(entry):
-        del found["id"]
-    if isinstance(found.get("meta"), Mapping):
-        found |= found.pop("meta")
-    return {name: _saved(value) for name, value in found.items() if value is not None}
+    others = {name: value for name, value in entry.items() if name not in used}
+    if "id" in others and named_id(entry):
+        del others["id"]
+    if isinstance(others.get("meta"), Mapping):
+        others |= others.pop("meta")
+    return {name: _saved(value) for name, value in others.items() if value is not None}
 
 
 def first_key(entry: Mapping[str, Any], keys: Sequence[str], kind: type) -> str:
@@ -155,27 +155,31 @@ def whole_number(value: Any) -> Any:
 
 def by_characters(span: Mapping[str, Any], text: str, place: Place) -> Mapping[str, Any]:
     """Convert a span's offsets to characters by `counted`; unchanged if its words are not there."""
-    found = counted(span, text, place)
-    place.lose(OTHERWISE, found is None)
-    return span if found is None else found
+    by_character = counted(span, text, place)
+    place.lose(OTHERWISE, by_character is None)
+    return span if by_character is None else by_character
 
 
 def counted(span: Mapping[str, Any], text: str, place: Place) -> Mapping[str, Any] | None:
     """Convert a span's offsets to characters if its words are at these offsets in another unit, such as
     UTF-16 (browsers, Java) or bytes. None if they are there in no unit.
     """
-    said = span.get("text")
+    words = span.get("text")
     start, end = (whole_number(span.get(key)) for key in ("start", "end"))
-    if not isinstance(said, str) or type(start) is not int or type(end) is not int:
+    if not isinstance(words, str) or type(start) is not int or type(end) is not int:
         return span
-    if _alike(said, text[max(0, start) : end]):
+    if _alike(words, text[max(0, start) : end]):
         return span
     for unit in UNITS:
         first, last = (_character(text, each, unit) for each in (start, end))
-        if 0 <= first < last and _alike(said, text[first:last]):
+        if 0 <= first < last and _alike(words, text[first:last]):
             place.lose(f"spans that are counted in {unit}: counted in characters")
             return {**span, "start": first, "end": last}
-    if 0 <= start < len(text) and not text[start].isspace() and _alike(said, text[start : end + 1]):
+    if (
+        0 <= start < len(text)
+        and not text[start].isspace()
+        and _alike(words, text[start : end + 1])
+    ):
         place.lose("spans whose end is their last character: one more")
         return {**span, "end": end + 1}
     return None
@@ -246,9 +250,9 @@ def _ends(text: str, unit: str) -> Sequence[int]:
     return array("q", accumulate(map(UNITS[unit], text), initial=0))
 
 
-def _alike(said: str, found: str) -> bool:
+def _alike(words: str, others: str) -> bool:
     r"""Are two texts equal except for white space and case? The two characters \n may end a line."""
-    first, second = ("".join(text.replace("\\n", " ").split()) for text in (said, found))
+    first, second = ("".join(text.replace("\\n", " ").split()) for text in (words, others))
     return first.casefold() == second.casefold()
 
 

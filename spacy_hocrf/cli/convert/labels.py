@@ -124,8 +124,8 @@ def spans_by_text(
             at = [i for i, label in enumerate(text.labels) if label in alike]
             if at:
                 text.places[at[0]].lose(what, len(at))
-    said = times.keys() - SILENT.keys()
-    silent = {*SILENT} if not said or said & {"O", "_"} else set[str]()
+    others = times.keys() - SILENT.keys()
+    silent = {*SILENT} if not others or others & {"O", "_"} else set[str]()
     if way == "io":
         return [(_runs(text.labels, silent), _unknown(text, silent)) for text in texts]
     parts = [_parsed(text.labels, way, silent) for text in texts]
@@ -143,13 +143,13 @@ def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
 
 def _runs(labels: Sequence[str], silent: Set[str] = OUTSIDE) -> list[CharSpan]:
     """Join adjacent tokens with the same label. silent (Set[str]): labels for unknown annotation."""
-    found, at = list[CharSpan](), 0
+    spans, at = list[CharSpan](), 0
     for label, run in groupby("O" if each in OUTSIDE | silent else each for each in labels):
         end = at + len(list(run))
         if label != "O":
-            found.append((at, end, label))
+            spans.append((at, end, label))
         at = end
-    return found
+    return spans
 
 
 Part = tuple[str, str]
@@ -181,25 +181,25 @@ def _unknown(text: LabelledTokens, bad: Set[str]) -> list[tuple[int, int]]:
 
 def _parsed(labels: Sequence[str], way: str, silent: Set[str] = frozenset()) -> list[Part | None]:
     """Split each label into a letter and the label of a span; None if it is neither that nor outside."""
-    known: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
-    for label in set(labels) - known.keys():
-        found = WAYS[way].fullmatch(label)
-        known[label] = found and (found["letter"].upper(), found["label"] or NAMELESS)
-    return [known[label] for label in labels]
+    part_of: dict[str, Part | None] = {label: ("O", "") for label in (OUTSIDE | {"o"}) - silent}
+    for label in set(labels) - part_of.keys():
+        match = WAYS[way].fullmatch(label)
+        part_of[label] = match and (match["letter"].upper(), match["label"] or NAMELESS)
+    return [part_of[label] for label in labels]
 
 
 def _spans(parts: Sequence[Part | None]) -> tuple[list[CharSpan], list[int]]:
     """Find the spans, and the tokens with a letter for the inside or end of a span that was not begun."""
-    found, misplaced = list[CharSpan](), list[int]()
+    spans, misplaced = list[CharSpan](), list[int]()
     open_ = ""  # label of the span that the next token may be in
     for i, (letter, label) in enumerate(part or ("O", "") for part in parts):
         if letter != "O" and (letter in "BSUW" or label != open_):
-            found.append((i, i + 1, label))
+            spans.append((i, i + 1, label))
             misplaced += [] if letter in "BSUW" else [i]
         elif letter != "O":
-            found[-1] = (found[-1][0], i + 1, label)
+            spans[-1] = (spans[-1][0], i + 1, label)
         open_ = label if letter in "BIM" else ""
-    return found, misplaced
+    return spans, misplaced
 
 
 def _best_way(times: Counter[str]) -> tuple[str, int]:
@@ -216,8 +216,8 @@ def _evidence(labels: Iterable[str], way: str) -> tuple[bool, set[str]]:
     """Does some span's label occur with letters for its beginning and its rest? Also return all letters."""
     letters = defaultdict[str, set[str]](set)
     for label in labels:
-        if found := WAYS[way].fullmatch(label):
-            letters[found["label"]].add(found["letter"].upper())
+        if match := WAYS[way].fullmatch(label):
+            letters[match["label"]].add(match["letter"].upper())
     evident = any("B" in each and each & set("IMEL") for each in letters.values())
     return evident, set().union(*letters.values())
 

@@ -48,9 +48,9 @@ def read_doc(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
             place.refuse(f"ents that are a {type(ents).__name__}", "a list of them")
         groups = {**groups, **({} if ents is None else {"ents": ents})}
         spans = dict[str, list[CharSpan]]()
-        for name, found in groups.items():
-            named = [each for each in found if not _is_unlabelled(each)]
-            place.lose("spans without a label: left out", len(found) - len(named))
+        for name, group in groups.items():
+            named = [each for each in group if not _is_unlabelled(each)]
+            place.lose("spans without a label: left out", len(group) - len(named))
             placed_spans = [span_of(place, each) for each in named]
             spans[str(name)] = spans_inside(place, text, placed_spans)
         yield ConvertedText(
@@ -74,15 +74,15 @@ def _is_unlabelled(span: Any) -> bool:
 def read_extractions(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
     """Read LangExtract's output. If an extraction has no place in the text, all other words are unknown."""
     for place, entry in entries:
-        text, found = entry["text"], entry["extractions"]
+        text, extractions = entry["text"], entry["extractions"]
         id_ = str(entry.get("document_id") or "")
         meta = about_text(entry, {"text", "extractions", "document_id"})
-        if found is None:
+        if extractions is None:
             place.lose("texts without extractions: these are unknown")
             yield ConvertedText(place, text=text, spans=None, id=id_, meta=meta)
             continue
         spans, lost = list[CharSpan](), 0
-        for each in found if isinstance(found, list) else [found]:
+        for each in extractions if isinstance(extractions, list) else [extractions]:
             label = each.get("extraction_class") if isinstance(each, Mapping) else None
             at = each.get("char_interval") if isinstance(each, Mapping) else None
             if not isinstance(label, str) or not isinstance(at, Mapping | None):

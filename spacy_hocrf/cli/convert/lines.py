@@ -183,8 +183,8 @@ def _rows(value: Any) -> list[Any]:
         {**each, "label": label} if isinstance(each, Mapping)
         else [*each, label] if isinstance(each, list)
         else {"text": str(each), "label": label}
-        for label, said in value.items()
-        for each in (said if isinstance(said, list) else [said])
+        for label, spans in value.items()
+        for each in (spans if isinstance(spans, list) else [spans])
         if each not in (None, "")
     ]  # fmt: skip
 
@@ -301,8 +301,8 @@ def _of_label_studio(place: Place, annotations: Any, text: str) -> _Annotation:
 
 def _score(place: Place, entry: Any) -> float | None:
     """Return a span's score; None if it has none. RAISES (ValueError): H290 if it is no probability."""
-    known = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
-    score = next((score for score in known if score is not None), None)
+    scores = (entry.get(key) for key in SCORE_KEYS) if isinstance(entry, Mapping) else ()
+    score = next((score for score in scores if score is not None), None)
     if score is None or (is_number(score) and 0.0 <= score <= 1.0):
         return None if score is None else float(score)
     place.refuse(f"the score {score!r}"[:100], "a probability from 0 to 1")
@@ -321,10 +321,10 @@ def _placed(
     """
     placed, unknown = list[Any](), list[tuple[int, int]]()
     rows = _where_words_are(rows, text, place)
-    said = dict.fromkeys(filter(None, map(_words_alone, rows)))
-    places = _places_of(said, text)
+    phrases = dict.fromkeys(filter(None, map(_words_alone, rows)))
+    places = _places_of(phrases, text)
     absent = {words.casefold() for words, each in places.items() if not each}
-    folded = {words: words.casefold() for words in said if words.casefold() in absent}
+    folded = {words: words.casefold() for words in phrases if words.casefold() in absent}
     exact = {words for words, each in places.items() if each}
     places = {words: each for words, each in places.items() if words not in folded}
     places |= _places_of(absent, text, str.casefold)
@@ -372,12 +372,12 @@ def _where_words_are(rows: Sequence[Any], text: str, place: Place) -> list[Any]:
 
 def _inside(places: Iterable[tuple[int, int]]) -> set[tuple[int, int]]:
     """Find the places that are inside another one."""
-    found, last = set[tuple[int, int]](), 0
+    inside, last = set[tuple[int, int]](), 0
     for start, end in sorted({*places}, key=lambda at: (at[0], -at[1])):
         if end <= last:
-            found.add((start, end))
+            inside.add((start, end))
         last = max(last, end)
-    return found
+    return inside
 
 
 def _places_of(
@@ -403,9 +403,9 @@ def _places_of(
         node, last = trie, first
         while last < len(pieces) and (following := node.get(pieces[last])):
             node, last = following, last + 1
-            found = node.get("")
-            if found is not None and (not found or found[-1][1] <= start):
-                found.append((start, bounds[last]))
+            occurrences = node.get("")
+            if occurrences is not None and (not occurrences or occurrences[-1][1] <= start):
+                occurrences.append((start, bounds[last]))
     return places
 
 

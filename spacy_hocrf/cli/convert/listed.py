@@ -46,8 +46,8 @@ def read_tags(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
         elif len(entry[key]) != len(words):
             found, expected = f"{len(entry[key])} {key}", f"one for each of {len(words)} tokens"
             place.refuse(found, expected)
-        said = entry[key] if key else []
-        labels = [_named(place, key, each, source.settings.names) for each in said]
+        values = entry[key] if key else []
+        labels = [_named(place, key, each, source.settings.names) for each in values]
         others = {
             name: values
             for name, values in entry.items()
@@ -75,8 +75,8 @@ def read_tags(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
         )
         records.append(record)
         if key:
-            known = ["O" if each is None else each for each in labels]
-            tagged.append(LabelledTokens([place] * len(known), known))
+            tags = ["O" if each is None else each for each in labels]
+            tagged.append(LabelledTokens([place] * len(tags), tags))
     if records and not tagged:
         place, expected = entries[0][0], f"a label for each token under {', '.join(TAGS)}"
         place.refuse(f"the keys {', '.join(entries[0][1])}"[:200], expected)
@@ -97,8 +97,8 @@ def _named(place: Place, key: str, label: Any, names: Sequence[str]) -> str | No
     if type(label) is not int:
         place.refuse(f"{label!r} in {key}"[:100], "names of labels, or their numbers")
     if not 0 <= label < len(names):
-        known = f"those in order, such as --names {','.join(names) or 'O,B-PER,I-PER'}"
-        place.refuse(f"the number {label} in {key} without a name", known)
+        expected = f"those in order, such as --names {','.join(names) or 'O,B-PER,I-PER'}"
+        place.refuse(f"the number {label} in {key} without a name", expected)
     return names[label]
 
 
@@ -114,11 +114,11 @@ def read_gliner(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]
             place.lose("texts without spans: these are unknown")
             yield ConvertedText(place, words, spans=None, id=named_id(entry), meta=meta)
             continue
-        found = list[CharSpan]()
+        read = list[CharSpan]()
         for each in spans if isinstance(spans, list) else [spans]:
             start, end, label = span_of(place, each)
             if not 0 <= start <= end < len(words):
                 expected = f"some of its {len(words)}, counted from 0"
                 place.refuse(f"a span of the tokens {start} to {end}", expected)
-            found.append((start, end + 1, label))
-        yield ConvertedText(place, words, spans=found, id=named_id(entry), meta=meta)
+            read.append((start, end + 1, label))
+        yield ConvertedText(place, words, spans=read, id=named_id(entry), meta=meta)

@@ -110,7 +110,7 @@ def _is_parserator(root: Element) -> bool:
     if any("}" in str(each.tag) or each.attrib for each in (root, *root, *below)):
         return False
     gaps = [[field.tail or "" for field in each[:-1]] for each in texts if len(each) > 1]
-    inline = sum(any(found) and not any("\n" in gap for gap in found) for found in gaps)
+    inline = sum(any(of_text) and not any("\n" in gap for gap in of_text) for of_text in gaps)
     return (root.text or "").strip() == "" and 2 * inline >= len(gaps)
 
 
@@ -121,8 +121,8 @@ def _mixed(root: Element) -> set[str]:
         element = waiting.pop()
         if _name(element) == HEADER:
             continue
-        said = [element.text, *(child.tail for child in element)]
-        has_words = any(text and text.strip() for text in said)
+        pieces = [element.text, *(child.tail for child in element)]
+        has_words = any(text and text.strip() for text in pieces)
         if has_words and any("".join(child.itertext()).strip() for child in element):
             names.add(_name(element))
         else:
@@ -132,14 +132,14 @@ def _mixed(root: Element) -> set[str]:
 
 def _outermost(root: Element, names: set[str]) -> list[Element]:
     """Find the elements with these names that are not inside another one, in order."""
-    found, waiting = list[Element](), [root]
+    elements, waiting = list[Element](), [root]
     while waiting:
         element = waiting.pop()
         if _name(element) in names:
-            found.append(element)
+            elements.append(element)
         elif _name(element) != HEADER:
             waiting += reversed(element)
-    return found
+    return elements
 
 
 def _fields(element: Element, place: Place) -> ConvertedText:
@@ -170,10 +170,10 @@ def _tokens(element: Element, place: Place) -> ConvertedText:
             continue
         if spaces:
             spaces[-1] = spaces[-1] or text[0].isspace()
-        found = text.split()
-        words += found
-        spaces += [i + 1 < len(found) or text[-1].isspace() for i in range(len(found))]
-        labels += [label] * len(found)
+        its_words = text.split()
+        words += its_words
+        spaces += [i + 1 < len(its_words) or text[-1].isspace() for i in range(len(its_words))]
+        labels += [label] * len(its_words)
     return ConvertedText(place, words, spaces, spans=spans_of(labels, "io"), tags=labels)
 
 
