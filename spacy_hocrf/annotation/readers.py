@@ -33,7 +33,7 @@ __all__ = [
     "checked_path",
     "docs_in",
     "given_of",
-    "groups_of",
+    "group_keys",
     "has_tokens_of",
     "predicted_of",
     "read_examples",
@@ -234,7 +234,7 @@ def read_group(doc: Doc, key: str | None) -> GroupSpans:
     return GroupSpans(named(group), scores)
 
 
-def groups_of(doc: Doc) -> list[str]:
+def group_keys(doc: Doc) -> list[str]:
     """Keys of the span groups that a Doc has."""
     return list(doc.spans)
 

@@ -36,7 +36,6 @@ __all__ = [
     "blocked",
     "docs_with_entities",
     "gold_spans",
-    "groups_of",
     "named",
     "on_predicted",
     "predicted",
@@ -49,6 +48,7 @@ __all__ = [
     "trimmed",
     "unknown_parts",
     "words_of",
+    "written_groups",
 ]
 
 ENT_BEGIN = 3  # `token.ent_iob` of a first token; together with no type it means "blocked" in spaCy
@@ -137,7 +137,7 @@ def ranked_keys(key: str | None, n: int) -> list[str]:
     return [f"{key}_{rank}" for rank in range(1, n + 1)]
 
 
-def groups_of(key: str | None, n: int) -> list[str]:
+def written_groups(key: str | None, n: int) -> list[str]:
     """The span group of a component and those of the best readings, named as in `TokenBatch.reads`."""
     return [f"spans:{name}" for name in (key, *ranked_keys(key, n))]
 

@@ -38,7 +38,6 @@ from spacy_hocrf.annotation.spans import (
     blocked,
     docs_with_entities,
     gold_spans,
-    groups_of,
     named,
     on_predicted,
     predicted,
@@ -49,6 +48,7 @@ from spacy_hocrf.annotation.spans import (
     spread_over_space,
     trimmed,
     unknown_parts,
+    written_groups,
 )
 from spacy_hocrf.annotation.written_spans import WrittenSpans
 from spacy_hocrf.features.columns import any_set, entity_columns, set_labels
@@ -163,7 +163,7 @@ class EntsTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        groups = groups_of(self.scores_key, self.n_best)
+        groups = written_groups(self.scores_key, self.n_best)
         return frozenset({"ENT_TYPE", "ENT_IOB", "ENT_ID", "ENT_KB_ID", *groups})
 
     def key(self, reference: Doc) -> bytes:
@@ -284,7 +284,7 @@ class SpansTarget:
 
     @property
     def answers(self) -> frozenset[str]:
-        return frozenset(groups_of(self.spans_key, self.n_best))
+        return frozenset(written_groups(self.spans_key, self.n_best))
 
     def key(self, reference: Doc) -> bytes:
         spans = reference.spans[self.spans_key] if self.spans_key in reference.spans else None

@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "cases",
-    "merged",
     "most_variants",
     "scores_of_shown",
+    "spans_shown",
     "variants_of",
     "ways_to_show",
     "with_whitespace",
@@ -54,7 +54,7 @@ def without_whitespace(
     return np.minimum(first, end), np.maximum(last + 1, np.minimum(first, end))
 
 
-def merged(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
+def spans_shown(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.int64]) -> Segments:
     """Return the spans of D sequences as they are shown: stripped, without duplicates or empty ones.
 
     blank (bool [N]): is each token white space?

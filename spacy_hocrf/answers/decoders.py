@@ -256,7 +256,11 @@ class ExpectedF(Viterbi):
 
         share = least
         if blank is not None:
-            from spacy_hocrf.annotation.whitespace import merged, most_variants, scores_of_shown
+            from spacy_hocrf.annotation.whitespace import (
+                most_variants,
+                scores_of_shown,
+                spans_shown,
+            )
 
             # at least one variant of a span has an equal share or more of its probability
             share = least / most_variants(blank)
@@ -267,7 +271,7 @@ class ExpectedF(Viterbi):
         known = found.log_partition > -np.inf, found.log_partition
         if blank is None:
             return Candidates(found.spans, found.probability, *known)
-        shown = merged(found.spans, blank, potentials.offsets)
+        shown = spans_shown(found.spans, blank, potentials.offsets)
         scores = scores_of_shown(
             lambda spans: self.scores(potentials, automaton, scheme, spans),
             shown,

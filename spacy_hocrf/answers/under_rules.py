@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.whitespace import merged, scores_of_shown
+from spacy_hocrf.annotation.whitespace import scores_of_shown, spans_shown
 from spacy_hocrf.answers.decoders import (
     Answer,
     Candidates,
@@ -327,7 +327,7 @@ class UnderRules:
                 break
             part = part.following(self.rules.together(part.under.numbers, missing))
         if part.blank is not None:
-            spans, found = merged(spans, part.blank, part.potentials.offsets), None
+            spans, found = spans_shown(spans, part.blank, part.potentials.offsets), None
         scores = chances_of(spans, found, part.potentials.offsets) if scored else None
         if scored and scores is None:
             scores = part.scores(self.decoder, spans)

@@ -18,7 +18,7 @@ from typer import Argument, Context, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.groups import check_group_by
-from spacy_hocrf.annotation.readers import groups_of, read_group, write_group
+from spacy_hocrf.annotation.readers import group_keys, read_group, write_group
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, ConfigPath, Folds, Seed, check_name, overridden
@@ -106,7 +106,7 @@ def cross_fit(
             write_group(doc, key, spans)
             found.update(label for _, _, label in spans.spans)
             scored |= bool(spans.scores)
-            groups.update(groups_of(predicted))
+            groups.update(group_keys(predicted))
     if groups and not found if wanted is None else wanted not in groups:
         known = ", ".join(f"spans.{name}" for name in sorted(groups))
         raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))

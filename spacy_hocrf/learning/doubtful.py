@@ -12,7 +12,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_hocrf.annotation.annotators import all_have_written
-from spacy_hocrf.annotation.readers import groups_of
+from spacy_hocrf.annotation.readers import group_keys
 from spacy_hocrf.annotation.spans import annotated_places
 from spacy_hocrf.features.presence import Watch, in_words, observed, said_in
 from spacy_hocrf.features.spans import SpanTemplate
@@ -66,7 +66,7 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
 def noting(examples: Iterable[Example], groups: set[str]) -> Iterator[Example]:
     """Pass examples through, adding the names of their span groups to the set."""
     for example in examples:
-        groups.update(groups_of(example.reference))
+        groups.update(group_keys(example.reference))
         yield example
 
 

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.learning.learning import Learner
     from spacy_hocrf.rules.constraints import Constraints
 
-__all__ = ["TextSets", "checked_prices", "learn_prices", "least_cost", "prices_section"]
+__all__ = ["TextSets", "learn_prices", "least_cost", "prices_section", "saved_prices"]
 
 SIGMA = 1.0
 """Standard deviation of the prices' Gaussian prior, nats."""
@@ -133,7 +133,7 @@ def prices_section(prices: Mapping[str, float]) -> Section:
     return Section(to_builtins(_Header(list(prices))), {"prices": values})
 
 
-def checked_prices(section: Section) -> dict[str, float]:
+def saved_prices(section: Section) -> dict[str, float]:
     """Return the saved prices. RAISES (ValueError): H039 or H134 for an invalid section."""
     names = section.read("rules", _Header, ["prices"]).rules
     prices = section.arrays["prices"]

@@ -62,9 +62,9 @@ class RulePrices:
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float] | None:
         """Return the saved prices. RAISES (ValueError): H039 or H134 for an invalid section."""
-        from spacy_hocrf.learning.prices import checked_prices
+        from spacy_hocrf.learning.prices import saved_prices
 
-        return None if section is None else checked_prices(section)
+        return None if section is None else saved_prices(section)
 
     def adopt(self, value: Any) -> None:
         """Use these prices; None if nothing was learnt."""

@@ -271,7 +271,7 @@ class CompiledRules:
         with self._lock:
             known = list(self._products)
         texts = dict[Numbers, list[NDArray[np.int64]]]()
-        for rules, own in sorted(_alike(wanted), key=lambda each: -len(each[0])):
+        for rules, own in sorted(_by_rules(wanted), key=lambda each: -len(each[0])):
             wider = (each for each in known if set(rules) <= set(each))
             small = [each for each in wider if len(each) <= len(rules) + WIDER]
             shared = min(small, key=len, default=rules) if rules else ()
@@ -287,7 +287,7 @@ class CompiledRules:
         numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): rules of each of all texts.
         """
         chances = np.zeros(len(numbers))
-        for each, here in _alike(rules[numbers]):
+        for each, here in _by_rules(rules[numbers]):
             own = numbers[here]
             left = log_partition(
                 texts.potentials, self.remembering(texts.automaton, each)[1], among=own
@@ -369,7 +369,7 @@ def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str,
     return found
 
 
-def _alike(wanted: NDArray[np.bool_]) -> Sets:
+def _by_rules(wanted: NDArray[np.bool_]) -> Sets:
     """Group texts that want exactly the same rules. wanted (bool [D, n]): rules of each text."""
     some = wanted.any(axis=1)
     found: Sets = [] if some.all() else [((), np.flatnonzero(~some))]

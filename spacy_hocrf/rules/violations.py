@@ -92,10 +92,12 @@ def alike(rules: Sequence[Rule]) -> list[AlikeRules]:
         numbers, known = found.setdefault((columns.tobytes(), rule.kept.tobytes()), ([], []))
         numbers.append(i)
         known.append(kinds.reshape(-1))
-    return [_alike(rules, np.array(numbers), np.stack(kinds)) for numbers, kinds in found.values()]
+    return [
+        _alike_rules(rules, np.array(numbers), np.stack(kinds)) for numbers, kinds in found.values()
+    ]
 
 
-def _alike(
+def _alike_rules(
     rules: Sequence[Rule], numbers: NDArray[np.int64], kinds: NDArray[np.int64]
 ) -> AlikeRules:
     rule, prices = rules[numbers[0]], np.array([rules[i].price for i in numbers])

@@ -10,9 +10,9 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.annotation import trim
 from spacy_hocrf.annotation.whitespace import (
-    merged,
     most_variants,
     scores_of_shown,
+    spans_shown,
     without_whitespace,
 )
 
@@ -54,7 +54,7 @@ def test_what_is_shown_has_the_scores_of_all_its_variants(seed):
                 key = solid[0], solid[-1] + 1, y
                 wanted[d][key] = wanted[d].get(key, 0.0) + p
     rows = [[(i, j, "AB".index(y)) for i, j, y in sorted(spans)] for spans in chance]
-    shown = merged(segments_of(rows), blank, offsets)
+    shown = spans_shown(segments_of(rows), blank, offsets)
     places = list(zip(*(column.tolist() for column in shown[1:])))
     named = [
         [(i, j, "AB"[y]) for i, j, y in places[first:last]]

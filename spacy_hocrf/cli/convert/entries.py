@@ -168,17 +168,17 @@ def counted(span: Mapping[str, Any], text: str, place: Place) -> Mapping[str, An
     start, end = (whole_number(span.get(key)) for key in ("start", "end"))
     if not isinstance(words, str) or type(start) is not int or type(end) is not int:
         return span
-    if _alike(words, text[max(0, start) : end]):
+    if _same_words(words, text[max(0, start) : end]):
         return span
     for unit in UNITS:
         first, last = (_character(text, each, unit) for each in (start, end))
-        if 0 <= first < last and _alike(words, text[first:last]):
+        if 0 <= first < last and _same_words(words, text[first:last]):
             place.lose(f"spans that are counted in {unit}: counted in characters")
             return {**span, "start": first, "end": last}
     if (
         0 <= start < len(text)
         and not text[start].isspace()
-        and _alike(words, text[start : end + 1])
+        and _same_words(words, text[start : end + 1])
     ):
         place.lose("spans whose end is their last character: one more")
         return {**span, "end": end + 1}
@@ -250,7 +250,7 @@ def _ends(text: str, unit: str) -> Sequence[int]:
     return array("q", accumulate(map(UNITS[unit], text), initial=0))
 
 
-def _alike(words: str, others: str) -> bool:
+def _same_words(words: str, others: str) -> bool:
     r"""Are two texts equal except for white space and case? The two characters \n may end a line."""
     first, second = ("".join(text.replace("\\n", " ").split()) for text in (words, others))
     return first.casefold() == second.casefold()
