@@ -1,4 +1,4 @@
-"""Makes the models of this folder: `python tests/saving/models/make.py tests/saving/models/1.0`.
+"""Makes the models of this folder: `python tests/saving/models/make.py tests/saving/models/0.1.0`.
 
 They stay as they are: `tests/saving/test_old_models.py` loads them with whatever the package has become.
 A new format gets a folder of its own beside theirs.
