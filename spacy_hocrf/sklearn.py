@@ -9,6 +9,7 @@ items. With order 1 it learns the same model as sklearn-crfsuite with the same c
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ class HighOrderCRF(BaseEstimator):
     """A conditional random field, trained to the maximum of its penalised likelihood by L-BFGS, or by
     OWL-QN.
 
+    None stands for the default of any parameter, as in sklearn-crfsuite.
+
     algorithm (str): "lbfgs".
     order (int): number of earlier labels in label patterns.
     c1 (float): coefficient of L1 regularization; above 0 most weights become 0.
@@ -78,29 +81,30 @@ class HighOrderCRF(BaseEstimator):
 
     def __init__(
         self,
-        algorithm: str = ALGORITHM,
+        algorithm: str | None = ALGORITHM,
         *,
-        order: int = 1,
-        c1: float = 0.0,
-        c2: float = 1.0,
-        min_freq: float = 0.0,
-        all_possible_states: bool = False,
-        all_possible_transitions: bool = False,
+        order: int | None = 1,
+        c1: float | None = 0.0,
+        c2: float | None = 1.0,
+        min_freq: float | None = 0.0,
+        all_possible_states: bool | None = False,
+        all_possible_transitions: bool | None = False,
         attribute_orders: Mapping[str, Sequence[int]] | None = None,
         max_iterations: int | None = None,
-        num_memories: int = 6,
-        epsilon: float = 1e-5,
-        period: int = 10,
-        delta: float = 1e-5,
-        max_linesearch: int = 20,
+        num_memories: int | None = 6,
+        epsilon: float | None = 1e-5,
+        period: int | None = 10,
+        delta: float | None = 1e-5,
+        max_linesearch: int | None = 20,
         n_jobs: int | None = None,
-        verbose: bool = False,
+        verbose: bool | None = False,
         **others: Any,
     ) -> None:
-        for name in others:
+        for name, value in others.items():
             if name not in ELSEWHERE:
                 raise TypeError(f"HighOrderCRF has no parameter '{name}'")
-            raise ValueError(SequenceErrors.H421.format(name=name))
+            if value is not None:
+                raise ValueError(SequenceErrors.H421.format(name=name))
         self.algorithm = algorithm
         self.order = order
         self.c1 = c1
@@ -253,32 +257,30 @@ class HighOrderCRF(BaseEstimator):
 
     def _settings(self) -> tuple[FeatureSettings, LearningSettings]:
         """Check the parameters. RAISES (ValueError): H278 or H421 for an invalid one."""
-        if self.algorithm != ALGORITHM:
+        chosen = {
+            name: parameter.default if getattr(self, name) is None else getattr(self, name)
+            for name, parameter in signature(HighOrderCRF).parameters.items()
+            if name != "others"
+        }
+        if chosen["algorithm"] != ALGORITHM:
             raise ValueError(SequenceErrors.H421.format(name=f"algorithm={self.algorithm!r}"))
         for name, least in WHOLE.items():
-            _check_whole(name, getattr(self, name), least)
+            _check_whole(name, chosen[name], least)
         for name in NUMBERS:
-            _check_number(name, getattr(self, name))
+            _check_number(name, chosen[name])
         limit = NO_LIMIT if self.max_iterations is None else self.max_iterations
         _check_whole("max_iterations", limit, 1)  # 0 would learn nothing
         features = FeatureSettings(
-            order=self.order,
-            min_freq=self.min_freq,
-            all_states=self.all_possible_states,
-            all_transitions=self.all_possible_transitions,
-            attribute_orders=_checked_orders(self.attribute_orders, self.order),
+            order=chosen["order"],
+            min_freq=chosen["min_freq"],
+            all_states=chosen["all_possible_states"],
+            all_transitions=chosen["all_possible_transitions"],
+            attribute_orders=_checked_orders(self.attribute_orders, chosen["order"]),
         )
-        return features, LearningSettings(
-            c1=self.c1,
-            c2=self.c2,
-            max_iterations=limit,
-            num_memories=self.num_memories,
-            epsilon=self.epsilon,
-            period=self.period,
-            delta=self.delta,
-            max_linesearch=self.max_linesearch,
-            threads=_threads(self.n_jobs),
-        )
+        same = ("c1", "c2", "num_memories", "epsilon", "period", "delta", "max_linesearch")
+        settings = {name: chosen[name] for name in same}
+        threads = _threads(self.n_jobs)
+        return features, LearningSettings(max_iterations=limit, threads=threads, **settings)
 
 
 def _objects(values: list[list[str]]) -> NDArray[np.object_]:

@@ -46,6 +46,13 @@ def test_it_learns_what_the_sequences_show(crf):
     assert crf.n_iter_ > 0 and np.isfinite(crf.loss_)
 
 
+def test_none_is_the_default_as_in_sklearn_crfsuite():
+    nothing = {name: None for name in HighOrderCRF().get_params()}
+    found = HighOrderCRF(**nothing, linesearch=None, c=None).fit(X, Y)
+    assert found.state_features_ == HighOrderCRF().fit(X, Y).state_features_
+    assert found.get_params() == nothing
+
+
 def test_sequences_may_come_one_after_the_other(crf):
     other = HighOrderCRF(order=2, c2=0.3).fit(iter(X), iter(Y))
     assert other.state_features_ == crf.state_features_
@@ -128,7 +135,7 @@ def test_iterations_are_limited_and_told(capsys):
         ("c2", -1, "H278"),
         ("c2", "much", "H278"),
         ("c2", float("nan"), "H278"),
-        ("epsilon", None, "H278"),
+        ("epsilon", -1, "H278"),
         ("period", 0, "H278"),
         ("max_iterations", -1, "H278"),
         ("max_iterations", 0, "H278"),
@@ -247,7 +254,7 @@ def test_every_member_of_sklearn_crfsuite_is_here_or_named_as_elsewhere(crf):
     assert parameters <= {*crf.get_params(), *ELSEWHERE}
     for name in parameters - set(crf.get_params()):
         with pytest.raises(ValueError, match=f"H421.*'{name}'.*spacy_hocrf.pycrfsuite"):
-            HighOrderCRF(**{name: None})
+            HighOrderCRF(**{name: 1})
     members = {name for name in dir(theirs) if not name.startswith("_")} - parameters
     for name in members & ELSEWHERE:
         with pytest.raises(AttributeError, match=f"H421.*'{name}'.*spacy_hocrf.pycrfsuite"):
