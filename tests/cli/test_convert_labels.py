@@ -72,6 +72,15 @@ def rewritten(label, way):
     }[way]
 
 
+@pytest.mark.parametrize("scheme", ["auto", "bio"])
+def test_brackets_around_spans_are_read(tmp_path, scheme):
+    lines = tokens("Ada Lovelace met Max in Rome", "(PER* *) * (PER*) * (LOC)")
+    docs, losses = read(tmp_path, [*lines, "", *tokens("Max ran", "(PER) *")], scheme=scheme)
+    expected = [("Ada Lovelace", "PER"), ("Max", "PER"), ("Rome", "LOC")]
+    assert [named(doc) for doc in docs] == [expected, [("Max", "PER")]] and not losses
+    assert docs[1][1].ent_iob_ == "O"
+
+
 def test_an_end_ends_only_its_own_span(tmp_path):
     lines = tokens("Ada Lovelace Max met", "I-PER E-PER E-PER O")
     (doc,), losses = read(tmp_path, lines)

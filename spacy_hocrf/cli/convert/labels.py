@@ -41,6 +41,8 @@ WAYS = {
 }
 """Notations of letter and label."""
 CANONICAL = "B-X"
+BRACKETS = re.compile(r"(?:\((?P<label>[^()*]+))?(?:\*|\*?(?P<end>\)))")
+"""Labels with a bracket where a span begins or ends: `(PER*`, `*`, `*)`, `(PER*)`, `(PER)`."""
 TOGETHER = ("BIES", "BILU", "BMES", "BMEW", "BIEW")
 """Sets of letters that belong to one scheme."""
 NAMELESS = "SPAN"
@@ -109,6 +111,10 @@ def spans_by_text(
     RAISES (ValueError): H362 for the scheme "bio" if no label has a letter.
     """
     times = Counter(label for text in texts for label in text.labels)
+    brackets = scheme != "io" and any(label[:1] == "(" for label in times)
+    if brackets and all(map(BRACKETS.fullmatch, times)):
+        texts = [LabelledTokens(text.places, _with_letters(text.labels)) for text in texts]
+        times = Counter(label for text in texts for label in text.labels)
     way = scheme_of(times.elements()) if scheme == "auto" else scheme
     named = [label for label in times if label not in OUTSIDE | {MISSING, "o"}]
     if scheme == "bio":
@@ -131,6 +137,18 @@ def spans_by_text(
     parts = [_parsed(text.labels, way, silent) for text in texts]
     begins = any(part is not None and part[0] in "BSUW" for text in parts for part in text)
     return [_read(text, part, begins) for text, part in zip(texts, parts)]
+
+
+def _with_letters(labels: Sequence[str]) -> list[str]:
+    """Rewrite labels in the notation of BRACKETS with the letters B and I."""
+    found, open_ = list[str](), ""
+    for label in labels:
+        part = BRACKETS.fullmatch(label)
+        assert part is not None
+        open_ = part["label"] or open_
+        found.append(f"{'B' if part['label'] else 'I'}-{open_}" if open_ else "O")
+        open_ = "" if part["end"] else open_
+    return found
 
 
 def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
