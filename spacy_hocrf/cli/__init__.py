@@ -60,6 +60,12 @@ WHOLE = {"auto", "extend"}
 BESIDE = {"annotate", *WHOLE}
 """Commands that write next to their output first, and handle an existing output themselves."""
 
+NEEDS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "calibrate": {"confidence": ("recall", "accept_"), "into": ("accept_",), "by": ("accept_",)},
+    "inspect": {"share": ("grammar",), "spans_key": ("grammar",)},
+}
+"""Parameters that have no effect without one of others. They are None where they are not given."""
+
 
 def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]:
     """Wrap a command: before it runs, check that its outputs can be written (H401) and replace none of its
@@ -77,6 +83,7 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
                 if isinstance(settings.get(name), Path):
                     _check(command, settings[name], name)
                     _check_apart(command, name, settings)
+            _check_needs(command, settings)
             _check_pipelines(settings)
             with show_validation_error(settings.get("config_path")), _encoders_kept():
                 function(*arguments, **settings)
@@ -138,6 +145,17 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
             if is_place and Path(each).resolve().is_relative_to(path.resolve()):
                 known = {"path": path, "one": name, "other": other, "found": each}
                 raise ValueError(CommandErrors.H566.format(**known))
+
+
+def _check_needs(command: str, settings: Mapping[str, Any]) -> None:
+    """RAISES (ValueError): H576 for an option that would have no effect, as another is not given."""
+    from spacy_hocrf.cli.errors import CommandErrors
+
+    options = {name: f"--{name.rstrip('_').replace('_', '-')}" for name in settings}
+    for name, others in NEEDS.get(command, {}).items():
+        if settings[name] is not None and not any(settings[other] for other in others):
+            needed = " or ".join(options[other] for other in others)
+            raise ValueError(CommandErrors.H576.format(option=options[name], needed=needed))
 
 
 def _check_pipelines(settings: Mapping[str, Any]) -> None:

@@ -58,6 +58,7 @@ __all__ = [
 
 LEAST = 0.05
 """Less probable spans are ignored: there are many of them, and hardly any is right."""
+CONFIDENCE = 0.9
 DIGITS = 4
 """Significant digits of a threshold."""
 EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
@@ -162,8 +163,14 @@ def calibrate_cli(
         ),
     ] = None,
     confidence: Annotated[
-        float, Option("--confidence", "-p", help="How sure the recall, or the share, should be")
-    ] = 0.9,
+        float | None,
+        Option(
+            "--confidence",
+            "-p",
+            help="How sure the recall, or the share, should be",
+            show_default=str(CONFIDENCE),
+        ),
+    ] = None,
     output: Results = None,
     code: Code = None,
 ) -> None:
@@ -175,6 +182,7 @@ def calibrate_cli(
     """
     import_code(code)
     check_name("--output", output, "data")
+    confidence = CONFIDENCE if confidence is None else confidence
     nlp = load_model(model)
     name, pipe = component_of(nlp, component)
     scorer = _scorer(pipe.target)

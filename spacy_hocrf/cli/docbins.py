@@ -27,8 +27,8 @@ BEGINNING = 4096
 def doc_files(path: str | Path) -> list[Path]:
     """List the .spacy files at a path: the file itself, or all in the folder, sorted.
 
-    RAISES (ValueError): H563 for Docs whose name does not end in .spacy, H381 for a file of another kind, or
-        a folder that has only such files.
+    RAISES (ValueError): H563 for Docs whose name does not end in .spacy, H577 for a pipeline, H381 for a file
+        of another kind, or a folder that has only such files.
     """
     path = Path(path)
     if path.is_file() and path.suffix != SUFFIX:
@@ -40,6 +40,8 @@ def doc_files(path: str | Path) -> list[Path]:
                 raise ValueError(CommandErrors.H563.format(path=path))
         _name_convert(path, path.with_suffix(SUFFIX), "a file of another kind")
     if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
+        if (path / "meta.json").is_file():
+            raise ValueError(CommandErrors.H577.format(path=path))
         others = sum(each.is_file() for each in path.rglob("*"))
         if others:
             output = path.with_name(f"{path.name}{SUFFIX}")

@@ -231,3 +231,5 @@ class CommandErrors(metaclass=Coded):
         "There is no option {found}. Options of {command}: {known}. A setting of the config has a dot in its "
         "name: --training.seed 1."
     )
+    H576 = "{option} has no effect without {needed}. Leave it out, or add {needed}."
+    H577 = "{path} is a trained pipeline, expected annotated texts: a .spacy file, or a folder of them."

@@ -32,6 +32,7 @@ WIDEST = 12
 MOST_BLOCKS = 20
 """Number of templates that are printed."""
 MOST_PATTERNS = 20
+SHARE = 0.99
 SEEN = "feature, and in brackets how often it was seen in training"
 
 
@@ -97,9 +98,16 @@ def inspect_cli(
         Option("--grammar", "-g", help="Propose a grammar that nearly all annotated texts follow"),
     ] = False,
     share: Annotated[
-        float,
-        Option("--share", "-s", min=0.5, max=1.0, help="Smallest share of texts that follow it"),
-    ] = 0.99,
+        float | None,
+        Option(
+            "--share",
+            "-s",
+            min=0.5,
+            max=1.0,
+            help="Smallest share of texts that follow it",
+            show_default=str(SHARE),
+        ),
+    ] = None,
     spans_key: SpansKey = None,
     output: Results = None,
     code: Code = None,
@@ -112,7 +120,7 @@ def inspect_cli(
     check_name("--output", output, "data")
     found: ProposedGrammar | Inspection
     if grammar:
-        found = read_grammar(model, share, spans_key)
+        found = read_grammar(model, SHARE if share is None else share, spans_key)
         name = component or ("hocrf" if spans_key is None else "hocrf_spans")
         lines = grammar_lines(found, name, top)
     else:

@@ -176,6 +176,25 @@ def test_the_command_prints_and_writes_all(nlp, gold, tmp_path):
     assert "threshold" not in plain
 
 
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        (("--confidence", "0.9"), "--confidence"),
+        (("--recall", "0.5", "--into", "out"), "--into"),
+        (("--by", "kind"), "--by"),
+    ],
+)
+def test_options_without_the_one_that_they_belong_to_are_refused(
+    nlp, gold, tmp_path, monkeypatch, options, named
+):
+    monkeypatch.chdir(tmp_path)
+    nlp.to_disk("model")
+    DocBin(docs=gold).to_disk("gold.spacy")
+    done = commands.run("calibrate", "model", "gold.spacy", *options, code=1)
+    assert f"[H576] {named} " in done and "--accept" in done
+    assert not (tmp_path / "out").exists()
+
+
 def test_tags_are_refused():
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf_tagger")

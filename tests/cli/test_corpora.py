@@ -85,6 +85,12 @@ def test_a_file_of_another_tool_is_refused_with_the_command_that_converts_it(fol
     assert not list(folder.glob("out*"))
 
 
+def test_a_pipeline_in_place_of_texts_is_not_to_be_converted(folder):
+    done = run_on("inspect --grammar {model}", folder, folder, "")
+    said = " ".join(done.output.split())
+    assert done.exit_code == 1 and "[H577]" in said and "convert" not in said, done.output
+
+
 DAMAGES = {
     "cut": lambda data: data[:-9],
     "not a map": lambda data: zlib.compress(b"\x92\x01\x02"),
