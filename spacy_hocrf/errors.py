@@ -119,8 +119,8 @@ class Errors(metaclass=Coded):
     )
     H041 = (
         "Tokens {start} to {end} have no label, but in the training data every token has one, so "
-        "the model has no outside label. Annotate them, or initialize with a corpus that has "
-        "unlabelled text."
+        "the model has no outside label. Annotate them, or train anew on texts that have such tokens. If "
+        "only a new label is annotated, extend the model with new_alone (--new-alone)."
     )
     H042 = (
         "The component has not been initialized. Train it, load a trained pipeline, or call "

@@ -33,10 +33,18 @@ class FeatureGraph:
 
     n_states (Sequence[int]): number of states of each vertex.
     events (Sequence[Event]): occurrences of features.
+    RAISES (ValueError): H085 for an event of another form.
     """
 
     n_states: Sequence[int]
     events: Sequence[Event]
+
+    def __post_init__(self) -> None:
+        for i, event in enumerate(self.events):
+            if len(event) != 4 or not isinstance(event[2], str):
+                expected = "its vertices, their states, the name of a feature, and its value"
+                known = {"name": f"event {i}", "found": event, "expected": expected}
+                raise ValueError(Errors.H085.format(**known))
 
     def instance(self, weights: Mapping[str, float]) -> GraphInstance:
         """Return the graph scored with these weights, for `dual_decompose`; a feature without a weight

@@ -255,7 +255,8 @@ def test_a_job_goes_on_where_progress_bars_are_off(model, texts, tmp_path, monke
 BAD = [
     (b'{"text": ', "Expecting value"),
     (b"", "found an empty line"),
-    (b"[1]", "found a list, expected a JSON object"),
+    (b"[1]", "found [1], expected a JSON object"),
+    (b"null", "found null, expected a JSON object"),
     (b'{"line": "a"}', "found 'line', expected a text in the field 'text': see --text"),
     (b'{"text": 3}', "found 3 in the field 'text'"),
     (b'{"text": "\xff"}', "can't decode byte 0xff"),

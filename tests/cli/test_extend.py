@@ -63,6 +63,19 @@ def test_new_labels_alone_that_there_are_not_are_an_error_with_a_code(folder):
     assert not (folder / "out").exists()
 
 
+def test_a_model_whose_texts_are_covered_by_spans_says_how_to_learn_one_label(tmp_path):
+    nlp = spacy.blank("en")
+    nlp.add_pipe("hocrf")
+    rows = [(["Ada", "Paris"], ["U-PER", "U-LOC"]), (["Max", "Rome"], ["U-PER", "U-LOC"])]
+    covered = [Example.from_dict(words(nlp, *text), {"entities": tags}) for text, tags in rows]
+    nlp.update(covered, sgd=nlp.initialize(lambda: covered))
+    nlp.to_disk(tmp_path / "model")
+    DocBin(docs=[each.reference for each in of_a_new_label(nlp)]).to_disk(tmp_path / "new.spacy")
+    done = run(tmp_path, "--complete")
+    assert done.exit_code == 1 and "[H041]" in done.output and "--new-alone" in done.output
+    assert run(tmp_path, "--new-alone").exit_code == 0
+
+
 def test_what_is_there_is_not_replaced_unless_that_is_said(folder):
     (folder / "out").mkdir()
     (folder / "out" / "notes.txt").write_text("mine")

@@ -119,3 +119,9 @@ def test_bad_input_is_named(code, change):
     given = {"graphs": graphs, "annotated": annotated, **change}
     with pytest.raises(ValueError, match=code):
         learn_graphs(given.pop("graphs"), given.pop("annotated"), **given)
+
+
+@pytest.mark.parametrize("event", [((0,), (1,), "same"), ((0,), "same", 1.0, 1)])
+def test_an_event_of_another_form_is_named(event):
+    with pytest.raises(ValueError, match=r"H085.*event 1.*the name of a feature"):
+        FeatureGraph(STATES, [((0,), (1,), "same", 1.0), event])

@@ -37,6 +37,10 @@ BOM = "\xef\xbb\xbf"
 """UTF-8 byte order mark, decoded as latin1, which maps each byte to a character."""
 
 
+SHOWN = 30
+"""Most characters of a line in an error."""
+
+
 class InputText(NamedTuple):
     """A text to annotate."""
 
@@ -125,7 +129,7 @@ class JSONLinesSource(Lines):
         """Parse a line of JSON. RAISES (ValueError): if it is no object with a text."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
-            found = "an empty line" if row is None else f"a {type(row).__name__}"
+            found = line.strip()[:SHOWN] or "an empty line"
             raise ValueError(f"found {found}, expected a JSON object")
         return InputText(number, _text_of(row, text), row)
 
