@@ -141,14 +141,14 @@ def spans_by_text(
 
 def _with_letters(labels: Sequence[str]) -> list[str]:
     """Rewrite labels in the notation of BRACKETS with the letters B and I."""
-    found, open_ = list[str](), ""
+    lettered, open_ = list[str](), ""
     for label in labels:
         part = BRACKETS.fullmatch(label)
         assert part is not None
         open_ = part["label"] or open_
-        found.append(f"{'B' if part['label'] else 'I'}-{open_}" if open_ else "O")
+        lettered.append(f"{'B' if part['label'] else 'I'}-{open_}" if open_ else "O")
         open_ = "" if part["end"] else open_
-    return found
+    return lettered
 
 
 def spans_of(labels: Sequence[str], scheme: str) -> list[CharSpan]:
