@@ -132,3 +132,8 @@ class Warnings(metaclass=Coded):
         "[training.batcher] a larger size, so that one batch has all texts, or teach them by `python -m "
         "spacy hocrf extend`."
     )
+    W054 = (
+        "The constraints of '{name}' were set after it was made. They are not saved: a loaded pipeline has "
+        "those of its config. Write them into [components.{name}.constraints], or set "
+        "nlp.get_pipe_config('{name}')['constraints'] before saving."
+    )

@@ -16,6 +16,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from operator import is_
+from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,7 +27,7 @@ from spacy.util import logger, minibatch
 from spacy.vocab import Vocab
 from thinc.api import Model, Optimizer
 
-from spacy_hocrf.annotation.errors import ComponentErrors
+from spacy_hocrf.annotation.errors import ComponentErrors, ReadingErrors
 from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import PredictedDocs
 from spacy_hocrf.annotation.probabilities import register_scores
@@ -132,6 +133,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         check_teachers(teachers, target.place, name)
         super().__init__(vocab, model, name, threshold=checked_threshold(threshold, name), **cfg)
         self.target = target
+        self._configured = self.threshold, constraints
         self._trainer = trainer
         self.scorer = scorer
         self.constraints = constraints
@@ -176,20 +178,26 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     @property
     def threshold(self) -> float | None:
-        """Decoded spans with a lower probability are dropped; None keeps all. It can be set.
+        """Decoded spans with a lower probability are dropped; None keeps all. It can be set, and is saved
+        with the model: whoever loads it gets this threshold instead of that of the config, unless the config
+        was changed, too.
 
-        RAISES (ValueError): H055 for anything but a number from 0 to 1.
+        RAISES (ValueError): H055 for anything but a number from 0 to 1, H203 for None where all spans are
+            written that reach it.
         """
         threshold: float | None = self.cfg["threshold"]
         return threshold
 
     @threshold.setter
     def threshold(self, value: float | None) -> None:
+        if value is None and self.target.overlapping:
+            raise ValueError(ReadingErrors.H203.format(found="threshold = None", name=self.name))
         self.cfg = {**self.cfg, "threshold": checked_threshold(value, self.name)}
 
     @property
     def constraints(self) -> "Constraints | None":
-        """Constraints on the spans of every text; None for none. It can be set.
+        """Constraints on the spans of every text; None for none. It can be set, but what was set is not
+        saved: a loaded pipeline has the constraints of its config.
 
         RAISES (ValueError): H214 for anything but `Constraints`.
         """
@@ -829,10 +837,19 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _keepers(self, settings: Settings) -> "dict[str, Keeper]":
         """Return the parts that save something besides the features' weights, by section name."""
-        from spacy_hocrf.learning.acceptance import AcceptanceKeeper
+        from spacy_hocrf.annotation.acceptance import Acceptance
         from spacy_hocrf.learning.choice import ChoiceKeeper
         from spacy_hocrf.learning.encoder import EncoderKeeper
         from spacy_hocrf.learning.scores import ScoresKeeper
+        from spacy_hocrf.learning.values import ThresholdSet, ValueKeeper
+
+        def threshold() -> ThresholdSet | None:
+            before = self._configured[0]
+            return None if self.threshold == before else ThresholdSet(before, self.threshold)
+
+        def set_threshold(saved: ThresholdSet | None) -> None:
+            if saved is not None and saved.before == self._configured[0]:
+                self.threshold = saved.after
 
         joint = {} if self._joint is None else {"joint": self._joint.keeper()}
         return {
@@ -841,11 +858,23 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "choice": ChoiceKeeper(lambda: self._learner.choice),
             "cost": self._reader,
             "rules": self._prices,
-            "acceptance": AcceptanceKeeper(
-                lambda: self.acceptance, partial(setattr, self, "acceptance")
+            "threshold": ValueKeeper("threshold", ThresholdSet, threshold, set_threshold),
+            "acceptance": ValueKeeper(
+                "acceptance",
+                Acceptance,
+                lambda: self.acceptance,
+                partial(setattr, self, "acceptance"),
             ),
             **joint,
         }
+
+    def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
+        """Save what is learnt to a folder; if interrupted, the older model stays there. Settings are those of
+        the config, except for a threshold that was set.
+        """
+        if self.constraints is not self._configured[1]:
+            warnings.warn(Warnings.W054.format(name=self.name), stacklevel=2)
+        super().to_disk(path, exclude=exclude)
 
     def _payload(self) -> "Payload":
         from spacy_hocrf.saving.persistence import to_payload
@@ -869,22 +898,23 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
     def _untrained(self) -> "Callable[[], SegmentationPipe]":
         known = self.vocab, self.structure.settings, self.name, self._settings()
-        return partial(_component, type(self), *known)
+        return partial(_component, type(self), *known, (self.threshold, self.constraints))
 
     def _settings(self) -> dict[str, Any]:
-        """Return the arguments that make another component of this kind, except vocab, model and name."""
+        """Return the arguments that this component was made with, except vocab, model and name."""
         return {
             "target": self.target,
             "trainer": self.trainer,
             "scores": self._scores,
             "scorer": self.scorer,
             "decoder": self._reader.named,
-            "constraints": self.constraints,
+            "constraints": self._configured[1],
             "joint": self._joint_settings,
             "group_by": self._group_by,
             "positives_only": self._positives_only,
             "teachers": self._teachers,
             **self.cfg,
+            "threshold": self._configured[0],
         }
 
 
@@ -894,8 +924,11 @@ def _component(
     model: Settings,
     name: str,
     settings: Mapping[str, Any],
+    changed: "tuple[float | None, Constraints | None]",
 ) -> "SegmentationPipe":
-    return cls(vocab, model_of(model), name, **settings)
+    pipe = cls(vocab, model_of(model), name, **settings)
+    pipe.threshold, pipe.constraints = changed
+    return pipe
 
 
 def checked_threshold(threshold: Any, name: str) -> float | None:

@@ -38,6 +38,7 @@ from spacy.util import load_model_from_config
 from thinc.api import Config, NumpyOps, get_current_ops, set_current_ops
 
 from spacy_hocrf.answers.decoders import Viterbi
+from spacy_hocrf.rules.constraints import Constraints
 
 SENTENCE = "Ada Lovelace was born in New York ."
 SCORED = [name for name in MODELS if name != "tagger"]  # tags have no probabilities
@@ -452,6 +453,38 @@ def test_threshold_follows_a_cfg_that_is_replaced(own_nlp):
     assert own_nlp("Grace Turing met Ada in San Paris").ents == ()
     pipe.cfg = {"threshold": 0.0}
     assert own_nlp("Grace Turing met Ada in San Paris").ents
+
+
+def test_a_threshold_that_was_set_is_saved(own_nlp, tmp_path):
+    own_nlp.get_pipe("hocrf").threshold = 0.75
+    for nlp in (own_nlp, copy.deepcopy(own_nlp), untrained().from_bytes(own_nlp.to_bytes())):
+        nlp.to_disk(tmp_path)
+        loaded = spacy.load(tmp_path)
+        assert loaded.get_pipe("hocrf").threshold == 0.75
+    overridden = spacy.load(tmp_path, config={"components.hocrf.threshold": 0.5})
+    assert overridden.get_pipe("hocrf").threshold == 0.5
+    loaded.get_pipe("hocrf").threshold = None
+    loaded.to_disk(tmp_path)
+    assert spacy.load(tmp_path).get_pipe("hocrf").threshold is None
+
+
+def test_a_threshold_of_an_untrained_component_is_copied():
+    nlp = untrained()
+    nlp.get_pipe("hocrf").threshold = 0.75
+    assert copy.deepcopy(nlp).get_pipe("hocrf").threshold == 0.75
+
+
+def test_saving_constraints_that_were_set_warns(own_nlp, tmp_path):
+    own_nlp.get_pipe("hocrf").constraints = Constraints(at_most={"CITY": 0})
+    for nlp in (own_nlp, copy.deepcopy(own_nlp)):
+        with pytest.warns(UserWarning, match="W054"):
+            nlp.to_disk(tmp_path)
+
+
+def test_a_threshold_cannot_be_taken_from_a_component_that_shows_all_spans():
+    pipe = spacy.blank("xx").add_pipe("hocrf_spans", config={"select": "all", "threshold": 0.1})
+    with pytest.raises(ValueError, match="H203"):
+        pipe.threshold = None
 
 
 # Entities that are there already
