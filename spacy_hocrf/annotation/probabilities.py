@@ -125,12 +125,16 @@ def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
 
 
 def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
-    """Yield the spans of a component's tables with their scores."""
+    """Yield the spans of a component's tables with their scores; those of a Doc that was cut from a longer
+    one are without the spans of other parts.
+    """
+    length = doc[-1].idx + len(doc[-1]) if len(doc) else 0
     for _, found, offset, table in _tables(doc):
         if found == key:
             start, end, label, names, score = table
-            rows = zip(*(column.tolist() for column in (start, end, label, score)))
-            yield from (KnownScore(offset + i, offset + j, names[y], p) for i, j, y, p in rows)
+            for i, j, y, p in zip(*(column.tolist() for column in (start, end, label, score))):
+                if 0 <= offset + i and offset + j <= length:
+                    yield KnownScore(offset + i, offset + j, names[y], p)
 
 
 def group_scores(doc: Doc, key: str) -> list[KnownScore]:

@@ -37,6 +37,7 @@ __all__ = [
     "in_docs",
     "is_unicode",
     "joined_stores",
+    "lengths_of",
 ]
 
 Values = NDArray[np.uint64]
@@ -103,6 +104,17 @@ class JoinedStores(StringStore):
         return max(int(store.add(string)) for store in self._stores)
 
 
+def lengths_of(docs: Sequence[Doc]) -> list[int]:
+    """Return the number of tokens of each Doc.
+
+    RAISES (ValueError): H461 for an object that is not a Doc.
+    """
+    for doc in docs:
+        if not isinstance(doc, Doc):
+            raise ValueError(FeatureErrors.H461.format(found=repr(doc)[:60]))
+    return [*map(len, docs)]
+
+
 class TokenBatch:
     """A batch of Docs, with their tokens concatenated.
 
@@ -118,11 +130,7 @@ class TokenBatch:
     ) -> None:
         self.docs = docs
         self.learn = learn
-        if lengths is None:
-            for doc in docs:
-                if not isinstance(doc, Doc):
-                    raise ValueError(FeatureErrors.H461.format(found=repr(doc)[:60]))
-            lengths = map(len, docs)
+        lengths = lengths_of(docs) if lengths is None else lengths
         self.offsets: NDArray[np.int64] = np.array([0, *accumulate(lengths)], dtype=np.int64)
         self._columns: dict[str, Values] = {}
         self._distinct: dict[str, tuple[Values, NDArray[np.int32]]] = {}

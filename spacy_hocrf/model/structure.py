@@ -18,7 +18,7 @@ import numpy as np
 
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.features.tokens import TokenBatch, lengths_of
 from spacy_hocrf.model.dense import dense_weights, moved_weights
 from spacy_hocrf.model.heads import dense_of, inputs_of
 from spacy_hocrf.model.words import words_of
@@ -364,8 +364,9 @@ def token_batches(
     groups (Optional[int64 [D]]): number of each Doc's group; adjacent Docs of one group stay in one
         batch.
     """
-    for first, last in stretches(map(len, docs), BATCH_TOKENS, groups):
-        yield TokenBatch(docs[first:last])
+    lengths = lengths_of(docs)
+    for first, last in stretches(lengths, BATCH_TOKENS, groups):
+        yield TokenBatch(docs[first:last], lengths=lengths[first:last])
 
 
 def _templates_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:

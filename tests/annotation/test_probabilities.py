@@ -196,6 +196,15 @@ def test_scores_of_joined_and_of_cut_docs_are_where_the_text_is():
     assert [ent._.hocrf_score for ent in doc[4:].as_doc().ents] == [None, None]
 
 
+@pytest.mark.parametrize("target", [EntsTarget("hocrf", False), TagsTarget(False)])
+def test_a_cut_doc_lists_its_own_scores_only(target):
+    cut = annotated(target)[2:3].as_doc(copy_user_data=True)
+    assert cut._.hocrf_scores == []
+    assert through_json(cut)._.hocrf_scores == []
+    target.annotate([cut], [prediction([(0, 1, 0)], [0.25])])
+    assert [(row["start"], row["end"]) for row in cut._.hocrf_scores] == [(0, 5)]
+
+
 @pytest.mark.parametrize("key", ["hocrf", "other"])
 @pytest.mark.parametrize("way", [lambda doc: doc, through_bytes, through_bin])
 def test_a_second_run_keeps_what_is_known_of_entities_that_stay(key, way):

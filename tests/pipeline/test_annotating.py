@@ -57,7 +57,7 @@ def test_what_is_decoded_together_can_be_changed_but_not_replaced():
         pipe.joint = None
 
 
-@pytest.mark.parametrize("text", [TEXT, b"Ada", ("Ada", "was")])
+@pytest.mark.parametrize("text", [TEXT, b"Ada", ("Ada", "was"), None, 3])
 def test_a_text_is_no_doc(nlp, text):
     pipe = nlp.get_pipe("hocrf")
     for ask in (pipe, pipe.reading, lambda each: pipe.explain(each, (0, 1, "PERSON"))):
