@@ -16,12 +16,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-import srsly
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, json
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.saving.schema import Whole, check_json, check_size, checked
+from spacy_hocrf.saving.schema import Whole, check_json, check_size, checked, exact_json
 
 __all__ = ["FORMAT", "MAGIC", "Payload", "read_bytes", "read_files", "write_bytes", "write_files"]
 
@@ -83,7 +82,7 @@ def write_files(payload: Payload, path: Path) -> None:
         only syncing its last entry failed, the new one.
     """
     header, arrays = _encode(payload)
-    name = _archive(srsly.json_loads(header)["checksum"])
+    name = _archive(json.decode(header)["checksum"])
     path.mkdir(parents=True, exist_ok=True)
     try:
         _replace(path / name, arrays)
@@ -124,8 +123,8 @@ def _encode(payload: Payload) -> tuple[bytes, list[memoryview]]:
         np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("<")).ravel().view(np.uint8).data
         for array in payload.arrays.values()
     ]
-    body = srsly.json_dumps({**payload.header, "arrays": table})
-    return srsly.json_dumps({"checksum": _checksum(body, *arrays), "model": body}).encode(), arrays
+    body = exact_json({**payload.header, "arrays": table})
+    return exact_json({"checksum": _checksum(body, *arrays), "model": body}).encode(), arrays
 
 
 def _decode(header: bytes, arrays: bytes | memoryview) -> Payload:
@@ -177,7 +176,7 @@ def _read_header(header: bytes) -> tuple[_OuterHeader, dict[str, Any]]:
 
 def _json(body: bytes | str) -> Any:
     try:
-        return srsly.json_loads(body if isinstance(body, str) else body.decode())
+        return json.decode(body)
     except Exception as error:
         raise _damaged(f"'{HEADER}' cannot be read ({error})") from error
 
@@ -187,7 +186,7 @@ def _damaged(reason: str) -> ValueError:
 
 
 def _checksum(body: str, *arrays: bytes | memoryview) -> str:
-    digest = hashlib.sha256(body.encode("utf8", "surrogatepass"))
+    digest = hashlib.sha256(body.encode())
     for each in arrays:
         digest.update(each)
     return digest.hexdigest()

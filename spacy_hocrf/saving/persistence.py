@@ -6,12 +6,12 @@ several documents) is stored in separate sections, which a `Keeper` writes and c
 their contents.
 """
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-import srsly
 from msgspec import Struct, structs, to_builtins
 from numpy.typing import NDArray
 
@@ -23,7 +23,7 @@ from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
 from spacy_hocrf.model.structure import Settings
 from spacy_hocrf.saving.archive import FORMAT, Payload
-from spacy_hocrf.saving.schema import Amount, Shape, Whole, check_size, checked
+from spacy_hocrf.saving.schema import Amount, Shape, Whole, check_size, checked, exact_json
 
 __all__ = ["Keeper", "LearntModel", "Section", "described", "differences", "read", "to_payload"]
 
@@ -228,7 +228,7 @@ def described(value: Any, **members: Any) -> dict[str, Any]:
     """Return the fields of a dataclass (if it is one), and further members, as JSON returns them."""
     is_instance = is_dataclass(value) and not isinstance(value, type)
     fields: dict[str, Any] = asdict(value) if is_instance else {}
-    as_json: dict[str, Any] = srsly.json_loads(srsly.json_dumps({**fields, **members}))
+    as_json: dict[str, Any] = json.loads(exact_json({**fields, **members}))
     return as_json
 
 

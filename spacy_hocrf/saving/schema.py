@@ -6,6 +6,7 @@ declared as a `msgspec.Struct` in the file that writes it, and `checked` validat
 of a model; the relations between arrays are checked in `features/saved.py`.
 """
 
+import json
 from typing import Annotated, Any, NamedTuple, TypeVar
 
 from msgspec import Meta, ValidationError, convert
@@ -20,6 +21,7 @@ __all__ = [
     "check_json",
     "check_size",
     "checked",
+    "exact_json",
 ]
 
 
@@ -62,7 +64,7 @@ def checked(shape: type[Shape], found: Any, name: str = "") -> Shape:
     """
     try:
         return convert(found, shape)
-    except (ValidationError, UnicodeEncodeError) as error:  # the latter for names with surrogates
+    except ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         name = (name + place.removesuffix("`")).lstrip(".") or "the header"
         raise ValueError(Errors.H134.format(name=name, reason=reason)) from error
@@ -74,6 +76,14 @@ def check_size(name: str, found: int) -> None:
     if found > limit.most:
         text = Errors.H136.format(name=name, found=found, most=limit.most, reason=limit.reason)
         raise ValueError(text)
+
+
+def exact_json(value: Any) -> str:
+    """Return a value as JSON whose numbers are read back to the last bit (srsly rounds them).
+
+    RAISES (ValueError): for an infinite number, or NaN.
+    """
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def check_json(text: bytes) -> None:
