@@ -20,13 +20,18 @@ def check(nlp: Language | None, name: str) -> None:
     """Look through the settings of a component.
 
     nlp (Optional[Language]): the pipeline. name (str): of the component.
-    RAISES (ValueError): H267 for a dollar sign, or a name that ends early, H268 for a string that is no JSON.
+    RAISES (ValueError): H267 for a dollar sign or a name that ends early, H268 for a string that is no JSON.
     """
     if nlp is None or name not in nlp.component_names:
         return
     if "$" in name:
         _check("components", "name", name)
     settings = nlp.get_pipe_config(name)
+    pipe: Any = nlp.get_pipe(name)
+    found = pipe.cfg.get("spans_key", "")
+    if re.search(r"[:=\n]", found):  # it becomes a part of names in [training.score_weights]
+        reason = "ends the names of its scores at :, = and line breaks"
+        _refuse("spans_key", found, f"components.{name}", reason, "Choose a name without one")
     for section, key in _keys(settings, f"components.{name}"):
         if LOST.match(key):
             reason = "ends a name at : and =, and begins a comment at # and ;, a section at ["

@@ -47,7 +47,7 @@ def trained(config, factory="hocrf"):
     nlp.add_pipe(factory, config=config)
     examples = [Example.from_dict(nlp.make_doc(t), {"entities": spans}) for t, spans in TEXTS]
     key = config.get("spans_key")
-    for example in examples if key else []:
+    for example in examples if key is not None else []:
         example.reference.spans[key] = [*example.reference.ents]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -116,6 +116,21 @@ def test_names_that_a_file_does_not_give_back_are_refused(label):
     example = Example.from_dict(nlp.make_doc("Ada pays"), {"entities": [(0, 3, label)]})
     with pytest.raises(ValueError, match=rf"H267.*{re.escape(label)}.*model.max_length\]"):
         nlp.initialize(lambda: [example])
+
+
+@pytest.mark.parametrize("key", ["a:b", "a=b", "a\nb"])
+def test_a_span_group_whose_scores_a_file_does_not_give_back_is_refused(key):
+    with pytest.raises(ValueError, match=r"H267.*spans_key.*names of its scores"):
+        trained({"spans_key": key}, "hocrf_spans")
+
+
+@pytest.mark.parametrize("key", ["a.b", "[#", " ", ""])
+def test_scores_of_other_span_groups_are_given_back(key, tmp_path):
+    nlp = trained({"spans_key": key}, "hocrf_spans")
+    nlp.to_disk(tmp_path)
+    weights = spacy.load(tmp_path).config["training"]["score_weights"]
+    assert weights == nlp.config["training"]["score_weights"]
+    assert f"spans_{key}_f" in weights
 
 
 @pytest.mark.slow
