@@ -9,6 +9,7 @@ is stored as bytes, which need no conversion when a Doc is saved, copied or sent
 """
 
 import json
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, MutableMapping
 from functools import lru_cache
 from operator import attrgetter
@@ -44,7 +45,7 @@ TAGS = "token.tag"
 
 UNDERSCORE, PREFIX = "._.", "hocrf_score:"
 
-PLACES: MutableMapping[Doc, tuple[Any, list[Any]]] = WeakKeyDictionary()
+PLACES: "MutableMapping[Doc, tuple[Any, _Places]]" = WeakKeyDictionary()
 """Cache of where a Doc's tables are in `user_data`, among possibly many thousands of other values."""
 SAVED: MutableMapping[Doc, tuple[Any, dict[tuple[int, int, str], float]]] = WeakKeyDictionary()
 """Cache of the scores in a Doc's span groups, by first character, one past the last, and label."""
@@ -57,6 +58,16 @@ class KnownScore(NamedTuple):
     end: int  # one past the last character
     label: str
     score: float
+
+
+class _Places(NamedTuple):
+    """The tables of a Doc: key in `user_data`, key of the component, and character offset of each. A Doc that
+    `Doc.from_docs` has joined has tables for each of its parts.
+    """
+
+    written: list[tuple[Any, str, int]]  # in the order in which they were written
+    last_first: list[tuple[Any, str, int]]  # by descending offset
+    keys: set[str]  # of the components
 
 
 class _Table(NamedTuple):
@@ -182,23 +193,17 @@ def score_of(span: Span) -> float | None:
     `span._.hocrf_score`.
     """
     doc, wanted = span.doc, (span.start_char, span.end_char, span.label_)
-    keys = set()
-    for _, key, offset, table in _tables(doc):
-        score = None if key == TAGS else _look_up(table, offset, *wanted)
-        if score is not None:
-            return score
-        keys.add(key)
-    return _saved(doc, keys).get(wanted)
+    score = _look_up(doc, *wanted, tags=False)
+    if score is None:
+        score = _saved(doc, _places(doc).keys).get(wanted)
+    return score
 
 
 def tag_score_of(token: Token) -> float | None:
     """Return the probability of a tag that was predicted by a component of this package, None for any other:
     `token._.hocrf_score`.
     """
-    wanted = token.idx, token.idx + len(token), token.tag_
-    tables = ((offset, table) for _, key, offset, table in _tables(token.doc) if key == TAGS)
-    found = (_look_up(table, offset, *wanted) for offset, table in tables)
-    return next((score for score in found if score is not None), None)
+    return _look_up(token.doc, token.idx, token.idx + len(token), token.tag_, tags=True)
 
 
 def _saved(doc: Doc, but: Collection[str]) -> dict[tuple[int, int, str], float]:
@@ -258,6 +263,13 @@ def _unpacked(packed: bytes) -> _Table:
     return _Table(start, end, label, _names(packed[4 : len(packed) - n * ROW]), score)
 
 
+def _last_start(packed: bytes) -> int:
+    """Where the last span of a table begins, -1 without one."""
+    first = 4 + int.from_bytes(packed[:4], "little")
+    end = first + (len(packed) - first) // ROW * 8
+    return int.from_bytes(packed[end - 8 : end], "little") if end > first else -1
+
+
 @lru_cache
 def _names(said: bytes) -> tuple[str, ...]:
     return tuple(json.loads(said))
@@ -265,29 +277,42 @@ def _names(said: bytes) -> tuple[str, ...]:
 
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
     """Yield the key in `user_data`, the component's key, the character offset, and the table."""
+    for place, key, offset in _places(doc).written:
+        yield place, key, offset, _unpacked(doc.user_data[place])
+
+
+def _places(doc: Doc) -> _Places:
+    """Return where the tables of a Doc are."""
     data: dict[Any, Any] = doc.user_data
     state = id(data), len(data), next(reversed(data), None)  # additions come last
-    known, places = PLACES.get(doc, (None, []))
-    if known != state:
-        places = [
-            place
+    known = PLACES.get(doc)
+    if known is None or known[0] != state:
+        written = [
+            (place, place[1].removeprefix(PREFIX), place[2])
             for place in data
             if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX)
         ]
-        PLACES[doc] = state, places
-    for place in places:
-        _, name, offset, _ = place
-        yield place, name.removeprefix(PREFIX), offset, _unpacked(data[place])
+        places = _Places(written, sorted(written, key=_descending), {key for _, key, _ in written})
+        known = PLACES[doc] = state, places
+    return known[1]
 
 
-def _look_up(table: _Table, offset: int, start: int, end: int, label: str) -> float | None:
-    starts, ends, labels, names, scores = table
-    if start < offset:
-        return None
-    first = np.array([start - offset, start - offset + 1], dtype=np.uint64)
-    for i in range(*np.searchsorted(starts, first)):  # several, if they overlap
-        if ends[i] == end - offset and names[labels[i]] == label:
-            return float(scores[i])
+def _descending(place: tuple[Any, str, int]) -> int:
+    return -place[2]
+
+
+def _look_up(doc: Doc, start: int, end: int, label: str, *, tags: bool) -> float | None:
+    """Return the score of a span in the tables of tags, or in those of spans; None if it has none."""
+    data, places = doc.user_data, _places(doc).last_first
+    for place, key, offset in places[bisect_left(places, -start, key=_descending) :]:
+        packed = data[place]
+        if (key == TAGS) != tags or start - offset > _last_start(packed):
+            continue
+        starts, ends, labels, names, scores = _unpacked(packed)
+        first = np.array([start - offset, start - offset + 1], dtype=np.uint64)
+        for i in range(*np.searchsorted(starts, first)):  # several, if they overlap
+            if ends[i] == end - offset and names[labels[i]] == label:
+                return float(scores[i])
     return None
 
 

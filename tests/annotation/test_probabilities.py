@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from spacy import displacy
 from spacy.tokens import Doc, DocBin, Span, SpanGroup
 
+from spacy_hocrf.annotation import probabilities
 from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.annotation.probabilities import register_scores
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
@@ -194,6 +195,21 @@ def test_scores_of_joined_and_of_cut_docs_are_where_the_text_is():
     assert known(doc) == [*EXPECTED, ("lives", "CITY", 0.25)]
     assert known(doc[4:].as_doc(copy_user_data=True))[0] == EXPECTED[1]
     assert [ent._.hocrf_score for ent in doc[4:].as_doc().ents] == [None, None]
+
+
+@pytest.mark.parametrize("target", [EntsTarget("hocrf", False), TagsTarget(False)])
+def test_a_score_of_a_joined_doc_is_looked_up_in_the_table_of_its_part(target, monkeypatch):
+    each = prediction([(i, i + 1, i % 2) for i in range(7)], np.arange(7) / 8)
+    doc = Doc.from_docs([annotated(target, each) for _ in range(50)])
+    places = list(doc) if isinstance(target, TagsTarget) else doc.ents
+    looked_into, unpacked = [], probabilities._unpacked
+    monkeypatch.setattr(
+        probabilities, "_unpacked", lambda packed: looked_into.append(1) or unpacked(packed)
+    )
+    assert [place._.hocrf_score for place in places] == [i / 8 for i in range(7)] * 50
+    assert len(looked_into) == len(places)
+    assert Span(doc, len(doc) - 2, len(doc), "CITY")._.hocrf_score is None
+    assert len(looked_into) <= len(places) + 1
 
 
 @pytest.mark.parametrize("target", [EntsTarget("hocrf", False), TagsTarget(False)])
