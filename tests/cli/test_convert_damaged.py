@@ -124,6 +124,17 @@ def test_where_a_span_cannot_be_read_all_but_the_others_is_unknown(tmp_path, res
     assert [loss.times for loss in losses] == [1]
 
 
+@pytest.mark.parametrize("kind", ["rectanglelabels", "brushlabels", "timeserieslabels"])
+def test_results_about_something_else_than_the_text_leave_it_known(tmp_path, kind):
+    span = {"type": "labels", "value": {"start": 0, "end": 3, "labels": ["P"]}}
+    other = {"type": kind, "value": {"x": 1, "y": 2, kind: ["STAMP"]}}
+    entry = {"data": {"text": "Ada ran"}, "annotations": [{"result": [span, other]}]}
+    (tmp_path / "a.json").write_text(json.dumps([entry]))
+    (doc,), losses = read(tmp_path / "a.json")
+    assert named(doc) == [("Ada", "P")] and [token.ent_iob for token in doc] == [3, 2]
+    assert losses == [("results that are no labelled spans: left out", "entry 1", 1)]
+
+
 @pytest.mark.parametrize("tokens", [3, [3], [{"text": 3, "ws": 1}], [{"text": ""}], [{"id": 1}]])
 def test_tokens_that_are_none_are_not_read(tmp_path, tokens):
     row = {"text": "Ada ran", "spans": [[0, 3, "P"]], "tokens": tokens}
@@ -143,8 +154,9 @@ def test_tokens_of_another_text_are_reported(tmp_path):
 @pytest.mark.parametrize(
     "text, part",
     [
-        ('[{"text": "a"}', "at line 1: found Expecting ',' delimiter"),
-        ('{"text": "a"}\n{"text"', "at line 2: found Expecting ':' delimiter"),
+        ('[{"text": "a"}', "at line 1: found no JSON (Expecting ',' delimiter in column 15)"),
+        ('[\n{"text": "a"}\n{"text": "b"}]', "at line 3: found no JSON (Expecting ','"),
+        ('{"text": "a"}\n{"text"', "at line 2: found no JSON (Expecting ':' delimiter"),
         ("[" * 100_000, "at line 1: found maximum recursion depth"),
         ('{"a": ' * 5000, "at line 1"),
         ("9" * 5000, "at line 1"),

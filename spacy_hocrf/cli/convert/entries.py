@@ -211,7 +211,7 @@ def _read(source: SourceFile, text: str) -> Iterator[tuple[str, Any]]:
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
-        failure = str(error)
+        failure = error
     else:
         if isinstance(whole, list):
             yield from ((f"entry {number}", entry) for number, entry in enumerate(whole, start=1))
@@ -230,7 +230,11 @@ def _read(source: SourceFile, text: str) -> Iterator[tuple[str, Any]]:
                     (f"entry {number}", entry) for number, entry in enumerate(whole, start=1)
                 )
                 return
-            found = failure if is_first else str(error)
+            first = failure if is_first else error
+            found = str(first)
+            if isinstance(first, json.JSONDecodeError):
+                found = f"no JSON ({first.msg} in column {first.colno})"
+                number = first.lineno if is_first else number
             expected = "JSON: a list of objects, or an object a line"
             source.at(f"line {number}").refuse(found, expected)
         yield f"line {number}", entry

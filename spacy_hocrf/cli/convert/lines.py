@@ -51,6 +51,9 @@ LEFT_OUT = {
 }
 """Lists of an entry that are not read, and the losses to report."""
 
+TEXT_LABELS = ("labels", "hypertextlabels", "paragraphlabels")
+"""Types of Label Studio's results that are spans of a text; rectanglelabels, for example, are of an image."""
+
 
 def read_texts(source: SourceFile, entries: Entries) -> Iterator[ConvertedText]:
     """Read texts with spans.
@@ -291,7 +294,7 @@ def _of_label_studio(place: Place, annotations: Any, text: str) -> _Annotation:
             place.lose(LEFT_OUT["relations"])
         elif isinstance(value, Mapping) and "start" in value and value.get("labels"):
             spans += _span(place, by_characters(value, text, place))
-        elif str(each.get("type")).endswith("labels"):
+        elif each.get("type") in TEXT_LABELS:
             unread += 1
         else:
             place.lose("results that are no labelled spans: left out")
