@@ -2,6 +2,7 @@
 
 import shlex
 from collections import Counter
+from filecmp import cmp
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -124,6 +125,8 @@ def config_cli(
     write_config(config, output, HEADER.format(path=shlex.quote(output.name), paths=paths))
     if facts is not None:
         _print_texts(facts, lang, gold_tokens=config["corpora"]["train"]["gold_preproc"])
+    if train and dev and train.is_file() and dev.is_file() and cmp(train, dev, shallow=False):
+        msg.warn("--dev is the same as --train, so its scores will not show how good the model is.")
     msg.good("Saved the config", output)
     print(f"python -m spacy train {shlex.quote(str(output))} --output model{paths}")
 

@@ -248,3 +248,14 @@ def test_a_config_with_teachers_trains_on_what_they_have_found(tmp_path):
     result = commands.run("debug", output)
     assert "of 12 training texts are not annotated: teachers say" in result.replace("\n", " ")
     assert "overlap longer ones" not in result
+
+
+def test_scoring_on_the_training_texts_is_warned_of(folder, tmp_path):
+    train = folder / "train.spacy"
+    shutil.copy(train, tmp_path / "dev.spacy")
+    done = config_of(tmp_path / "same.cfg", "--train", train, "--dev", tmp_path / "dev.spacy")
+    assert "--dev is the same as --train" in done
+    other = DocBin(docs=[spacy.blank("en")("Max ran")]).to_bytes()
+    (tmp_path / "other.spacy").write_bytes(other)
+    done = config_of(tmp_path / "other.cfg", "--train", train, "--dev", tmp_path / "other.spacy")
+    assert "the same as" not in done
