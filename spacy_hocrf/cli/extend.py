@@ -51,8 +51,9 @@ def extend_cli(
     sigma: Annotated[
         float | None,
         Option(
+            min=1e-9,
             help="How far existing weights may change, as a standard deviation: by default "
-            f"{EXTEND_SIGMA:g} with new labels, else the trainer's adapt_sigma"
+            f"{EXTEND_SIGMA:g} with new labels, else the trainer's adapt_sigma",
         ),
     ] = None,
     component: Component = None,

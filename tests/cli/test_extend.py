@@ -88,3 +88,9 @@ def test_what_is_there_is_not_replaced_unless_that_is_said(folder):
     given = [str(folder / name) for name in ("model", "new.spacy", "model")]
     done = CliRunner().invoke(hocrf_cli, ["extend", *given, "--force"])
     assert done.exit_code == 1 and "H566" in done.output
+
+
+@pytest.mark.parametrize("sigma", ["0", "-1"])
+def test_a_sigma_out_of_range_is_named_by_its_option(folder, sigma):
+    done = run(folder, "--sigma", sigma)
+    assert done.exit_code == 2 and "--sigma" in done.output
