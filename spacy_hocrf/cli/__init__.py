@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, wraps
 from importlib import import_module
+from inspect import signature
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,8 @@ WRITTEN = {"output", "page", "weights", "review", "losses", "into"}
 """Parameters that name output files or folders, if their value is a path."""
 READ = {"model", "systems", "vectors"}
 """Parameters that name inputs even if they are not paths (a package, for example)."""
+TEXTS = {"dev", "gold", "texts", "train", "unlabelled"}
+"""Parameters that name files of texts, which are read more than once."""
 WHOLE = {"auto", "extend"}
 """Commands that replace the whole output folder."""
 BESIDE = {"annotate", *WHOLE}
@@ -83,6 +86,7 @@ def _careful(command: str, function: Callable[..., None]) -> Callable[..., None]
                 if isinstance(settings.get(name), Path):
                     _check(command, settings[name], name)
                     _check_apart(command, name, settings)
+            _check_inputs(function, command, settings)
             _check_needs(command, settings)
             _check_pipelines(settings)
             with show_validation_error(settings.get("config_path")), _encoders_kept():
@@ -119,6 +123,9 @@ def _check(command: str, path: Path, name: str) -> None:
         reason = "it stands for the standard output, but this command writes files"
         raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
     if command in BESIDE:
+        if not path.name:  # "." or "/"
+            reason = "it is a folder that has other uses"
+            raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
         check_beside(path, name)
     is_part = command == "annotate" and not path.suffix
     if command in ("label", "temper") or name == "into" or is_part:
@@ -145,6 +152,19 @@ def _check_apart(command: str, name: str, settings: Mapping[str, Any]) -> None:
             if is_place and Path(each).resolve().is_relative_to(path.resolve()):
                 known = {"path": path, "one": name, "other": other, "found": each}
                 raise ValueError(CommandErrors.H566.format(**known))
+
+
+def _check_inputs(function: Callable[..., None], command: str, settings: Mapping[str, Any]) -> None:
+    """RAISES (ValueError): H578 for a pipe in place of texts, H579 for an empty string."""
+    from spacy_hocrf.cli.errors import CommandErrors
+
+    for name, value in settings.items():
+        setting = name.rstrip("_").replace("_", "-")
+        is_read = name in TEXTS or (name, command) == ("path", "convert")
+        if is_read and value is not None and Path(value).is_fifo():
+            raise ValueError(CommandErrors.H578.format(path=value, setting=setting))
+        if value == "" and signature(function).parameters[name].default != "":
+            raise ValueError(CommandErrors.H579.format(setting=setting))
 
 
 def _check_needs(command: str, settings: Mapping[str, Any]) -> None:

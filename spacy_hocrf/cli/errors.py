@@ -119,7 +119,10 @@ class CommandErrors(metaclass=Coded):
     )
     H269 = "The path {path} has a '${{', which begins a variable in a config. Rename the folder or the file."
     H290 = "{path} at {place}: found {found}, expected {expected}."
-    H291 = "{path} is not in the encoding {name}: {found}. Save it in UTF-8, or see hocrf convert --encoding."
+    H291 = (
+        "{path} is not in the encoding {name}: {found}. Save it in UTF-8, or name its encoding, "
+        "such as cp1252 or utf16: see hocrf convert --encoding."
+    )
     H292 = "--{name} is {found!r}, expected one of {known}."
     H293 = "{path} has no text with a token. See hocrf convert --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
@@ -233,3 +236,8 @@ class CommandErrors(metaclass=Coded):
     )
     H576 = "{option} has no effect without {needed}. Leave it out, or add {needed}."
     H577 = "{path} is a trained pipeline, expected annotated texts: a .spacy file, or a folder of them."
+    H578 = (
+        "{path} is a pipe, which can be read only once, but this command reads {setting} more than once. "
+        "Write it to a file first."
+    )
+    H579 = "'{setting}' is empty, as of a variable that is not set. Give a value, or leave it out."

@@ -1,6 +1,7 @@
 """The group of commands: each is found under its name, and imported no sooner."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -83,3 +84,32 @@ def test_spacys_own_commands_import_none_of_them(tmp_path):
     ).stdout
     ours = [name for name in json.loads(printed) if name.startswith("spacy_hocrf")]
     assert ours == ["spacy_hocrf", "spacy_hocrf.cli"]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "a.jsonl", "b.spacy", "--into", ""),
+        ("config", "b.cfg", "--spans-key", ""),
+        ("config", "b.cfg", "--teachers", ""),
+        ("inspect", "", "--top", "3"),
+    ],
+)
+def test_an_empty_value_as_of_a_variable_that_is_not_set_is_refused(
+    tmp_path, monkeypatch, arguments
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.jsonl").write_text('{"text": "Ada ran", "label": [[0, 3, "PER"]]}\n')
+    done = CliRunner().invoke(hocrf_cli, arguments)
+    assert done.exit_code == 1 and "[H579]" in done.output, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["a.jsonl"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such pipes")
+@pytest.mark.parametrize("command", ["convert {pipe} b.spacy", "label {pipe} --output b"])
+def test_a_pipe_in_place_of_a_file_is_named(tmp_path, monkeypatch, command):
+    monkeypatch.chdir(tmp_path)
+    os.mkfifo(tmp_path / "texts")
+    done = CliRunner().invoke(hocrf_cli, command.format(pipe="texts").split())
+    assert done.exit_code == 1 and "[H578] texts " in done.output, done.output
+    assert not (tmp_path / "b").exists()

@@ -95,6 +95,12 @@ def test_a_file_in_the_place_of_a_folder_is_named_as_it_was_given(run, name):
     assert done.exit_code == 1 and "[H401] file cannot be written" in said
 
 
+@pytest.mark.parametrize("name", sorted(BESIDE))
+def test_the_present_folder_is_not_replaced(run, name):
+    done, left = run(name, ".")
+    assert done.exit_code == 1 and "[H401] ." in done.output and not left, done.output
+
+
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_folder_that_is_not_there_yet_is_no_fault(run, name):
     done, _ = run(name, "new/more/out.jsonl")
