@@ -88,7 +88,7 @@ def test_a_config_that_streams_trains_the_same_model(folder, tmp_path):
         (["--pipeline", "hocrf_tagger", "--teachers", "llm"], "H253"),
         (["--spans-key", "$"], "H267"),
         (["--spans-key", "other", "--train", "train.spacy"], "H153"),
-        (["--train", "vectors"], "H381"),
+        (["--train", "vectors"], "H577"),
         (["--dev", "none.spacy"], "H158"),  # every score would be 0
     ],
 )
