@@ -1,4 +1,4 @@
-# What every build of these kernels is made of, whatever its width.
+# The parts of every build of the engine's kernels, whatever its number of lanes.
 
 import numpy as np
 

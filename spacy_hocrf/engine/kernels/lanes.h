@@ -1,8 +1,8 @@
-/* One double of each of LANES sequences that are worked on side by side, and what the recurrences do with it.
+/* A vector with one double per lane, each lane a sequence of its own, and the operations that the recurrences need.
 
-   The width is that of the instruction set that a build is for (HOCRF_LANES, set in setup.py): 8 for AVX-512, 4 for AVX2, 2 for
-   NEON, 1 for a single sequence and for compilers without vector types. A comparison gives `flags`: all bits set in the
-   lanes where it holds, none elsewhere. */
+   HOCRF_LANES, set in setup.py, depends on the instruction set: 8 lanes for AVX-512, 4 for AVX2, 2 for NEON, 1 for single
+   sequences and for compilers without vector types. A comparison returns `flags`: all bits set in the lanes where it holds,
+   none elsewhere. */
 
 #ifndef HOCRF_LANES_H
 #define HOCRF_LANES_H
@@ -24,7 +24,7 @@ static inline double widened(unsigned short x) {
     return value;
 }
 
-/* The bfloat16 number next to x, of two the even one; infinite beyond the largest. */
+/* x rounded to the nearest bfloat16 number, ties to even; infinite beyond the largest. */
 static inline unsigned short narrowed(double x) {
     float value = (float)x;
     unsigned int bits;
@@ -80,7 +80,7 @@ static inline lanes widen(const unsigned short *x) {
     return __builtin_convertvector((floats)bits, lanes);
 }
 
-/* The sum of all lanes, halves first. */
+/* The sum of all lanes; the upper half is added to the lower one until one lane is left. */
 static inline double total(lanes x) {
     double sum[LANES];
     memcpy(sum, &x, sizeof x);
@@ -107,7 +107,7 @@ static inline int any(flags f) {
 
 static inline lanes choose(flags f, lanes a, lanes b) { return (lanes)(((flags)a & f) | ((flags)b & ~f)); }
 
-/* The larger of both; the second if they cannot be compared. */
+/* The larger of the two, lane by lane; b if one of them is nan. */
 static inline lanes larger(lanes a, lanes b) {
 #if HOCRF_LANES == 8
     return (lanes)_mm512_max_pd((__m512d)a, (__m512d)b);
@@ -118,7 +118,7 @@ static inline lanes larger(lanes a, lanes b) {
 #endif
 }
 
-/* The smaller of both; the second if they cannot be compared. */
+/* The smaller of the two, lane by lane; b if one of them is nan. */
 static inline lanes smaller(lanes a, lanes b) {
 #if HOCRF_LANES == 8
     return (lanes)_mm512_min_pd((__m512d)a, (__m512d)b);
@@ -130,10 +130,10 @@ static inline lanes smaller(lanes a, lanes b) {
 }
 
 /* e^x to about one unit in the last place: x = k ln 2 + r with |r| <= ln 2 / 2, e^r by its Taylor series to the 13th power, whose
-   remainder is below 5e-18, and 2^k through the exponent's bits. 0 below -708 and infinite above 709; nan stays nan. */
+   remainder is below 5e-18, and 2^k by adding k to the exponent's bits. 0 below -708 and infinite above 709; nan stays nan. */
 static inline lanes lanes_exp(lanes x) {
-    const lanes shift = splat(6755399441055744.0); /* 1.5 * 2^52: adding it rounds to an integer, held in the low bits */
-    lanes held = smaller(splat(709.0), larger(splat(-708.0), x)); /* the second if they cannot be compared: nan */
+    const lanes shift = splat(6755399441055744.0); /* 1.5 * 2^52: x + shift has x, rounded to an integer, in its low bits */
+    lanes held = smaller(splat(709.0), larger(splat(-708.0), x)); /* x comes second, so that nan stays nan */
     lanes t = held * splat(1.4426950408889634074) + shift;
     lanes k = t - shift;
     lanes r = held - k * splat(6.93147180369123816490e-01) - k * splat(1.90821492927058770002e-10);
@@ -157,7 +157,7 @@ static inline lanes lanes_exp(lanes x) {
 
 /* The exponent e of a normal x > 0, with 2^e <= x < 2^(e+1); 0 for x = 0. */
 static inline lanes exponent(lanes x) {
-    const flags magic = as_flags(splat(6755399441055744.0)); /* 1.5 * 2^52 holds an integer in its low bits */
+    const flags magic = as_flags(splat(6755399441055744.0)); /* 1.5 * 2^52, whose low bits can hold an integer */
     lanes e = as_lanes(((as_flags(x) >> 52) - 1023) + magic) - splat(6755399441055744.0);
     return choose(less(splat(0.0), x), e, splat(0.0));
 }

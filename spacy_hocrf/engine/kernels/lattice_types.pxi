@@ -1,4 +1,4 @@
-# What a lattice is made of, and the two semirings of its chart.
+# The structs of a lattice, and the two semirings of its chart.
 
 cdef enum:
     UNKNOWN = -2
@@ -22,7 +22,7 @@ cdef struct Sum:
 cdef Max* MAX = NULL
 cdef Sum* SUM = NULL
 
-ctypedef fused semiring:  # as in semiring.pxi, for one sequence
+ctypedef fused semiring:  # as in semiring.pxi, but for one sequence at a time
     Max
     Sum
 
@@ -37,37 +37,37 @@ cdef inline double plus(semiring* ring, double a, double b) noexcept nogil:
 
 
 cdef struct Choice:
-    double value  # of this choice and the best, or all, that may follow
-    int code  # arc; length, 0 for longer ones; 0 to end, 1 to go on
+    double value  # log score of this choice and the best continuation, or of the sum of all continuations
+    int code  # in a state the arc; in a segment the length, 0 for a tail; in a tail 0 to end, 1 to go on
 
 
 cdef enum Kind:
     AT_END
     IN_STATE
     IN_SEGMENT  # just opened
-    IN_TAIL  # open for longer than the window
+    IN_TAIL  # in a segment that is already longer than the window
 
 
 cdef struct Node:
     Kind kind
-    int place  # boundary; of a segment where it begins
+    int place  # boundary between tokens; IN_SEGMENT: where the segment begins
     int index  # state or open state
     int following  # next node at the same place, -1 for none
     int first, count  # its choices
-    int ordered  # of them are the best ones, in order
+    int ordered  # the first so many choices are the best ones, in order
     int best  # the node that the first choice leads to, -1 if it is not known yet
-    int detours  # heap of those from here on, -1 for none, UNKNOWN if no path has come by
+    int detours  # heap of the detours on the best path from here, -1 for none, UNKNOWN before it is made
 
 
 cdef struct Detour:
-    double cost  # of the second choice of the node instead of the first
+    double cost  # score of the node's first choice minus that of its second
     int node
-    int left, right  # dearer ones, -1 for none
+    int left, right  # children in the heap, which cost at least as much; -1 for none
     int height  # of the right spine
 
 
 cdef struct Path:
-    double cost  # how much lower it scores than the best one
-    int parent  # the path that it has all but its last detour from, -1 for none
-    int detour  # -1 for the best path
-    int rank  # which choice it takes there
+    double cost  # score of the best path minus that of this one
+    int parent  # the path with the same detours but for the last, -1 for none
+    int detour  # the last detour, -1 for the best path
+    int rank  # the choice that it takes at the detour's node

@@ -1,4 +1,4 @@
-/* What the processor, and the system on it, can run. */
+/* Which instruction sets the processor and the operating system support. */
 
 #ifndef HOCRF_PROCESSOR_H
 #define HOCRF_PROCESSOR_H

@@ -1,5 +1,4 @@
-# Sums, products and updates of one stretch of vectors; the passes over whole vectors are in
-# vectors.pxi.
+# Sums, products and updates of one block or chunk of vectors; vectors.pxi loops over whole vectors.
 
 ctypedef unsigned short half  # the bits of a bfloat16 number
 
@@ -14,20 +13,18 @@ cdef extern from *:
     typedef double *__restrict hocrf_own;
     typedef unsigned short *__restrict hocrf_own_halves;
     """
-    # nothing else points there, so that loops over it become vector instructions
+    # pointers without aliases, so that the compiler can vectorise loops that write through them
     ctypedef double* own "hocrf_own"
     ctypedef half* own_halves "hocrf_own_halves"
 
 cdef enum:
-    # elements of every vector that are worked on together: with those of all pairs they stay in a
-    # near cache
-    BLOCK = 2048
+    BLOCK = 2048  # elements of a block, chosen so that the block of all vectors and pairs stays in the cache
 
 cdef struct Pairs:
     half* s
     half* y
     Py_ssize_t blocks, capacity  # K and m
-    const int* rows  # those in use, oldest first
+    const int* rows  # the rows in use, oldest first
     Py_ssize_t count
 
 
@@ -47,7 +44,7 @@ cdef inline half* _row(Pairs pairs, half* arrays, Py_ssize_t block, Py_ssize_t r
 
 
 cdef double _dot(const double* x, const double* y, Py_ssize_t size) noexcept nogil:
-    """Four chains of additions, since one waits for itself."""
+    """x · y with four sums side by side, since each addition to a sum waits for the one before."""
     cdef lanes a = splat(0.0), b = a, c = a, d = a
     cdef Py_ssize_t i = 0
     cdef double rest = 0.0
@@ -64,7 +61,7 @@ cdef double _dot(const double* x, const double* y, Py_ssize_t size) noexcept nog
 
 
 cdef double _product(const half* x, const double* y, Py_ssize_t size) noexcept nogil:
-    """x · y in double precision."""
+    """x · y of bfloat16 and float64 numbers, in double precision."""
     cdef lanes a = splat(0.0), b = a, c = a, d = a
     cdef Py_ssize_t i = 0
     cdef double rest = 0.0
@@ -83,7 +80,7 @@ cdef double _product(const half* x, const double* y, Py_ssize_t size) noexcept n
 cdef void _add_products(
     double* sums, const half* s, const double* g, const double* y, Py_ssize_t size
 ) noexcept nogil:
-    """Add s · g and s · y."""
+    """Add s · g to sums[0] and s · y to sums[1]."""
     cdef lanes a = splat(0.0), b = a, c = a, d = a, x
     cdef Py_ssize_t i = 0
     cdef double sg = 0.0, sy = 0.0
@@ -112,7 +109,7 @@ cdef void _multiply_pair(
     const double[:, ::1] e,
     Py_ssize_t size,
 ) noexcept nogil:
-    """Add the products of the newest pair, with each diagonal as well, and all s_i · g."""
+    """Add y·y, Σ e s² and Σ y²/e of the newest pair for each diagonal, then s_i·g and s_i·y for each pair."""
     cdef double y[BLOCK]
     cdef Py_ssize_t i
     _widen_into(y, _row(pairs, pairs.y, block, newest), size)
@@ -126,7 +123,7 @@ cdef void _multiply_pair(
 cdef void _weigh(
     double* sums, const half* s, const double* y, const double* e, Py_ssize_t size
 ) noexcept nogil:
-    """Add y · y, Σ e s² and Σ y² / e."""
+    """Add y · y to sums[0], Σ e s² to sums[1] and Σ y² / e to sums[2]."""
     cdef lanes yy = splat(0.0), ses = yy, yey = yy, x, z, w
     cdef Py_ssize_t i = 0
     cdef double rest
@@ -214,7 +211,7 @@ cdef void _renew(
 cdef void _divide_by_mean(
     own x, const double[:, ::1] e, Py_ssize_t begin, const double* shares, Py_ssize_t size
 ) noexcept nogil:
-    """Divide by the harmonic mean of all rows, with their shares."""
+    """x = x Σ_d shares_d / e_d: divide by the weighted harmonic mean of the diagonals."""
     cdef double inverse[BLOCK]
     cdef const double* row
     cdef Py_ssize_t d, i
@@ -231,8 +228,8 @@ cdef void _divide_by_mean(
 cdef void _combine(
     own x, Pairs pairs, half* arrays, const double* factors, Py_ssize_t block, Py_ssize_t size
 ) noexcept nogil:
-    """x += Σ factor · row, four rows at a time: x is written once for four that are read. A row
-    that is missing is 0 · the last.
+    """x += Σ factor · row, four rows at a time, so that x is read and written once for four rows. Rows
+    missing from the last four are the last row times 0.
     """
     cdef Py_ssize_t j, k
     cdef const half* row[4]

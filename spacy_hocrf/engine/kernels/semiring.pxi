@@ -1,18 +1,18 @@
-# The three semirings that the recurrences run in, for LANES sequences side by side.
+# The three semirings of the recurrences, for LANES sequences side by side.
 #
 #     SCALED  (+, ×) on probabilities, one log scale per lane and boundary
 #     LOG     (logaddexp, +) on log probabilities: slower, never underflows
 #     MAX     (max, +) on log scores: the best segmentation
 #
-# A recurrence is written once and compiled once for each. Its first argument is a pointer that
-# nobody ever follows: SCALED, LOG and MAX are null pointers whose *types* differ, and from the type
-# of the argument Cython's fused types choose the specialisation. So `plus(ring, a, b)` is a + b in
-# the code that `forward(SCALED, …)` calls, and `if semiring is Scaled` costs nothing when it runs.
+# A recurrence is written once and compiled for each of them. Its first argument is a pointer that
+# is never dereferenced: SCALED, LOG and MAX are null pointers of different *types*, from which
+# Cython's fused types choose the specialisation. So `plus(ring, a, b)` is a + b in the code that
+# `forward(SCALED, …)` calls, and `if semiring is Scaled` costs nothing at run time.
 #
-# In scaled space a value may still underflow. Structural zeros are exact zeros, hence a value that
-# is (nearly) zero although one of its sources is not has been lost; the sequence is then redone in
-# log space. What is impossible has the log score -inf, and so have the tokens of a lane beyond its
-# own sequence.
+# In scaled space a value may still underflow. Since structural zeros are exact zeros, a value that
+# is (nearly) zero although one of the values it is computed from is not has been *lost*, and the
+# sequence is computed again in log space. Impossible segments have the log score -inf, and so does
+# every token of a lane beyond the end of its sequence.
 
 cdef extern from "lanes.h" nogil:
     enum:
@@ -59,9 +59,9 @@ ctypedef fused summing:
     Log
 
 cdef double LN2 = 0.6931471805599453
-cdef double LOST = 1e-280  # a value below this, from a live source, has lost digits
+cdef double LOST = 1e-280  # a nonzero value below this may have lost digits
 cdef double TOO_LARGE = 1e300
-# what the largest value may be without rescaling
+# the largest value at a boundary may be in this range without rescaling
 cdef double RESCALE_ABOVE = 2.0 ** 40, RESCALE_BELOW = 2.0 ** -40
 
 
@@ -96,7 +96,7 @@ cdef inline lanes plus(semiring* ring, lanes a, lanes b) noexcept nogil:
 
 
 cdef inline lanes probability(summing* ring, lanes value, lanes outer) noexcept nogil:
-    """A product of both sides as a probability; `outer` is the lifted scale, -log Z included."""
+    """A product of forward and backward values as a probability; `outer`: their scale less log Z, lifted."""
     if summing is Scaled:
         return value * outer
     else:
@@ -108,14 +108,13 @@ cdef inline lanes finite_or_zero(lanes score) noexcept nogil:
 
 
 cdef inline flags nowhere() noexcept nogil:
-    """The condition that holds in no lane."""
+    """Flags that are set in no lane."""
     return differ(splat(0.0), splat(0.0))
 
 
 cdef inline lanes rescale(lanes* values, Py_ssize_t n, lanes largest, flags active) noexcept nogil:
-    """Divide values by the power of two of the largest where an active lane's leaves the range.
-
-    RETURNS (lanes): log of what they were divided by, 0 for nothing.
+    """Divide n values by the power of two that brings `largest` into [1, 2), if an active lane's has left
+    RESCALE_BELOW..RESCALE_ABOVE. RETURNS (lanes): log of the divisor, 0 if nothing was divided.
     """
     cdef Py_ssize_t i
     cdef lanes grown, shrink

@@ -1,7 +1,7 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Sequences side by side, as many as the instruction set has lanes for; setup.py compiles this for each.
+"""Recurrences over sequences side by side, one per lane; setup.py compiles this for each instruction set.
 
-With one lane it is for what more would not pay for, for values lost in scaled space, and for any compiler.
+The build with one lane serves single sequences, log space, and compilers without vector types.
 """
 
 include "build.pxi"
@@ -14,7 +14,7 @@ __all__ += ["runs"]
 
 
 def runs(path):
-    """Can this processor run a build? path (str): one of dispatch.PATHS."""
+    """Whether this processor can run the build named `path` (str), one of dispatch.PATHS."""
     if path == "avx2":
         return bool(runs_avx2())
     return path != "avx512" or bool(runs_avx512())

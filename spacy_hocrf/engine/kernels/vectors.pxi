@@ -1,16 +1,16 @@
-# What L-BFGS does with vectors of F weights, in as few passes over memory as there can be.
+# The vector operations of L-BFGS on F weights, in as few passes over memory as possible.
 #
-# Such a vector does not stay in a core's cache, so a pass costs what it reads. Everything that can
-# be done with a block of the vectors is done while the block is there; a pass ends only where all
-# of it must be known before the next step.
+# Such vectors do not fit a core's cache, so the cost of a pass is the memory that it reads. Whatever
+# can be computed from a block of the vectors is computed while the block is in the cache; a pass ends
+# only where the next step needs a sum over whole vectors.
 #
-# The m pairs lie block by block: bfloat16 [K, m, B], all rows of one block of B elements side by
-# side, zeros beyond F. These numbers have the range of single precision and 8 significant bits; they are
-# multiplied in double precision. A pass reads a quarter of what it would in doubles.
+# The m pairs (s, y) are stored block by block: bfloat16 [K, m, B] has the m rows of one block of B
+# elements next to each other, with zeros beyond F. A bfloat16 has the range of single precision and 8
+# significant bits; products are computed in double precision. A pass reads a quarter of the memory
+# that pairs of doubles would take.
 #
-# A pass works on chunks low..high-1 of a fixed number of blocks, and gives the sums of each chunk,
-# to be added in their order: the result does not depend on how the chunks are shared out among
-# threads.
+# A function works on chunks low..high-1, each a fixed number of blocks, and writes the sums of each
+# chunk, which the caller adds in their order: results do not depend on which thread has which chunks.
 
 def dot(
     double[:, ::1] sums not None,
@@ -20,9 +20,9 @@ def dot(
     const double[::1] x not None,
     const double[::1] y not None,
 ):
-    """x · y, finite only if x and y are.
+    """x · y; the sum is finite only if x and y are.
 
-    sums (float64 [chunks, 1]): of each chunk.
+    sums (float64 [chunks, 1]): gets the sums of chunks low..high-1.
     chunk (int): elements of a chunk.
     x, y (float64 [F]): two vectors.
     """
@@ -43,9 +43,9 @@ def move_into(
     double step,
     const double[::1] direction not None,
 ):
-    """x = start + step · direction.
+    """x = start + step · direction, for chunks low..high-1 of `chunk` elements.
 
-    sums (float64 [chunks, 1]): x · x.
+    sums (float64 [chunks, 1]): gets x · x of each chunk.
     x (float64 [F]): overwritten.
     """
     assert x.shape[0] == start.shape[0] == direction.shape[0] <= chunk * sums.shape[0]
@@ -77,14 +77,14 @@ def remember_into(
     double[::1] previous_g not None,
     const double[:, ::1] e not None,
 ):
-    """The newest pair, s = step · direction and y = g - previous_g, its products with all pairs,
-    and theirs with the gradient.
+    """Store the newest pair, s = step · direction and y = g - previous_g, and multiply it with all pairs,
+    and those with the gradient, for chunks low..high-1 of `chunk` elements.
 
-    sums (float64 [chunks, 1 + 3 D + 2 rows]): g·g; for every diagonal y·y, Σ e s² and Σ y²/e; then
-        for every row i of `rows` s_i·g and s_i·y.
-    s, y (uint16 [K, m, B]): the bits of the pairs.
-    rows (int32 [rows]): those in use.
-    newest (int): the row to overwrite, -1 for none: then the products with y are 0.
+    sums (float64 [chunks, 1 + 3 D + 2 rows]): gets g·g; for each diagonal y·y, Σ e s² and Σ y²/e; then
+        for each row i of `rows` s_i·g and s_i·y.
+    s, y (uint16 [K, m, B]): the pairs, as the bits of bfloat16 numbers; row `newest` is overwritten.
+    rows (int32 [rows]): the rows in use.
+    newest (int): row of the new pair; -1 stores none and leaves the sums with y at 0.
     previous_g (float64 [F]): overwritten with g.
     e (float64 [D, F]): one or more diagonals.
     """
@@ -129,17 +129,17 @@ def solve_into(
     const double[:, ::1] renewal not None,
     const double[::1] shares not None,
 ):
-    """out = E⁻¹ (Σ factors_i y_i - g), where E⁻¹ is the mean of those of one or more diagonals, each
-    renewed before: kept · e + gained · y² - lost · (e s)², s and y the newest pair's.
+    """out = E⁻¹ (Σ factors_i y_i - g) for chunks low..high-1 of `chunk` elements. E⁻¹ is the weighted mean of
+    the inverses of D diagonals, which are updated first with the newest pair:
+    e = max(kept · e + gained · y² - lost · (e s)², least).
 
-    sums (float64 [chunks, rows]): y_i · out.
+    sums (float64 [chunks, rows]): gets y_i · out for each row i of `rows`.
     out (float64 [F]): overwritten.
-    s, y, rows: as in `remember_into`, the newest one last, and at least one.
-    factors (float64 [rows]): one for each of `rows`.
-    e (float64 [D, F]): positive; changed in place.
-    renewal (float64 [D, 4]): kept, gained, lost, and the least that an element may have; rounding may
-        make less.
-    shares (float64 [D]): of the mean; 1 where there is one.
+    s, y (uint16 [K, m, B]): the pairs, as in `remember_into`.
+    rows (int32 [rows]), factors (float64 [rows]): one or more rows in use, the newest one last.
+    e (float64 [D, F]): the diagonals, all positive; changed in place.
+    renewal (float64 [D, 4]): kept, gained, lost and least; `least` only guards against rounding.
+    shares (float64 [D]): weights of the mean; they sum to 1.
     """
     assert g.shape[0] == out.shape[0] == e.shape[1] <= chunk * sums.shape[0] and chunk % BLOCK == 0
     assert e.shape[0] == renewal.shape[0] == shares.shape[0] > 0 and renewal.shape[1] == 4
@@ -181,11 +181,11 @@ def combine_into(
     const double[::1] factors not None,
     const double[::1] g not None,
 ):
-    """out += Σ factors_i s_i.
+    """out += Σ factors_i s_i, for chunks low..high-1 of `chunk` elements.
 
-    sums (float64 [chunks, 1]): g · out, of the new out.
+    sums (float64 [chunks, 1]): gets g · out, with the new `out`.
     out (float64 [F]): changed in place.
-    s, rows, factors: as in `solve_into`.
+    s (uint16 [K, m, B]), rows (int32 [rows]), factors (float64 [rows]): as in `solve_into`.
     """
     assert g.shape[0] == out.shape[0] <= chunk * sums.shape[0] and chunk % BLOCK == 0
     assert 0 <= low <= high <= sums.shape[0] and rows.shape[0] == factors.shape[0] > 0
@@ -212,11 +212,11 @@ def penalise_into(
     const double[::1] mean not None,
     const double[::1] counts not None,
 ):
-    """gradient += precision · (weights - mean) - counts, element by element.
+    """gradient += precision · (weights - mean) - counts, for chunks low..high-1 of `chunk` elements.
 
-    sums (float64 [chunks, 2]): Σ precision (weights - mean)², and weights · counts.
+    sums (float64 [chunks, 2]): gets Σ precision (weights - mean)² and weights · counts.
     gradient (float64 [F]): changed in place.
-    precision, mean (float64 [F] or [chunk]): the latter stands for every chunk.
+    precision, mean (float64 [F] or [chunk]): with [chunk], every chunk uses the same values.
     """
     assert gradient.shape[0] == weights.shape[0] == counts.shape[0] <= chunk * sums.shape[0]
     assert (precision.shape[0] == chunk or precision.shape[0] == weights.shape[0])

@@ -1,13 +1,13 @@
-# Views of what the kernels read: an automaton, the log potentials of a batch, and where counts go.
+# Views of the kernels' arguments: an automaton, the log potentials of a batch, the arrays for counts.
 
 
 cdef inline lanes* at1(double[:, ::1] buffer, Py_ssize_t i) noexcept nogil:
-    """Element i of a buffer [n, LANES], and where the elements from there on lie."""
+    """Pointer to row i of a buffer [n, LANES]; the rows after it follow."""
     return <lanes*> &buffer[i, 0]
 
 
 cdef inline lanes* at2(double[:, :, ::1] buffer, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """Element i, j of a buffer [m, n, LANES], and where the rest of row i lies."""
+    """Pointer to the lanes of element (i, j) of a buffer [m, n, LANES]; (i, j + 1) comes next."""
     return <lanes*> &buffer[i, j, 0]
 
 
@@ -15,7 +15,7 @@ cdef class Automaton:
     """Views of an automaton; see automaton.Automaton for the extents."""
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
     cdef Py_ssize_t copies, stride  # arcs c + i stride are copies of arc c < stride
-    cdef Py_ssize_t least_tail  # lengths that are worth a sum of their own
+    cdef Py_ssize_t least_tail  # a label with a limit has a tail if this many lengths are beyond its window
     cdef readonly bint one_token  # every segment has one token: a CRF
     cdef bint endless  # has some body's label no limit?
     cdef Py_ssize_t longest  # the largest limit of a body's label
@@ -25,11 +25,11 @@ cdef class Automaton:
     cdef const int[::1] pattern_arc, pattern_body
     cdef const unsigned char[::1] pattern_folded
     cdef const int[::1] body_label, body_suffix, body_offsets, open_target, open_label
-    # [n] the arcs that are not forbidden: those of one register follow one another, and registers with as
-    # many arcs do, so that a processor foresees where the arcs of one end
+    # [n] the arcs that are not forbidden, sorted by the number of arcs of their register, then by register:
+    # loops over one register's arcs have the same length many times in a row, which the processor predicts
     cdef const int[::1] taken, taken_register, taken_open
-    cdef const int[::1] entered, entered_offsets  # [m], [m + 1] these registers; where their arcs begin
-    # [O + 1], [n] their places in that order, by open state, and their registers
+    cdef const int[::1] entered, entered_offsets  # [m] their registers, [m + 1] where the arcs of each begin
+    # [O + 1], [n], [n] the same arcs by open state: offsets, indices into `taken`, registers
     cdef const int[::1] open_offsets, open_taken, open_register
     cdef const int[::1] tree_offsets, tree  # [K + 1], the bodies that end in each body, itself included
 
@@ -63,7 +63,7 @@ cdef class Automaton:
         self.body_offsets = automaton.body_offsets
         self.open_target = automaton.open_target
         open_of, self.open_label = automaton.arc_open, automaton.open_label
-        if self.one_token:  # an open state ends with its one token: it is the forward state behind it
+        if self.one_token:  # a segment ends after its only token: its open state is the next forward state
             open_of = automaton.arc_target
             last_labels = [state[len(state) - 1] if state else 0 for state in automaton.states]
             self.open_label = np.array(last_labels, dtype=np.int32)
@@ -77,7 +77,7 @@ cdef class Automaton:
         begins = np.flatnonzero(np.diff(self.taken_register, prepend=-1))
         self.entered = np.asarray(self.taken_register)[begins]
         self.entered_offsets = np.append(begins, len(taken)).astype(np.int32)
-        # by open state; of one, in order of the registers, whatever that of `taken`
+        # by open state, then by register: unlike `taken`, independent of how many arcs a register has
         self.open_taken = np.lexsort((self.taken_register, self.taken_open)).astype(np.int32)
         self.open_register = automaton.arc_register[taken][self.open_taken]
         bounds = np.searchsorted(np.sort(open_of[taken]), np.arange(self.opens + 1))
@@ -90,8 +90,8 @@ cdef class Batch:
     """Views of the log potentials of a batch; see problem.Problem."""
     cdef Py_ssize_t sequences, rows, spans, lengths
     cdef bint has_start, has_end, has_inner, has_initial, has_final, has_end_rows, has_inner_rows
-    cdef const long long[::1] offsets, first  # [D + 1], [D] first token of each, if they overlap
-    cdef const long long[:, ::1] own  # [D, 2] tokens of each whose segments are asked for
+    cdef const long long[::1] offsets, first  # [D + 1], and [D] first token of each, as they may overlap
+    cdef const long long[:, ::1] own  # [D, 2] boundaries of each sequence's own part, see stretches.py
     cdef const double[:, ::1] start, end, token, inner
     cdef const unsigned char[:, ::1] allowed
     cdef const long long[::1] row_offsets
@@ -128,7 +128,7 @@ cdef class Batch:
         self.has_arc_rows = problem.has_arc_rows
         self.has_end_rows, self.has_inner_rows = problem.has_end_rows, problem.has_inner_rows
         self.span_offsets = problem.span_offsets
-        if self.rows:  # of most models there are neither, and each view has its price
+        if self.rows:  # most models have neither rows nor spans, and making a view takes time
             self.row_target, self.body_rows = problem.row_target, problem.body_rows
             self.row_score = potentials.row_score
         if self.spans:
@@ -146,14 +146,12 @@ cdef class Batch:
 
 
 cdef class Counts:
-    """Views of the arrays that expected counts go to, per token, row and span; see
-    types.Expectations.
-    """
+    """Views of the arrays that get the expected counts of tokens, rows and spans; see types.Expectations."""
     cdef double[:, ::1] start, end, token, inner
     cdef bint wants_start, wants_end, wants_inner
     cdef double[::1] row, span
     cdef bint weighted
-    cdef const double[::1] log_weight  # [D] log of what each sequence counts, if they are weighted
+    cdef const double[::1] log_weight  # [D] log of each sequence's weight, if they are weighted
 
     def __init__(self, expected, log_weight):
         self.wants_start = expected.start is not None
@@ -171,7 +169,7 @@ cdef class Counts:
 
 
 cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
-    """Where an array begins that may be empty."""
+    """Pointer to the first element of an array; NULL if it is empty."""
     return &values[0] if values.shape[0] else NULL
 
 
@@ -183,8 +181,8 @@ cdef struct Rows:
 
 
 cdef inline Rows rows_of(Batch batch) noexcept nogil:
-    """The rows as bare pointers: stores of lanes may change anything, so that views would be read
-    again for every row.
+    """The rows of a batch as plain pointers: the compiler must assume that a store of lanes may change a
+    view, and would load it again for every row.
     """
     cdef Rows rows
     rows.offsets = &batch.row_offsets[0]
@@ -195,7 +193,7 @@ cdef inline Rows rows_of(Batch batch) noexcept nogil:
 
 
 cdef inline Py_ssize_t first_span(Batch batch, Workspace ws, int lane, Py_ssize_t start) noexcept nogil:
-    """The first span of a lane's sequence that starts at this token of the batch or later."""
+    """The first span of a lane's sequence that starts at token `start` of the batch or later."""
     cdef Py_ssize_t low = ws.span_low[lane], high = ws.span_high[lane], middle
     while low < high:
         middle = (low + high) // 2
@@ -207,5 +205,5 @@ cdef inline Py_ssize_t first_span(Batch batch, Workspace ws, int lane, Py_ssize_
 
 
 cdef inline double final_score(Batch batch, Workspace ws, int lane, Py_ssize_t p) noexcept nogil:
-    """Log beta of a state behind the last token of a lane's sequence."""
+    """Log beta of state p after the last token of a lane's sequence; 0 if the batch has no final scores."""
     return batch.final[ws.sequence[lane], p] if batch.has_final else 0.0

@@ -1,17 +1,17 @@
-# The memory of one thread: buffers for the sequences that are worked on side by side.
+# The memory of one thread: buffers for the sequences that it processes side by side.
 
 cdef Py_ssize_t FACTOR_BYTES = 2 ** 23
 
 
 cdef class Workspace:
-    """Buffers for one group of sequences at a time; every call overwrites them.
+    """Buffers for one group of sequences, one per lane; the next group overwrites them.
 
-    T tokens, W lengths of all windows together. The last axis of every float64 array is the lane. Reals are
-    float64.
+    T tokens, W lengths of all windows together. Reals are float64; their last axis, which the comments
+    leave out, is the lane unless they say otherwise.
     """
     cdef Automaton fsa
     cdef Py_ssize_t capacity, beta_rows, capacity_beta, capacity_lengths
-    cdef Py_ssize_t tokens  # of the longest loaded sequence
+    cdef Py_ssize_t tokens  # T: tokens of the longest loaded sequence
     cdef int count  # sequences loaded, in lanes 0..count-1
     cdef Py_ssize_t sequence[MOST_LANES]
     cdef Py_ssize_t base[MOST_LANES]
@@ -20,86 +20,86 @@ cdef class Workspace:
     cdef Py_ssize_t span_high[MOST_LANES]
     cdef Py_ssize_t span_next[MOST_LANES]
     cdef double log_partition[MOST_LANES]
-    cdef double extent[MOST_LANES]  # length, but 0 once a sequence is lost
-    # Where whole sequences lie of which a window is loaded, see windows.pxi: up to `rows` tokens and
-    # on either side `reach` more, one less than the longest segment has. 0 rows for no windows.
+    cdef double extent[MOST_LANES]  # length, but 0 once a value of the sequence is lost
+    # The whole sequences while the lanes hold a window of each (windows.pxi): `rows` tokens, 0 without
+    # windows, and `reach` more on either side, one less than the longest segment has.
     cdef Py_ssize_t whole_base[MOST_LANES]
     cdef Py_ssize_t whole_length[MOST_LANES]
     cdef double whole_log_partition[MOST_LANES]
     cdef Py_ssize_t whole_tokens, rows, reach, capacity_windows
-    cdef Py_ssize_t low  # first token in the sequence that is loaded
-    # [windows × (reach + 1), P] at the boundaries up to each window's beginning; [reach + 1, P] from
-    # the end on of the one that is worked on
+    cdef Py_ssize_t low  # first token of the window in its sequence
+    # [windows × (reach + 1), P] alpha at the last boundaries up to where each window begins;
+    # [reach + 1, P] beta at the first boundaries from where the current window ends
     cdef double[:, :, ::1] kept_alpha, kept_beta
-    # [D, 4, n, P], [D, 4, n] alpha and beta at some boundaries of each sequence, see stretches.py
+    # [D, 4, n, P], [D, 4, n] alpha and beta at some boundaries, without lanes: see edges.pxi
     cdef double[:, :, :, ::1] edges
     cdef double[:, :, ::1] edge_scales
     cdef bint has_edges
     cdef double[:, ::1] kept_alpha_scale, kept_beta_scale
-    cdef unsigned char lost[MOST_LANES]  # a live value has vanished
+    cdef unsigned char lost[MOST_LANES]  # a live value has left the range of a double, see lost.pxi
     cdef bint not_finite  # a score is not finite
     cdef bint any_tail
     cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score
     cdef Py_ssize_t widest  # largest window
-    cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment here
+    cdef double[:, :, ::1] first  # [T, Y] lifted score of starting a segment at a token
     cdef double[:, ::1] first_scale  # [T]
-    # [T, K] log scores of the bodies: first token; further ones; last one
+    # [T, K] log score of a body's token: if it is the segment's first; a further one; of ending with it
     cdef double[:, :, ::1] token, step, end
-    # [T, K] the same as probabilities, but for a scale
+    # [T, K] exp of these less the scales `shift` (of the first two) and `end_shift`
     cdef double[:, :, ::1] lifted_token, lifted_step, lifted_end
-    cdef double[:, ::1] shift, end_shift  # [T] log scales of the first two and of the third
-    cdef double[:, ::1] length_weight  # [K, M] lifted scores of the lengths; no lanes
-    cdef long long[::1] beta_row  # [T] place of the row of beta behind the segments of each length
-    # [T] weight of all segments of one length at a boundary, but for their products
+    cdef double[:, ::1] shift, end_shift  # [T] log scales
+    cdef double[:, ::1] length_weight  # [K, M] lifted length scores; no lanes
+    cdef long long[::1] beta_row  # [T] by length, index in `beta` of the row where the segment ends
+    # [T] by length, the part of the weight that all segments at a boundary have in common
     cdef double[:, ::1] relative
-    cdef double[:, ::1] meeting  # [T] products of both sides of the segments of each length, one body's
+    cdef double[:, ::1] meeting  # [T] by length, Σ_o entry_u(o) beta_v(target o) over one body
     cdef double[:, :, ::1] opening  # [T + 1, K] log score of the first token, with the scale of the entry
-    cdef double[:, :, ::1] closing  # [T + 1, K] log score of the last token, with the scale of beta
-    cdef unsigned char[::1] has_lost_start  # [T] an allowed start has a weight that is lost
-    cdef unsigned char[::1] has_rows  # [T] some score belongs to arcs that start at this token
-    cdef long long[::1] window, window_offset  # [K] lengths summed one by one; their place in `score`
+    cdef double[:, :, ::1] closing  # [T + 1, K] log score of ending with the token before, with beta's scale
+    cdef unsigned char[::1] has_lost_start  # [T] an allowed start has a weight below LOST
+    cdef unsigned char[::1] has_rows  # [T] the token has rows or spans whose scores belong to arcs
+    cdef long long[::1] window, window_offset  # [K] lengths summed one by one; where they are in `score`
     cdef unsigned char[::1] has_tail  # [K] segments longer than the window are allowed
-    cdef long long[::1] block  # [K] how many of their lengths are: D, 0 for all
-    # Tails of a label with a limit: starts, in the forward recurrence, and ends, in the backward one,
-    # share their memory.
-    cdef double[:, ::1] starts_in_block, ends_in_block  # [O] tails that began, or end, in this block
+    cdef long long[::1] block  # [K] D: how many lengths beyond the window are allowed, 0 for all
+    # Tails of labels with a limit: starts of the forward recurrence and ends of the backward one use
+    # the same memory.
+    cdef double[:, ::1] starts_in_block, ends_in_block  # [O] tails that begin, or end, in this block
     cdef double[:, ::1] starts_scale, ends_scale  # [K]
-    cdef double[:, ::1] starts_run, ends_run  # [K] log score from this block's edge to here
-    cdef double[:, :, ::1] starts_before, ends_behind  # [D + 1, O] those of the block beside
+    cdef double[:, ::1] starts_run, ends_run  # [K] log score of the steps between here and the block's edge
+    cdef double[:, :, ::1] starts_before, ends_behind  # [D + 1, O] partial sums of the neighbouring block
     cdef double[:, :, ::1] starts_before_scale, ends_behind_scale  # [D + 1, K]
     cdef double[:, :, ::1] alpha, beta  # [T + 1, P]; beta may be a ring of rows
-    cdef double[:, :, ::1] entry  # [T + 1, O] segments that start here; none in a CRF
-    # [T + 1, O] segments open for longer than the window: mass so far, and to come
+    cdef double[:, :, ::1] entry  # [T + 1, O] mass of the segments that start here; unused in a CRF
+    # [T + 1, O] forward and backward values of segments open for longer than the window
     cdef double[:, :, ::1] tail, rest
     cdef double[:, ::1] alpha_scale, beta_scale, entry_scale  # [T + 1] log scales
     cdef double[:, :, ::1] tail_scale, rest_scale  # [T + 1, K] -inf where nothing is open
-    cdef double[:, ::1] x, adjoint  # [registers]
-    cdef double[:, ::1] own, summed, arc_value  # [C] row scores of the arcs at one token, their sums; scratch
-    cdef double[:, :, ::1] factor  # [T, C] the sums lifted; one row where all would take too much memory
+    cdef double[:, ::1] x, adjoint  # [registers] of the sum program
+    cdef double[:, ::1] own, summed, arc_value  # [C] scores of an arc's own rows, its suffixes' too; scratch
+    cdef double[:, :, ::1] factor  # [T, C] `summed`, lifted; a single row if all would take too much memory
     cdef bint keeps_factors
-    cdef bint has_arcs  # are the weights that are the same at every boundary those of this call?
+    cdef bint has_arcs  # this call has computed arc_weight, open_weight and length_weight already
     cdef unsigned char[::1] touched  # [C]
-    # [n] lifted const scores, in the order of `taken` and by open state
+    # [n] lifted const scores of the arcs, in the order of `taken` and by open state; no lanes
     cdef double[::1] arc_weight, open_weight
-    # [W] the segments that meet at a boundary: log scores, -inf for impossible ones; then weights beside
-    # the largest (in log space the scores themselves); then probabilities. Each is made of the one
-    # before, in its place: the three share their memory.
+    # [W] of all segments at a boundary: log scores, -inf for impossible ones; then weights relative to the
+    # largest (in log space the scores themselves); then probabilities. The three share their memory:
+    # each overwrites the one before.
     cdef double[:, ::1] score, weight, share
     cdef double[:, ::1] tail_score, inside  # [K]
     cdef double[:, ::1] leaving  # [O] mass of the segments that end at a boundary
-    cdef double[:, ::1] open_value, open_weighted  # [O] open_u, and with the weight of the label's start
-    cdef double[:, ::1] closed, closed_later  # [O] beta by open state, at this boundary and at one behind it
+    cdef double[:, ::1] open_value, open_weighted  # [O] open_u; times the weight of the label's start
+    cdef double[:, ::1] closed, closed_later  # [O] beta by open state, at this boundary and at a later one
     cdef double[:, ::1] starts  # [Y]
-    # [n] arcs taken, in the order of `taken`: of the group, of all groups
+    # [n] expected number of times an arc is taken, in the order of `taken`: in this group, in all groups
     cdef double[:, ::1] arc_now, arc_sum
-    cdef double[:, :, ::1] length_now, length_sum  # [K, M] segments in this very body by length
-    # [T + 1, K] first, last, all tokens of segments in this body
+    cdef double[:, :, ::1] length_now, length_sum  # [K, M] expected segments of exactly this body by length
+    # [T + 1, K] expected segments of a body that begin with, end with and contain a token
     cdef double[:, :, ::1] started, ended, cover
-    # in search of probable spans, of one lane:
-    cdef double[::1] steps  # [K] scores of a segment's further tokens so far
-    # [P] of the states at two boundaries: their probability; mass of a run, and one token later
+    # for the search for probable spans, which has one lane at a time:
+    cdef double[::1] steps  # [K] summed step scores of the segment so far
+    # [P] probabilities of the states at two boundaries; mass of a run's states; the same one token later
     cdef double[::1] here, behind, mass, later
-    cdef double[::1] marginal  # [Y] of the labels of a token
+    cdef double[::1] marginal  # [Y] probabilities of a token's labels
 
     def __init__(self, Automaton fsa not None):
         self.fsa = fsa
@@ -135,8 +135,8 @@ cdef class Workspace:
         self.arc_sum = _vector(arcs)
 
     cdef reserve(self, Py_ssize_t tokens, Py_ssize_t lengths, bint both, bint all_betas):
-        """Room for sequences of so many tokens, in a call that begins. A capacity is noted once all of it is
-        there: what runs out of memory, or is interrupted, leaves a part of it.
+        """Grow the buffers for up to `tokens` tokens and `lengths` length scores, when a call begins. Each
+        capacity is set after its buffers are made, so that it is right even if memory runs out.
 
         both (bool): for the backward recurrence too. all_betas (bool): keep beta of every boundary.
         """
@@ -197,7 +197,7 @@ cdef class Workspace:
             self.capacity_lengths = lengths
 
     cdef reserve_windows(self, Py_ssize_t tokens, Py_ssize_t rows):
-        """Room for what windows of so many tokens leave for one another, in sequences of `tokens`."""
+        """Grow the buffers that pass alpha and beta between windows of `rows` of at most `tokens` tokens."""
         self.rows, self.reach = rows, int(np.asarray(self.fsa.limits).max()) - 1
         needed = (tokens // rows + 2) * (self.reach + 1)
         if needed > self.capacity_windows:
@@ -208,7 +208,7 @@ cdef class Workspace:
             self.capacity_windows = needed
 
 
-# what converts an array to a view is long: it stands here once
+# Cython's code that converts an array to a view is long, so these functions keep it in one place
 cdef double[:, ::1] _vector(Py_ssize_t n):
     return _buffer(n)
 
@@ -218,7 +218,7 @@ cdef double[:, :, ::1] _table(Py_ssize_t m, Py_ssize_t n):
 
 
 def _buffer(*extents):
-    """Zeros for every lane, aligned to a cache line: float64 [*extents, LANES]."""
+    """Allocate float64 zeros [*extents, LANES], aligned to a cache line."""
     size = int(np.prod(extents, dtype=np.int64)) * LANES
     raw = np.zeros(size + 8)
     skip = -(raw.ctypes.data // 8) % 8
