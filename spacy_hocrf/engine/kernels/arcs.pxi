@@ -1,5 +1,4 @@
-# beta_u: what follows the histories that arcs lead on from at u. The second line of the backward
-# recurrence, backward.pxi.
+# beta_u, the sum over what may follow a history at u: the second line of backward.pxi's recurrence.
 
 
 # beta_u(p) = Σ_y first_u(y) ψ(c) factor_u(c) open_u(open state of c),   c = c(p, y)
@@ -13,7 +12,9 @@ cdef void _take_arcs(
     lanes log_z,
     bint counting,
 ) noexcept nogil:
-    """beta_u from open_u, in a CRF from beta_{u+1}, and the counts of the arcs taken at u."""
+    """Compute beta_u from open_u, in a CRF from beta_{u+1}, and count the arcs (if `counting`, also the rows,
+    and the labels of a CRF) at u.
+    """
     cdef Py_ssize_t o
     cdef const int* label = _first_of(fsa.open_label)
     cdef lanes outer, grown = splat(0.0)
@@ -45,8 +46,8 @@ cdef void _take_arcs(
 cdef inline void _take_plain_arcs(
     summing* ring, Automaton fsa, Workspace ws, lanes outer, bint counting
 ) noexcept nogil:
-    """ψ_u(c) open_u(o) of every arc into the adjoint of its register, and the arcs' counts; arcs of
-    one register follow one another.
+    """Sum ψ(c) open_u(o) into the adjoint of each arc's register and, if `counting`, count the arcs, at a
+    token without rows. Arcs of one register are consecutive.
     """
     cdef Py_ssize_t i, j, p
     cdef const int* offset = &fsa.entered_offsets[0]
@@ -82,7 +83,9 @@ cdef void _take_arcs_with_rows(
     lanes outer,
     bint counting,
 ) noexcept nogil:
-    """The sums of `_take_arcs` where rows start, and the counts of those rows."""
+    """Sum ψ_u(c) open_u(o) into the adjoint of each arc's register and count the arcs, if `counting` also the
+    rows, at a token with rows; sets `lost` as `_enter_with_rows` does.
+    """
     cdef Py_ssize_t i, c, o
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* adjoint = at1(ws.adjoint, 0)
@@ -101,7 +104,7 @@ cdef void _take_arcs_with_rows(
         mass = x[fsa.taken_register[i]]
         o = fsa.taken_open[i]
         value = times(ring, at1(ws.open_weighted, o)[0], splat(ws.arc_weight[i]))
-        if summing is Scaled:  # as in _enter_with_rows
+        if summing is Scaled:
             alive = differ(mass, splat(0.0)) & differ(open_value[o], splat(0.0))
             alive &= differ(first[fsa.open_label[o]], splat(0.0))
             found |= less(value, splat(LOST)) & less(splat(1.0), factor[c]) & alive
@@ -121,7 +124,9 @@ cdef void _take_arcs_with_rows(
 
 # x[d] = x[a] + x[b]   backwards:   adjoint[a] += adjoint[d],  adjoint[b] += adjoint[d]
 cdef inline void _reverse_sums(summing* ring, Automaton fsa, Workspace ws) noexcept nogil:
-    """The adjoint of the sum program: what a sum is worth, each of its two terms is worth."""
+    """Run the sum program backwards: each addition adds the adjoint of its sum to those of both terms, and
+    clears it.
+    """
     cdef Py_ssize_t i = fsa.additions.shape[0], P = fsa.states
     cdef const int* addition = &fsa.additions[0, 0] + 3 * i if i else NULL
     cdef lanes* adjoint = at1(ws.adjoint, 0)
@@ -133,7 +138,7 @@ cdef inline void _reverse_sums(summing* ring, Automaton fsa, Workspace ws) noexc
         value = plus(ring, value, adjoint[P + i]) if held else adjoint[P + i]
         adjoint[P + i] = zero(ring)
         adjoint[addition[2]] = plus(ring, adjoint[addition[2]], value)
-        held = i > 0 and addition[1] == P + i - 1  # its turn is next: it need not be written and read back
+        held = i > 0 and addition[1] == P + i - 1  # the next iteration's sum: keep it in `value`
         if not held:
             adjoint[addition[1]] = plus(ring, adjoint[addition[1]], value)
 
@@ -147,9 +152,7 @@ cdef inline lanes _write_betas(
     lanes outer,
     bint counting,
 ) noexcept nogil:
-    """beta_u from the adjoint of alpha_u, which is cleared. RETURNS (lanes): log of what it was
-    divided by.
-    """
+    """Move the adjoint of alpha_u to beta_u, check and rescale it. RETURNS (lanes): log of the divisor."""
     cdef Py_ssize_t p, P = fsa.states
     cdef lanes* adjoint = at1(ws.adjoint, 0)
     cdef lanes* alpha = at2(ws.alpha, u, 0)

@@ -1,19 +1,21 @@
-# The backward recurrence over P, and the products of both sides.
+# The backward recurrence over the forward states P, and the counts made on the way.
 #
-# The future depends on the history only through its longest suffix in P, so beta lives on P, as
-# alpha does:
+# What may follow depends on the history only through its longest suffix in P, so beta is indexed by
+# P, as alpha is:
 #
 #     open_u(o)  = Σ_{v>u} exp body(u, v, k) beta_v(target o)          o = (k, target)
 #     beta_u(p)  = Σ_y ψ_u(c) open_u(open state of c),  c = c(p, y)    the adjoint of the sum program
 #
-# Nguyen et al., JMLR 15 (2014) §2.3.2, whose beta over S = P·Y this replaces. Values of beta whose
-# alpha is a structural zero are never used and left zero.
+# Nguyen et al., JMLR 15 (2014) §2.3.2, with P in place of the paper's S = P·Y. A beta whose alpha is a
+# structural zero is never used.
 
 
 cdef void backward(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, bint counting
 ) noexcept nogil:
-    """Fill beta and the group's own counts; sets `lost` where a live value was lost."""
+    """Compute beta and the group's counts, those in `counts` only if `counting`; sets `lost` where a value is
+    lost.
+    """
     cdef Py_ssize_t T = ws.tokens, u
     cdef int lane
     cdef lanes log_z = known_log_partition(ws)
@@ -36,7 +38,7 @@ cdef void backward(
 cdef inline void _clear_group(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, bint counting
 ) noexcept nogil:
-    """No counts of this group so far, and nothing behind its last token."""
+    """Set the group's counts and the adjoints to zero, and go to the last span of each lane."""
     cdef Py_ssize_t T = ws.tokens, k, t, i, s
     cdef int lane
     for i in range(fsa.taken.shape[0]):
@@ -59,8 +61,7 @@ cdef inline void _clear_group(
 
 
 cdef void _end(summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """beta of the lanes whose sequence ends at v; nothing lies behind those that are shorter still.
-    """
+    """Set beta_v to the final scores where a sequence ends at v, and to zero behind a shorter one."""
     cdef Py_ssize_t p
     cdef int lane
     cdef double high, value
@@ -88,7 +89,7 @@ cdef void _end(summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize
 
 
 cdef void _close(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """closing_v(k): log score of a last token before v, with the scale of beta."""
+    """closing_v(k) = end_k(v-1) + scale of beta_v of every body."""
     cdef Py_ssize_t k
     if v == 0:
         return
@@ -97,7 +98,7 @@ cdef void _close(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
 
 
 cdef inline lanes known_log_partition(Workspace ws) noexcept nogil:
-    """log Z of each lane; +inf, which makes all its probabilities 0, where there is no
+    """log Z of each lane; +inf, which makes all of its probabilities 0, if it is lost or has no
     segmentation.
     """
     cdef lanes found = splat(INFINITY)

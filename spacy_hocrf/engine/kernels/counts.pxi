@@ -1,16 +1,18 @@
-# Expected counts: the products of both sides, summed to the entries of the potentials.
+# Expected counts: the products of forward and backward values, summed to the entries of the potentials.
 #
 #     P(arc c is taken at u)        = m_u(c) ψ_u(c) open_u(o) / Z
 #     P(segment [u, v) in body k)   = Σ_{o in k} entry_u(o) exp body(u, v, k) beta_v(target o) / Z
 #
-# and P(pattern z ends there) is the sum over the arcs or bodies that end in z: a sum over a suffix
-# tree, made once per batch where it can be.
+# and P(pattern z ends there) is the sum over the arcs or bodies that end in z: a sum over a suffix tree,
+# computed once per batch if the score is the same at every token.
 
 
 cdef void _count_spans(
     Automaton fsa, Batch batch, Workspace ws, Counts counts, Py_ssize_t u, bint counting
 ) noexcept nogil:
-    """The marginals of the spans that start at u, from the shares in ws.share."""
+    """Add the probabilities in ws.share to the counts of the spans that start at u, if `counting`; move
+    ws.span_next to the next span on the left.
+    """
     cdef Py_ssize_t s, k, d, i, e
     cdef int lane
     for lane in range(ws.count):
@@ -28,8 +30,8 @@ cdef void _count_spans(
 
 
 cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, Py_ssize_t u) noexcept nogil:
-    """Counts of the rows and spans that belong to the arcs at u: sums over the suffix tree,
-    overwriting arc_value.
+    """Count the rows and one-token spans of arcs at u: sums over the suffix tree of ws.arc_value, which is
+    overwritten.
     """
     cdef Py_ssize_t c, r, s, z, t, copy
     cdef int lane
@@ -67,8 +69,8 @@ cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, P
 cdef void _count_labels(
     summing* ring, Automaton fsa, Workspace ws, Counts counts, Py_ssize_t u, lanes log_z
 ) noexcept nogil:
-    """Counts of a CRF's labels at token u, from alpha and beta behind it: all that is seen at the
-    token counts as often.
+    """Count the labels of a CRF at token u, from alpha and beta at the boundary after it; the counts of all
+    parts of the segment are the same.
     """
     cdef Py_ssize_t o, y, t, Y = fsa.labels
     cdef int lane
@@ -101,8 +103,8 @@ cdef void _count_labels(
 
 
 cdef void _collect(Automaton fsa, Batch batch, Workspace ws, Counts counts) noexcept nogil:
-    """Take over the group's counts: sum the bodies over their suffix trees, write the labels'
-    tokens and the rows.
+    """Add the counts of the group's arcs and lengths to those of the batch, without lost sequences; write the
+    counts of tokens and of the rows of bodies.
     """
     cdef Py_ssize_t i, k, m
     cdef int lane
@@ -125,8 +127,8 @@ cdef void _collect(Automaton fsa, Batch batch, Workspace ws, Counts counts) noex
 
 # inside_t(k) = inside_{t-1}(k) + started_t(k) - ended_{t-1}(k)          segments in body k that cover token t
 cdef void _cover(Automaton fsa, Workspace ws) noexcept nogil:
-    """Tokens inside a body's segments from those that begin and end them; the next shorter body
-    sees them as well.
+    """Compute ws.cover from ws.started and ws.ended, and add the counts of each body to those of its suffix:
+    afterwards all three count the segments of all bodies that end in a body.
     """
     cdef Py_ssize_t t, k, suffix
     cdef lanes* inside = at1(ws.inside, 0)
@@ -148,7 +150,7 @@ cdef void _cover(Automaton fsa, Workspace ws) noexcept nogil:
 
 
 cdef void _write_tokens(Automaton fsa, Batch batch, Workspace ws, Counts counts, int lane) noexcept nogil:
-    """The counts of one lane's tokens, and of the rows on bodies."""
+    """Write the counts of one lane's tokens and of the rows that belong to bodies."""
     cdef Py_ssize_t t, y, i, r, k
     cdef int target, part
     cdef Rows rows = rows_of(batch)
@@ -175,7 +177,7 @@ cdef void _write_tokens(Automaton fsa, Batch batch, Workspace ws, Counts counts,
         for r in range(rows.first_of_body[i], rows.offsets[i + 1]):
             target = rows.target[r]
             if target >= 0:
-                continue  # _count_rows
+                continue  # the row of an arc, see _count_rows
             k, part = (~target >> 2) * LANES, ~target & 3
             if part == PART_TOKEN:
                 row[r] = cover[k]

@@ -1,8 +1,8 @@
-# What is known where the own part of a stretch of a sequence begins and ends: see stretches.py.
+# alpha and beta where the own part of a stretch of a sequence begins and ends: see stretches.py.
 
 
 cdef take_edges(Workspace ws, edges):
-    """Where to write what is known; edges (Optional[Edges]): None for nowhere."""
+    """Let `note_edges` write to the arrays of edges (Optional[Edges]); None for nowhere."""
     ws.has_edges = edges is not None
     if ws.has_edges:
         ws.edges, ws.edge_scales = edges.values, edges.scales
@@ -11,10 +11,8 @@ cdef take_edges(Workspace ws, edges):
 cdef void note_edges(
     Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t low, Py_ssize_t high, bint both
 ) noexcept nogil:
-    """alpha of one lane at the n boundaries up to its own part's first and last one, and beta of live
-    states at those from there on, as far as these are between `low` and `high`.
-
-    both (bool): with beta.
+    """Write alpha of one lane at the n boundaries up to the first and up to the last one of its own part and,
+    if `both`, beta of live states at the n boundaries from these on; only those within low..high.
     """
     cdef Py_ssize_t s = ws.sequence[lane], kind, i, v, p, n = ws.edges.shape[2]
     cdef bint behind

@@ -1,11 +1,9 @@
-# entry_u: segments begin. The first line of the forward recurrence, forward.pxi.
+# entry_u, the mass of the segments that begin at u: the first line of the forward recurrence in forward.pxi.
 
 
 # entry_u(o) = first_u(y of o) Σ_{c in o} m_u(c) ψ(c)          first: weight of the label's start scores
 cdef void _enter(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """entry_u(o) of all open states, with the weight of the label's start; in a CRF that is
-    alpha_{u+1}.
-    """
+    """Compute entry_u of all open states from alpha_u, with its scale; in a CRF this is alpha_{u+1}."""
     cdef Py_ssize_t o
     cdef lanes* entry = at2(ws.alpha, u + 1, 0) if fsa.one_token else at2(ws.entry, u, 0)
     cdef lanes* first = at2(ws.first, u, 0)
@@ -35,7 +33,7 @@ cdef void _enter(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
 cdef inline void _sum_arcs(
     semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u, lanes* entry
 ) noexcept nogil:
-    """Σ_{c in o} m_u(c) ψ_u(c), but for the weight of the label's start."""
+    """entry[o] = Σ_{c in o} m_u(c) ψ_u(c), without the weight of the label's start."""
     cdef Py_ssize_t o, i
     cdef const int* register = _first_of(fsa.open_register)
     cdef const int* offset = &fsa.open_offsets[0]
@@ -66,7 +64,7 @@ cdef void sum_entries(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t u)
         x[p] = alpha[p]
     sum = x[P - 1]
     for i in range(n):
-        if addition[1] != P + i - 1:  # else it is still in `sum`, which is much faster than to read it back
+        if addition[1] != P + i - 1:  # else it is still in `sum`, and need not be loaded again
             sum = x[addition[1]]
         sum = plus(ring, sum, x[addition[2]])
         x[P + i] = sum
@@ -77,8 +75,8 @@ cdef void sum_entries(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t u)
 cdef void _enter_with_rows(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry
 ) noexcept nogil:
-    """The sums of `_enter` where rows start; sets `lost` where digits are gone before a factor
-    could lift them.
+    """Compute the sums of `_sum_arcs` where rows start at u; sets `lost` where a product has lost digits
+    before a factor above 1 is applied to it.
     """
     cdef Py_ssize_t i, o
     cdef lanes* x = at1(ws.x, 0)
@@ -92,7 +90,7 @@ cdef void _enter_with_rows(
         mass = x[fsa.taken_register[i]]
         rows = factor[fsa.taken[i]]
         weighed = times(ring, mass, splat(ws.arc_weight[i]))
-        if semiring is Scaled:  # a factor may be infinite where there is no mass
+        if semiring is Scaled:  # without mass, an infinite factor must not give nan
             found |= less(weighed, splat(LOST)) & less(splat(1.0), rows) & differ(mass, splat(0.0))
             entry[o] = entry[o] + choose(differ(mass, splat(0.0)), weighed * rows, splat(0.0))
         else:
@@ -105,7 +103,9 @@ cdef void _enter_with_rows(
 cdef inline void _check_entries(
     Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry, lanes high, lanes low
 ) noexcept nogil:
-    """Note the lanes in which an entry has left the range of a double, at either end."""
+    """Set `lost` in the lanes in which an entry has overflowed or underflowed; `high` and `low` are the
+    largest and the smallest entry.
+    """
     cdef flags active = within(ws, u), found = ~less(high, splat(TOO_LARGE)) & active
     cdef lanes least = splat(LOST) * larger(high, splat(1.0))
     if any_of(found):
@@ -115,8 +115,8 @@ cdef inline void _check_entries(
 
 
 cdef flags _lost_starts(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry) noexcept nogil:
-    """Does mass enter a label whose start's weight is lost? A factor could lift it as if its digits
-    were right.
+    """The lanes in which mass enters a label whose start weight is below LOST: a large factor could bring
+    it back into range with the wrong digits.
     """
     cdef Py_ssize_t o
     cdef lanes weight
@@ -128,8 +128,8 @@ cdef flags _lost_starts(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry)
 
 
 cdef flags _lost_entries(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry, lanes least) noexcept nogil:
-    """Has an entry vanished, by itself or beside the largest, that an arc with mass and an allowed
-    label leads to?
+    """The lanes in which an entry is below `least` although an arc with mass leads to it and its label may
+    start at u.
     """
     cdef Py_ssize_t o, i
     cdef lanes* x = at1(ws.x, 0)
@@ -147,6 +147,7 @@ cdef flags _lost_entries(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry
 cdef inline void _open_bodies(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry, lanes scale
 ) noexcept nogil:
+    """Log scores of the first tokens of segments that begin at u, by body, into ws.opening."""
     cdef Py_ssize_t k, o
     cdef lanes value
     for k in range(fsa.bodies):

@@ -1,14 +1,14 @@
 # The forward recurrence of a high-order semi-CRF over explicit arcs.
 #
-# With m_u(c) the mass of all histories that take arc c at boundary u (sums.py's program), body(u,
-# v, k) the log score of the segment [u, v) after its start, o = (k, q) the open states, and ψ_u(c)
-# the weight of the arc's const and start scores:
+# With m_u(c) the mass of all histories that take arc c at boundary u (from the sum program of sums.py),
+# body(u, v, k) the log score of the segment [u, v) in body k without its start scores, o = (k, q) an open
+# state with body k and target q, and ψ_u(c) the weight of the arc's const and start scores:
 #
 #     entry_u(o) = Σ_{c in o} m_u(c) ψ_u(c)          arcs are applied once per boundary, not per length
 #     alpha_v(q) = Σ_{o: target q} Σ_{u<v} entry_u(o) exp body(u, v, k)
 #
-# Nguyen et al., JMLR 15 (2014) §2.3.1, factored at the boundary. Where every segment has one token
-# (a CRF) all of its scores are known at its start, body = 0, and entry_u is alpha_{u+1}.
+# Nguyen et al., JMLR 15 (2014) §2.3.1, factored at the boundary. If every segment has one token (a CRF),
+# all of its scores are known at its start, so body = 0 and entry_u is alpha_{u+1}.
 
 
 cdef inline void run_forward(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
@@ -18,9 +18,7 @@ cdef inline void run_forward(semiring* ring, Automaton fsa, Batch batch, Workspa
 
 
 cdef void forward(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Fill alpha and entry of the loaded sequences and set their log partitions; sets `lost` where
-    a live value was lost.
-    """
+    """Compute alpha, entry and log partition of the loaded sequences; sets `lost` where values are lost."""
     cdef Py_ssize_t v
     cdef int lane
     _start(ring, fsa, batch, ws)
@@ -37,7 +35,7 @@ cdef void forward(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noex
 
 
 cdef void _start(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """alpha before the first token: all mass in the empty history, or as given."""
+    """Set alpha before the first token: the batch's initial scores, or all mass on the empty history."""
     cdef Py_ssize_t p
     cdef int lane
     cdef double high, score
@@ -68,7 +66,7 @@ cdef void _start(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexc
 
 # log Z = log Σ_q alpha_T(q) exp final(q)
 cdef void _finish(semiring* ring, Automaton fsa, Batch batch, Workspace ws, int lane) noexcept nogil:
-    """The log partition of a lane at the end of its sequence."""
+    """Set the log partition of a lane, in (max, +) the score of its best segmentation."""
     cdef Py_ssize_t p, v = ws.length[lane]
     cdef double last = 0.0, value, behind, high = -INFINITY
     if batch.has_final and semiring is Scaled:

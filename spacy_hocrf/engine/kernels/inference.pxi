@@ -1,14 +1,13 @@
-# What Python calls: log Z, expected counts and state scores of chosen sequences, LANES at a time.
+# The functions for Python: log Z, expected counts and state scores of chosen sequences, LANES at a time.
 
 
 cdef void run(
     bint logs, Automaton fsa, Batch batch, Workspace ws, bint both, Counts counts, bint counting
 ) noexcept nogil:
-    """The recurrences on the loaded sequences.
+    """Run the forward recurrence on the loaded sequences and, if `both`, the backward recurrence.
 
-    logs (bool): in log space, which the build for single sequences alone has, else in scaled space.
-    both (bool): the backward recurrence too.
-    counting (bool): with the counts that are written there and then.
+    logs (bool): in log space, which only the build with one lane has, else in scaled space.
+    counting (bool): the backward recurrence also writes the counts of labels, rows and spans.
     """
     if LANES == 1 and logs:  # compiled away elsewhere
         run_forward(LOG, fsa, batch, ws)
@@ -27,8 +26,9 @@ def log_partitions(
     space,
     double[::1] out not None,
 ):
-    """log Z of chosen sequences, LANES at a time in their order, into `out` [D].
+    """Compute log Z of chosen sequences, LANES at a time in their order, into `out`, float64 [D].
 
+    chosen (int64 [n]): numbers of the sequences.
     space (str): "scaled" or "log".
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some
         score is not finite.
@@ -63,13 +63,13 @@ def count(
     double[:, ::1] body_length not None,
     edges,
 ):
-    """log Z and expected counts of chosen sequences, LANES at a time in their order.
+    """Compute log Z and expected counts of chosen sequences, LANES at a time in their order.
 
-    space (str): "scaled" or "log".
-    out (float64 [D]), counts: get the values of these sequences; those of a lost one are
-        meaningless.
-    arc (float64 [C]), body_length (float64 [K, M]): what is added to: arcs taken, and segments
-        of each body by length.
+    chosen (int64 [n]): numbers of the sequences. space (str): "scaled" or "log".
+    out (float64 [D]), counts (Counts): get log Z and the counts of these sequences; those of a lost
+        sequence are meaningless.
+    arc (float64 [C]), body_length (float64 [K, M]): the counts of arcs, and of each body's segments
+        by length, are added to them.
     edges (Optional[Edges]): gets alpha and beta where the own part of each sequence begins and ends.
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some
         score is not finite.
@@ -106,8 +106,9 @@ def state_scores(
     double[:, ::1] log_alpha not None,
     double[:, ::1] log_beta not None,
 ):
-    """Log alpha and log beta at every boundary of chosen sequences, into arrays [N + D, P].
+    """Compute log alpha and log beta at every boundary of chosen sequences, into float64 [N + D, P].
 
+    chosen (int64 [n]): numbers of the sequences. space (str): "scaled" or "log".
     RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and whether some
         score is not finite.
     """
@@ -147,6 +148,6 @@ cdef Py_ssize_t _longest(Batch batch, const long long[::1] chosen):
 
 
 cdef list _places_of(const unsigned char[::1] flags):
-    """Where they are set."""
+    """The indices of the flags that are set."""
     cdef Py_ssize_t i
     return [i for i in range(flags.shape[0]) if flags[i]]

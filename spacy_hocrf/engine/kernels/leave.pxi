@@ -1,8 +1,8 @@
-# alpha_v: segments end. The second line of the forward recurrence, forward.pxi.
+# alpha_v, from the segments that end at v: the second line of the forward recurrence in forward.pxi.
 
 
 cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """alpha_v of all states, from the segments and tails that end at v."""
+    """Compute alpha_v of all states, and its scale, from the segments and tails that end at v."""
     cdef int lane
     cdef lanes high = splat(0.0), grown = splat(0.0)
     if v == 1:
@@ -27,7 +27,7 @@ cdef void _leave(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ss
 
 # leaving(o) = Σ_{1≤d≤W} entry_{v-d}(o) exp body(v-d, v, k)          o = (k, q)
 cdef inline void _sum_segments(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """The sum of the recurrence over the lengths within the window."""
+    """Sum the segments that end at v over the lengths within the window, by open state, into ws.leaving."""
     cdef Py_ssize_t k, o, d
     cdef lanes* leaving = at1(ws.leaving, 0)
     cdef lanes* entry = at2(ws.entry, v - 1, 0)
@@ -47,7 +47,7 @@ cdef inline void _sum_segments(semiring* ring, Automaton fsa, Workspace ws, Py_s
 cdef inline void _sum_tails(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, lanes high
 ) noexcept nogil:
-    """What is longer than the window, and the sum over the open states of a forward state."""
+    """Add the tails that end at v to ws.leaving, whose log scale is `high`, and sum it by forward state."""
     cdef Py_ssize_t k, o, p
     cdef const int* target = _first_of(fsa.open_target)
     cdef lanes weight

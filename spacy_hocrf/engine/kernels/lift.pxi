@@ -1,14 +1,14 @@
-# Scores become weights: once per batch, once per token, and where rows start.
+# Lifts log scores to weights: once per batch, once per token, and at tokens with rows.
 #
-# exp body(u, v, k) is a product over the tokens of the segment. In scaled space the factors of
-# every token are lifted once, each token's relative to its largest, and multiplied as a segment
-# grows (segments.pxi); only where whole segments have scores are the logs added up.
+# exp body(u, v, k) is a product over the tokens of the segment. In scaled space the factors of each
+# token are lifted once, relative to the token's largest, and multiplied as a segment grows
+# (segments.pxi). Logs are added instead only if whole segments have scores.
 
-cdef double LEAST_WEIGHT = 1e-300  # of an allowed start whose weight is lost: no structural zero
+cdef double LEAST_WEIGHT = 1e-300  # of an allowed start, so that its weight is no structural zero
 
 
 cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Lift the scores that are the same at every boundary, once in a call."""
+    """Compute the weights that are the same at every boundary, once per call."""
     cdef Py_ssize_t i, k
     cdef lanes weight
     if ws.has_arcs:
@@ -26,7 +26,7 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
 
 # first_y(t) = exp (start_y(t) - shift(t)),   shift(t) = max_y start_y(t)
 cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """first[t, y] = exp(start_y(t) - shift), shift being the largest."""
+    """Lift the start scores of all tokens, at least to LEAST_WEIGHT, in scaled space also those of bodies."""
     cdef Py_ssize_t t, y
     cdef bint no_starts = not (fsa.one_token or batch.has_start)
     cdef lanes shift, score
@@ -34,7 +34,7 @@ cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) 
     cdef flags allowed, faint
     for t in range(ws.tokens):
         first = at2(ws.first, t, 0)
-        if semiring is Scaled and no_starts:  # they are 0, or -inf
+        if semiring is Scaled and no_starts:  # all scores are 0 or -inf
             for y in range(fsa.labels):
                 first[y] = choose(less(splat(-INFINITY), first[y]), splat(1.0), splat(0.0))
             at1(ws.first_scale, t)[0] = splat(0.0)
@@ -63,7 +63,7 @@ cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) 
 
 # exp (token - shift),  exp (step - shift),  exp (end - end_shift);   the largest of a token is 1
 cdef void _lift_bodies(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Weights of a body's tokens, each with a scale of its own."""
+    """Lift the scores of all bodies; each token has its own log scales, ws.shift and ws.end_shift."""
     cdef Py_ssize_t t, k
     cdef bint same_steps = not (batch.has_inner or batch.has_inner_rows)
     cdef bint no_ends = not (batch.has_end or batch.has_end_rows)
@@ -103,7 +103,9 @@ cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
 
 # factor_u(c) = exp Σ_{c' ends c} Σ rows of c' that start at u
 cdef void weigh_rows(semiring* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """Logs are added up before they are lifted: e^600 and e^-800 alone leave the range."""
+    """Compute factor_u of all arcs. Logs are summed before they are lifted, since e^600 and e^-800 may cancel
+    but are out of range by themselves.
+    """
     cdef Py_ssize_t i, c, r, s, z, copy
     cdef int lane
     cdef lanes* own = at1(ws.own, 0)

@@ -1,9 +1,7 @@
-# From the batch's scores to those of the lanes, and which lengths of segments are summed one by
-# one.
+# Copies the scores of a batch into the lanes, and chooses which segment lengths are summed one by one.
 #
-# A label whose longest segments are beyond a window of W lengths that are summed one by one (those
-# with a length or span score of their own) has one sum for all longer ones, since their scores add
-# up token by token: see tails.pxi.
+# These are the lengths 1..W up to the longest with a length or span score of its own: the *window* of a
+# label. Longer segments, whose scores add up token by token, share one sum: the *tail*, see tails.pxi.
 
 cdef enum:  # Potentials.allowed
     FIRST = 1
@@ -15,27 +13,26 @@ cdef enum:  # Potentials.row_part
     PART_TOKEN = 2
     PART_INNER = 3
 
-# Weights of lengths up to e^this, either way, leave enough digits between the largest and what
-# counts as lost.
+# Larger length scores, positive or negative, would bring products of weights too close to LOST.
 cdef double MOST_LENGTH_SCORE = 10.0
 
 
 cdef void load(Automaton fsa, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
-    """Lay out the scores of some sequences, one a lane, and choose the windows of their labels."""
+    """Load the scores of `count` sequences, one per lane, and choose the windows of their labels."""
     _load_lanes(batch, ws, chosen, count)
     ws.low = 0
     load_scores(fsa, batch, ws)
 
 
 cdef void load_scores(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Lay out the scores of the lanes' tokens."""
+    """Load the scores of the lanes' tokens and choose the windows of their labels."""
     _load_tokens(fsa, batch, ws)
     _load_spans(fsa, batch, ws)
     _choose_windows(fsa, ws)
 
 
 cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
-    """Where the sequences of the lanes lie in the batch; the last lanes may have none."""
+    """Note which tokens and spans of the batch belong to each lane; lanes from `count` on stay empty."""
     cdef Py_ssize_t s
     cdef int lane
     ws.count = count
@@ -56,9 +53,7 @@ cdef void _load_lanes(Batch batch, Workspace ws, const long long* chosen, int co
 
 
 cdef void _load_tokens(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Scores of all tokens; a carried pattern has its own and, over its suffixes, those of its
-    label.
-    """
+    """Load the scores of all tokens; a body has its own scores and those of all of its suffixes."""
     cdef Py_ssize_t K = fsa.bodies, t, k
     cdef int lane
     for t in range(ws.tokens):
@@ -79,7 +74,7 @@ cdef void _load_tokens(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
 
 
 cdef void _load_token(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
-    """Scores of one token of one lane; those of the longer bodies without their suffixes'."""
+    """Load the scores of one token into one lane; the suffixes of bodies are added later."""
     cdef Py_ssize_t i = ws.base[lane] + t, y, Y = fsa.labels
     cdef const unsigned char* allowed = &batch.allowed[i, 0]
     cdef unsigned char everything = FIRST | CONTINUE | LAST
@@ -100,7 +95,7 @@ cdef void _load_token(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t t, in
 
 
 cdef inline double _load_labels(Batch batch, double* first, Py_ssize_t i, Py_ssize_t Y) noexcept nogil:
-    """The scores of a CRF's labels. RETURNS (double): 0, but nan if one is not finite."""
+    """Load the label scores of token i of a CRF. RETURNS (double): 0, or nan if a score is not finite."""
     cdef Py_ssize_t y
     cdef bint has_start = batch.has_start, has_end = batch.has_end
     cdef const double* start = &batch.start[i, 0]
@@ -121,7 +116,9 @@ cdef inline double _load_labels(Batch batch, double* first, Py_ssize_t i, Py_ssi
 cdef inline double _load_parts(
     Batch batch, Workspace ws, Py_ssize_t t, Py_ssize_t i, int lane, Py_ssize_t Y
 ) noexcept nogil:
-    """The scores of the parts of a segment. RETURNS (double): 0, but nan if one is not finite."""
+    """Load the scores of each part of a segment at token i of the batch. RETURNS (double): 0, or nan if a
+    score is not finite.
+    """
     cdef Py_ssize_t y
     cdef bint has_start = batch.has_start, has_inner = batch.has_inner, has_end = batch.has_end
     cdef const double* start = &batch.start[i, 0]
@@ -148,7 +145,7 @@ cdef inline double _load_parts(
 cdef void _forbid(
     bint one_token, Workspace ws, const unsigned char* allowed, Py_ssize_t t, int lane, Py_ssize_t Y
 ) noexcept nogil:
-    """-inf for what a token may not be."""
+    """Set the scores of what is not allowed at a token to -inf."""
     cdef Py_ssize_t y
     for y in range(Y):
         if one_token:
@@ -164,7 +161,7 @@ cdef void _forbid(
 
 
 cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int lane) noexcept nogil:
-    """Rows of one token of one lane: those on bodies."""
+    """Add the rows of token i of the batch that belong to bodies to one lane's scores."""
     cdef Py_ssize_t r, k
     cdef int target, part
     cdef double score
@@ -174,7 +171,7 @@ cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int la
     for r in range(rows.first_of_body[i], rows.offsets[i + 1]):
         target = rows.target[r]
         if target >= 0:
-            continue  # weigh_rows
+            continue  # the row of an arc, see weigh_rows
         target, score = ~target, rows.score[r]
         k, part = (target >> 2) * LANES, target & 3
         if part == PART_TOKEN:
@@ -187,7 +184,7 @@ cdef void _load_rows(Rows rows, Workspace ws, Py_ssize_t i, Py_ssize_t t, int la
 
 
 cdef void _load_nothing(Automaton fsa, Workspace ws, Py_ssize_t t, int lane) noexcept nogil:
-    """A token beyond the end of a lane's sequence."""
+    """Make a token beyond the end of a lane's sequence impossible."""
     cdef Py_ssize_t y, k
     for y in range(fsa.labels):
         ws.first[t, y, lane] = -INFINITY
@@ -204,7 +201,9 @@ cdef inline void _add_suffix(Workspace ws, Py_ssize_t t, Py_ssize_t k, Py_ssize_
 
 
 cdef void _load_spans(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """The lengths that have scores of their own, by spans or by length, into ws.window."""
+    """Set ws.window to the longest length with a score of its own, whether of a span or of a length, and
+    ws.multiplies.
+    """
     cdef Py_ssize_t k, s, y
     cdef int lane
     cdef bint liftable = True
@@ -228,8 +227,8 @@ cdef void _load_spans(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
 
 
 cdef void _choose_windows(Automaton fsa, Workspace ws) noexcept nogil:
-    """W lengths one by one; D = L - W longer ones together, or all of them without a limit, if D is
-    worth it.
+    """Choose, for each body, between all L lengths one by one, and W of them and a tail for the D = L - W
+    longer ones (if it has no limit, for all longer ones), which must be worth it.
     """
     cdef Py_ssize_t k, limit, place = 0
     ws.widest = 0

@@ -1,14 +1,14 @@
-# Which lanes have lost a live value, one that scaling has made 0, or too small to have all of its
-# digits, or too large. The sequences of these are redone in log space.
+# Finds the lanes that have lost a value: one that is no structural zero but has become 0, too small to
+# keep all of its digits, or too large. Their sequences are computed again in log space.
 
 
 cdef inline flags within(Workspace ws, Py_ssize_t u) noexcept nogil:
-    """The lanes whose sequence has a token u and has not been lost."""
+    """The lanes whose sequence has a token u and has lost no value."""
     return less(splat(u), (<lanes*> &ws.extent[0])[0])
 
 
 cdef void lose(Workspace ws, flags found) noexcept nogil:
-    """Note the lanes in which a live value has been lost."""
+    """Set `lost` in the lanes of `found`, which `within` excludes from now on."""
     cdef int lane
     for lane in range(LANES):
         if (<long long*> &found)[lane]:
@@ -17,8 +17,8 @@ cdef void lose(Workspace ws, flags found) noexcept nogil:
 
 
 cdef inline lanes check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Note the lanes in which an alpha_v has left the range of a double, and rescale. RETURNS (lanes):
-    log factor.
+    """Set `lost` in the lanes in which an alpha_v has left the range of a double, and rescale alpha_v.
+    RETURNS (lanes): log of the divisor.
     """
     cdef Py_ssize_t p
     cdef lanes* alpha = at2(ws.alpha, v, 0)
@@ -38,8 +38,8 @@ cdef inline lanes check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssiz
 
 
 cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Has a state vanished that an allowed segment with mass leads to? Before scaling, none is much
-    above 1.
+    """The lanes in which alpha_v of a state is below LOST although a segment with mass leads to it. Before
+    rescaling, the largest alpha_v is not much above 1.
     """
     cdef Py_ssize_t k, d, o
     cdef lanes* alpha = at2(ws.alpha, v, 0)
@@ -61,8 +61,8 @@ cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogi
 
 
 cdef inline lanes check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
-    """Note the lanes in which an open_u has left the range of a double, and rescale. RETURNS (lanes):
-    log factor.
+    """Set `lost` in the lanes in which an open_u has left the range of a double, and rescale open_u.
+    RETURNS (lanes): log of the divisor.
     """
     cdef Py_ssize_t o, opens = fsa.opens
     cdef lanes* open_value = at1(ws.open_value, 0)
@@ -82,8 +82,8 @@ cdef inline lanes check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes o
 
 
 cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """Has open_u(o) vanished although an allowed segment leads from it to a live beta? The
-    test of `_lost_alphas`, from the other side.
+    """The lanes in which open_u(o) of an open state with mass is below LOST although an allowed segment leads
+    from it to a nonzero beta.
     """
     cdef Py_ssize_t k, d, o
     cdef lanes* beta
@@ -118,10 +118,10 @@ cdef inline lanes check_betas(
     lanes low,
     bint counting,
 ) noexcept nogil:
-    """Note the lanes in which a beta_u has left the range of a double, and rescale. RETURNS (lanes):
-    log factor.
+    """Set `lost` in the lanes in which a beta_u has left the range of a double, and rescale beta_u.
 
     largest, low (lanes): the largest beta_u, and the smallest one of a state with mass.
+    RETURNS (lanes): log of the divisor.
     """
     cdef lanes* beta = beta_row(ws, u)
     cdef flags active = within(ws, u)
@@ -139,8 +139,8 @@ cdef inline lanes check_betas(
 cdef flags _lost_betas(
     Automaton fsa, Workspace ws, Py_ssize_t u, lanes* open_value, lanes* beta, lanes least
 ) noexcept nogil:
-    """Has beta_u of a live state vanished although an arc leads from it to a live open state? The
-    adjoint of 0s and 1s.
+    """The lanes in which beta_u of a state with mass is below `least` although an arc leads from it to a
+    nonzero open_u: runs the sum program backwards on 0s and 1s.
     """
     cdef Py_ssize_t o, i, p, P = fsa.states
     cdef const int* addition

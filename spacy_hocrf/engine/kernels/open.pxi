@@ -1,5 +1,4 @@
-# open_u: what follows the segments that begin at u. The first line of the backward recurrence,
-# backward.pxi.
+# open_u, the sum over what may follow a segment's start at u: the first line of backward.pxi's recurrence.
 
 
 cdef void _open(
@@ -12,7 +11,7 @@ cdef void _open(
     lanes log_z,
     bint counting,
 ) noexcept nogil:
-    """open_u of all open states, and the marginals of the segments that start at u."""
+    """Compute open_u of all open states, and count the segments and spans that begin at u."""
     cdef Py_ssize_t d
     cdef lanes high = splat(0.0), grown = splat(0.0), outer
     for d in range(min(ws.widest, ws.tokens - u)):
@@ -39,7 +38,9 @@ cdef void _open(
 cdef inline void _sum_ends(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u, lanes high, lanes outer
 ) noexcept nogil:
-    """The sum of open_u(o) over all ends, each with the share of the segments that have it."""
+    """Compute open_u(o) and, into ws.share, P([u, u+d) in k) of each body and length. `high` is the log scale
+    of ws.weight; `outer` turns products into probabilities.
+    """
     cdef Py_ssize_t k, d, o, low, high_open, lengths, last = batch.lengths - 1
     cdef const int* target = _first_of(fsa.open_target)
     cdef const long long* row = &ws.beta_row[0]

@@ -1,11 +1,9 @@
-# The spans that are at least so probable: all of them, without trying every start, end and label; or
-# how probable given segments are.
-#
-# For those of a semi-CRF see probable_segments.pxi, for those of a CRF probable_runs.pxi.
+# All spans with at least a given probability, found without trying every start, end and label; and the
+# probabilities of given segments. Semi-CRFs: probable_segments.pxi, CRFs: probable_runs.pxi.
 
 from libc.stdlib cimport free, qsort, realloc
 
-cdef Py_ssize_t WORTH_WINDOWS = 4  # times their tokens: shorter sequences cost less at once
+cdef Py_ssize_t WORTH_WINDOWS = 4  # sequences of up to so many windows are faster without windows
 cdef double ROUNDING = 1e-9  # bounds are sums and differences of many probabilities
 
 cdef enum:  # columns of Probable.rules
@@ -22,16 +20,16 @@ cdef struct Span:
 
 
 cdef class Probable:
-    """What to look for, and what was found so far.
+    """A search for probable spans, and the spans found so far.
 
-    ws (Workspace): of the automaton. least (float): the smallest probability.
-    rules (int32 [n, 5]): what makes a span of each of n labels: engine labels of its first token,
-        of further ones and of its last one; that of a span of one token; and one that must not stand
-        before it; -1 for none. Without a label for the last token a span ends where it does not go
-        on. A semi-CRF's span has the fourth alone.
-    asked (Optional[Asked]): segments of a semi-CRF of which the probability is asked for.
-    starts (Optional[Starts]): gets the probabilities that a segment of each of some labels begins at each
-        token, and that one has it.
+    ws (Workspace): of the automaton. least (float): the smallest probability of a span.
+    rules (int32 [n, 5]): how each of n labels is encoded: engine labels of a span's first token, of
+        its inner tokens and of its last token; that of a span of one token; and one that must not
+        precede the span; -1 for none. Without a label for the last token, a span ends where no inner
+        token follows. In a semi-CRF only the fourth is set.
+    asked (Optional[Asked]): segments of a semi-CRF, which gets their probabilities.
+    starts (Optional[Starts]): gets the probabilities that a segment of certain labels begins at each
+        token, and that it contains the token.
     """
     cdef double least
     cdef const int[:, ::1] rules
@@ -62,8 +60,8 @@ cdef class Probable:
         free(self.spans)
 
     def found(self):
-        """tuple[int64 [n, 4], float64 [n]]: sequence, start, end and rule of each span, by sequence,
-        start and end; and its probability. RAISES (MemoryError): if there was no room for all.
+        """Sequence, start, end and rule of each span, int64 [n, 4], sorted in this order, and its
+        probability, float64 [n]. RAISES (MemoryError): if there was no memory for all spans.
         """
         if self.full:
             raise MemoryError(f"{self.count} probable spans")
@@ -83,7 +81,7 @@ cdef class Probable:
 
 
 cdef int _later(const void* one, const void* other) noexcept nogil:
-    """Above 0 if a span comes after another one, below if before."""
+    """Compare two spans for qsort: positive if `one` comes after `other`, negative if before."""
     cdef const Span* a = <const Span*> one
     cdef const Span* b = <const Span*> other
     if a.sequence != b.sequence:
@@ -105,14 +103,15 @@ def probable_spans(
     Py_ssize_t rows,
     edges,
 ):
-    """The probable spans of chosen sequences, into `probable`, and log Z, into `out` [D].
+    """Find the probable spans of chosen sequences, and their log Z.
 
-    space (str): "scaled" or "log".
-    rows (int): of groups of much longer sequences, work on so many tokens at a time; 0 for never.
-        Then no label may have a tail, and there may be no spans.
+    chosen (int64 [n]): numbers of the sequences. space (str): "scaled" or "log".
+    probable (Probable): gets the spans. out (float64 [D]): gets log Z.
+    rows (int): tokens of a window of a much longer sequence, 0 for no windows. With windows, no label
+        may have a tail, and the batch may have no spans.
     edges (Optional[Edges]): gets alpha and beta where the own part of each sequence begins and ends.
-    RETURNS (tuple[list[int], bool]): sequences in which a value was lost, and that have no spans so
-        far; and whether some score is not finite.
+    RETURNS (tuple[list[int], bool]): sequences in which a value was lost, whose spans are not in
+        `probable`; and whether some score is not finite.
     """
     cdef Automaton fsa = ws.fsa
     cdef Counts counts = None
@@ -150,7 +149,7 @@ def probable_spans(
 cdef void _find_at_once(
     bint logs, Automaton fsa, Batch batch, Workspace ws, Counts counts, Probable probable
 ) noexcept nogil:
-    """The probable spans of the loaded sequences."""
+    """Find the probable spans of the loaded sequences."""
     cdef int lane
     run(logs, fsa, batch, ws, True, counts, False)
     if not fsa.one_token:
@@ -167,7 +166,7 @@ cdef void _find_at_once(
 cdef void _add_span(
     Probable probable, Py_ssize_t sequence, Py_ssize_t start, Py_ssize_t end, Py_ssize_t rule, double p
 ) noexcept nogil:
-    """Note a span if it is probable enough."""
+    """Add a span to `probable` if its probability p is at least probable.least."""
     cdef Span* moved
     if not p >= probable.least or probable.full:
         return

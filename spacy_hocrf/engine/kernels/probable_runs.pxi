@@ -1,17 +1,17 @@
-# The probable spans of a CRF; for probable.pxi.
+# The probable spans of a CRF, for probable.pxi.
 #
-# A span of a CRF is a run of labels. Given the text, the labels are a Markov chain over the states,
+# A span of a CRF is a run of labels. Given the sequence, the labels are a Markov chain over the states,
 #
 #     P(q' at t+1 | q at t) = ψ_t(c) first_t(y) beta_{t+1}(q') / beta_t(q),   c = c(q, y), q' its target
 #
-# so a run's probability is that of its beginning times those of its steps (Nguyen et al., JMLR 15
-# (2014) §2.3, divided by each other), and it only falls as the run grows.
+# so the probability of a run is that of its first state times those of its steps (a quotient of the
+# marginals of Nguyen et al., JMLR 15 (2014) §2.3), and it never increases as the run grows.
 
 
 cdef void _find_runs(
     bint logs, Automaton fsa, Batch batch, Workspace ws, int lane, Probable probable
 ) noexcept nogil:
-    """The probable spans of one lane."""
+    """Find the probable spans of one lane and, if wanted, write the probabilities of its labels."""
     cdef Py_ssize_t t, i, p, first, only
     cdef double least = probable.least - ROUNDING
     _state_probabilities(logs, fsa, ws, lane, 0, ws.behind)
@@ -39,6 +39,7 @@ cdef void _find_runs(
 cdef void _state_probabilities(
     bint logs, Automaton fsa, Workspace ws, int lane, Py_ssize_t t, double[::1] out
 ) noexcept nogil:
+    """Write the probability of each state at boundary t of one lane into `out`, float64 [P]."""
     cdef Py_ssize_t p
     cdef double scale = -ws.log_partition[lane]
     if not logs:
@@ -60,7 +61,7 @@ cdef void _follow_run(
     Py_ssize_t rule,
     Probable probable,
 ) noexcept nogil:
-    """The probable spans that start here, but for those that a label of their own marks as a whole."""
+    """Find the probable spans of a rule that start at token `start`, except for spans with ONLY_LABEL."""
     cdef Py_ssize_t t, p, n = ws.length[lane]
     cdef int inner = probable.rules[rule, INNER_LABEL], last = probable.rules[rule, LAST_LABEL]
     cdef int before = probable.rules[rule, NOT_BEFORE]
@@ -100,7 +101,9 @@ cdef double _advance(
     int label,
     Probable probable,
 ) noexcept nogil:
-    """Let token t have this label. RETURNS (float): the sum of `later`."""
+    """Give token t a label: `mass`, by state at t, becomes `later`, by state at t + 1. RETURNS (float): the
+    sum of `later`.
+    """
     cdef Py_ssize_t p, q, c
     cdef double score, value, total = 0.0
     for p in range(fsa.states):
@@ -125,8 +128,8 @@ cdef inline double _log_of(bint logs, double value, double scale) noexcept nogil
 
 
 cdef inline Py_ssize_t _arc_of(Automaton fsa, Py_ssize_t state, int label) noexcept nogil:
-    """The arc of a state by a label, that of its longest suffix which has one; -1 if the succession
-    is forbidden.
+    """The arc from a state by a label, its own or that of its longest suffix that has one; -1 if the label is
+    forbidden there.
     """
     cdef Py_ssize_t i, c
     while state >= 0:
@@ -141,7 +144,7 @@ cdef inline Py_ssize_t _arc_of(Automaton fsa, Py_ssize_t state, int label) noexc
 cdef double _arc_score(
     Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t t, Py_ssize_t arc
 ) noexcept nogil:
-    """Log score of an arc at a token: its const, and the rows and spans of the arcs that end it."""
+    """Log score of an arc at token t: its const, and the rows and one-token spans of the arc's suffixes."""
     cdef Py_ssize_t i = ws.base[lane] + t, r, s, z
     cdef double score = batch.arc_const[arc]
     cdef Rows rows = rows_of(batch)
@@ -161,7 +164,7 @@ cdef double _arc_score(
 
 
 cdef inline bint _ends_in(Automaton fsa, Py_ssize_t arc, Py_ssize_t suffix) noexcept nogil:
-    """Does an arc, or what it is a copy of, end in another one?"""
+    """Whether `suffix` is a suffix of an arc, or of the arc that it is a copy of."""
     arc = arc % fsa.stride
     while arc >= 0:
         if arc == suffix:

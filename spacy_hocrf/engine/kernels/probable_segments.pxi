@@ -1,12 +1,12 @@
-# The probable segments of a semi-CRF, and how probable given ones are; for probable.pxi.
+# The probable segments of a semi-CRF, and the probabilities of given segments, for probable.pxi.
 #
-# A span of a semi-CRF is one segment. Entries and betas of all boundaries are there, hence
+# A span of a semi-CRF is one segment. With entry and beta at all boundaries,
 #
 #     P([u, v), y) = Σ_{k ends in y} Σ_{o in k} entry_u(o) exp body(u, v, k) beta_v(target o) / Z
 #
-# It is no more probable than that a segment of its label starts at u, that one ends at v, and that
-# one goes on at each token between; nor than what is left of its start when the shorter segments
-# have been taken away. As soon as one of these is below the least, so are all longer segments.
+# The probability of [u, v) is at most that of some segment of its label to start at u, to end at v, and
+# to continue at each token between; and at most that of the start at u minus those of all shorter
+# segments from u. Once any but the second of these is too small, all longer segments are too improbable.
 
 
 cdef void _find_segments(
@@ -19,7 +19,9 @@ cdef void _find_segments(
     Py_ssize_t high,
     Probable probable,
 ) noexcept nogil:
-    """The probable segments of one lane that start at tokens low..high-1 and in its own part."""
+    """Find the probable segments of one lane that start at tokens low..high-1 and in its own part, and write
+    what else `probable` and ws.edges ask for.
+    """
     cdef Py_ssize_t s = ws.sequence[lane], u, i, y
     cdef double least = probable.least - ROUNDING
     if ws.has_edges:
@@ -48,9 +50,7 @@ cdef void _answer(
     Py_ssize_t high,
     Probable probable,
 ) noexcept nogil:
-    """The probabilities of the segments of one lane that are asked for and start at tokens
-    low..high-1.
-    """
+    """Write the probabilities of the lane's segments in `probable.asked` that start at tokens low..high-1."""
     cdef Py_ssize_t s = ws.sequence[lane], i, j, k, t, u, v, y
     cdef Py_ssize_t begin = probable.asked_offsets[s], end = probable.asked_offsets[s + 1], middle
     while begin < end:
@@ -86,7 +86,7 @@ cdef void _follow_start(
     Py_ssize_t rule,
     Probable probable,
 ) noexcept nogil:
-    """The probable segments of label y that start at u."""
+    """Find the probable segments of label y that start at u."""
     cdef Py_ssize_t v, i, k, limit = fsa.limits[y]
     cdef double p, left = ws.started[u, y, lane], least = probable.least - ROUNDING
     for i in range(fsa.tree_offsets[y], fsa.tree_offsets[y + 1]):
@@ -120,6 +120,7 @@ cdef double _segment_probability(
     Py_ssize_t y,
     Probable probable,
 ) noexcept nogil:
+    """P([u, v), y) in one lane; ws.steps must have the sums of the steps u+1..v-1 of the label's bodies."""
     cdef Py_ssize_t i, k, o
     cdef double total = 0.0, dot, score
     cdef double scale = ws.entry_scale[u, lane] + ws.beta_scale[v, lane] - ws.log_partition[lane]
@@ -138,14 +139,14 @@ cdef double _segment_probability(
             else:
                 dot += ws.entry[u, o, lane] * ws.beta[v, fsa.open_target[o], lane]
         if dot > 0.0:
-            total += exp(log(dot) + score)  # exp(score) alone may leave the range
+            total += exp(log(dot) + score)  # exp(score) by itself may overflow
     return total
 
 
 cdef double _whole_score(
     Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t u, Py_ssize_t v, Py_ssize_t k
 ) noexcept nogil:
-    """What the potentials have for the whole segment [u, v) in body k."""
+    """Sum of the scores of all spans [u, v) of one lane whose pattern body k ends in."""
     cdef Py_ssize_t s, e
     cdef double score = 0.0
     for s in range(first_span(batch, ws, lane, ws.base[lane] + u), ws.span_high[lane]):

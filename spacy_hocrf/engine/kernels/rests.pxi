@@ -1,13 +1,12 @@
-# The mirror image of tails.pxi: segments longer than the window W, seen from the right, with ends
-# for starts.
+# Segments longer than the window W in the backward recurrence: tails.pxi with ends in place of starts.
 
 
 # rest_v(o) = exp (end(v-1) + length) beta_v(target o) + exp step(v) rest_{v+1}(o)
 cdef void _rest(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v, lanes log_z
 ) noexcept nogil:
-    """What follows segments that were open for the whole window at v - 1, and the counts of the
-    tails that end at v.
+    """Compute rest_v of all open states, the sum over what may follow a segment that is longer than the
+    window at v, and count the tails that end at v. Sets `lost` where values are lost.
     """
     cdef Py_ssize_t k, o, last = batch.lengths - 1
     cdef lanes ending, going, dot, share
@@ -55,8 +54,8 @@ cdef void _rest(
 cdef inline lanes _end_tails(
     Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t k, lanes* closed
 ) noexcept nogil:
-    """beta_v by open state, into `closed`; RETURNS the log score of ending a tail there, with the
-    scale of beta.
+    """Write beta_v of each open state's target into `closed`. RETURNS (lanes): log score of ending a tail at
+    v, with the scale of beta.
     """
     cdef Py_ssize_t o
     cdef lanes* beta = beta_row(ws, v)
@@ -77,8 +76,8 @@ cdef flags _rest_up_to_limit(
     lanes* closed,
     lanes ending,
 ) noexcept nogil:
-    """rest_v(o) of a label with a limit: the mirror image of _lengthen_up_to_limit, over ends
-    instead of starts.
+    """Compute rest_v of a body whose label has a limit, as `_lengthen_up_to_limit` does with starts. RETURNS
+    (flags): the lanes in which a value is lost.
     """
     cdef Py_ssize_t e, place, low = fsa.body_offsets[k], high = fsa.body_offsets[k + 1], D = ws.block[k]
     cdef lanes* in_block = at1(ws.ends_in_block, 0)
@@ -96,7 +95,7 @@ cdef flags _rest_up_to_limit(
         run[0] = step
         at2(ws.ends_behind_scale, 0, k)[0] = splat(-INFINITY)
         score = splat(0.0)
-        for place in range(1, D):  # behind[place]: the first `place` ends of the block behind
+        for place in range(1, D):  # ends_behind[place] = sum of the first `place` ends of the next block
             e = v + place
             behind = at2(ws.ends_behind, place, 0)
             if v == ws.tokens or e > ws.tokens:
@@ -117,7 +116,7 @@ cdef flags _rest_up_to_limit(
             if e < ws.tokens:
                 score = score + at2(ws.step, e, k)[0]
     found |= merge(ring, in_block, scale, closed, ending, in_block, scale[0] + step, low, high)
-    place = v % D  # the last end is v + D - 1, which is so far in the block behind
+    place = v % D  # ends up to v + D - 1 include the first v % D ends of the next block
     behind = at2(ws.ends_behind, place, 0)
     score = at2(ws.ends_behind_scale, place, k)[0] + run[0]
     found |= merge(

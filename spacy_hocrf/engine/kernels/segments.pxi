@@ -1,11 +1,11 @@
-# Log scores and weights of the segments that end, or start, at one boundary.
+# Log scores and weights of the segments that end at one boundary, and of those that start there.
 
 
 # weight_d(k) = exp (end(v-1) + token(v-d) + Σ_{v-d<t<v} step(t) + length(d) + scale of entry_{v-d}
 # - high)
 cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """exp of what `score_endings` gives less some scale, which is returned: the products of the
-    tokens' factors, into ws.weight.
+    """Compute ws.weight, exp of the scores of `score_endings` less a scale, as products of the tokens' lifted
+    scores. RETURNS (lanes): the scale.
     """
     cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
     cdef lanes high = scale_endings(fsa, batch, ws, v), weight
@@ -28,8 +28,8 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
 
 # relative_d = exp (Σ_{v-d≤t<v} shift(t) + shift of the end + scale of entry_{v-d} - high)
 cdef lanes scale_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """The weight of all segments of one length that end at v, but for their products, into
-    ws.relative, beside the largest of them and of the tails, whose log score is returned.
+    """Compute ws.relative: by length, the scales that all segments which end at v have in common, as weights
+    relative to the largest of them and of the tails. RETURNS (lanes): log score of the largest.
     """
     cdef Py_ssize_t k, d, u
     cdef lanes high = splat(-INFINITY), run = at1(ws.end_shift, v - 1)[0]
@@ -50,7 +50,7 @@ cdef lanes scale_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v)
 
 
 cdef inline lanes _ending_tail(Batch batch, Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
-    """Log score of the segments open for longer than the window that end at v, scale included."""
+    """Log score, with the scale of the tail, of ending a tail of body k at v."""
     cdef lanes ending = at2(ws.tail_scale, v, k)[0] + at2(ws.end, v - 1, k)[0]
     return ending + splat(batch.body_length[k, batch.lengths - 1])
 
@@ -58,10 +58,8 @@ cdef inline lanes _ending_tail(Batch batch, Workspace ws, Py_ssize_t v, Py_ssize
 # score_d(k) = end(v-1) + token(v-d) + Σ_{v-d<t<v} step(t) + length(d) + scale of entry_{v-d} +
 # span(v-d, v)
 cdef void score_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Log scores, after the start, of all segments that end at v: one per body and length, and one
-    per body for the tail.
-
-    score_d of body k is ws.score[window_offset[k] + d - 1]; -inf for what is impossible or has no mass.
+    """Compute the log scores, without start scores, of the segments that end at v: score_d of body k into
+    ws.score[window_offset[k] + d - 1], -inf if there are none, and those of its tail into ws.tail_score[k].
     """
     cdef Py_ssize_t k, d, e, s, i, bound, last = batch.lengths - 1, K = fsa.bodies
     cdef int lane
@@ -99,7 +97,9 @@ cdef void score_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) 
 # weight_d(k) = exp (token(u) + Σ_{u<t<u+d} step(t) + end(u+d-1) + length(d) + scale of beta_{u+d} -
 # high)
 cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """exp of what `score_starts` gives less some scale, which is returned; as _weigh_endings."""
+    """Compute ws.weight, exp of the scores of `score_starts` less a scale, as products of the tokens' lifted
+    scores. RETURNS (lanes): the scale.
+    """
     cdef Py_ssize_t k, d, bound, last = batch.lengths - 1, K = fsa.bodies
     cdef lanes high = scale_starts(fsa, ws, u), weight
     cdef lanes* relative = at1(ws.relative, 0)
@@ -122,7 +122,9 @@ cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u)
 
 # relative_d = exp (Σ_{u≤t<u+d} shift(t) + shift of the end + scale of beta_{u+d} - high)
 cdef lanes scale_starts(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """The weight of all segments of one length that start at u; as scale_endings."""
+    """Compute ws.relative: by length, the scales that all segments which start at u have in common, as
+    weights relative to the largest of them and of the tails. RETURNS (lanes): log score of the largest.
+    """
     cdef Py_ssize_t k, d, longest = min(ws.widest, ws.tokens - u)
     cdef lanes high = splat(-INFINITY), run = splat(0.0)
     cdef lanes* relative = at1(ws.relative, 0)
@@ -141,8 +143,8 @@ cdef lanes scale_starts(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogi
 
 
 cdef lanes _starting_tail(Workspace ws, Py_ssize_t u, Py_ssize_t k) noexcept nogil:
-    """Log score of the segments that start at u and are longer than the window, with the scale of
-    what follows.
+    """Log score, with the scale of rest, of the first W + 1 tokens of the segments that start at u and
+    outgrow the window W; -inf if there are none.
     """
     cdef Py_ssize_t t, v = u + ws.window[k] + 1
     cdef lanes run = at2(ws.token, u, k)[0]
@@ -157,8 +159,8 @@ cdef lanes _starting_tail(Workspace ws, Py_ssize_t u, Py_ssize_t k) noexcept nog
 # score_d(k) = token(u) + Σ_{u<t<u+d} step(t) + end(u+d-1) + length(d) + scale of beta_{u+d} +
 # span(u, u+d)
 cdef void score_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) noexcept nogil:
-    """Log scores, after the start, of all segments that start at u; as score_endings, with the
-    scale of beta.
+    """Compute the log scores, without start scores, of the segments that start at u: score_d of body k into
+    ws.score[window_offset[k] + d - 1], -inf if there are none, and those of its tail into ws.tail_score[k].
     """
     cdef Py_ssize_t k, d, s, i, e, bound, last = batch.lengths - 1, K = fsa.bodies
     cdef int lane
@@ -194,10 +196,8 @@ cdef void score_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) n
 
 
 cdef lanes _lift_segments(Automaton fsa, Workspace ws, Py_ssize_t longest) noexcept nogil:
-    """ws.weight from ws.score, beside the largest of them and of the tails, whose log score is
-    returned.
-
-    longest (int): lengths that there are at this boundary.
+    """Lift ws.score, of lengths up to `longest`, to ws.weight in the same memory, relative to the largest of
+    them and of the tails. RETURNS (lanes): log score of the largest.
     """
     cdef Py_ssize_t k, d
     cdef lanes high = splat(-INFINITY)

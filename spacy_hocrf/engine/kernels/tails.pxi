@@ -1,19 +1,20 @@
-# Segments longer than the window W, seen from the left: one sum for all of their lengths.
+# Segments longer than the window W in the forward recurrence: one sum, the tail, for all of their lengths.
+# A segment that has not ended at v yet has neither end nor length score in body(u, v).
 #
-# Without a limit it is a recursion,
+# Without a limit the tail is a recursion,
 #
 #     tail_v(o) = tail_{v-1}(o) exp step(v-1) + entry_{v-1-W}(o) exp body(v-1-W, v)
 #
-# and with a limit L a sum over the last D = L - W starts. Starts are cut into blocks of D: the sum
-# is what has been entered in the current block, by the same recursion from its beginning, and what
-# was entered in the last part of the block before, from sums over its ends made once when it was
-# full. So the cost does not depend on L, and nothing is ever subtracted.
+# and with a limit L a sum over the last D = L - W starts. Starts are cut into blocks of D. The sum has
+# two parts: the starts of the current block so far, by the same recursion from the block's beginning,
+# and the last starts of the block before, by sums over its last 1, 2, …, D starts, which are made once
+# when that block is complete. So the cost per token does not depend on L, and nothing is subtracted.
 
 
 # tail_v(o) = tail_{v-1}(o) exp step(v-1) + entry_{v-1-W}(o) exp body(v-1-W, v)
 cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """tail_v(o): segments open at v for more than the window; sets `lost` where one that is open
-    has been lost.
+    """Compute tail_v of all open states: segments that are longer than the window at v; sets `lost` where
+    their mass is lost.
     """
     cdef Py_ssize_t k, o, start
     cdef lanes old, late
@@ -60,8 +61,8 @@ cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) n
 cdef flags _lengthen_up_to_limit(
     semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v, Py_ssize_t k, Py_ssize_t start
 ) noexcept nogil:
-    """tail_v(o) of a label with a limit: the starts of this block so far, and the last ones of the
-    block before.
+    """Compute tail_v of a body whose label has a limit; `start` = v - 1 - W is the latest start. RETURNS
+    (flags): the lanes in which a value is lost.
     """
     cdef Py_ssize_t u, place, low = fsa.body_offsets[k], high = fsa.body_offsets[k + 1], D = ws.block[k]
     cdef lanes* in_block = at1(ws.starts_in_block, 0)
@@ -72,6 +73,7 @@ cdef flags _lengthen_up_to_limit(
     cdef lanes step = at2(ws.step, v - 1, k)[0], late, score
     cdef flags found = nowhere()
     run[0] = run[0] + step
+    # a new block begins: starts_before[place] becomes the sum of the last D - place starts of the one before
     if start % D == 0:
         scale[0] = splat(-INFINITY)
         run[0] = step if start > 0 else splat(-INFINITY)
@@ -98,7 +100,7 @@ cdef flags _lengthen_up_to_limit(
                 score = score + at2(ws.step, u, k)[0]
     late = late_entry(ws, v, k)
     found |= merge(ring, in_block, scale, in_block, scale[0] + step, at2(ws.entry, start, 0), late, low, high)
-    place = start % D + 1  # of v - L in the block before; D if that is none of its places
+    place = start % D + 1  # v - L is this place of the block before; D if it is in the current block
     before = at2(ws.starts_before, place, 0)
     score = at2(ws.starts_before_scale, place, k)[0] + run[0]
     found |= merge(
@@ -108,8 +110,8 @@ cdef flags _lengthen_up_to_limit(
 
 
 cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
-    """Log score up to v of the segments that were open for the whole window at v - 1, scale
-    included; -inf if there are none.
+    """Log score, up to v and with the scale of the entry, of the segments that outgrow the window at v; -inf
+    if there are none.
     """
     cdef Py_ssize_t t, u = v - 1 - ws.window[k]
     cdef lanes run
@@ -121,7 +123,7 @@ cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
     return run
 
 
-# out(o) exp out_scale = a(o) exp a_scale + b(o) exp b_scale          one scale for all o of a body
+# out(o) exp out_scale = a(o) exp a_scale + b(o) exp b_scale          one scale for all open states of a body
 cdef flags merge(
     semiring* ring,
     lanes* out,
@@ -133,17 +135,17 @@ cdef flags merge(
     Py_ssize_t low,
     Py_ssize_t high,
 ) noexcept nogil:
-    """out(o) = a(o) exp a_scale + b(o) exp b_scale for low <= o < high, with a scale of its own;
-    -inf for no mass.
+    """Add two vectors with log scales for low <= o < high, into `out` and `out_scale`, which may be the
+    arguments themselves; a scale of -inf means that there is no mass.
 
-    RETURNS (flags): the lanes in which a live value has been lost.
+    RETURNS (flags): the lanes in which a value is lost.
     """
     cdef Py_ssize_t o
     cdef lanes top = larger(a_scale, b_scale), largest = splat(0.0), shift
     cdef lanes less_weight, weight_a, weight_b, from_a, from_b
     cdef flags has_a = less(splat(-INFINITY), a_scale), has_b = less(splat(-INFINITY), b_scale), source
     cdef flags found = nowhere()
-    if semiring is Scaled:  # the larger of both weights is 1; nan where both have no mass
+    if semiring is Scaled:  # the larger of the two weights is 1; one is nan where neither has mass
         less_weight = lanes_exp(choose(less(a_scale, b_scale), a_scale - b_scale, b_scale - a_scale))
         weight_a = choose(less(a_scale, b_scale), less_weight, splat(1.0))
         weight_b = choose(less(a_scale, b_scale), splat(1.0), less_weight)

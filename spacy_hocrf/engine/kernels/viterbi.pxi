@@ -1,11 +1,10 @@
-# The best segmentation: the forward recurrence in (max, +), then the arg max again along the best
-# paths only.
+# The best segmentation: the forward recurrence in (max, +), then the arg max along the best path only.
 #
-# Nguyen et al., JMLR 15 (2014) §2.4. No back-pointers are kept. The best paths of all lanes are
-# walked from the right together: where one's segment begins, the sum program is run again on alpha
-# there, the best arc into its open state is found, and the state before by following the larger
-# term of each addition back to a state. The segment that reached a state is found by scoring again
-# the segments of its label that end there.
+# Nguyen et al., JMLR 15 (2014) §2.4. No back-pointers are kept. The best paths of all lanes are traced
+# together from right to left. Where a segment of a path begins, the sum program is run again on alpha,
+# the best arc into the segment's open state is found, and from the arc's register the larger term of
+# each addition leads back to a state. The segment that ends in this state is found by scoring again all
+# segments that end there.
 
 
 def viterbi(
@@ -17,12 +16,13 @@ def viterbi(
     double[::1] scores not None,
     edges,
 ):
-    """Best segmentation of chosen sequences, LANES at a time in their order.
+    """Find the best segmentation of chosen sequences, LANES at a time in their order.
 
-    found (int32 [N, 3]): gets start, end and label of the segments, the last one first, from
-        the start of each sequence's part.
-    counts (int64 [D]), scores (float64 [D]): get the number of segments and the score, -inf for
-        none.
+    chosen (int64 [n]): numbers of the sequences.
+    found (int32 [N, 3]): gets start, end and label of each sequence's segments, the last one first,
+        from row `batch.offsets[d]` of sequence d on.
+    counts (int64 [D]), scores (float64 [D]): get the number of segments and the score; -inf if there
+        is no segmentation.
     edges (Optional[Edges]): gets alpha where the own part of each sequence begins and ends.
     RETURNS (bool): whether some score is not finite.
     """
@@ -46,8 +46,8 @@ def viterbi(
 
 
 cdef struct Step:
-    Py_ssize_t begin  # first token of the segment that is being looked at
-    Py_ssize_t open_state  # that it is in
+    Py_ssize_t begin  # first token of the segment that was traced last
+    Py_ssize_t open_state  # its open state
     Py_ssize_t state  # forward state at its end
 
 
@@ -138,8 +138,8 @@ cdef void _last_segment(
 cdef double _span_score(
     Automaton fsa, Batch batch, Workspace ws, int lane, Py_ssize_t k, Py_ssize_t u, Py_ssize_t v
 ) noexcept nogil:
-    """Score of the spans that are [u, v) in body k; ws.span_next is one past the last span that
-    ends at v.
+    """Sum of the scores of all spans [u, v) whose pattern body k ends in; ws.span_next must be one past the
+    last span that ends at v.
     """
     cdef Py_ssize_t i, s, e
     cdef double score = 0.0
@@ -156,10 +156,9 @@ cdef double _span_score(
 
 
 cdef Py_ssize_t _tail_start(Automaton fsa, Workspace ws, Py_ssize_t v, int lane, Py_ssize_t o) noexcept nogil:
-    """Where the best tail that is open at v in state o began: the best of all starts that it may
-    have.
+    """The start of the best tail that is in open state o at v: the best of all possible starts.
 
-    Without a limit the walk to the left ends where starting there beats all that may have begun before.
+    Without a limit, the search to the left ends where the best start so far beats all earlier ones.
     """
     cdef Py_ssize_t k = 0, u, t, best_start = -1
     cdef double best = -INFINITY, here, behind = 0.0, since = 0.0
@@ -174,7 +173,7 @@ cdef Py_ssize_t _tail_start(Automaton fsa, Workspace ws, Py_ssize_t v, int lane,
             best = here
             best_start = u
         behind += ws.step[u, k, lane]
-        t = u + ws.window[k]  # where tails that began before u are open
+        t = u + ws.window[k]  # boundary at which tails that began before u are open
         since += ws.step[t, k, lane]
         if ws.block[k] == 0:
             if ws.tail_scale[t, k, lane] == -INFINITY or best >= ws.tail[t, o, lane] + since:
@@ -186,7 +185,7 @@ cdef Py_ssize_t _tail_start(Automaton fsa, Workspace ws, Py_ssize_t v, int lane,
 cdef Py_ssize_t _state_before(
     Automaton fsa, Workspace ws, Py_ssize_t u, int lane, Py_ssize_t o
 ) noexcept nogil:
-    """The best state at u from which an arc enters open state o."""
+    """The best state at u from which an arc enters open state o; the sum program must have run on alpha_u."""
     cdef Py_ssize_t place, i, register = -1, P = fsa.states
     cdef double best = -INFINITY, value
     for place in range(fsa.open_offsets[o], fsa.open_offsets[o + 1]):

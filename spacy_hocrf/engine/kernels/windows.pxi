@@ -1,26 +1,27 @@
-# Long sequences, a window of some tokens after the other, so that what is worked on stays in a near
-# cache: the rows of a whole sequence would go through main memory, which takes longer than the sums.
+# Long sequences are processed in windows of some tokens, whose rows stay in the cache: the rows of a
+# whole sequence would be written to and read from main memory, which takes longer than the sums.
+# (These windows of tokens have nothing to do with the windows of lengths of load.pxi.)
 #
 # No segment is longer than L, hence
 #
 #     alpha_v needs alpha_u, v - L <= u < v          beta_u needs beta_v, u < v <= u + L
 #
-# The forward recurrence goes once through all windows and keeps alpha at the L boundaries up to the
-# beginning of each. Then, from the last window to the first, it is run again from there, and the
-# backward recurrence from beta at the L boundaries from the window's end on, which the window behind
-# has left. Every sum is the one that would be made without windows, to the last bit.
+# The forward recurrence goes through all windows once and keeps alpha at the L boundaries up to the
+# beginning of each. Then, from the last window to the first, it runs again from these alphas, followed
+# by the backward recurrence from beta at the L boundaries from the window's end on, which the next
+# window has kept. Every sum is the same as without windows, to the last bit.
 
 
 cdef struct Window:
     Py_ssize_t number
-    Py_ssize_t low  # its first token in the sequences
-    Py_ssize_t given  # boundary of the window from which on it is computed; those up to it are given
-    Py_ssize_t top  # boundary at which it ends; those from there on are given
-    Py_ssize_t high  # one past its last token
+    Py_ssize_t low  # its first loaded token in the sequences
+    Py_ssize_t given  # where the window begins, counted from `low`; alpha is given up to this boundary
+    Py_ssize_t top  # where it ends, counted from `low`; beta is given from this boundary on
+    Py_ssize_t high  # one past its last loaded token in the sequences
 
 
 cdef inline Window _window(Workspace ws, Py_ssize_t number, bint both) noexcept nogil:
-    """A window of the loaded sequences; `both` with the tokens behind it that a segment reaches."""
+    """The boundaries of a window; `both` loads the tokens after it that its segments may reach, too."""
     cdef Window window
     cdef Py_ssize_t begin = number * ws.rows, end = min(begin + ws.rows, ws.whole_tokens)
     window.number = number
@@ -34,7 +35,7 @@ cdef inline Window _window(Workspace ws, Py_ssize_t number, bint both) noexcept 
 cdef void _find_in_windows(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, Probable probable
 ) noexcept nogil:
-    """The probable segments of the loaded sequences, and their log partitions."""
+    """Find the probable segments of the lanes' whole sequences, and their log partitions."""
     cdef Py_ssize_t known = probable.count, i, end, n = (ws.whole_tokens + ws.rows - 1) // ws.rows
     cdef int lane
     cdef bint logs = summing is Log
@@ -63,8 +64,8 @@ cdef void _find_in_windows(
 
 
 cdef void _drop_lost(Workspace ws, Probable probable, Py_ssize_t begin) noexcept nogil:
-    """Forget the spans, from number `begin` on, of sequences in which a value was lost in a window
-    further left.
+    """Remove the spans, from number `begin` on, of sequences that lost a value only in an earlier window,
+    which is processed later.
     """
     cdef Py_ssize_t i, kept = begin
     cdef int lane
@@ -78,7 +79,7 @@ cdef void _drop_lost(Workspace ws, Probable probable, Py_ssize_t begin) noexcept
 
 
 cdef void _begin_windows(Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
-    """Note where the sequences of the lanes lie in the batch."""
+    """Note where the lanes' whole sequences are in the batch."""
     cdef int lane
     _load_lanes(batch, ws, chosen, count)
     ws.whole_tokens = ws.tokens
@@ -88,7 +89,7 @@ cdef void _begin_windows(Batch batch, Workspace ws, const long long* chosen, int
 
 
 cdef void _load_window(Automaton fsa, Batch batch, Workspace ws, Window window) noexcept nogil:
-    """Lay out the scores of the window's tokens."""
+    """Load the scores of a window's tokens."""
     cdef Py_ssize_t length
     cdef int lane
     ws.low, ws.tokens = window.low, window.high - window.low
@@ -98,14 +99,14 @@ cdef void _load_window(Automaton fsa, Batch batch, Workspace ws, Window window) 
         ws.length[lane] = max(0, min(length, window.high) - window.low)
         ws.extent[lane] = 0.0 if ws.lost[lane] else <double> ws.length[lane]
         ws.log_partition[lane] = ws.whole_log_partition[lane]
-        ws.span_next[lane] = ws.span_low[lane]  # there are none
+        ws.span_next[lane] = ws.span_low[lane]  # only batches without spans are processed in windows
     load_scores(fsa, batch, ws)
 
 
 cdef void _forward_window(
     semiring* ring, Automaton fsa, Batch batch, Workspace ws, Window window
 ) noexcept nogil:
-    """alpha up to the window's end, and entry up to the token before."""
+    """Compute alpha up to the window's end, and entry up to the token before it."""
     cdef Py_ssize_t v, place = window.number * (ws.reach + 1)
     lift_starts(ring, fsa, batch, ws)
     if window.number == 0:
@@ -131,7 +132,7 @@ cdef void _keep_alphas(Workspace ws, Window window) noexcept nogil:
 cdef void _backward_window(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, Window window
 ) noexcept nogil:
-    """beta from the window's end to its beginning, where it is kept for the window before."""
+    """Compute beta from the window's end to its beginning, and keep it for the window before."""
     cdef Py_ssize_t v
     cdef lanes log_z = known_log_partition(ws)
     _clear_group(ring, fsa, batch, ws, counts, False)
