@@ -1,15 +1,16 @@
-# The chart of a lattice: the value of what follows each choice, from right to left, in (max, +) for the
-# best path and in (logaddexp, +) for the sum of all.
+# The chart of a lattice: the value of all that may follow each choice, from right to left, in (max, +) for
+# the best path and in (logaddexp, +) for the sum of all paths.
 #
 #     opened_u(o) = start_u(y) + (⊕_{1≤d≤W} body(u, u+d) + beta_{u+d}(q) ⊕ body(u, u+W+1) + rest_{u+W+1}(o))
 #     rest_v(o)   = end(v-1) + length + beta_v(q)  ⊕  step(v) + rest_{v+1}(o)        o = (k, q), y of k
 #     beta_u(p)   = ⊕_{c taken from p} ψ_u(c) + opened_u(open state of c)
 #
-# Nguyen et al., JMLR 15 (2014) §2.3; the windows W as in load.pxi, where a limit is one.
+# Nguyen et al., JMLR 15 (2014) §2.3. Windows W are as in load.pxi, but for labels with a limit, whose
+# window is the limit. body(u, u+W+1) of a segment that goes on has no end or length score.
 
 
 cdef void load(Lattice lattice, Py_ssize_t sequence) noexcept nogil:
-    """Begin with a sequence of the batch."""
+    """Compute the chart of a sequence of the batch, and remove all nodes; sets `full` without memory."""
     cdef Py_ssize_t t
     lattice.base = lattice.scores.offsets[sequence]
     lattice.tokens = lattice.scores.offsets[sequence + 1] - lattice.base
@@ -29,7 +30,7 @@ cdef void load(Lattice lattice, Py_ssize_t sequence) noexcept nogil:
 
 
 cdef void* room(Lattice lattice, void* array, size_t* has, size_t count, size_t size) noexcept nogil:
-    """Where an array of so many elements is, from now on; `full` is set if there is no more memory."""
+    """The address of an array of has[0] elements, grown to at least `count`; sets `full` without memory."""
     cdef void* moved
     if count <= has[0] or lattice.full:
         return array
@@ -42,7 +43,7 @@ cdef void* room(Lattice lattice, void* array, size_t* has, size_t count, size_t 
 
 
 cdef void _choose_windows(Lattice lattice) noexcept nogil:
-    """Lengths up to the limit one by one; without one, those with scores of their own."""
+    """Set windows to the limit or, without one, to the longest length with a score of its own."""
     cdef Py_ssize_t k, s, y, d, limit
     for k in range(lattice.graph.bodies):
         lattice.window[k] = max(1, lattice.scores.lengths - 1)
@@ -67,7 +68,7 @@ cdef void _choose_windows(Lattice lattice) noexcept nogil:
 
 
 cdef void _lay_out(Lattice lattice) noexcept nogil:
-    """One piece of memory for all numbers of the chart."""
+    """Place all arrays of the chart in one piece of memory."""
     cdef size_t T = lattice.tokens, K = lattice.graph.bodies, C = lattice.graph.arcs
     cdef size_t opens = lattice.graph.opens
     cdef size_t rests = (T + 2) * opens if lattice.any_tail else 0, lengths = K * (lattice.widest + 1)
@@ -90,7 +91,7 @@ cdef void _lay_out(Lattice lattice) noexcept nogil:
 
 
 cdef void _load_token(Lattice lattice, Py_ssize_t t) noexcept nogil:
-    """Scores of one token in an open segment of each body; a longer body has its suffixes' too."""
+    """Load the scores of one token in a segment of each body, with those of the body's suffixes."""
     cdef Py_ssize_t i = lattice.base + t, K = lattice.graph.bodies, k, r
     cdef double* token = lattice.token + t * K
     cdef double* step = lattice.step + t * K
@@ -110,7 +111,7 @@ cdef void _load_token(Lattice lattice, Py_ssize_t t) noexcept nogil:
         for r in range(lattice.scores.row_offsets[i], lattice.scores.row_offsets[i + 1]):
             target = ~lattice.scores.row_target[r]
             if target < 0:
-                continue  # sum_rows
+                continue  # the row of an arc, see _sum_rows
             k, part = target >> 2, target & 3
             if part == PART_TOKEN:
                 token[k] += lattice.scores.row_score[r]
@@ -125,7 +126,7 @@ cdef void _load_token(Lattice lattice, Py_ssize_t t) noexcept nogil:
 
 
 cdef void _fill(semiring* ring, Lattice lattice, Py_ssize_t sequence) noexcept nogil:
-    """The recurrences, from the right."""
+    """Run the recurrences from right to left, and set lattice.total."""
     cdef Py_ssize_t u, o, T = lattice.tokens
     cdef double* ended = lattice.ended + T * lattice.graph.opens
     for o in range(lattice.graph.opens):
@@ -181,7 +182,7 @@ cdef void _open(semiring* ring, Lattice lattice, Py_ssize_t u) noexcept nogil:
 
 
 cdef inline double begin_segment(Lattice lattice, Py_ssize_t u, Py_ssize_t k) noexcept nogil:
-    """Score of the start of a segment and of its first token."""
+    """Score of starting a segment in body k at u, first token included."""
     cdef double start = 0.0
     if lattice.scores.has_start:
         start = lattice.scores.start[lattice.base + u, lattice.graph.body_label[k]]
@@ -189,7 +190,7 @@ cdef inline double begin_segment(Lattice lattice, Py_ssize_t u, Py_ssize_t k) no
 
 
 cdef inline double score_of_end(Lattice lattice, Py_ssize_t u, Py_ssize_t d, Py_ssize_t k) noexcept nogil:
-    """Score of having the end at u + d and this length; within the window."""
+    """Score of ending a segment [u, u + d) in body k: end, length and spans; d must be within the window."""
     cdef double end = lattice.end[(u + d - 1) * lattice.graph.bodies + k]
     cdef double length = lattice.scores.body_length[k, min(d, lattice.scores.lengths) - 1]
     return end + length + lattice.extra[k * (lattice.widest + 1) + d]
@@ -214,14 +215,14 @@ cdef void _go_on(semiring* ring, Lattice lattice, Py_ssize_t v) noexcept nogil:
 
 
 cdef inline double end_of_tail(Lattice lattice, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
-    """Score of having the end at v after more than the window."""
+    """Score of ending a segment in body k at v that is longer than the window."""
     cdef double end = lattice.end[(v - 1) * lattice.graph.bodies + k]
     return end + lattice.scores.body_length[k, lattice.scores.lengths - 1]
 
 
 # beta_u(p) = ⊕_{c taken from p} ψ_u(c) + opened_u(open state of c)
 cdef void _take_arcs(semiring* ring, Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """By the sum program backwards; arcs of one register follow one another."""
+    """Compute beta_u by the sum program run backwards."""
     cdef Py_ssize_t i, r, n = lattice.graph.taken.shape[0]
     cdef const int* entered = &lattice.graph.taken_open[0] if n else NULL
     cdef const int* register = &lattice.graph.taken_register[0] if n else NULL
@@ -246,7 +247,7 @@ cdef void _reverse_sums(semiring* ring, Lattice lattice) noexcept nogil:
     cdef const int* addition = &lattice.graph.additions[0, 0] + 3 * i if i else NULL
     cdef double* beta = lattice.beta
     cdef double value = -INFINITY
-    cdef bint held = False  # not yet written, since its turn is next
+    cdef bint held = False  # `value` is the adjoint of the next iteration's sum, not stored yet
     while i > 0:
         i -= 1
         addition -= 3
@@ -258,7 +259,7 @@ cdef void _reverse_sums(semiring* ring, Lattice lattice) noexcept nogil:
 
 
 cdef bint _sum_rows(Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """The rows of every arc at a token, its suffixes' included. RETURNS (bool): whether there is any."""
+    """Sum the rows of every arc and of its suffixes at u. RETURNS (bool): whether there are any rows."""
     cdef Py_ssize_t c, suffix
     if not note_rows(lattice, u):
         return False

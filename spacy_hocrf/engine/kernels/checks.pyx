@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Questions about small arrays that numpy would take longer to begin with than to answer."""
+"""Checks of small arrays, for which a call of NumPy would take longer than the check itself."""
 
 from numpy import ndarray
 
@@ -9,7 +9,7 @@ __all__ = ["all_between", "all_finite", "all_of_kinds", "first_uncarried", "rise
 
 
 def all_finite(const double[::1] values not None):
-    """Is no value infinite or nan? RETURNS (bool): true for none."""
+    """Is every value finite? RETURNS (bool): true for an empty array."""
     cdef Py_ssize_t i
     cdef bint finite = True
     with nogil:
@@ -19,7 +19,7 @@ def all_finite(const double[::1] values not None):
 
 
 def all_between(const int[::1] values not None, Py_ssize_t least, Py_ssize_t most):
-    """Is every value at least `least` and at most `most`? RETURNS (bool): true for none."""
+    """Is every value at least `least` and at most `most`? RETURNS (bool): true for an empty array."""
     cdef Py_ssize_t i
     cdef bint inside = True
     with nogil:
@@ -29,11 +29,11 @@ def all_between(const int[::1] values not None, Py_ssize_t least, Py_ssize_t mos
 
 
 def all_of_kinds(owner, dict kinds not None, tuple optional=()):
-    """Are all attributes of an object contiguous arrays of their types and dimensions?
+    """Are the attributes of an object C-contiguous arrays of the right types and dimensions?
 
-    kinds (Dict[str, Tuple[dtype, int]]): type and number of dimensions by the attribute's name.
-    optional (Tuple[str, ...]): those that may be None.
-    RETURNS (bool): false where one is None, too, or of an equal type that is another object.
+    kinds (Dict[str, Tuple[dtype, int]]): dtype and number of dimensions by attribute name.
+    optional (Tuple[str, ...]): names of attributes that may be None.
+    RETURNS (bool): false also if another attribute is None, or if a dtype is equal but not the same object.
     """
     for name, (dtype, dimensions) in kinds.items():
         array = getattr(owner, name)
@@ -47,7 +47,7 @@ def all_of_kinds(owner, dict kinds not None, tuple optional=()):
 
 
 def rises_from_0(const long long[::1] offsets not None):
-    """Is there a first value, 0, and none below the one before it?"""
+    """Do offsets begin with 0 and never decrease? RETURNS (bool): false for an empty array."""
     cdef Py_ssize_t i
     cdef bint rises = offsets.shape[0] > 0 and offsets[0] == 0
     with nogil:
@@ -63,13 +63,13 @@ def first_uncarried(
     const unsigned char[::1] parts=None,
     int start=0,
 ):
-    """Where the first label pattern stands that no open state remembers.
+    """Find the first label pattern that open states would have to carry, but do not.
 
-    patterns (int32 [n]): label patterns.
-    pattern_body (int32 [Z]), pattern_folded (uint8 [Z]): of the automaton.
-    parts (Optional[uint8 [n]]): where in its segment each is asked for; at `start` none needs to be
-        remembered. None for elsewhere.
-    RETURNS (int): -1 if there is none.
+    patterns (int32 [n]): numbers of label patterns.
+    pattern_body (int32 [Z]), pattern_folded (uint8 [Z]): arrays of the automaton.
+    parts (Optional[uint8 [n]]): part of the segment where each is observed; patterns at the part `start`
+        need not be carried. None if all are observed elsewhere.
+    RETURNS (int): index into `patterns`, -1 if there is none.
     """
     cdef Py_ssize_t i, found = -1
     cdef bint anywhere = parts is not None

@@ -1,16 +1,16 @@
-# The nodes of a lattice that some path has come by, each with its choices.
+# The nodes of a lattice, each with its choices. A node is made when the first path reaches it.
 
 
 cdef int state_node(Lattice lattice, Py_ssize_t place, Py_ssize_t state) noexcept nogil:
-    """Between two segments, or at the end of the sequence."""
+    """The node of a state between two segments, or that of the end of the sequence."""
     if place == lattice.tokens:
         return node_of(lattice, AT_END, place, 0)
     return node_of(lattice, IN_STATE, place, state)
 
 
 cdef void forget_nodes(Lattice lattice) noexcept nogil:
-    """Begin without nodes. A place has one for each state, for each open state and, where segments may be
-    longer than their window, once more for each open state.
+    """Remove all nodes. Each place has a slot for each state, for each open state and, if segments may be
+    longer than their window, another one for each open state.
     """
     cdef Py_ssize_t i, places = lattice.tokens + 1
     lattice.kinds = <int> (lattice.graph.states + (2 if lattice.any_tail else 1) * lattice.graph.opens)
@@ -30,8 +30,8 @@ cdef void forget_nodes(Lattice lattice) noexcept nogil:
 
 
 cdef int node_of(Lattice lattice, Kind kind, Py_ssize_t place, Py_ssize_t index) noexcept nogil:
-    """A node; its choices are found when the first path comes by. RETURNS (int): -1 if there is no more
-    memory.
+    """The number of a node, which is made, with its choices, if it does not exist yet. RETURNS (int): -1 if
+    there is no more memory.
     """
     cdef Py_ssize_t at = place * lattice.kinds + index
     cdef int number
@@ -64,7 +64,7 @@ cdef int node_of(Lattice lattice, Kind kind, Py_ssize_t place, Py_ssize_t index)
 
 
 cdef void _find_arcs(Lattice lattice, Node* node) noexcept nogil:
-    """ψ_u(c) + opened_u(open state of c) of the arcs from a state."""
+    """Add the choices of a state: ψ_u(c) + opened_u(open state of c) of each arc from it."""
     cdef const double* opened = lattice.opened + node.place * lattice.graph.opens
     cdef bint rows = note_rows(lattice, node.place)
     cdef Py_ssize_t i, c, suffix
@@ -81,7 +81,7 @@ cdef void _find_arcs(Lattice lattice, Node* node) noexcept nogil:
 
 
 cdef void _find_ends(Lattice lattice, Node* node) noexcept nogil:
-    """body(u, v) + beta_v(q) of the ends of a segment, and of what is longer than the window."""
+    """Add the choices of a segment: body(u, v) + beta_v(q) of each end, and one for all beyond the window."""
     cdef Py_ssize_t u = node.place, o = node.index, k = lattice.graph.open_body[o], d
     cdef Py_ssize_t bodies = lattice.graph.bodies, opens = lattice.graph.opens
     cdef Py_ssize_t bound = min(lattice.window[k], lattice.tokens - u)
@@ -99,7 +99,7 @@ cdef void _find_ends(Lattice lattice, Node* node) noexcept nogil:
 
 
 cdef void _find_end_of_tail(Lattice lattice, Node* node) noexcept nogil:
-    """To end a segment that is longer than the window, or to go on."""
+    """Add the choices of a segment that is longer than the window: to end at v, or to go on."""
     cdef Py_ssize_t v = node.place, o = node.index, k = lattice.graph.open_body[o]
     cdef Py_ssize_t opens = lattice.graph.opens
     cdef double step
@@ -110,7 +110,7 @@ cdef void _find_end_of_tail(Lattice lattice, Node* node) noexcept nogil:
 
 
 cdef void _add_choice(Lattice lattice, Node* node, double value, Py_ssize_t code) noexcept nogil:
-    """What is impossible is none."""
+    """Add a choice to the node that was made last, unless it is impossible."""
     cdef int number = lattice.choice_count
     if value == -INFINITY:
         return
@@ -125,8 +125,8 @@ cdef void _add_choice(Lattice lattice, Node* node, double value, Py_ssize_t code
 
 
 cdef bint order_choices(Lattice lattice, int number, int rank) noexcept nogil:
-    """Put the best choices in order, as far as the one of this rank; among equals by their codes. RETURNS
-    (bool): is there one?
+    """Sort the best choices of a node up to rank `rank`, counted from 0; among equals by ascending code.
+    RETURNS (bool): whether there is a choice of this rank.
     """
     cdef Node* node = &lattice.nodes[number]
     cdef Choice* choices = lattice.choices + node.first
@@ -149,7 +149,7 @@ cdef bint order_choices(Lattice lattice, int number, int rank) noexcept nogil:
 
 
 cdef int follow(Lattice lattice, int number, int rank) noexcept nogil:
-    """The node that a choice leads to; -1 if there is no more memory."""
+    """The node that the choice of a rank leads to; -1 if there is no more memory."""
     cdef Kind kind = lattice.nodes[number].kind
     cdef Py_ssize_t place = lattice.nodes[number].place, index = lattice.nodes[number].index
     cdef int code = lattice.choices[lattice.nodes[number].first + rank].code
@@ -165,9 +165,9 @@ cdef int follow(Lattice lattice, int number, int rank) noexcept nogil:
 
 
 cdef void note_segment(Lattice lattice, int number, int rank, int* begin) noexcept nogil:
-    """The segment that a choice ends, if it ends one, behind those that were found before.
+    """Append the segment that a choice ends, if any, to lattice.found.
 
-    begin (int): where the last segment was opened.
+    begin (int*): where the open segment begins; updated by the choices of a segment.
     """
     cdef Node* node = &lattice.nodes[number]
     cdef int code = lattice.choices[node.first + rank].code, end = -1

@@ -1,23 +1,23 @@
-# The best paths of a lattice in order, each from the ones before it.
+# The paths of a lattice in order of their scores, each derived from a better one.
 #
-# From every node the best choices lead on; to take the second one instead is a *detour*, which costs the
-# difference. A path is the detours that it makes, and every path but the best one is a better path with
-# its last detour put off to another node, made to a choice further down, or followed by one more. The
-# detours along the best path from a node are in a heap that shares all but a few entries with that of the
-# next node, so that the next best path is found without a look at the others: Eppstein, SIAM Journal on
-# Computing 28 (1998); the nodes are made on demand as by Jiménez and Marzal, WEA 2003.
+# The best path takes the first choice of every node. Taking the second one instead is a *detour*, whose
+# cost is the difference. The detours of a path determine it, and every path but the best one is a better
+# path that makes its last detour at another node, or to a choice of lower rank, or makes one more detour
+# after it. The detours on the best path from a node are in a heap that shares all but a few entries with
+# that of the next node, so that the next best path is found without listing the others: Eppstein, SIAM
+# Journal on Computing 28 (1998). Nodes are made on demand, as in Jiménez and Marzal, WEA 2003.
 
 
 cdef void begin_paths(Lattice lattice) noexcept nogil:
-    """The best path is the first to come, if there is any."""
+    """Put the best path into the queue, if there is a path at all."""
     lattice.detour_count = lattice.path_count = lattice.queue_count = 0
     if lattice.total > -INFINITY:
         _push(lattice, -1, -1, 0, 0.0)
 
 
 cdef bint next_path(Lattice lattice, double* score) noexcept nogil:
-    """The next best path: its score, and its segments behind those that were found before. RETURNS (bool):
-    is there one?
+    """Find the next best path: write its score, and append its segments to lattice.found. RETURNS (bool):
+    whether there is one.
     """
     cdef int number, node, rank, detour, parent
     cdef double cost
@@ -31,7 +31,7 @@ cdef bint next_path(Lattice lattice, double* score) noexcept nogil:
         node = state_node(lattice, 0, 0)
     else:
         node = lattice.detours[detour].node
-        if rank == 1:  # put off
+        if rank == 1:  # the last detour at another node instead
             cost -= lattice.detours[detour].cost
             _push_detour(lattice, parent, lattice.detours[detour].left, cost)
             _push_detour(lattice, parent, lattice.detours[detour].right, cost)
@@ -50,14 +50,14 @@ cdef bint next_path(Lattice lattice, double* score) noexcept nogil:
 
 
 cdef void _push_detour(Lattice lattice, int parent, int detour, double cost) noexcept nogil:
-    """A path with one more detour than another one, which costs so much."""
+    """Put the path `parent`, whose cost is `cost`, with one more detour into the queue."""
     if detour >= 0:
         _push(lattice, parent, detour, 1, cost + lattice.detours[detour].cost)
 
 
 cdef void _settle(Lattice lattice, int number) noexcept nogil:
-    """Follow the best choices from a node on as far as no path has been before, and find their detours on
-    the way back.
+    """Make the heap of detours of a node: follow the best choices to a node that has one, and make the heaps
+    of the nodes between on the way back.
     """
     cdef int at = number, height = 0
     cdef Node* node
@@ -88,8 +88,8 @@ cdef void _settle(Lattice lattice, int number) noexcept nogil:
 
 
 cdef int _with_detour(Lattice lattice, int heap, int number) noexcept nogil:
-    """A heap with one detour more; the old one stays as it is. RETURNS (int): its root, -1 if there is no
-    more memory.
+    """Make a heap with the detour of one more node, without changing the old heap. RETURNS (int): its root,
+    -1 if there is no more memory.
     """
     cdef Choice* choices = lattice.choices + lattice.nodes[number].first
     cdef Detour detour
@@ -99,7 +99,7 @@ cdef int _with_detour(Lattice lattice, int heap, int number) noexcept nogil:
 
 
 cdef int _insert(Lattice lattice, int heap, Detour detour) noexcept nogil:
-    """Into a leftist heap, of which the way down on the right is copied."""
+    """Insert a detour into a leftist heap, copying its right spine. RETURNS (int): the new root."""
     cdef Detour root
     cdef int right
     if heap < 0:
@@ -129,7 +129,7 @@ cdef int _add_detour(Lattice lattice, Detour detour) noexcept nogil:
 
 
 cdef void _walk(Lattice lattice, int number) noexcept nogil:
-    """The segments of a path."""
+    """Append the segments of a path to lattice.found."""
     cdef int height = 0, node, rank, begin = 0
     cdef Path* path
     while number >= 0 and lattice.paths[number].detour >= 0:
@@ -152,7 +152,7 @@ cdef void _walk(Lattice lattice, int number) noexcept nogil:
 
 
 cdef void _push(Lattice lattice, int parent, int detour, int rank, double cost) noexcept nogil:
-    """A path into the queue."""
+    """Put a path into the queue, a binary heap by cost."""
     cdef int number = lattice.path_count, at = lattice.queue_count, above
     cdef Path* path
     lattice.paths = <Path*> room(lattice, lattice.paths, &lattice.path_room, number + 1, sizeof(Path))
@@ -173,7 +173,7 @@ cdef void _push(Lattice lattice, int parent, int detour, int rank, double cost) 
 
 
 cdef int _pop(Lattice lattice) noexcept nogil:
-    """The cheapest path out of the queue; of equals the one that was found first."""
+    """Take the path of least cost out of the queue; among equals the one that was put in first."""
     cdef int first = lattice.queue[0], last, at = 0, below, n
     lattice.queue_count -= 1
     n = lattice.queue_count

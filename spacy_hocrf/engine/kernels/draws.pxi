@@ -1,8 +1,8 @@
-# Random paths of a lattice whose chart has sums: each choice with its share of what may follow.
+# Random paths of a lattice whose chart has sums: each choice is made with its share of the node's sum.
 
 
 cdef void draw_path(Lattice lattice, const double[:, ::1] uniform) noexcept nogil:
-    """The segments of a random path."""
+    """Draw a path, with random numbers [T + 1, 3] in [0, 1), and write its segments to lattice.found."""
     cdef int number, begin = 0, choice
     lattice.found_count = 0
     number = state_node(lattice, 0, 0)
@@ -13,7 +13,7 @@ cdef void draw_path(Lattice lattice, const double[:, ::1] uniform) noexcept nogi
 
 
 cdef int _chosen(Lattice lattice, int number, const double[:, ::1] uniform) noexcept nogil:
-    """A choice; every node has a random number of its own."""
+    """Draw a choice of a node by the random number of its place and kind. RETURNS (int): its rank."""
     cdef Node* node = &lattice.nodes[number]
     cdef Choice* choices = lattice.choices + node.first
     cdef double high = -INFINITY, total = 0.0, left
@@ -27,4 +27,4 @@ cdef int _chosen(Lattice lattice, int number, const double[:, ::1] uniform) noex
         left -= exp(choices[i].value - high)
         if left < 0.0:
             return i
-    return node.count - 1  # digits were lost
+    return node.count - 1  # only after rounding

@@ -1,14 +1,13 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""The segmentations of one sequence as the paths of a lattice: the best ones, as many as are asked for,
-and random ones.
+"""The segmentations of one sequence as the paths of a lattice: the n best ones, and random ones.
 
-A path goes from choice to choice. In a state at u it takes an arc, which opens a segment; in an open
-segment it takes an end, or is open for longer than the window of lengths with scores of their own, and
-then ends or goes on token by token. Nothing is assumed of the automaton but that every segmentation
-takes one path: from a state the arcs lead on whose sums (sums.py) it is part of.
+A path is a sequence of choices. In a state at u it takes an arc, which opens a segment. In a segment it
+chooses the end, or to be longer than the window of lengths with scores of their own; then it ends or goes
+on token by token. The only assumption about the automaton is that every segmentation has exactly one
+path: a state takes the arcs whose sums in the sum program (sums.py) contain it.
 
-The chart has the value of what follows every choice, in (max, +) or in (logaddexp, +). Choices are
-looked at where a path comes by and nowhere else.
+The chart has the value of all that may follow each choice, in (max, +) or in (logaddexp, +). Choices
+themselves are only listed at nodes that a path reaches.
 """
 
 from libc.math cimport INFINITY, exp, log, log1p
@@ -23,7 +22,7 @@ include "lattice_types.pxi"
 
 
 cdef class Graph:
-    """What the lattice of a sequence knows of an automaton; see automaton.Automaton for the extents."""
+    """Views of an automaton for lattices; see automaton.Automaton for the extents."""
     cdef Py_ssize_t states, arcs, registers, bodies, opens, labels
     cdef Py_ssize_t stride  # arcs c + i stride are copies of arc c < stride
     cdef const int[::1] limits, arc_suffix, arc_open, pattern_arc, pattern_body
@@ -58,7 +57,7 @@ cdef class Graph:
         self._find_exits()
 
     def _find_exits(self):
-        """The states of each register's sum take its arcs."""
+        """List the arcs that each state takes: those whose register's sum contains the state."""
         cdef Py_ssize_t i
         offsets, places = np.zeros(self.states + 1, dtype=np.int32), np.zeros(self.states, dtype=np.int32)
         cdef int[::1] stack = np.zeros(self.registers + 1, dtype=np.int32)
@@ -78,7 +77,7 @@ cdef class Graph:
     cdef void _add_exits(
         self, int register, int arc, int[::1] stack, int[::1] place, int[::1] found, bint ruling
     ) noexcept nogil:
-        """One more arc for each state in the sum of a register: counted, or found."""
+        """For each state in the sum of a register, count the arc in `place`, and list it unless `ruling`."""
         cdef Py_ssize_t height = 1
         cdef int at
         stack[0] = register
@@ -108,7 +107,7 @@ cdef class Scores:
     cdef const long long[::1] span_offsets, span_start, span_end
     cdef const int[::1] span_pattern
     cdef const double[::1] span_score
-    cdef const double[::1] arc_const, weight  # [C], [n] of the arcs that are taken
+    cdef const double[::1] arc_const, weight  # [C], [n] const scores of the arcs, in the order of `taken`
     cdef const double[:, ::1] body_length, final
 
     def __init__(self, problem, Graph graph not None):
@@ -138,10 +137,10 @@ cdef class Scores:
 
 
 cdef class Lattice:
-    """The lattice of one sequence after another; `load` begins with the next one.
+    """A lattice of one sequence at a time, which `load` replaces by the next one.
 
-    graph (Graph): of the automaton.
-    sums (bool): for `draw`, else for `next`.
+    graph (Graph): views of the automaton.
+    sums (bool): the chart has sums, for `draw`, instead of best values, for `next` and `best`.
     """
     cdef Graph graph
     cdef Scores scores
@@ -156,21 +155,21 @@ cdef class Lattice:
     cdef double *token  # [T, K]
     cdef double *step
     cdef double *end
-    cdef double *ended  # [T + 1, O] beta of the state that the open state enters
-    cdef double *opened  # [T, O] the start's score, and what follows it
-    cdef double *rest  # [T + 2, O] what follows a segment that is open for longer than its window
-    cdef double *beta  # [registers] of the boundary at hand
-    cdef double *own  # [C] rows of arcs at the token at hand, else 0
-    cdef double *summed  # [C] with those of their suffixes
-    cdef double *extra  # [K, widest + 1] spans that begin at the token at hand, by length, else 0
-    cdef long long[::1] window  # [K] lengths that are looked at one by one
+    cdef double *ended  # [T + 1, O] beta of the open state's target
+    cdef double *opened  # [T, O] value of a segment that starts at a token, start score included
+    cdef double *rest  # [T + 2, O] value of what may follow in a segment longer than its window
+    cdef double *beta  # [registers] at the current boundary
+    cdef double *own  # [C] scores of the arcs' own rows at the current token; 0 otherwise
+    cdef double *summed  # [C] the same with the rows of their suffixes
+    cdef double *extra  # [K, widest + 1] scores of spans from the current token, by length; 0 otherwise
+    cdef long long[::1] window  # [K] lengths that are summed one by one
     cdef unsigned char[::1] has_tail  # [K]
     cdef Py_ssize_t widest
     cdef bint any_tail
-    # what paths have come by
+    # choices.pxi
     cdef Node* nodes
-    cdef int* at_place  # [T + 1] the first node of each
-    cdef int* node_at  # [T + 1, kinds] number of each node, -1 for none; see choices.pxi
+    cdef int* at_place  # [T + 1] first node of each place, -1 for none
+    cdef int* node_at  # [T + 1, kinds] number of each node, -1 for none
     cdef Choice* choices
     cdef readonly int node_count
     cdef int choice_count, place_count, kinds
@@ -179,7 +178,7 @@ cdef class Lattice:
     cdef Detour* detours
     cdef Path* paths
     cdef int* queue  # a heap of paths
-    cdef int* way  # detours of a path, first one last
+    cdef int* way  # stack: nodes without a heap of detours, or paths from one back to the best
     cdef int* found  # [n, 3] start, end and label of segments
     cdef int detour_count, path_count, queue_count, way_count, found_count
     cdef size_t detour_room, path_room, queue_room, way_room, found_room
@@ -202,7 +201,7 @@ cdef class Lattice:
         free(self.found)
 
     def load(self, Scores scores not None, Py_ssize_t sequence):
-        """Begin with the paths of a sequence. RAISES (MemoryError)."""
+        """Make the lattice of a sequence of a batch. RAISES (MemoryError)."""
         self.scores = scores
         self._clear()
         with nogil:
@@ -212,7 +211,7 @@ cdef class Lattice:
         self._check()
 
     def values(self):
-        """float64 [P]: value of what follows each state before the first token, if there is one."""
+        """Value, float64 [P], of all that may follow each state before the first token; T must be above 0."""
         values = np.empty(self.graph.states)
         cdef double[::1] out = values
         cdef Py_ssize_t p
@@ -221,10 +220,10 @@ cdef class Lattice:
         return values
 
     def next(self):
-        """The next best path.
+        """Find the next best path.
 
         RETURNS (Optional[tuple[float, int32 [n, 3]]]): its score, and start, end and label of its
-            segments; None if there is no further one.
+            segments; None if there are no more paths.
         RAISES (MemoryError)
         """
         cdef bint more
@@ -236,10 +235,10 @@ cdef class Lattice:
         return (score, self._segments()) if more else None
 
     def best(self, Scores scores not None, Py_ssize_t n):
-        """The n best paths of every sequence of a batch.
+        """Find the n best paths of every sequence of a batch, or all if there are fewer.
 
         RETURNS (tuple): int64 [D + 1] first path of each sequence; float64 [m] scores, best ones first;
-            int64 [m + 1] first segment of each path; int32 [s, 3] start, end and label.
+            int64 [m + 1] first segment of each path; int32 [s, 3] start, end and label of the segments.
         RAISES (MemoryError)
         """
         cdef Py_ssize_t d, m = 0, D = scores.sequences
@@ -264,10 +263,10 @@ cdef class Lattice:
         return offsets, values[:m], bounds[: m + 1], self._segments()
 
     def draw(self, const double[:, ::1] uniform not None):
-        """A random path, each with its probability.
+        """Draw a path with its probability; the sequence must have a segmentation.
 
-        uniform (float64 [T + 1, 3]): independent random numbers of [0, 1).
-        RETURNS (int32 [n, 3]): start, end and label of its segments; there is a segmentation.
+        uniform (float64 [T + 1, 3]): independent random numbers in [0, 1).
+        RETURNS (int32 [n, 3]): start, end and label of the path's segments.
         RAISES (MemoryError)
         """
         with nogil:

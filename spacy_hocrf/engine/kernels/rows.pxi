@@ -1,16 +1,16 @@
-# Scores that few tokens have, noted where they are asked for and forgotten afterwards: rows of arcs, and
-# spans by body and length. All else of these arrays is 0.
+# Scores that few tokens have: rows by arc, and spans by body and length. They are added to arrays of zeros
+# when the token is processed, and set to zero again afterwards.
 
 
 cdef bint note_rows(Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """The rows of arcs at a token, and its spans of one token that no body has, into `own`. RETURNS
-    (bool): whether there is any.
+    """Add the scores at u that belong to arcs, of rows and of one-token spans, to `own`. RETURNS (bool):
+    whether there are any.
     """
     return _add_rows(lattice, u, False)
 
 
 cdef void forget_rows(Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """Zeros again."""
+    """Set what `note_rows` has added to zero."""
     _add_rows(lattice, u, True)
 
 
@@ -34,19 +34,19 @@ cdef bint _add_rows(Lattice lattice, Py_ssize_t u, bint forget) noexcept nogil:
 
 
 cdef inline void _add_own(Lattice lattice, Py_ssize_t arc, double score, bint forget) noexcept nogil:
-    """To an arc and its copies."""
+    """Add a score to an arc and its copies, or `forget` it."""
     while arc < lattice.graph.arcs:
         lattice.own[arc] = 0.0 if forget else lattice.own[arc] + score
         arc += lattice.graph.stride
 
 
 cdef void note_spans(Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """The scores of spans that begin at a token, by body and length, into `extra`."""
+    """Add the scores of the spans that begin at u to `extra`, by body and length."""
     _add_spans(lattice, u, False)
 
 
 cdef void forget_spans(Lattice lattice, Py_ssize_t u) noexcept nogil:
-    """Zeros again."""
+    """Set what `note_spans` has added to zero."""
     _add_spans(lattice, u, True)
 
 
@@ -57,7 +57,7 @@ cdef void _add_spans(Lattice lattice, Py_ssize_t u, bint forget) noexcept nogil:
             break
         k, d = lattice.graph.pattern_body[lattice.scores.span_pattern[s]], lattice.scores.span_end[s] - i
         if k < 0:
-            continue  # note_rows
+            continue  # the span of an arc, see note_rows
         for e in range(lattice.graph.tree_offsets[k], lattice.graph.tree_offsets[k + 1]):
             if d <= lattice.window[lattice.graph.tree[e]]:
                 place = lattice.graph.tree[e] * (lattice.widest + 1) + d
@@ -65,7 +65,7 @@ cdef void _add_spans(Lattice lattice, Py_ssize_t u, bint forget) noexcept nogil:
 
 
 cdef inline Py_ssize_t first_span(Lattice lattice, Py_ssize_t start) noexcept nogil:
-    """The first span of the sequence that begins at this token of the batch or later."""
+    """The first span of the sequence that starts at token `start` of the batch or later."""
     cdef Py_ssize_t low = lattice.span_low, high = lattice.span_high, middle
     while low < high:
         middle = (low + high) // 2

@@ -1,58 +1,59 @@
-# Sums over the segmentations of a sequence, each less the prices of the rules that it breaks, and the best.
+# Sums over segmentations less the prices of the rules that they break; probable spans; the best segmentation.
 #
-# What rules remember multiplies the lattice: 28 labels that may come once have 2^28 states. Nearly all of
-# the product is improbable. The chart of the best values tells of every choice how good the best path is
-# that takes it; those within `width` of the best of all make a small lattice. Its paths go on with the
-# states of all rules, which are found as paths come to them, and those that are together too improbable
-# in one set of states are given up. Since log Z is known, so is the probability of all that was left out,
-# and the width grows until that is small. Where no label of a rule may follow, its state is of no account
-# but for what it ends with, and is exchanged for the first one that ends so.
+# The product of a lattice and rules is large: 28 labels that may occur once have 2^28 states. But nearly
+# all of its paths are improbable. From the chart of best values follows the score of the best path through
+# each choice; choices within `width` nats of the best path of all make a *small lattice*. Its paths are
+# followed together with the *joint state*, the states of all rules, which are numbered as they occur; the
+# paths of one joint state at one place are dropped if together they are too improbable. Since log Z is
+# known, so is the probability of all paths left out, and the width grows until it is small enough. Once
+# no label of a rule can follow, only whether its state is broken matters, so it is replaced by the first
+# state that is broken, or kept, like it: it is *settled*.
 #
-# With values V of the chart, a choice's share is exp(its value - V), so that the product of the shares of
-# a path is its probability by that of the best one, and no sum of them is above MOST_PATHS. The last
-# link multiplies by exp(-price) for each rule that is broken.
+# With the values V of the chart, the share of a choice is exp(its value - V of its node). The product of
+# a path's shares is the ratio of its probability to that of the best path; sums of them stay below
+# MOST_PATHS. The end of a path multiplies by exp(-price) for each broken rule.
 
 cdef enum:
-    MOST_LINKS = 131072  # of a sequence; with more it is given up
+    MOST_LINKS = 131072  # a sequence that needs more links is given up
 
 cdef double FIRST_WIDTH = 8.0
 cdef double LAST_WIDTH = 48.0
 cdef double FIRST_IMPROBABLE = 1e-4
-cdef double MOST_PATHS = 1e200  # by the best one; in text of more nothing is known, or it is very long
-cdef double DECAY = 1.3  # so many nats wider, about, and a part e of what was missing still is
+cdef double MOST_PATHS = 1e200  # largest Z / exp(best score); larger if a text is very long or all unclear
+cdef double DECAY = 1.3  # about this many nats more width divide the missing probability by e
 
 cdef struct Step:  # a choice of the small lattice
     double share
     int target  # node
     int opens  # label of the segment that it opens, -1 for none
-    int ends  # where the segment ends that it ends, -1 for none
+    int ends  # end of the segment that it ends, -1 for none
 
 
 cdef struct Place:  # a node of the small lattice
     int node
     int first, count  # its steps
-    int keys  # the first of them, -1 for none
-    double after  # sum of what may follow, without rules
+    int keys  # its first key, -1 for none
+    double after  # sum of the shares of all that may follow, without rules
 
 
-cdef struct Key:  # paths that meet in a node with the same states of all rules
-    int joint  # number of these states
+cdef struct Key:  # the paths that reach a place in the same joint state
+    int joint  # number of the joint state
     int place
-    int begin  # of the segment that is open for longer than its window, else 0
-    int following  # next key of the node, -1 for none
+    int begin  # start of the open segment, if it is longer than its window, else 0
+    int following  # next key of the place, -1 for none
     double forward, backward
 
 
-cdef struct Link:
+cdef struct Link:  # a step from one key to another
     int origin, target  # keys
     int start, end, label  # the segment that it ends; label is -1 if it ends none
-    int ending  # its number among the endings, -1 if it is none
+    int ending  # its index in `endings`, -1 if it has none
     double share, gain
 
 
-cdef struct Ending:  # a link that ends a segment that is wanted
+cdef struct Ending:  # a link that ends a segment of a wanted label
     int start, end, label, link
-    double probability  # of all links that end this segment
+    double probability  # of the segment: of all links that end it
 
 
 cdef struct Found:
@@ -61,14 +62,14 @@ cdef struct Found:
 
 
 cdef class Ruling:
-    """R rules about labels, and what is found about sequences under them.
+    """R rules on the labels of segments, and buffers to decode sequences under them.
 
-    lattice (Lattice): of best values.
-    told_offsets (int32 [Y + 1]), told (int32 [n]): the rules that a segment of each label tells something.
-    after (int32 [R, S, Y]): state after a segment of a label, -1 where the rule cannot be kept any more.
-    settled (int32 [R, S]): the first state that is broken just as this one is.
-    broken (uint8 [R, S]): is the rule broken by a sequence that ends in the state?
-    spans (int32 [Y]): number that is given to segments of each label; -1 for those that are not wanted.
+    lattice (Lattice): a lattice of best values (sums=False).
+    told_offsets (int32 [Y + 1]), told (int32 [n]): the rules whose state a segment of a label can change.
+    after (int32 [R, S, Y]): state after a segment of a label, -1 where the rule can no longer be kept.
+    settled (int32 [R, S]): the first state that is broken, or kept, like this one.
+    broken (uint8 [R, S]): is the rule broken if a sequence ends in the state?
+    factor (float64 [R]): exp(-price). spans (int32 [Y]): row of each label's spans, -1 if not wanted.
     """
     cdef Lattice lattice
     cdef const int[::1] told_offsets, told, spans
@@ -76,28 +77,28 @@ cdef class Ruling:
     cdef const int[:, ::1] settled
     cdef const unsigned char[:, ::1] broken
     cdef double[::1] factor  # [R] exp(-price)
-    cdef int rules, words  # R; of 64 labels each
-    cdef unsigned long long* labels_of  # [R, words] labels that tell each rule something, by bits
-    cdef unsigned short* joint  # [joints, R] states of all rules; the last one is being made
-    cdef unsigned long long* joint_hash  # [joints]
-    cdef int* joint_table  # by their hash, -1 for none
+    cdef int rules, words  # R; words of 64 bits for a set of labels
+    cdef unsigned long long* labels_of  # [R, words] set of labels that can change each rule's state
+    cdef unsigned short* joint  # [joint_count + 1, R] joint states; the last row is scratch
+    cdef unsigned long long* joint_hash  # [joint_count]
+    cdef int* joint_table  # number of joint states by hash, -1 for none
     cdef int joint_count, joint_mask
     cdef size_t joint_room, joint_hash_room, joint_table_room
-    cdef const unsigned char* matter  # [R] which rules the sequence is read under
-    cdef double improbable  # a key that is less probable is given up
-    cdef double given_up  # sum of all of these
-    cdef int* place_of  # [nodes] place of each that is reached
-    cdef double* reach  # [nodes] value of the best path to it, at most 0; -inf for one that is not reached
-    cdef unsigned long long* worth  # [T + 1, words] labels that are not too improbable from a place on
-    cdef unsigned long long* later  # [places, words] labels of them that may follow each place
+    cdef const unsigned char* matter  # [R] is the sequence decoded under the rule?
+    cdef double improbable  # keys whose paths sum to less are dropped
+    cdef double given_up  # sum of the paths of the dropped keys
+    cdef int* place_of  # [nodes] place of each node that is reached
+    cdef double* reach  # [nodes] score of the best path through it less that of the best path; -inf for none
+    cdef unsigned long long* worth  # [T + 1, words] labels that are probable enough from a token on
+    cdef unsigned long long* later  # [places, words] such labels that may follow each place
     cdef Place* places
     cdef Step* steps
     cdef Key* keys
     cdef Link* links
-    cdef int* table  # keys by their hash, -1 for none
+    cdef int* table  # number of keys by hash, -1 for none
     cdef int table_mask
     cdef Ending* endings
-    cdef int* way  # [keys] the best link of each, -1 for none
+    cdef int* way  # [keys] the best link from each key, -1 for none
     cdef int at_count, step_count, key_count, link_count, ending_count
     cdef size_t place_of_room, reach_room, places_room, step_room, key_room, link_room, ending_room, way_room
     cdef size_t worth_room, later_room, table_room
@@ -154,19 +155,19 @@ cdef class Ruling:
         double cost,
         bint best,
     ):
-        """The probable spans of some sequences, or of the best segmentation of each.
+        """Find the probable spans of some sequences, or the spans of the best segmentation of each.
 
-        labels (int32 [n]), chances (float64 [N, n]): that a segment of each of these labels, of all that
-            rules are about, begins at each token of the batch.
-        matter (uint8 [n, R]): the rules that each sequence is read under.
-        left_out (float64 [n]): probability that one breaks another rule, at most.
-        log_z (float64 [n]): log Z of each without rules; becomes that with them, -inf where they were not
-            found.
-        tolerance (float): probabilities are wrong by no more. least (float): of a span that is wanted.
-        best (bool): the spans of the segmentation with the largest sum of P(span) - cost, instead of all
-            probable ones.
-        RETURNS (tuple[int64 [s, 4], float64 [s]]): number among `sequences`, start, end and number of the
-            label of each span, by sequence, start, end and label; and its probability.
+        sequences (int64 [n]): their numbers in the batch `scores`.
+        labels (int32 [m]), chances (float64 [N, m]): the labels that rules are about, and the probability
+            that a segment of each begins at each token of the batch, without rules.
+        matter (uint8 [n, R]): the rules under which each sequence is decoded.
+        left_out (float64 [n]): bound on the probability that it breaks one of the other rules.
+        log_z (float64 [n]): log Z without rules; replaced by log Z under the rules, -inf if there is no
+            segmentation, or if finding the spans would take too much time.
+        tolerance (float): bound on the errors of probabilities. least (float): least probability of a span.
+        best (bool): find the segmentation with the largest sum of P(span) - cost instead.
+        RETURNS (tuple[int64 [s, 4], float64 [s]]): index in `sequences`, start, end and `spans` row of each
+            span, in this order, and its probability.
         RAISES (MemoryError)
         """
         cdef Py_ssize_t i
@@ -213,10 +214,10 @@ cdef class Ruling:
         double log_z,
         double tolerance,
     ):
-        """How probable each set of broken rules is in one sequence; arguments as `find` has them.
+        """Find which sets of rules one sequence may break, and how probably; arguments as for `find`.
 
-        RETURNS (Optional[tuple[uint8 [m, R], float64 [m]]]): which rules are broken, and the probability,
-            by those of all segmentations together. None where they were not found.
+        RETURNS (Optional[tuple[uint8 [m, R], float64 [m]]]): the broken rules of each set, and the set's
+            probability under the rules. None if that would take too much time.
         RAISES (MemoryError)
         """
         cdef double kept
@@ -260,14 +261,15 @@ cdef double _weigh(
     double ignored,
     double tolerance,
 ) noexcept nogil:
-    """The paths with what they break, in a lattice that grows until it is large enough.
+    """Follow the paths and their joint states in a small lattice that grows until it is large enough. Sums
+    are relative to the best path.
 
-    every (float): sum of all paths by the best one. ignored (float): of those that may break rules that do
-        not matter. RETURNS (float): of all, each less what it breaks; 0 if there is none, or it takes too
-        much to find them.
+    every (float): sum of all paths without rules. ignored (float): bound on the sum of those that break rules
+        which do not matter. RETURNS (float): sum of the paths under the rules; 0 if all paths break a rule of
+        infinite price, or if finding them would take too much time.
     """
     cdef double width = FIRST_WIDTH, missing, kept, enough
-    cdef double left_out = 0.25 * tolerance * every  # paths that may break a rule unnoticed
+    cdef double left_out = 0.25 * tolerance * every  # bound on paths whose broken rules go unnoticed
     ruling.improbable = every * FIRST_IMPROBABLE
     if every > MOST_PATHS:
         return 0.0
@@ -281,7 +283,7 @@ cdef double _weigh(
         enough = tolerance * ruling.places[0].after
         if missing <= enough:
             kept = _sum_kept(lattice, ruling)
-            enough = tolerance * kept - ignored  # of the parts below one is too large where their sum is
+            enough = tolerance * kept - ignored  # bound for missing + given_up + left_out
             if kept > 0.0 and missing + ruling.given_up + left_out <= enough:
                 return kept
             if lattice.full or ruling.link_count >= MOST_LINKS or ignored > 0.5 * tolerance * kept:
@@ -298,9 +300,7 @@ cdef double _weigh(
 
 
 cdef double _sum_kept(Lattice lattice, Ruling ruling) noexcept nogil:
-    """Both passes over the small lattice and the states of the rules. RETURNS (float): sum of the paths, each
-    less what it breaks.
-    """
+    """Run the forward and the backward pass over keys. RETURNS (float): sum of the paths under the rules."""
     cdef int i
     cdef Link* link
     _follow_all(lattice, ruling)

@@ -1,8 +1,8 @@
-# The small lattice of a sequence, and its paths with what they remember; for ruled.pxi.
+# The small lattice of a sequence, and its paths with their joint states; for ruled.pxi.
 
 
 cdef void _make_small(Lattice lattice, Ruling ruling, double lowest) noexcept nogil:
-    """The choices of all paths that are not too bad, place by place."""
+    """Make the small lattice: the choices of all paths that score at least `lowest` + the best score."""
     cdef Py_ssize_t at
     cdef int number, turn
     cdef Kind kind
@@ -11,11 +11,11 @@ cdef void _make_small(Lattice lattice, Ruling ruling, double lowest) noexcept no
     _make_room(lattice, ruling, lattice.node_count)
     if lattice.full:
         return
-    for at in range(lattice.node_count):  # of narrower lattices
+    for at in range(lattice.node_count):  # nodes that narrower lattices have made
         ruling.reach[at] = -INFINITY
     ruling.reach[number] = 0.0
     for at in range(lattice.tokens + 1):
-        for turn in range(4):  # a place's tails end in its states, which open its segments
+        for turn in range(4):  # at one boundary, tails lead to states, which lead to segments
             kind = IN_TAIL if turn == 0 else IN_STATE if turn == 1 else IN_SEGMENT if turn == 2 else AT_END
             number = lattice.at_place[at]
             while number >= 0 and not lattice.full:
@@ -25,7 +25,7 @@ cdef void _make_small(Lattice lattice, Ruling ruling, double lowest) noexcept no
 
 
 cdef void _make_room(Lattice lattice, Ruling ruling, int nodes) noexcept nogil:
-    """Memory for what is known of so many nodes."""
+    """Grow the arrays that have an element for each node."""
     ruling.reach = <double*> room(
         lattice, ruling.reach, &ruling.reach_room, nodes, sizeof(double)
     )
@@ -35,7 +35,7 @@ cdef void _make_room(Lattice lattice, Ruling ruling, int nodes) noexcept nogil:
 
 
 cdef void _take_steps(Lattice lattice, Ruling ruling, int number, double lowest) noexcept nogil:
-    """The good choices of a node."""
+    """Add a place for a node, and a step for each of its choices that is good enough."""
     cdef double high = -INFINITY, value
     cdef Node* node = &lattice.nodes[number]
     cdef Place* place
@@ -88,8 +88,8 @@ cdef void _find_worth(
     const double[:, ::1] chances,
     double unlikely,
 ) noexcept nogil:
-    """The labels that are worth a thought at each place: the more probable ones of those that may follow.
-    Rules are about no others from there on.
+    """Find the labels that matter from each token on: those of which at least unlikely / labels.shape[0]
+    segments are expected. Rules look at no others from there on.
     """
     cdef Py_ssize_t t, i
     cdef double rest
@@ -113,7 +113,7 @@ cdef void _find_worth(
 
 
 cdef void _sum_after(Lattice lattice, Ruling ruling) noexcept nogil:
-    """What may follow each place, and the labels in it."""
+    """Compute the sum of the paths from each place, and the labels of the segments that may follow it."""
     cdef int i, s, word
     cdef size_t words = ruling.words
     cdef Place* place
@@ -149,7 +149,7 @@ cdef void _sum_after(Lattice lattice, Ruling ruling) noexcept nogil:
 
 
 cdef void _follow_all(Lattice lattice, Ruling ruling) noexcept nogil:
-    """The paths from the beginning, with the states of all rules."""
+    """Run the forward pass over keys, and set the backward value of keys at the end of the sequence."""
     cdef int i, number
     cdef double mass
     ruling.key_count = ruling.link_count = 0
@@ -175,7 +175,7 @@ cdef void _follow_all(Lattice lattice, Ruling ruling) noexcept nogil:
 
 
 cdef void _follow(Lattice lattice, Ruling ruling, int place, int origin) noexcept nogil:
-    """All steps from a key."""
+    """Add a link for each step from the key `origin`."""
     cdef Node node = lattice.nodes[ruling.places[place].node]
     cdef Kind kind = node.kind
     cdef Step step
@@ -214,7 +214,7 @@ cdef void _follow(Lattice lattice, Ruling ruling, int place, int origin) noexcep
 cdef int _key_of(
     Lattice lattice, Ruling ruling, int place, int joint, int begin
 ) noexcept nogil:
-    """The key of a place and states of all rules. RETURNS (int): -1 if there is no more memory."""
+    """The number of the key of a place and a joint state, made if new. RETURNS (int): -1 without memory."""
     cdef int number, slot
     cdef Key* key
     if 2 * ruling.key_count >= <int> ruling.table_mask or not ruling.table_room:
@@ -240,7 +240,7 @@ cdef int _key_of(
 
 
 cdef void _make_table(Lattice lattice, Ruling ruling) noexcept nogil:
-    """One with room for four times the keys."""
+    """Make a hash table of all keys with at least four slots for each."""
     cdef size_t size = 256
     cdef int i
     cdef Key* key
@@ -258,7 +258,7 @@ cdef void _make_table(Lattice lattice, Ruling ruling) noexcept nogil:
 
 
 cdef int _slot_of(Ruling ruling, int place, int joint, int begin) noexcept nogil:
-    """Where a key is in the table, or may be put."""
+    """The slot of a key in the hash table, or the empty slot where it belongs."""
     cdef unsigned long long mixed = <unsigned long long> joint * 0x9E3779B97F4A7C15ULL
     cdef Key* key
     cdef int slot
@@ -274,7 +274,7 @@ cdef int _slot_of(Ruling ruling, int place, int joint, int begin) noexcept nogil
 
 
 cdef bint _begin(Lattice lattice, Ruling ruling) noexcept nogil:
-    """No states are known but the first one of every rule, joint 0. RETURNS (bool): is there memory?"""
+    """Begin with joint state 0, the first state of every rule. RETURNS (bool): whether there is memory."""
     ruling.joint_count = 0
     ruling.joint = <unsigned short*> room(
         lattice,
@@ -293,10 +293,10 @@ cdef bint _begin(Lattice lattice, Ruling ruling) noexcept nogil:
 cdef int _after(
     Lattice lattice, Ruling ruling, int joint, int label, int place, int target
 ) noexcept nogil:
-    """The states of all rules behind a step: told of the label of a segment that it opens, and settled
-    where no label of theirs may follow any more.
+    """The joint state after a step from `place` to `target`: moved on by the label of a segment that the step
+    opens, and settled for rules none of whose labels can follow any more.
 
-    label (int): -1 for none. RETURNS (int): -1 where a rule cannot be kept any more, and without memory.
+    label (int): -1 for none. RETURNS (int): -1 if a rule can no longer be kept, or without memory.
     """
     cdef size_t rules = ruling.rules
     cdef unsigned short* states = &ruling.joint[ruling.joint_count * rules]
@@ -329,14 +329,14 @@ cdef int _after(
 cdef inline unsigned long long _enter(
     unsigned short* states, int rule, int state
 ) noexcept nogil:
-    """A rule enters a state. RETURNS (int): by which bits the hash of all states changes."""
+    """Set the state of a rule in `states`. RETURNS (int): the bits to flip in the hash of the joint state."""
     cdef unsigned long long before = _mixed(rule, states[rule]), after = _mixed(rule, state)
     states[rule] = <unsigned short> state
     return before ^ after
 
 
 cdef inline unsigned long long _mixed(int rule, int state) noexcept nogil:
-    """Bits that stand for a rule in a state, 0 for its first one (splitmix64)."""
+    """Hash of a rule and its state, 0 for the first state (splitmix64); a joint state's hash is their xor."""
     cdef unsigned long long x = (<unsigned long long> rule << 16) + state + 1
     if state == 0:
         return 0
@@ -349,8 +349,8 @@ cdef inline unsigned long long _mixed(int rule, int state) noexcept nogil:
 cdef unsigned long long _settle_rules(
     Ruling ruling, unsigned short* states, int label, const unsigned long long* later
 ) noexcept nogil:
-    """Settle the rules that a label tells something, and none that may follow. RETURNS (int): by which bits
-    the hash changes.
+    """Settle the rules that a label, but none of the labels `later`, can change. RETURNS (int): the bits to
+    flip in the hash of the joint state.
     """
     cdef const unsigned long long* own
     cdef unsigned long long mixed = 0
@@ -372,8 +372,8 @@ cdef unsigned long long _settle_rules(
 cdef int _joint_of_last(
     Lattice lattice, Ruling ruling, unsigned long long mixed
 ) noexcept nogil:
-    """The number of the states that have just been made, with this hash. RETURNS (int): -1 if there is no
-    more memory.
+    """The number of the joint state in the scratch row, whose hash is `mixed`; if it is new, it is kept.
+    RETURNS (int): -1 if there is no more memory.
     """
     cdef size_t rules = ruling.rules
     cdef int slot = _joint_slot(ruling, ruling.joint_count, mixed)
@@ -404,7 +404,7 @@ cdef int _joint_of_last(
 
 
 cdef void _make_joint_table(Lattice lattice, Ruling ruling) noexcept nogil:
-    """One with room for four times what there is."""
+    """Make a hash table of all joint states with at least four slots for each."""
     cdef size_t size = 256
     cdef int i
     while size < 4 * <size_t> ruling.joint_count:
@@ -422,7 +422,7 @@ cdef void _make_joint_table(Lattice lattice, Ruling ruling) noexcept nogil:
 
 
 cdef int _joint_slot(Ruling ruling, int joint, unsigned long long mixed) noexcept nogil:
-    """Where states of all rules are in the table, or may be put."""
+    """The slot of a joint state in the hash table, or the empty slot where it belongs."""
     cdef size_t rules = ruling.rules
     cdef unsigned short* states = &ruling.joint[joint * rules]
     cdef int other, slot = <int> (mixed & ruling.joint_mask)
@@ -436,7 +436,7 @@ cdef int _joint_slot(Ruling ruling, int joint, unsigned long long mixed) noexcep
 
 
 cdef inline double _worth_of(Ruling ruling, int joint) noexcept nogil:
-    """exp(-price) of all rules that a path breaks which ends in these states."""
+    """Product of exp(-price) over the rules that are broken by a path that ends in a joint state."""
     cdef unsigned short* states = &ruling.joint[<size_t> joint * ruling.rules]
     cdef double worth = 1.0
     cdef int rule

@@ -1,8 +1,8 @@
-# The segments of the paths that were found, each once, and the path that is worth most; for ruled.pxi.
+# The segments of the paths under rules, each once, and the best path; for ruled.pxi.
 
 
 cdef int _by_segment(const void* one, const void* other) noexcept nogil:
-    """Above 0 if a segment comes after another one, below if before."""
+    """Compare two endings for qsort: positive if the segment of `one` comes later, 0 if it is the same."""
     cdef const Ending* a = <const Ending*> one
     cdef const Ending* b = <const Ending*> other
     if a.start != b.start:
@@ -13,7 +13,9 @@ cdef int _by_segment(const void* one, const void* other) noexcept nogil:
 
 
 cdef void _merge(Lattice lattice, Ruling ruling, double kept) noexcept nogil:
-    """The probability of each segment that is wanted: paths come to its end in several states."""
+    """List the links that end a segment of a wanted label, by segment, each with the probability of the
+    segment: the sum over all links that end it, divided by `kept`, the sum of all paths.
+    """
     cdef Link* link
     cdef Ending* ending
     cdef double total
@@ -51,7 +53,7 @@ cdef void _merge(Lattice lattice, Ruling ruling, double kept) noexcept nogil:
 cdef void _note_probable(
     Lattice lattice, Ruling ruling, int sequence, double least
 ) noexcept nogil:
-    """Each probable segment once."""
+    """Add each segment with a probability of at least `least` to ruling.found."""
     cdef int i
     for i in range(ruling.ending_count):
         if ruling.endings[i].probability < least:
@@ -61,7 +63,7 @@ cdef void _note_probable(
 
 
 cdef void _note(Lattice lattice, Ruling ruling, int sequence, Ending ending) noexcept nogil:
-    """One more span that was found."""
+    """Add a span to ruling.found."""
     cdef Found* found
     ruling.found = <Found*> room(
         lattice, ruling.found, &ruling.found_room, ruling.found_count + 1, sizeof(Found)
@@ -75,7 +77,7 @@ cdef void _note(Lattice lattice, Ruling ruling, int sequence, Ending ending) noe
 
 
 cdef void _choose(Lattice lattice, Ruling ruling, int sequence, double cost) noexcept nogil:
-    """The spans of the path with the largest sum of P(span) - cost."""
+    """Add the spans of the path with the largest sum of P(span) - cost to ruling.found."""
     cdef Link* link
     cdef double gain
     cdef int i, number
@@ -87,7 +89,7 @@ cdef void _choose(Lattice lattice, Ruling ruling, int sequence, double cost) noe
         link.gain, link.ending = ruling.endings[i].probability - cost, i
     for i in range(ruling.key_count):
         ruling.way[i] = -1
-        ruling.keys[i].forward = -INFINITY  # from here on the gain of what follows
+        ruling.keys[i].forward = -INFINITY  # reused: the largest gain of all that may follow the key
     number = ruling.places[ruling.at_count - 1].keys
     while number >= 0:
         if ruling.keys[number].backward > 0.0:

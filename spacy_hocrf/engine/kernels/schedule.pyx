@@ -1,6 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Spans of many sequences, and the weighted interval schedule: of spans that overlap, those that are
-worth most together.
+"""Spans of many sequences, and weighted interval scheduling: the spans without overlap of largest total gain.
 """
 
 import numpy as np
@@ -9,10 +8,10 @@ __all__ = ["by_sequence", "schedule"]
 
 
 def by_sequence(const long long[:, ::1] places not None, Py_ssize_t sequences):
-    """Spans as the columns of `types.Segments`.
+    """Convert spans to the columns of `types.Segments`.
 
-    places (int64 [n, 4]): sequence, start, end and label of each span, by sequence.
-    sequences (int): their number D.
+    places (int64 [n, 4]): sequence, start, end and label of each span, ordered by sequence.
+    sequences (int): number D of sequences.
     RETURNS (tuple): int64 [D + 1] first span of each sequence, and int32 [n] starts, ends and labels.
     """
     cdef Py_ssize_t n = places.shape[0], i, d = 0
@@ -39,14 +38,13 @@ def schedule(
     const int[:] end not None,
     const double[::1] gain not None,
 ):
-    """Spans that do not overlap, with the largest sum of gains (Kleinberg and Tardos, Algorithm Design,
-    2006, §6.1).
+    """Choose spans that do not overlap, with the largest sum of gains (Kleinberg and Tardos, Algorithm
+    Design, 2006, §6.1).
 
     offsets (int64 [D + 1]): first span of each sequence.
-    start, end (int32 [n]): the spans of a sequence by ascending start.
-    gain (float64 [n]): what each is worth; one that is worth nothing or less is never chosen.
-    RETURNS (int64 [m]): places of those that are chosen, ascending; among equal sums the choice is always
-        the same.
+    start, end (int32 [n]): the spans of each sequence, by ascending start.
+    gain (float64 [n]): gain of each span; a span whose gain is not above 0 is never chosen.
+    RETURNS (int64 [m]): indices of the chosen spans, ascending; deterministic if several sums are equal.
     """
     chosen = np.empty(start.shape[0], dtype=np.int64)
     cdef long long[::1] places = chosen
@@ -59,7 +57,7 @@ def schedule(
             last = offsets[d + 1]
             best[last] = 0.0
             for i in range(last - 1, offsets[d] - 1, -1):
-                low, high = i + 1, last  # the first span that begins where this one has ended
+                low, high = i + 1, last  # find the first span that starts at or after the end of this one
                 while low < high:
                     middle = (low + high) // 2
                     if start[middle] < end[i]:
@@ -72,7 +70,7 @@ def schedule(
                     best[i] = gain[i] + best[low]
                     keep[i] = 1
             i = offsets[d]
-            while i < last:  # of those that were the better choice, the ones that are reached
+            while i < last:  # follow the choices from the first span on
                 if keep[i]:
                     places[count] = i
                     count += 1

@@ -1,4 +1,4 @@
-# An `EngineKernels`, for a number of sequences side by side: see protocol.py, which types the calls.
+# An `EngineKernels` of protocol.py, which has the types; builds differ in the number of lanes.
 from typing import Any
 
 __all__: list[str]

@@ -1,7 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Sums over suffix trees: of what all suffixes of a node say, and its transpose; and what the nodes
-begin with.
-"""
+"""Sums over the suffix trees of arcs and bodies, in both directions, and the scores they begin with."""
 
 import numpy as np
 
@@ -9,9 +7,10 @@ __all__ = ["add_suffixes", "add_to_suffixes", "arc_constants"]
 
 
 def add_suffixes(double[:, ::1] values not None, const int[::1] suffix not None):
-    """Add to each node what its suffixes have, the longest of which is suffix[node], -1 for none.
+    """Add the values of all of its suffixes to each node.
 
-    values (float64 [n, M]): changed in place; nodes come after their suffixes.
+    values (float64 [n, M]): changed in place.
+    suffix (int32 [n]): the longest suffix of each node, a node before it; -1 for none.
     """
     cdef Py_ssize_t node, m
     with nogil:
@@ -22,9 +21,10 @@ def add_suffixes(double[:, ::1] values not None, const int[::1] suffix not None)
 
 
 def add_to_suffixes(double[:, ::1] values not None, const int[::1] suffix not None):
-    """Add what each node has to all of its suffixes: the transpose of `add_suffixes`.
+    """Add the values of each node to all of its suffixes: the transpose of `add_suffixes`.
 
     values (float64 [n, M]): changed in place.
+    suffix (int32 [n]): the longest suffix of each node, a node before it; -1 for none.
     """
     cdef Py_ssize_t node, m
     with nogil:
@@ -41,12 +41,12 @@ def arc_constants(
     const int[::1] pattern_body not None,
     const int[::1] arc_pattern not None,
 ):
-    """What every segment that completes a pattern gets: its constant and, where it has one token, the
-    score of that length.
+    """The score that every segment which takes an arc gets for the pattern that the arc completes: the
+    pattern's constant and, if the pattern has no body, the score of length 1.
 
-    const (float64 [Z]); length_pattern (int32 [G]); length_score (float64 [G, M]): of the potentials.
-    pattern_body (int32 [Z]), arc_pattern (int32 [C]): of the automaton.
-    RETURNS (float64 [C]): 0 for an arc that completes no pattern.
+    const (float64 [Z]), length_pattern (int32 [G]), length_score (float64 [G, M]): potentials.
+    pattern_body (int32 [Z]), arc_pattern (int32 [C]): arrays of the automaton.
+    RETURNS (float64 [C]): 0 for arcs that complete no pattern.
     """
     of_pattern, of_arc = np.array(const), np.zeros(arc_pattern.shape[0])
     cdef double[::1] scores = of_pattern, out = of_arc

@@ -1,15 +1,15 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""At least the probability that sequences break rules, out of where segments begin.
+"""Upper bounds on the probability that sequences break rules, from the probabilities of segment starts.
 
 A sequence moves from state r to s at t if it has been in r before and a segment begins at t whose label leads
-from r to s. With B_t(r), at least the probability that r was entered by a segment that had ended by t, and
-c_t(y) = P(a segment of label y begins at t), the expected number of moves to s at t is no more than either of
+from r to s. Let B_t(r) bound the probability that r was entered by a segment that has ended by t, and let
+c_t(y) = P(a segment of label y begins at t). Then the expected number of moves to s at t is at most each of
 
     Σ_r min(B_t(r), Σ_{y: r → s} c_t(y))          Σ_y min(Σ_{r: r → s by y} B_t(r), c_t(y))
 
-and B_t(s) is at most the sum of these over earlier places, and the expected number of segments of all labels
-that lead to s which have begun before t and do not have t. A sequence that ends in s has no label behind
-which s cannot be reached any more.
+B_t(s) is the smaller of the sum of these bounds over earlier tokens and the expected number of segments with
+labels that lead to s which begin before t and do not contain t. A sequence that ends in s has no segment
+after which s can no longer be reached, which is another bound.
 """
 
 import numpy as np
@@ -27,22 +27,22 @@ def bound_violations(
     const unsigned char[:, ::1] apart not None,
     const unsigned char[::1] broken not None,
 ):
-    """Bounds for D sequences and m rules with the same S states, which the labels lead to in K ways.
+    """Bound the probability that each of D sequences breaks each of m rules, which have the same S states and
+    the same moves between them for labels of K kinds.
 
-    offsets (int64 [D + 1]): of the N tokens.
-    chance, cover (float64 [N, L]): P(a segment of each of L labels begins at a token), P(one has it).
-    kinds (int64 [m, L]): the way of each label, below K.
-    by_state, by_kind (int32 [n, 4]): the moves from a state to another one: source, target and kind,
-        ascending, and is it the last one with the first two? The same by kind, target and source. A sequence
-        begins in state 0.
-    apart (uint8 [K, S]): can the state not be reached behind a label of the kind?
+    offsets (int64 [D + 1]): first token of each sequence.
+    chance, cover (float64 [N, L]): P(a segment of each of L labels begins at a token), P(it contains it).
+    kinds (int64 [m, L]): kind of each label, below K, for each rule.
+    by_state, by_kind (int32 [n, 4]): moves to another state, ascending: source, target, kind, and whether it
+        is the last with these first two; kind, target, source, and the same. Sequences begin in state 0.
+    apart (uint8 [K, S]): can the state no longer be reached after a label of the kind?
     broken (uint8 [S]): does a sequence that ends in the state break the rule?
-    RETURNS (float64 [D, m])
+    RETURNS (float64 [D, m]): upper bounds; they may be above 1.
     """
     cdef Py_ssize_t D = offsets.shape[0] - 1, m = kinds.shape[0], S, K, d, j, s, t, k, y
     K, S = apart.shape[0], apart.shape[1]
     bounds = np.zeros((D, m))
-    # c_t of all labels of each kind, and how many of their segments have the token
+    # by kind: sums of c_t, and expected segments that contain t, over the labels of the kind
     cdef double[:, ::1] out = bounds, of_kind = np.empty((2, K)), of_state = np.empty((6, S))
     with nogil:
         for d in range(D):
@@ -63,13 +63,13 @@ def bound_violations(
     return bounds
 
 
-cdef enum:  # rows of what is known of the states
+cdef enum:  # rows of of_state
     BEEN = 0  # B_t
-    ENTERED = 1  # expected moves to the state so far
-    BEGUN = 2  # expected segments of labels that lead to it so far
-    BY_STATE = 3  # the two sums
-    BY_KIND = 4
-    SHOWN = 5  # the most probable label so far behind which it cannot be reached
+    ENTERED = 1  # bound on the expected moves to the state so far
+    BEGUN = 2  # expected segments so far of labels that lead to the state
+    BY_STATE = 3  # the first and
+    BY_KIND = 4  # the second bound on the moves to the state at t
+    SHOWN = 5  # largest probability so far of a segment after which the state cannot be reached
 
 
 cdef inline void _move(
@@ -78,7 +78,7 @@ cdef inline void _move(
     const double[:, ::1] of_kind,
     double[:, ::1] of_state,
 ) noexcept nogil:
-    """The moves at a token."""
+    """Compute B_t of all states, and add token t to BEGUN and ENTERED."""
     cdef Py_ssize_t i, s, n = by_kind.shape[0]
     cdef double here
     cdef double* been = &of_state[BEEN, 0]
@@ -113,7 +113,7 @@ cdef inline void _show(
     const double[:, ::1] of_kind,
     double[:, ::1] of_state,
 ) noexcept nogil:
-    """max_t P(a segment has the token behind which the state cannot be reached)."""
+    """Update SHOWN: max_t P(token t is in a segment after which the state can no longer be reached)."""
     cdef Py_ssize_t s, k
     cdef double here
     for s in range(apart.shape[1]):
@@ -128,10 +128,11 @@ cdef inline void _show(
 def last_states(
     const long long[::1] offsets not None, const int[:] labels not None, const int[:, :, ::1] after not None
 ):
-    """The state that the labels of each of D sequences lead to, int32 [D, n].
+    """The state of n rules at the end of each of D sequences. Sequences begin in state 0.
 
-    offsets (int64 [D + 1]), labels (int32 [segments]): of the sequences.
-    after (int32 [n, S, Y]): of n rules, the state behind a label; a sequence begins in state 0.
+    offsets (int64 [D + 1]), labels (int32 [segments]): labels of the segments of all sequences.
+    after (int32 [n, S, Y]): state of each rule after a segment of a label.
+    RETURNS (int32 [D, n])
     """
     cdef Py_ssize_t d, j, i
     states = np.zeros((offsets.shape[0] - 1, after.shape[0]), dtype=np.int32)

@@ -1,14 +1,14 @@
-# Scores of observations that are scored once, as a prediction does: they are looked up token by token instead
-# of being sorted first (`sort_cells`). The sums have the same order as those of scores.pxi.
+# Scores of observations that are scored only once, as in prediction: their places are looked up token by
+# token instead of being sorted first (`sort_cells`). Sums have the same order as in scores.pxi.
 
 cdef enum:
-    EARLIER = 4  # tokens before they are looked up, when their entries are asked for (measured)
+    EARLIER = 4  # entries are prefetched so many tokens before they are looked up (measured)
 
 cdef struct Entry:  # a row of `CompiledIndex.entries`
     int kind, place, cell, cells
 
 cdef struct Observed:
-    Py_ssize_t tokens, labels, size, width  # as of `Sorted`
+    Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up, as in `Sorted`
     bint far
     int kind
     const long long* offsets
@@ -17,13 +17,13 @@ cdef struct Observed:
     const Entry* entries
     const unsigned short* cell_label
 
-cdef struct Found:  # observations of AHEAD + 1 tokens, at most `most` of each
+cdef struct Found:  # a ring of AHEAD + 1 tokens with their observations, at most `most` of each
     Py_ssize_t most
-    Py_ssize_t rows[AHEAD + 1]
-    Py_ssize_t others[AHEAD + 1]
-    int* row_place  # of those that have a row
+    Py_ssize_t rows[AHEAD + 1]  # number of observations with a row
+    Py_ssize_t others[AHEAD + 1]  # number of observations with cells
+    int* row_place  # [AHEAD + 1, most] places of the rows
     float* row_value
-    int* other  # place in `ids` of those that have cells
+    int* other  # [AHEAD + 1, most] indices into `ids` of the observations with cells
 
 
 def add_observed_scores_into(
@@ -32,8 +32,8 @@ def add_observed_scores_into(
     """Add scores of unsorted observations, bit for bit as `add_cell_scores_into` does.
 
     parts (Sequence[Optional[float64 [N, Y]]]), anew (bool): as for `add_cell_scores_into`.
-    rows (Rows): observations of N tokens, of which those of one kind count.
-    index (CompiledIndex): where their features lie.
+    rows (Rows): observations of N tokens; only those of kind `kind` are used.
+    index (CompiledIndex): places of their features. placed (float64 [S]): the weights, by place.
     """
     cdef Py_ssize_t t, most = 0
     cdef Observed these
@@ -77,7 +77,7 @@ def add_observed_scores_into(
 cdef void _add_observed_scores_into(
     value_type* _, Scores* scores, own sums, const double* placed, Found found, Observed these
 ) noexcept nogil:
-    """What a token has is looked up, and asked for, AHEAD tokens before it is added up."""
+    """Sum the scores of each token; its observations are looked up, and prefetched, AHEAD tokens before."""
     cdef Py_ssize_t t, r, Y = these.labels, K = these.size, W = these.width, at
     cdef const float* values
     for t in range(-AHEAD, these.tokens):
@@ -101,7 +101,7 @@ cdef void _add_observed_scores_into(
 
 
 cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Observed these) noexcept nogil:
-    """The observations of token t; their weights are asked for if they are far."""
+    """Write the observations of token t to `found`, and prefetch their weights if they are far."""
     cdef Py_ssize_t i, y, at = t % (AHEAD + 1)
     cdef Py_ssize_t row = at * found.most, other = row
     cdef Entry entry
@@ -131,7 +131,7 @@ cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Obse
 cdef inline void _add_others_into(
     value_type* _, own sums, const double* placed, Found found, Py_ssize_t at, Observed these, Py_ssize_t K
 ) noexcept nogil:
-    """The cells of one token, observation by observation."""
+    """Add the cells of one token to `sums`, observation by observation; `at` is its place in the ring."""
     cdef Py_ssize_t i, c, k, y, Y = these.labels
     cdef Entry entry
     cdef const double* a

@@ -1,8 +1,8 @@
-/* Rows of weights added up, and counts added to rows. MOST vectors of columns at a time stay in registers while all rows of a
-   token go by, so that each row is read once, and a sum is written once.
+/* Sums rows of weights, and adds counts to rows. Up to MOST vectors of columns at a time are kept in registers during the loop
+   over a token's rows, so that each row is read once and each sum is written once.
 
-   The rows begin <= r < end lie at `step` times short_rows[r], or rows[r] if that is NULL, and have as many columns as `width`
-   says, a multiple of 8. `values` is NULL where all values are 1. */
+   Row r, begin <= r < end, starts at placed[step * short_rows[r]], or placed[step * rows[r]] if short_rows is NULL, and has
+   `width` columns, a multiple of 8. `values` is NULL if all values are 1. */
 
 #ifndef HOCRF_ROWS_H
 #define HOCRF_ROWS_H
@@ -13,8 +13,8 @@
 
 enum { MOST = 8 };
 
-/* What is compiled once for each number n of vectors, for each kind of places, and with and without values: arrays of vectors
-   are registers only if the compiler knows how long they are. */
+/* Functions that are compiled for each number n of vectors, for short and long rows, and with and without values: an array of
+   vectors is kept in registers only if its length is a constant. */
 #ifdef __GNUC__
 #define HOCRF_EACH static inline __attribute__((always_inline))
 #else
@@ -25,7 +25,7 @@ HOCRF_EACH ptrdiff_t place_of(const unsigned short *short_rows, const int *rows,
     return short_rows ? short_rows[r] : rows[r];
 }
 
-/* sums[y] = Σ_r value_r row_r[y]; four rows at a time, so that few additions wait for one another. */
+/* sums[y] = Σ_r value_r row_r[y]; four rows at a time, so that fewer additions depend on one another. */
 HOCRF_EACH void sum_block(double *sums, const double *placed, const unsigned short *short_rows, const int *rows, ptrdiff_t step,
                           const float *values, ptrdiff_t r, ptrdiff_t end, const int n) {
     lanes total[MOST];

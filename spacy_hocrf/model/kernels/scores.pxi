@@ -1,27 +1,27 @@
-# Scores of observations on single labels, and the transpose: expected counts → gradient.
+# Scores of observations with features on single labels, and the transpose: expected counts → gradient.
 #
 # The score of a dense entry (part, token, label) is Σ weight · value over the features of the token's
-# observations. Observations of one kind have features at the same K parts of a segment; the weights of
-# a label at these parts lie side by side, a cell. An observation with features on many labels has a row,
-# all labels of one part after those of another, and zeros where it has no feature, so that it is added as
-# one vector; the others have single cells, each with its label. Where they lie: `model/placement.py`. A
-# row has a multiple of 8 places and begins at one, so that vectors of any width divide it.
-# What is scored once is not sorted: see observed.pxi.
+# observations. Observations of one kind have features at the same K parts of a segment; the weights of one
+# label at these parts are next to each other in a *cell*. An observation with features on many labels has
+# a *row* instead: all labels of the first part, then all of the next part, with zeros where it has no
+# feature, so that it can be added as one vector. `model/placement.py` lays out rows and cells; the size and
+# the place of a row are multiples of 8, so that it consists of whole vectors of any width. The functions
+# here need sorted observations (`sort_cells`); those that are scored only once are not, see observed.pxi.
 
 cdef extern from *:
     """
     typedef double *__restrict hocrf_own;
     #ifdef _MSC_VER
     #define hocrf_prefetch(p)
-    #else  /* without the asm, gcc takes a function that only prefetches for one without effect */
+    #else  /* without the asm, gcc removes calls of functions that do nothing but prefetch */
     #define hocrf_prefetch(p) do { __builtin_prefetch(p); __asm__ __volatile__(""); } while (0)
     #endif
     """
-    # nothing else points there, so that loops over it become vector instructions
+    # a pointer without aliases, so that the compiler can vectorise loops that write through it
     ctypedef double* own "hocrf_own"
     void hocrf_prefetch(const void*) noexcept nogil
 
-ctypedef fused value_type:  # of the values; char where all are 1 and there is no array
+ctypedef fused value_type:  # of the observations' values; char if there is no array, as all are 1
     char
     float
 
@@ -52,16 +52,16 @@ cdef extern from "rows.h" nogil:
 
 cdef enum:
     MOST_PARTS = 4
-    AHEAD = 2  # tokens whose rows are on their way (measured)
-    CELLS_AHEAD = 16  # cells that are (measured)
-    FAR = 1 << 18  # places that a near cache does not hold (measured)
-    NARROW = 24  # places of a row; the processor runs ahead in wider ones by itself (measured)
+    AHEAD = 2  # rows are prefetched so many tokens ahead (measured)
+    CELLS_AHEAD = 16  # and cells so many cells ahead (measured)
+    FAR = 1 << 18  # more weights than this do not fit a fast cache (measured)
+    NARROW = 24  # size of rows up to which to prefetch; the processor itself prefetches wider ones (measured)
 
 cdef struct Sorted:
     Py_ssize_t tokens, labels, size, width  # N, Y, K, and K·Y rounded up to a multiple of 8
-    bint far  # must places be asked for ahead of time?
+    bint far  # prefetch rows and cells
     const int* row_offsets
-    const unsigned short* short_row  # NULL if they are int32
+    const unsigned short* short_row  # NULL if rows are int32
     const int* row
     const float* row_value
     const int* cell_offsets
@@ -70,20 +70,20 @@ cdef struct Sorted:
     const float* cell_value
 
 
-cdef struct Scores:  # where those of each of the K parts go
-    double* part[MOST_PARTS]  # NULL for nowhere
-    bint anew[MOST_PARTS]  # is what is there of no account?
+cdef struct Scores:  # output arrays of the K parts
+    double* part[MOST_PARTS]  # NULL for none
+    bint anew[MOST_PARTS]  # overwrite the array instead of adding to it
 
 
 def add_cell_scores_into(parts, cells, const double[::1] placed not None, bint anew=False):
     """parts[k][t, y] += Σ weight · value, over the observations of token t and their features on label
     y at the k-th part.
 
-    parts (Sequence[Optional[float64 [N, Y]]]): of each of the K parts, changed in place; one array may
-        be of several parts, None of those that nobody asks for.
-    cells (Cells): the observations.
-    placed (float64 [S]): the weights.
-    anew (bool): as if the arrays were zeros.
+    parts (Sequence[Optional[float64 [N, Y]]]): an array for each of the K parts, changed in place; several
+        parts may share one; None for parts that are not needed.
+    cells (Cells): the sorted observations.
+    placed (float64 [S]): the weights, by place.
+    anew (bool): overwrite the arrays instead of adding to them.
     """
     cdef Sorted these
     cdef Scores scores
@@ -107,10 +107,10 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None, bint a
 def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale):
     """placed[feature] += scale · expected[t, y] · value: the transpose of `add_cell_scores_into`.
 
-    placed (float64 [S]): the gradient; changed in place.
-    cells (Cells): the observations.
-    parts (Sequence[Optional[float64 [N, Y]]]): expected counts of the dense entries of each of the K
-        parts, None for 0.
+    placed (float64 [S]): the gradient, by place; changed in place.
+    cells (Cells): the sorted observations.
+    parts (Sequence[Optional[float64 [N, Y]]]): expected counts of each of the K parts, None for zeros.
+    scale (float): a factor for all of them.
     """
     cdef const double* expected[MOST_PARTS]
     cdef Py_ssize_t k
@@ -139,7 +139,7 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
 
 
 cdef Scores _scores_of(parts, Py_ssize_t tokens, Py_ssize_t labels, bint anew):
-    """Where some parts' scores are."""
+    """Pointers to the output arrays of K parts; a shared array is overwritten by its first part only."""
     cdef Scores scores
     cdef Py_ssize_t k, j
     cdef double[:, ::1] part
@@ -149,7 +149,7 @@ cdef Scores _scores_of(parts, Py_ssize_t tokens, Py_ssize_t labels, bint anew):
             part = parts[k]
             assert part.shape[0] == tokens and part.shape[1] == labels
             scores.part[k] = &part[0, 0]
-            for j in range(k):  # of several parts
+            for j in range(k):
                 scores.anew[k] &= scores.part[j] != scores.part[k]
     return scores
 
@@ -157,7 +157,7 @@ cdef Scores _scores_of(parts, Py_ssize_t tokens, Py_ssize_t labels, bint anew):
 cdef Sorted _sorted(
     cells, Py_ssize_t tokens, Py_ssize_t labels, Py_ssize_t size, Py_ssize_t places
 ):
-    """Where the arrays of some cells are."""
+    """Pointers to the arrays of `cells` (Cells): N tokens, Y labels, K = size, S = places."""
     cdef const int[::1] row_offsets = cells.row_offsets, row
     cdef const unsigned short[::1] short_row
     cdef const int[::1] cell_offsets = cells.cell_offsets, cell = cells.cell
@@ -191,7 +191,7 @@ cdef inline double value_at(value_type* _, const float* values, Py_ssize_t i) no
 
 
 cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexcept nogil:
-    """Ask for the rows of token t, if there is one and they are far and narrow; they lie anywhere."""
+    """Prefetch the rows of token t, if it exists and `far` and NARROW ask for it."""
     cdef Py_ssize_t r, y
     cdef const double* row
     if these.far and these.width <= NARROW and t < these.tokens:
@@ -204,12 +204,13 @@ cdef inline void _fetch(const double* placed, Py_ssize_t t, Sorted these) noexce
 cdef void _add_cell_scores_into(
     value_type* _, Scores* scores, own sums, const double* placed, Sorted these
 ) noexcept nogil:
+    """Sum rows and cells of each token into `sums`, [K·Y], and write them to the arrays of the parts."""
     cdef Py_ssize_t t, begin, end, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
         _fetch(placed, t + AHEAD, these)
         begin, end = these.row_offsets[t], these.row_offsets[t + 1]
         sum_rows(sums, W, placed, these.short_row, these.row, 8, these.row_value, begin, end)
-        if K == 3:  # numbers that the compiler knows
+        if K == 3:  # a constant K lets the compiler unroll the loop
             _add_cells_into(_, sums, placed, t, these, 3)
         elif K == 2:
             _add_cells_into(_, sums, placed, t, these, 2)
@@ -223,7 +224,7 @@ cdef void _add_cell_scores_into(
 cdef inline void _add_cells_into(
     value_type* _, own sums, const double* placed, Py_ssize_t t, Sorted these, Py_ssize_t K
 ) noexcept nogil:
-    """The cells of token t."""
+    """Add the cells of token t to `sums`."""
     cdef Py_ssize_t r, k, Y = these.labels
     cdef Py_ssize_t ahead = these.cell_offsets[these.tokens] - CELLS_AHEAD if these.far else 0
     cdef const double* a
@@ -241,7 +242,7 @@ cdef inline void _add_cells_into(
 cdef inline void _write_scores(
     Scores* scores, own sums, Py_ssize_t t, Py_ssize_t Y, Py_ssize_t K
 ) noexcept nogil:
-    """Write the scores of token t."""
+    """Write or add `sums`, the scores of token t, to the arrays of the parts."""
     cdef Py_ssize_t k, y
     cdef own into
     for k in range(K):
@@ -259,7 +260,9 @@ cdef inline void _write_scores(
 cdef void _add_cell_counts_into(
     value_type* _, double* placed, own counts, const double** expected, double scale, Sorted these
 ) noexcept nogil:
-    """counts[K * Y:] is 0, so that the places of a row beyond its cells stay 0."""
+    """Add the scaled counts of each token to its rows and cells. counts[K * Y:] is 0, so that the padding of
+    rows stays 0.
+    """
     cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
         _fetch(placed, t + AHEAD, these)

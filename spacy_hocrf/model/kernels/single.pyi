@@ -1,4 +1,4 @@
-# A `ScoreKernels`, see model/compiled.py: the builds differ in the width of their vectors only.
+# A `ScoreKernels` of model/compiled.py; builds for different instruction sets have the same functions.
 from spacy_hocrf.model.compiled import ScoreKernels
 
 _build: ScoreKernels

@@ -1,5 +1,5 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False
-"""Whatever vectors the compiler makes of it; setup.py compiles this for each instruction set."""
+"""Scores of observations, and gradients from counts; setup.py compiles this for each instruction set."""
 
 import numpy as np
 
