@@ -108,7 +108,7 @@ cdef class Plan:
         cdef Column columns[MOST]
         cdef const int[::1] bits
         if n_tokens and steps:
-            known, bits = self._look_up(table, values, texts_of, edge)  # hold what is pointed to
+            known, bits = self._look_up(table, values, texts_of, edge)  # `columns` points into these arrays
             for i in range(len(self.columns)):
                 if len(values[i]) != n_tokens:
                     raise IndexError(f"{len(values[i])} values of {n_tokens} tokens")
@@ -249,7 +249,7 @@ cdef class Plan:
 cdef Column _column(
     const uint64[::1] values, const int[::1] codes, const int[:, ::1] known, const int[::1] edge
 ):
-    """Pointers to the arrays, of which all but the first may be None."""
+    """Pointers to the arrays of a column; all but `values` may be None."""
     cdef Column column
     column.value = &values[0]
     column.code = column.known = column.edge = NULL

@@ -38,7 +38,7 @@ cdef class FactorMaxima:
     cdef const int[::1] states
     cdef const double[::1] weights
     cdef long long[::1] state_offsets  # [B] first of the states of each factor
-    cdef unsigned char[::1] signed, before  # [B] has it a negative weight; [X] what was chosen
+    cdef unsigned char[::1] signed, before  # [B] has it a negative weight? [X] cells of the best states
     cdef double[::1] seen, value  # [X] scores of the last call; [B] maximum of each factor
     cdef double[::1] rest  # [K + 1] sum of the best scores of all later vertices
     cdef int[::1] path, best, top  # [K]
@@ -134,8 +134,8 @@ cdef class FactorMaxima:
         Py_ssize_t high,
         double score,
     ) noexcept nogil:
-        """Search patterns low to high - 1, which agree on the states of the first j vertices; these are in
-        `path` and have this score.
+        """Search patterns low to high - 1, which agree on the states of the first j vertices: those in
+        `path`, the sum of whose scores is `score`.
         """
         cdef Py_ssize_t i, k, s, end, other = -1
         cdef Py_ssize_t first = self.cell_offsets[self.vertex_offsets[b] + j]

@@ -2,9 +2,9 @@
 """Local search from a good assignment, changing one vertex at a time and occasionally completing a pattern.
 
 Tabu search (Glover 1989): the best change of one vertex is made even if it lowers the score, and then that
-vertex is not changed for a while. When nothing better has been found for long, the search returns to the
-best assignment and completes some pattern of positive weight there, since single changes do not reach
-patterns of many cells.
+vertex is not changed for a while. When many changes have not improved the best assignment, the search returns
+to it and completes some pattern of positive weight there, since single changes do not reach patterns of
+many cells.
 
 gain[c] is the value of cell c given the states of all other vertices: its unary score, and the
 weights of its patterns whose other cells are all on. A change of one vertex affects only the gains of
@@ -195,11 +195,8 @@ cdef class LocalSearch:
                 self._add_to_others(p, new, self.weights[p])
 
     cdef void _add_to_others(self, Py_ssize_t p, Py_ssize_t cell, double weight) noexcept nogil:
-        """Add the weight of a pattern to the gains of those of its other cells that get it while `cell` is
-        on.
-
-        `off` counts the other cells that are off: if there are none, all others get the weight, if there is
-        one, only that one.
+        """Add the weight of a pattern to the gains that it is part of while `cell` is on: those of all other
+        cells if all of them are on, or that of the only one that is off.
         """
         cdef Py_ssize_t e, c
         for e in range(self.pattern_offsets[p], self.pattern_offsets[p + 1]):

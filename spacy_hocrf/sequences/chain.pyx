@@ -90,7 +90,7 @@ cdef class CompiledModel:
 
 
 cdef class Chain:
-    """Inference on sequences, which are read one at a time, with the buffers for it.
+    """Inference on the sequences of `items`, one at a time, with its buffers.
 
     model (CompiledModel): the features, states and arcs.
     items (Items): D sequences with N items.
@@ -103,7 +103,7 @@ cdef class Chain:
     cdef bint plain, apart, summed, expected
     cdef double spread, total
     cdef Py_ssize_t n_items, room
-    # for the sequence that was read
+    # of the current sequence
     cdef double[:, ::1] scores, lifted, alpha, chance
     cdef double[::1] norm, arc_weight, arc_factor, x, below, beta
 
@@ -151,7 +151,7 @@ cdef class Chain:
             raise ValueError(SequenceErrors.H420)
 
     def best(self):
-        """Return the numbers of the most probable labels, int32 [T]. Ties are always broken alike."""
+        """Return the numbers of the most probable labels, int32 [T]; ties are broken deterministically."""
         found = np.empty(self.n_items, dtype=np.int32)
         cdef int[::1] label = found
         with nogil:

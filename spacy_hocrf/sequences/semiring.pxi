@@ -1,4 +1,4 @@
-# The arithmetic of chain.pyx: sums of probabilities, scaled or as logarithms, and maxima of scores.
+# The semirings of chain.pyx: sums of scaled probabilities, sums in log space, and maxima of scores.
 
 from libc.math cimport INFINITY, exp, log, log1p
 
