@@ -84,6 +84,7 @@ cdef class FactorMaxima:
         return total
 
     cdef void _solve(self, Py_ssize_t b) noexcept nogil:
+        """Find the best states of factor b, and its maximum."""
         cdef Py_ssize_t j, cell, first = self.vertex_offsets[b]
         cdef Py_ssize_t K = self.vertex_offsets[b + 1] - first
         cdef double* scores

@@ -198,6 +198,7 @@ cdef class MaxSum:
                 row += width
 
     cdef void _distribute(self, int[::1] assignment) noexcept nogil:
+        """Set the best states, from the roots to the leaves."""
         cdef Py_ssize_t i, v, p, t, width, states
         cdef const double* entry
         cdef double best

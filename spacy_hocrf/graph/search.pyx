@@ -105,6 +105,7 @@ cdef class LocalSearch:
         return best - start
 
     cdef void _begin(self, int[::1] assignment) noexcept nogil:
+        """Compute score, gains and numbers of cells that are off for an assignment."""
         cdef Py_ssize_t p, e, c, v, unmet
         self.state[:] = assignment
         self.kept[:] = assignment

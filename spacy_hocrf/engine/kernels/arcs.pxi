@@ -124,9 +124,7 @@ cdef void _take_arcs_with_rows(
 
 # x[d] = x[a] + x[b]   backwards:   adjoint[a] += adjoint[d],  adjoint[b] += adjoint[d]
 cdef inline void _reverse_sums(summing* ring, Automaton fsa, Workspace ws) noexcept nogil:
-    """Run the sum program backwards: each addition adds the adjoint of its sum to those of both terms, and
-    clears it.
-    """
+    """Run the sum program backwards: the adjoint of each sum moves to both of its terms."""
     cdef Py_ssize_t i = fsa.additions.shape[0], P = fsa.states
     cdef const int* addition = &fsa.additions[0, 0] + 3 * i if i else NULL
     cdef lanes* adjoint = at1(ws.adjoint, 0)

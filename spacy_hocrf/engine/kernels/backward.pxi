@@ -13,9 +13,7 @@
 cdef void backward(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Counts counts, bint counting
 ) noexcept nogil:
-    """Compute beta and the group's counts, those in `counts` only if `counting`; sets `lost` where a value is
-    lost.
-    """
+    """Compute beta and the group's counts, those in `counts` if `counting`; sets `lost` like `forward`."""
     cdef Py_ssize_t T = ws.tokens, u
     cdef int lane
     cdef lanes log_z = known_log_partition(ws)
@@ -98,9 +96,7 @@ cdef void _close(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
 
 
 cdef inline lanes known_log_partition(Workspace ws) noexcept nogil:
-    """log Z of each lane; +inf, which makes all of its probabilities 0, if it is lost or has no
-    segmentation.
-    """
+    """log Z of each lane; +inf, so that all probabilities are 0, if it is lost or has no segmentation."""
     cdef lanes found = splat(INFINITY)
     cdef int lane
     for lane in range(ws.count):

@@ -151,6 +151,7 @@ cdef inline double final_score(Lattice lattice, Py_ssize_t sequence, Py_ssize_t 
 
 # opened_u(o) = start_u(y) + (⊕_{1≤d≤W} body(u, u+d) + beta_{u+d}(q) ⊕ body(u, u+W+1) + rest_{u+W+1}(o))
 cdef void _open(semiring* ring, Lattice lattice, Py_ssize_t u) noexcept nogil:
+    """Compute opened_u of all open states; -inf where no segment may start at u."""
     cdef Py_ssize_t k, o, d, low, high, y, bound, K = lattice.graph.bodies, opens = lattice.graph.opens
     cdef double run, score
     cdef double* opened = lattice.opened + u * opens
@@ -165,7 +166,7 @@ cdef void _open(semiring* ring, Lattice lattice, Py_ssize_t u) noexcept nogil:
             continue
         bound = min(lattice.window[k], lattice.tokens - u)
         run = begin_segment(lattice, u, k)
-        step = lattice.step + u * K + k
+        step = lattice.step + u * K + k  # [d * K]: token u+d
         for d in range(1, bound + 1):
             score = run + score_of_end(lattice, u, d, k)
             if score > -INFINITY:
@@ -198,6 +199,7 @@ cdef inline double score_of_end(Lattice lattice, Py_ssize_t u, Py_ssize_t d, Py_
 
 # rest_v(o) = end(v-1) + length + beta_v(q)  ⊕  step(v) + rest_{v+1}(o)
 cdef void _go_on(semiring* ring, Lattice lattice, Py_ssize_t v) noexcept nogil:
+    """Compute rest_v of all open states that have a tail."""
     cdef Py_ssize_t k, o, opens = lattice.graph.opens
     cdef double* rest = lattice.rest + v * opens
     cdef const double* ended = lattice.ended + v * opens

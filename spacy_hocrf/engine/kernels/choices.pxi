@@ -30,9 +30,7 @@ cdef void forget_nodes(Lattice lattice) noexcept nogil:
 
 
 cdef int node_of(Lattice lattice, Kind kind, Py_ssize_t place, Py_ssize_t index) noexcept nogil:
-    """The number of a node, which is made, with its choices, if it does not exist yet. RETURNS (int): -1 if
-    there is no more memory.
-    """
+    """The number of a node, which is made with its choices if it is new; -1 if there is no more memory."""
     cdef Py_ssize_t at = place * lattice.kinds + index
     cdef int number
     cdef Node* node

@@ -30,14 +30,12 @@ cdef void _count_spans(
 
 
 cdef void _count_rows(Automaton fsa, Batch batch, Workspace ws, Counts counts, Py_ssize_t u) noexcept nogil:
-    """Count the rows and one-token spans of arcs at u: sums over the suffix tree of ws.arc_value, which is
-    overwritten.
-    """
+    """Count the rows and one-token spans of arcs at u from ws.arc_value, which the sums overwrite."""
     cdef Py_ssize_t c, r, s, z, t, copy
     cdef int lane
     cdef double count
     cdef lanes* arc_value = at1(ws.arc_value, 0)
-    cdef const double* values = &ws.arc_value[0, 0]
+    cdef const double* values = &ws.arc_value[0, 0]  # [C, LANES], flat
     cdef Rows rows = rows_of(batch)
     cdef double* row = &counts.row[0] if batch.rows else NULL
     for c in range(fsa.arcs - 1, -1, -1):
@@ -188,6 +186,7 @@ cdef void _write_tokens(Automaton fsa, Batch batch, Workspace ws, Counts counts,
 
 
 cdef void _clear_sums(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
+    """Set the counts of arcs and lengths of all groups to zero."""
     cdef Py_ssize_t i, k, m
     for i in range(fsa.taken.shape[0]):
         at1(ws.arc_sum, i)[0] = splat(0.0)
@@ -199,6 +198,7 @@ cdef void _clear_sums(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
 cdef void _add_sums_into(
     Automaton fsa, Batch batch, Workspace ws, double[::1] arc, double[:, ::1] body_length
 ) noexcept nogil:
+    """Add the counts of all groups to `arc`, float64 [C], and `body_length`, float64 [K, M]."""
     cdef Py_ssize_t i, k, m
     cdef int lane
     for i in range(fsa.taken.shape[0]):

@@ -16,9 +16,7 @@ cdef void begin_paths(Lattice lattice) noexcept nogil:
 
 
 cdef bint next_path(Lattice lattice, double* score) noexcept nogil:
-    """Find the next best path: write its score, and append its segments to lattice.found. RETURNS (bool):
-    whether there is one.
-    """
+    """Write the score of the next best path, and append its segments to lattice.found; False for none."""
     cdef int number, node, rank, detour, parent
     cdef double cost
     cdef Choice* choices
@@ -191,5 +189,6 @@ cdef int _pop(Lattice lattice) noexcept nogil:
 
 
 cdef inline bint _sooner(Lattice lattice, int one, int other) noexcept nogil:
+    """Whether a path comes before another: by cost, then by number."""
     cdef double a = lattice.paths[one].cost, b = lattice.paths[other].cost
     return a < b or (a == b and one < other)

@@ -128,9 +128,7 @@ cdef flags _lost_starts(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry)
 
 
 cdef flags _lost_entries(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry, lanes least) noexcept nogil:
-    """The lanes in which an entry is below `least` although an arc with mass leads to it and its label may
-    start at u.
-    """
+    """The lanes in which an entry is below `least` although an allowed arc with mass leads to it."""
     cdef Py_ssize_t o, i
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* first = at2(ws.first, u, 0)

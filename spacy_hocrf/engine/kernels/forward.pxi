@@ -12,6 +12,7 @@
 
 
 cdef inline void run_forward(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
+    """Lift the loaded scores and run the forward recurrence."""
     lift_arcs(ring, fsa, batch, ws)
     lift_starts(ring, fsa, batch, ws)
     forward(ring, fsa, batch, ws)

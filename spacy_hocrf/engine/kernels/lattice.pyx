@@ -102,7 +102,7 @@ cdef class Scores:
     cdef const double[:, ::1] start, end, token, inner
     cdef const unsigned char[:, ::1] allowed
     cdef const long long[::1] row_offsets
-    cdef const int[::1] row_target
+    cdef const int[::1] row_target  # an arc, or ~(4 · body + part)
     cdef const double[::1] row_score
     cdef const long long[::1] span_offsets, span_start, span_end
     cdef const int[::1] span_pattern

@@ -30,7 +30,7 @@ cdef inline void _sum_segments(semiring* ring, Automaton fsa, Workspace ws, Py_s
     """Sum the segments that end at v over the lengths within the window, by open state, into ws.leaving."""
     cdef Py_ssize_t k, o, d
     cdef lanes* leaving = at1(ws.leaving, 0)
-    cdef lanes* entry = at2(ws.entry, v - 1, 0)
+    cdef lanes* entry = at2(ws.entry, v - 1, 0)  # entry[o - d * opens] is entry_{v-1-d}(o)
     cdef lanes* weights
     cdef lanes mass
     for k in range(fsa.bodies):

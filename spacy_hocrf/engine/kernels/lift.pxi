@@ -98,6 +98,7 @@ cdef void _lift_bodies(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
 
 
 cdef inline lanes* factor_row(Workspace ws, Py_ssize_t u) noexcept nogil:
+    """Pointer to factor_u of all arcs; without room for all tokens, to that of the last token weighed."""
     return at2(ws.factor, u if ws.keeps_factors else 0, 0)
 
 

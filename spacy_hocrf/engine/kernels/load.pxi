@@ -116,9 +116,7 @@ cdef inline double _load_labels(Batch batch, double* first, Py_ssize_t i, Py_ssi
 cdef inline double _load_parts(
     Batch batch, Workspace ws, Py_ssize_t t, Py_ssize_t i, int lane, Py_ssize_t Y
 ) noexcept nogil:
-    """Load the scores of each part of a segment at token i of the batch. RETURNS (double): 0, or nan if a
-    score is not finite.
-    """
+    """Load the scores of all parts of token i of the batch. RETURNS (double): 0, nan if one is not finite."""
     cdef Py_ssize_t y
     cdef bint has_start = batch.has_start, has_inner = batch.has_inner, has_end = batch.has_end
     cdef const double* start = &batch.start[i, 0]
@@ -195,15 +193,14 @@ cdef void _load_nothing(Automaton fsa, Workspace ws, Py_ssize_t t, int lane) noe
 
 
 cdef inline void _add_suffix(Workspace ws, Py_ssize_t t, Py_ssize_t k, Py_ssize_t suffix) noexcept nogil:
+    """Add the scores of a body's suffix at a token to its own."""
     at2(ws.token, t, k)[0] += at2(ws.token, t, suffix)[0]
     at2(ws.step, t, k)[0] += at2(ws.step, t, suffix)[0]
     at2(ws.end, t, k)[0] += at2(ws.end, t, suffix)[0]
 
 
 cdef void _load_spans(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Set ws.window to the longest length with a score of its own, whether of a span or of a length, and
-    ws.multiplies.
-    """
+    """Set ws.window to the longest length with a span or length score of its own, and set ws.multiplies."""
     cdef Py_ssize_t k, s, y
     cdef int lane
     cdef bint liftable = True

@@ -59,13 +59,13 @@ cdef inline void _sum_ends(
         lengths = min(ws.window[k], ws.tokens - u)
         begun = splat(0.0)
         low, high_open = fsa.body_offsets[k], fsa.body_offsets[k + 1]
-        ended, length_now = at2(ws.ended, u, k), at2(ws.length_now, k, 0)
+        ended, length_now = at2(ws.ended, u, k), at2(ws.length_now, k, 0)  # `ended` moves from token to token
         for d in range(lengths):
             meeting[d] = zero(ring)
         for o in range(low, high_open):
             value = zero(ring)
             for d in range(lengths):
-                beta = betas[row[d] + target[o]]
+                beta = betas[row[d] + target[o]]  # beta_{u+d+1}(target o)
                 value = plus(ring, value, times(ring, weights[d], beta))
                 meeting[d] = plus(ring, meeting[d], times(ring, entry[o], beta))
             open_value[o] = value

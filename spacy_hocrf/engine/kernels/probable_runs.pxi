@@ -101,9 +101,7 @@ cdef double _advance(
     int label,
     Probable probable,
 ) noexcept nogil:
-    """Give token t a label: `mass`, by state at t, becomes `later`, by state at t + 1. RETURNS (float): the
-    sum of `later`.
-    """
+    """Give token t a label: ws.mass, by state at t, becomes ws.later, by state at t + 1. RETURNS: its sum."""
     cdef Py_ssize_t p, q, c
     cdef double score, value, total = 0.0
     for p in range(fsa.states):
@@ -124,13 +122,12 @@ cdef double _advance(
 
 
 cdef inline double _log_of(bint logs, double value, double scale) noexcept nogil:
+    """The log of a value, given with a log scale if not `logs`."""
     return value if logs else log(value) + scale
 
 
 cdef inline Py_ssize_t _arc_of(Automaton fsa, Py_ssize_t state, int label) noexcept nogil:
-    """The arc from a state by a label, its own or that of its longest suffix that has one; -1 if the label is
-    forbidden there.
-    """
+    """The arc by a label from a state, or from its longest suffix that has one; -1 if it is forbidden."""
     cdef Py_ssize_t i, c
     while state >= 0:
         for i in range(fsa.state_offsets[state], fsa.state_offsets[state + 1]):

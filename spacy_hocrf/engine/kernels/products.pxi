@@ -40,6 +40,7 @@ cdef Pairs _pairs(half[:, :, ::1] s, half[:, :, ::1] y, const int[::1] rows):
 
 
 cdef inline half* _row(Pairs pairs, half* arrays, Py_ssize_t block, Py_ssize_t row) noexcept nogil:
+    """Pointer to a row of a block of pairs.s or pairs.y."""
     return arrays + (block * pairs.capacity + row) * BLOCK
 
 
@@ -155,6 +156,7 @@ cdef void _make_pair(
     const double* previous_g,
     Py_ssize_t size,
 ) noexcept nogil:
+    """s = step · direction and y = g - previous_g, rounded to bfloat16."""
     cdef own_halves s = _row(pairs, pairs.s, block, row), y = _row(pairs, pairs.y, block, row)
     cdef Py_ssize_t i
     for i in range(size):
@@ -171,6 +173,7 @@ cdef void _penalise_into(
     const double* counts,
     Py_ssize_t size,
 ) noexcept nogil:
+    """Do one chunk of `penalise_into`, whose two sums are written to `sums`."""
     cdef lanes square = splat(0.0), score = square, distance, slope, w, count
     cdef double squares = 0.0, scores = 0.0, d
     cdef Py_ssize_t i = 0
@@ -199,6 +202,7 @@ cdef void _renew(
     const double* renewal,
     Py_ssize_t size,
 ) noexcept nogil:
+    """e = max(kept · e + gained · y² - lost · (e s)², least)"""
     cdef double kept = renewal[0], gained = renewal[1], lost = renewal[2], least = renewal[3]
     cdef Py_ssize_t i
     cdef double es, change, new
@@ -250,6 +254,7 @@ cdef void _add_four(
     const double* factor,
     Py_ssize_t size,
 ) noexcept nogil:
+    """x += factor[0] a + factor[1] b + factor[2] c + factor[3] d"""
     cdef Py_ssize_t i
     cdef double k = factor[0], m = factor[1], n = factor[2], o = factor[3]
     for i in range(size):

@@ -17,7 +17,7 @@ cdef lanes _weigh_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v
     for k in range(K):
         weights = at1(ws.weight, ws.window_offset[k])
         length_weight = &ws.length_weight[k, 0]
-        token, step = at2(ws.lifted_token, v - 1, k), at2(ws.lifted_step, v - 1, k)
+        token, step = at2(ws.lifted_token, v - 1, k), at2(ws.lifted_step, v - 1, k)  # [-d * K]: token v-1-d
         weight = at2(ws.lifted_end, v - 1, k)[0]
         bound = min(ws.window[k], v)
         for d in range(bound):
@@ -71,7 +71,7 @@ cdef void score_endings(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) 
         scores = at1(ws.score, ws.window_offset[k])
         ending = at2(ws.end, v - 1, k)[0]
         bound = min(ws.window[k], v)
-        step = at2(ws.step, v - 1, k)
+        step = at2(ws.step, v - 1, k)  # [-d * K]: token v-1-d
         opening = at2(ws.opening, v - 1, k)
         run = ending
         for d in range(bound):
@@ -110,7 +110,7 @@ cdef lanes _weigh_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u)
     for k in range(K):
         weights = at1(ws.weight, ws.window_offset[k])
         length_weight = &ws.length_weight[k, 0]
-        step, end = at2(ws.lifted_step, u, k), at2(ws.lifted_end, u, k)
+        step, end = at2(ws.lifted_step, u, k), at2(ws.lifted_end, u, k)  # [d * K]: token u+d
         weight = at2(ws.lifted_token, u, k)[0]
         bound = min(ws.window[k], ws.tokens - u)
         for d in range(bound):
@@ -174,8 +174,8 @@ cdef void score_starts(Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u) n
             less(splat(-INFINITY), at2(ws.opening, u, k)[0]), at2(ws.token, u, k)[0], splat(-INFINITY)
         )
         bound = min(ws.window[k], ws.tokens - u)
-        step = at2(ws.step, u, k)
-        closing = at2(ws.closing, u + 1, k)
+        step = at2(ws.step, u, k)  # [d * K]: token u+d
+        closing = at2(ws.closing, u + 1, k)  # [d * K]: boundary u+d+1
         for d in range(bound):
             if d > 0:
                 run = run + step[d * K]

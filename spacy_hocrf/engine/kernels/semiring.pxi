@@ -73,6 +73,7 @@ cdef inline lanes zero(semiring* ring) noexcept nogil:
 
 
 cdef inline lanes lift(semiring* ring, lanes score) noexcept nogil:
+    """The element of the semiring for a log score."""
     if semiring is Scaled:
         return lanes_exp(score)
     else:
@@ -104,6 +105,7 @@ cdef inline lanes probability(summing* ring, lanes value, lanes outer) noexcept 
 
 
 cdef inline lanes finite_or_zero(lanes score) noexcept nogil:
+    """The score, or 0 where it is -inf: a scale that can be subtracted."""
     return choose(less(splat(-INFINITY), score), score, splat(0.0))
 
 

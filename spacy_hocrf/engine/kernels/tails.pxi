@@ -13,9 +13,7 @@
 
 # tail_v(o) = tail_{v-1}(o) exp step(v-1) + entry_{v-1-W}(o) exp body(v-1-W, v)
 cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Compute tail_v of all open states: segments that are longer than the window at v; sets `lost` where
-    their mass is lost.
-    """
+    """Compute tail_v, the mass of segments longer than the window at v, and its scale; sets `lost`."""
     cdef Py_ssize_t k, o, start
     cdef lanes old, late
     cdef lanes* entry
@@ -110,9 +108,7 @@ cdef flags _lengthen_up_to_limit(
 
 
 cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
-    """Log score, up to v and with the scale of the entry, of the segments that outgrow the window at v; -inf
-    if there are none.
-    """
+    """Log score up to v, with the entry's scale, of segments that outgrow the window at v; -inf for none."""
     cdef Py_ssize_t t, u = v - 1 - ws.window[k]
     cdef lanes run
     if u < 0:

@@ -176,7 +176,7 @@ cdef inline const int* _first_of(const int[::1] values) noexcept nogil:
 cdef struct Rows:
     const long long* offsets
     const long long* first_of_body  # the first row of each token that belongs to a body
-    const int* target
+    const int* target  # an arc, or ~(4 · body + part)
     const double* score
 
 

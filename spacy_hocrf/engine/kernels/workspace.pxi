@@ -226,4 +226,5 @@ def _buffer(*extents):
 
 
 cdef inline lanes* beta_row(Workspace ws, Py_ssize_t v) noexcept nogil:
+    """Pointer to beta_v of all states in the ring of rows."""
     return at2(ws.beta, v % ws.beta_rows, 0)

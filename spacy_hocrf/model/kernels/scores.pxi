@@ -260,9 +260,7 @@ cdef inline void _write_scores(
 cdef void _add_cell_counts_into(
     value_type* _, double* placed, own counts, const double** expected, double scale, Sorted these
 ) noexcept nogil:
-    """Add the scaled counts of each token to its rows and cells. counts[K * Y:] is 0, so that the padding of
-    rows stays 0.
-    """
+    """Add each token's scaled counts to its rows and cells; counts[K * Y:] is 0, as the padding of rows."""
     cdef Py_ssize_t t, begin, end, k, Y = these.labels, K = these.size, W = these.width
     for t in range(these.tokens):
         _fetch(placed, t + AHEAD, these)
@@ -290,6 +288,7 @@ cdef inline void _scale_into(own into, const double* values, double scale, Py_ss
 cdef inline void _count_cells(
     value_type* _, double* placed, const double* counts, Py_ssize_t t, Sorted these, Py_ssize_t K
 ) noexcept nogil:
+    """Add the counts of token t to its cells."""
     cdef Py_ssize_t r, k, Y = these.labels
     cdef double* cell
     cdef const double* count
