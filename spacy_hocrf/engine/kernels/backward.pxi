@@ -59,7 +59,7 @@ cdef inline void _clear_group(
 
 
 cdef void _end(summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t v) noexcept nogil:
-    """Set beta_v to the final scores where a sequence ends at v, and to zero behind a shorter one."""
+    """Set beta_v to the final scores where a sequence ends at v, and to zero after a shorter one."""
     cdef Py_ssize_t p
     cdef int lane
     cdef double high, value

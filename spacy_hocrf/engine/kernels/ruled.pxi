@@ -1,4 +1,4 @@
-# Sums over segmentations less the prices of the rules that they break; probable spans; the best segmentation.
+# Sums over segmentations, less the prices of the rules they break; probable spans; the best segmentation.
 #
 # The product of a lattice and rules is large: 28 labels that may occur once have 2^28 states. But nearly
 # all of its paths are improbable. From the chart of best values follows the score of the best path through
@@ -19,7 +19,7 @@ cdef enum:
 cdef double FIRST_WIDTH = 8.0
 cdef double LAST_WIDTH = 48.0
 cdef double FIRST_IMPROBABLE = 1e-4
-cdef double MOST_PATHS = 1e200  # largest Z / exp(best score); larger if a text is very long or all unclear
+cdef double MOST_PATHS = 1e200  # largest Z / exp(best score); very long or undecided texts exceed it
 cdef double DECAY = 1.3  # about this many nats more width divide the missing probability by e
 
 cdef struct Step:  # a choice of the small lattice
