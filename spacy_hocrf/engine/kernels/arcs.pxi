@@ -41,12 +41,12 @@ cdef void _take_arcs(
     at1(ws.beta_scale, u)[0] += at1(ws.first_scale, u)[0] + grown
 
 
-# adjoint(register of c) += ψ(c) open_u(o)          o the open state of c
-# P(c is taken at u) = m_u(c) ψ(c) open_u(o) / Z
+# adjoint(register of c) += ψ_u(c) open_u(o)        o the open state of c, ψ_u(c) with first_u(y)
+# P(c is taken at u) = m_u(c) ψ_u(c) open_u(o) / Z
 cdef inline void _take_plain_arcs(
     summing* ring, Automaton fsa, Workspace ws, lanes outer, bint counting
 ) noexcept nogil:
-    """Sum ψ(c) open_u(o) into the adjoint of each arc's register and, if `counting`, count the arcs, at a
+    """Sum ψ_u(c) open_u(o) into the adjoint of each arc's register and, if `counting`, count the arcs, at a
     token without rows. Arcs of one register are consecutive.
     """
     cdef Py_ssize_t i, j, p

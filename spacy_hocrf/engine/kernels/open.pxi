@@ -34,6 +34,7 @@ cdef void _open(
 
 
 # open_u(o) = Σ_{1≤d≤W} exp body(u, u+d, k) beta_{u+d}(q) + exp body(u, u+W+1) rest_{u+W+1}(o)
+# where body(u, u+W+1), of a segment that goes on, has no end or length score.
 # P([u, u+d) in k) = Σ_{o in k} entry_u(o) exp body(u, u+d, k) beta_{u+d}(q) / Z          o = (k, q)
 cdef inline void _sum_ends(
     summing* ring, Automaton fsa, Batch batch, Workspace ws, Py_ssize_t u, lanes high, lanes outer

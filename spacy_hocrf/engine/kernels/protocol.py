@@ -78,7 +78,7 @@ class SpanSearch(Protocol):
 class EngineKernels(Protocol):
     """A build: views of what is read, the memory to work in, and the recurrences.
 
-    `chosen`, int64 [n], are sequence numbers; LANES of them are worked on side by side, in their
+    `chosen`, int64 [n], are sequence numbers; LANES of them are processed side by side, in this
     order. `space` is "scaled" or, in the build `single` alone, "log". `edges` get alpha and beta
     where the own part of each sequence begins and ends. Arrays that are overwritten belong to all D
     sequences of the batch; those of other sequences than the chosen ones stay as they are.
@@ -151,8 +151,8 @@ class EngineKernels(Protocol):
     ) -> Lost:
         """The probable spans into `probable`, and log Z into `out`, float64 [D].
 
-        rows: of long sequences, so many tokens are worked on at a time; 0 for all. With rows, every
-            label has a limit, none a tail, and there are no spans.
+        rows: number of tokens of a long sequence that are processed at a time; 0 for all. If above 0, every
+            label has a limit, none has a tail, and there are no spans.
         """
         ...
 
