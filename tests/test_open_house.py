@@ -10,7 +10,7 @@ import pytest
 import spacy
 from derivatives import assert_gradient
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import documents, entity_scores, examples, found, initialize, reader_of
+from small_corpus import decoder_of, documents, entity_scores, examples, found, initialize
 from spacy.util import load_config, load_model_from_config, registry
 
 from spacy_hocrf.answers.decoders import Viterbi
@@ -173,7 +173,7 @@ def test_all_four_are_trained_saved_and_loaded(tmp_path, part):
     other = again(text)
     assert found(other) == found(doc)
     assert_array_equal(entity_scores(other), entity_scores(doc))
-    reader_of(pipe).named = Viterbi()
+    decoder_of(pipe).configured = Viterbi()
     plain = entity_scores(nlp(text))
     assert_allclose(entity_scores(doc), plain**2, rtol=1e-5)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spacy_hocrf.learning.reader import FIRST
+from spacy_hocrf.learning.learnt_decoder import STEPS_BEFORE_LEARNING
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,13 +44,13 @@ class RulePrices:
         constraints = self._constraints()
         if not constraints.learnt or learner.adapts:
             return
-        corpus = learner.corpus, len(learner.corpus)
-        due = learner.steps >= FIRST or not run.running
-        if due and self._learnt_from != corpus:
+        corpus_and_size = learner.corpus, len(learner.corpus)
+        is_due = learner.steps >= STEPS_BEFORE_LEARNING or not run.running
+        if is_due and self._learnt_from != corpus_and_size:
             from spacy_hocrf.learning.prices import learn_prices
 
             self.learnt = learn_prices(learner, constraints, self._name)
-            self._learnt_from = corpus
+            self._learnt_from = corpus_and_size
 
     def saved(self) -> Section | None:
         """Return the section to save; None if nothing was learnt."""

@@ -35,7 +35,7 @@ from spacy_hocrf.annotation.teachers import check_teachers
 from spacy_hocrf.annotation.weights import WEIGHT
 from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.learning.reader import Reader
+from spacy_hocrf.learning.learnt_decoder import LearntDecoder
 from spacy_hocrf.learning.rule_prices import RulePrices
 from spacy_hocrf.model.architectures import model_of, replace_weights, weights_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
@@ -102,9 +102,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     cfg: dict[str, Any]
     target: "Target"
 
-    # the last predictor, and the key that it was made for
-    _last: "tuple[tuple[Any, ...], Predictor] | None" = None
-    _fingerprint: "tuple[tuple[Any, ...], str] | None" = None  # the last one, and its key
+    # each with the objects that it was made of: valid as long as these are the current ones
+    _cached_predictor: "tuple[tuple[Any, ...], Predictor] | None" = None
+    _cached_fingerprint: "tuple[tuple[Any, ...], str] | None" = None
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self.constraints = constraints
         self._scores = scores
         settings: Settings = model.attrs["structure"].settings
-        self._reader = Reader(checked_decoder(decoder, name, settings.encoding), name)
+        self._decoder = LearntDecoder(checked_decoder(decoder, name, settings.encoding), name)
         self._prices = RulePrices(self._constraints, name)
         self._lock = RLock()
         self._learning: Learner | None = None
@@ -148,8 +148,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             self._joint = joint.decoding(name, target, lambda: self._learner.scheme)
             self._joint.check_beside(trainer)
             if group_by is not None and self._joint.group_by not in (None, group_by):
-                found = {"found": group_by, "joint": self._joint.group_by, "name": name}
-                raise ValueError(Errors.H481.format(**found))
+                both = {"found": group_by, "joint": self._joint.group_by}
+                raise ValueError(Errors.H481.format(**both, name=name))
         check_group_by(group_by, name)
         register(WEIGHT)
         self._group_by = group_by
@@ -163,12 +163,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RAISES (ValueError): H460 for one that does not exist or is read-only, such as a setting: changing it
             would have no effect.
         """
-        there = getattr(type(self), name, self)
-        fixed = there is self or (isinstance(there, property) and there.fset is None)
-        if fixed and not name.startswith("_") and name not in self._settable:
-            known = ", ".join(sorted({*self._settable, "threshold"}))
-            found = {"found": name, "known": known, "name": self.name}
-            raise ValueError(ComponentErrors.H460.format(**found))
+        member = getattr(type(self), name, self)
+        read_only = member is self or (isinstance(member, property) and member.fset is None)
+        if read_only and not name.startswith("_") and name not in self._settable:
+            settable = ", ".join(sorted({*self._settable, "threshold"}))
+            text = ComponentErrors.H460.format(found=name, known=settable, name=self.name)
+            raise ValueError(text)
         super().__setattr__(name, value)
 
     @property
@@ -201,7 +201,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         RAISES (ValueError): H214 for anything but `Constraints`.
         """
-        return self._given_constraints
+        return self._constraints_setting
 
     @constraints.setter
     def constraints(self, value: "Constraints | None") -> None:
@@ -211,7 +211,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
             if not isinstance(value, Constraints):
                 refuse("constraints", type(value).__name__, "what spacy-hocrf.Constraints.v1 makes")
-        self._given_constraints = value
+        self._constraints_setting = value
 
     @property
     def acceptance(self) -> "Acceptance | None":
@@ -221,8 +221,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         continues, and (with a warning) when settings change that decide which spans are shown. If it depends
         on an extension attribute, that is registered.
         """
-        found = self._acceptance
-        if found is not None and found.shown != self._shown_by():
+        acceptance = self._acceptance
+        if acceptance is not None and acceptance.shown != self._output_fingerprint():
             warnings.warn(Warnings.W051.format(name=self.name), stacklevel=2)
             self._acceptance = None
         return self._acceptance
@@ -232,24 +232,24 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if value is not None:
             from msgspec.structs import replace
 
-            value = replace(value, shown=value.shown or self._shown_by())
+            value = replace(value, shown=value.shown or self._output_fingerprint())
             if value.by is not None:
                 register(value.by)
         self._acceptance = value
 
-    def _shown_by(self) -> str:
+    def _output_fingerprint(self) -> str:
         """Return a fingerprint of the settings that decide which spans are shown."""
         from spacy_hocrf.annotation.acceptance import fingerprint
 
-        decoder, prices = self._reader.decoder, self._prices.learnt
+        decoder, prices = self._decoder.current, self._prices.learnt
         key = decoder, self.constraints, prices, self.target, self.threshold
-        if self._fingerprint is None or not all(map(is_, key, self._fingerprint[0])):
-            rows = sorted((rule, float(price)) for rule, price in prices.items())
-            place = self.target.place, self.target.overlapping
-            overwrite = getattr(self.target, "overwrite", None)
-            also = rows, *place, overwrite, self.threshold, self._joint_settings
-            self._fingerprint = key, fingerprint(decoder, self._constraints(), *also)
-        return self._fingerprint[1]
+        if self._cached_fingerprint is None or not all(map(is_, key, self._cached_fingerprint[0])):
+            sorted_prices = sorted((rule, float(price)) for rule, price in prices.items())
+            target = self.target
+            written = target.place, target.overlapping, getattr(target, "overwrite", None)
+            settings = sorted_prices, *written, self.threshold, self._joint_settings
+            self._cached_fingerprint = key, fingerprint(decoder, self._constraints(), *settings)
+        return self._cached_fingerprint[1]
 
     @property
     def _learner(self) -> "Learner":
@@ -258,13 +258,13 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             if self._learning is None:
                 from spacy_hocrf.learning.learning import Learner
 
-                known, group_by = (self.model, self.target, self.trainer), self.group_by
-                teachers, joint = self._teachers, None
+                arguments, group_by = (self.model, self.target, self.trainer), self.group_by
+                teachers, joint_learner = self._teachers, None
                 if self._joint is not None:
-                    joint = self._joint.learner(*known, group_by, teachers)
-                own: dict[str, Any] = {"constraints": self._constraints(), "group_by": group_by}
-                own |= {"positives_only": self._positives_only, "teachers": teachers}
-                self._learning = joint or Learner(*known, **own)
+                    joint_learner = self._joint.learner(*arguments, group_by, teachers)
+                options: dict[str, Any] = {"constraints": self._constraints()}
+                options |= {"positives_only": self._positives_only, "teachers": teachers}
+                self._learning = joint_learner or Learner(*arguments, group_by=group_by, **options)
                 self._learning.lock = self._lock
             return self._learning
 
@@ -273,7 +273,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._acceptance = None  # its guarantee holds for the previous model
         self._prices.learn(self._learner, run)
         if self._joint is None or self._joint.decoder.ignores_patterns:
-            self._reader.learn(self._learner, run)
+            self._decoder.learn(self._learner, run)
         else:
             self._joint.learn(self._learner, run)
 
@@ -303,7 +303,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """Values chosen for settings that are "auto": sigma, order, the width of the window, and the
         decoder's cost once it is learnt; and the temperature found by `temper`. None if nothing was chosen.
         """
-        choice, cost = self._learner.choice, self._reader.cost
+        choice, cost = self._learner.choice, self._decoder.cost
         if cost is None:
             return choice
         from spacy_hocrf.learning.choice import Choice
@@ -367,30 +367,31 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
 
         saved_settings.check(nlp, self.name)
         learner = self._learner.untrained(self.labels)
-        own = get_examples if corpus is None else partial(corpus, nlp)
-        once = nlp is not None and not learner.trainer.batchwise
-        read = annotated(own, nlp, self.name, learner.corpus.note if once else None)
-        groups = set[str]()
+        read_corpus = get_examples if corpus is None else partial(corpus, nlp)
+        annotates_once = nlp is not None and not learner.trainer.batchwise
+        note = learner.corpus.note if annotates_once else None
+        read = annotated(read_corpus, nlp, self.name, note)
+        span_groups = set[str]()
         with begun(self.structure.settings.encoder, read):
             examples = validated(read(), f"{type(self).__name__}.initialize")
             unannotated = learner.begin(
-                doubtful.noting(examples, groups) if self._teachers else examples,
+                doubtful.noting(examples, span_groups) if self._teachers else examples,
                 labels,
                 partial(choose, name=self.name, shown=watched(nlp)),
             )
         begin_near(learner, learner.folds)
         doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
-        doubtful.check_teachers(self._teachers, groups, self.name)
+        doubtful.check_teachers(self._teachers, span_groups, self.name)
         doubtful.check_annotation(learner.corpus, unannotated, self.name, learner.gold.places, read)
         learner.watch = learner.watch or doubtful.check_initial_features(
             learner.structure, learner.corpus, nlp, self.name
         )
         self._adopt(learner)
-        self._reader.adopt(None)
+        self._decoder.adopt(None)
         self._prices.adopt(None)
         if self._joint is not None:
             self._joint.forget()
-        if once:
+        if annotates_once:
             OnceAnnotated.begin(nlp, self.name)
         if nlp is not None and "spans_key" in self.cfg:
             weigh_spans(nlp, self.name, self.cfg["spans_key"])
@@ -520,9 +521,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RETURNS (List[Prediction]): decoded spans, trimmed of whitespace, without those below the threshold.
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training.
         """
-        found = self._predict(list(docs))
-        found.unchanged = False  # the caller may change the Docs
-        return found
+        predictions = self._predict(list(docs))
+        predictions.unchanged = False  # the caller may change the Docs
+        return predictions
 
     def _predict(
         self, docs: Sequence[Doc], groups: "NDArray[np.int64] | None" = None
@@ -539,14 +540,14 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         else:
             batches = joint.batches(docs, groups, predictor)
         for batch, revise in batches:
-            found = predictor.predict(
+            batch_predictions = predictor.predict(
                 batch,
                 scores=self._scores,
                 threshold=self.cfg["threshold"],
                 revise=revise,
                 whole=self.acceptance is not None,
             )
-            predictions.add(batch, found)
+            predictions.add(batch, batch_predictions)
             if watch is not None:
                 watch.look(batch, self.name)
         return predictions
@@ -555,27 +556,29 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """Return the predictor for the current model and constraints, cached."""
         with self._lock:
             model = self._learner.snapshot()
-        decoder, learnt = self._reader.decoder, self._prices.learnt
+        decoder, learnt = self._decoder.current, self._prices.learnt
         key = model.automaton, model.placed, self.target, decoder, self.constraints, learnt
-        last = self._last
-        if last is None or not all(map(is_, key, last[0])):
-            last = self._last = key, self._make_predictor(model, decoder)
-        return last[1]
+        cached = self._cached_predictor
+        if cached is None or not all(map(is_, key, cached[0])):
+            cached = self._cached_predictor = key, self._make_predictor(model, decoder)
+        return cached[1]
 
     def _make_predictor(self, model: "Snapshot", decoder: Decoder) -> "Predictor":
         from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
 
-        decided = self._learner.shown or model.structure.scheme.settled
-        if not decided and not self.model.get_param("W").any():
+        has_learnt = self._learner.shown or model.structure.scheme.settled
+        if not has_learnt and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
-        wanted, learnt = self._constraints(), self._prices.learnt
-        rules = self._last[1].rules if self._last is not None else None
-        same = rules is not None and rules.of is model.automaton and rules.constraints == wanted
-        if rules is None or not same or rules.learnt is not learnt:
+        constraints, learnt = self._constraints(), self._prices.learnt
+        rules = self._cached_predictor[1].rules if self._cached_predictor is not None else None
+        valid = (
+            rules is not None and rules.of is model.automaton and rules.constraints == constraints
+        )
+        if rules is None or not valid or rules.learnt is not learnt:
             carried = frozenset(model.structure.index.carried)
-            rules = CompiledRules(wanted, model.scheme, model.automaton, carried, learnt)
-        exact = self._reader.exact
+            rules = CompiledRules(constraints, model.scheme, model.automaton, carried, learnt)
+        exact = self._decoder.exact
         return Predictor(model.structure, model.placed, self.target, rules, decoder, exact)
 
     def __call__(self, doc: Doc) -> Doc | None:
@@ -712,7 +715,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         with learner.lock:
             self.model.set_param("W", self.model.get_param("W") / temperature)
             learner.choice = replace(learner.choice or Choice(), temperature=temperature)
-            self._reader.temper(temperature)
+            self._decoder.temper(temperature)
         return temperature
 
     def extend(
@@ -743,15 +746,15 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         examples = list(examples)
-        before = self.to_bytes()
-        self.from_bytes(before)  # a learner with the loaded model and without a corpus
+        saved = self.to_bytes()
+        self.from_bytes(saved)  # a learner with the loaded model and without a corpus
         try:
-            new = extend(self._learner, examples, new_alone, sigma, self._after_step)
+            new_labels = extend(self._learner, examples, new_alone, sigma, self._after_step)
         except BaseException:
-            self.from_bytes(before)
+            self.from_bytes(saved)
             raise
         self.from_bytes(self.to_bytes())
-        return new
+        return new_labels
 
     @property
     def texts_since_loaded(self) -> int:
@@ -818,10 +821,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def rule_prices(self, prices: Mapping[str, float]) -> None:
         from spacy_hocrf.rules.compiled import checked_prices
 
-        self._prices.learnt = {
-            **self._prices.learnt,
-            **checked_prices(self.rules, prices),
-        }
+        self._prices.learnt = {**self._prices.learnt, **checked_prices(self.rules, prices)}
 
     @property
     def rules(self) -> "CompiledRules":
@@ -856,7 +856,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
             "choice": ChoiceKeeper(lambda: self._learner.choice),
-            "cost": self._reader,
+            "cost": self._decoder,
             "rules": self._prices,
             "threshold": ValueKeeper("threshold", ThresholdSet, threshold, set_threshold),
             "acceptance": ValueKeeper(
@@ -897,8 +897,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             keeper.adopt(model.extra.get(name))
 
     def _untrained(self) -> "Callable[[], SegmentationPipe]":
-        known = self.vocab, self.structure.settings, self.name, self._settings()
-        return partial(_component, type(self), *known, (self.threshold, self.constraints))
+        arguments = self.vocab, self.structure.settings, self.name, self._settings()
+        return partial(_component, type(self), *arguments, (self.threshold, self.constraints))
 
     def _settings(self) -> dict[str, Any]:
         """Return the arguments that this component was made with, except vocab, model and name."""
@@ -907,7 +907,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             "trainer": self.trainer,
             "scores": self._scores,
             "scorer": self.scorer,
-            "decoder": self._reader.named,
+            "decoder": self._decoder.configured,
             "constraints": self._configured[1],
             "joint": self._joint_settings,
             "group_by": self._group_by,

@@ -26,9 +26,9 @@ Log = Callable[[dict[str, Any] | None], None]
 Logger = Callable[[Language, IO[str], IO[str]], tuple[Log, Callable[[], None]]]
 
 WIDTHS = {"E": 3, "#": 6, "Score": 6, "Sec/step": 8}
-PERIOD, MUCH = 5, 0.05
-"""Steps, and a share of the objective: if it fell by less in so many, F1 has come to where it stays."""
-SCORE_WIDTH, LOSS_WIDTH, WIDEST = 6, 9, 24
+WINDOW_STEPS, MIN_DECREASE = 5, 0.05
+"""Steps, and a share of the objective: if it fell by less in so many, F1 no longer changes."""
+SCORE_WIDTH, LOSS_WIDTH, MAX_WIDTH = 6, 9, 24
 
 
 def logger_of(
@@ -80,9 +80,9 @@ class ConsoleTable:
         if output_file is not None:
             output_file.parent.mkdir(parents=True, exist_ok=True)
             output_file.write_text("", encoding="utf8")
-        self._objectives: dict[str, deque[float]] = {}  # of the last steps
-        self._converged: dict[str, int] = {}  # id of the run that has, by component
-        self._texts: dict[str, tuple[int, int]] = {}  # at the last two steps
+        self._objectives: dict[str, deque[float]] = {}  # of the last steps, by component
+        self._converged: dict[str, int] = {}  # id of the converged run, by component
+        self._text_counts: dict[str, tuple[int, int]] = {}  # at the last two steps, by component
         self._steps, self._since, self._seconds = 0, perf_counter(), list[float]()
         columns = ["E", "#", *self._columns(), "Sec/step", *self._scores, "Score"]
         widths = [
@@ -90,15 +90,15 @@ class ConsoleTable:
             for name in columns
         ]
         header, self._widths, self._aligns = setup_table(
-            cols=columns, widths=widths, max_width=WIDEST
+            cols=columns, widths=widths, max_width=MAX_WIDTH
         )
         self._print(header)
         self._print(["-" * width for width in self._widths])
 
     def _columns(self) -> list[str]:
-        one = len(self._ours) == 1
-        named = ("Objective", "Gradient") if one else ("Obj", "Grad")
-        ours = [word if one else f"{word} {name}" for name in self._ours for word in named]
+        alone = len(self._ours) == 1
+        named = ("Objective", "Gradient") if alone else ("Obj", "Grad")
+        ours = [word if alone else f"{word} {name}" for name in self._ours for word in named]
         return [*ours, *(f"Loss {name}" for name in self._others)]
 
     def log(self, info: dict[str, Any] | None) -> None:
@@ -109,37 +109,37 @@ class ConsoleTable:
         """
         self._steps += 1
         now = perf_counter()
-        if info is None:  # a step alone: the others are evaluations, too
+        if info is None:  # the time of the others includes an evaluation
             self._seconds.append(now - self._since)
         for name, pipe in self._ours.items():
-            self._tell(name, pipe)
+            self._note_component(name, pipe)
         if info is not None:
-            self._add(info)
+            self._add_row(info)
             self._seconds = []
         self._since = perf_counter()
 
     def finish(self) -> None:
         """Say what still had much to gain."""
         for name, pipe in self._ours.items():
-            run, (before, found) = pipe.run, self._texts.get(name, (0, 0))
-            if 0 < before < found:
-                text = Warnings.W053.format(name=name, found=found, steps=self._steps)
+            run, (before, texts) = pipe.run, self._text_counts.get(name, (0, 0))
+            if 0 < before < texts:
+                text = Warnings.W053.format(name=name, found=texts, steps=self._steps)
                 self._write(Printer(no_print=True).warn(text))
-            elif run is not None and run.running and self._steps and self._gains(name):
+            elif run is not None and run.running and self._steps and self._still_falls(name):
                 text = Warnings.W020.format(name=name, found=self._steps)
                 self._write(Printer(no_print=True).warn(text))
 
-    def _gains(self, name: str) -> bool:
-        """Has the objective just fallen by more than MUCH? True where that is not known."""
+    def _still_falls(self, name: str) -> bool:
+        """Has the objective just fallen by more than MIN_DECREASE? True after few steps."""
         values = self._objectives.get(name, deque())
-        known = len(values) > PERIOD
-        return not known or values[0] - values[-1] > MUCH * abs(values[-1])
+        measured = len(values) > WINDOW_STEPS
+        return not measured or values[0] - values[-1] > MIN_DECREASE * abs(values[-1])
 
-    def _tell(self, name: str, pipe: SegmentationPipe) -> None:
+    def _note_component(self, name: str, pipe: SegmentationPipe) -> None:
         run = pipe.run
-        self._texts[name] = self._texts.get(name, (0, 0))[1], pipe.texts_since_loaded
+        self._text_counts[name] = self._text_counts.get(name, (0, 0))[1], pipe.texts_since_loaded
         if run is not None:
-            values = self._objectives.setdefault(name, deque(maxlen=PERIOD + 1))
+            values = self._objectives.setdefault(name, deque(maxlen=WINDOW_STEPS + 1))
             values.append(run.loss)
         if run is None or run.running or self._converged.get(name) == id(run):
             return
@@ -148,7 +148,7 @@ class ConsoleTable:
         mark = printer.good if run.status.startswith(("converged", "finished")) else printer.info
         self._write(mark(f"{name} at step {self._steps - 1}: {run.status}"))
 
-    def _add(self, info: dict[str, Any]) -> None:
+    def _add_row(self, info: dict[str, Any]) -> None:
         """A row of the table, and of the file."""
         cells, losses = list[str](), dict[str, float]()
         for name, pipe in self._ours.items():
@@ -184,13 +184,13 @@ class ConsoleTable:
 class _Bar:
     """A progress bar for a terminal.
 
-    whole (bool): of the training, not up to the next evaluation.
+    whole_training (bool): up to the last step, not up to the next evaluation.
     """
 
-    def __init__(self, nlp: Language, whole: bool, stderr: IO[str]) -> None:
+    def __init__(self, nlp: Language, whole_training: bool, stderr: IO[str]) -> None:
         training = nlp.config["training"]
-        self._whole, self._stderr = whole, stderr
-        self._total = training["max_steps"] if whole else training["eval_frequency"]
+        self._whole_training, self._stderr = whole_training, stderr
+        self._total = training["max_steps"] if whole_training else training["eval_frequency"]
         self._bar: Any = None
 
     def step(self, info: dict[str, Any] | None) -> None:
@@ -199,7 +199,7 @@ class _Bar:
             self._bar.update(1)
             return
         self.close()
-        initial = info["step"] if self._whole else 0
+        initial = info["step"] if self._whole_training else 0
         self._bar = tqdm(
             total=self._total, disable=None, leave=False, file=self._stderr, initial=initial
         )

@@ -309,8 +309,8 @@ def _pipe(
         from spacy_hocrf.joint.settings import Joint
 
         if not isinstance(settings["joint"], Joint):
-            found = type(settings["joint"]).__name__
-            raise ValueError(Errors.H119.format(name=name, found=found))
+            kind = type(settings["joint"]).__name__
+            raise ValueError(Errors.H119.format(name=name, found=kind))
     return SegmentationPipe(nlp.vocab, model, name, **settings)
 
 
@@ -324,22 +324,22 @@ def _check_selection(
 
     if select != "all":
         raise ValueError(ReadingErrors.H202.format(found=repr(select), name=name))
-    found = []
+    conflicts = []
     if threshold is None or not 0 <= threshold <= 1:
-        found.append(f"threshold = {'null' if threshold is None else threshold}")
-    found += ["scores = false"] if not scores else []
-    found += ["Docs are decoded together"] if joint is not None else []
-    if found:
-        raise ValueError(ReadingErrors.H203.format(found=" and ".join(found), name=name))
+        conflicts.append(f"threshold = {'null' if threshold is None else threshold}")
+    conflicts += ["scores = false"] if not scores else []
+    conflicts += ["Docs are decoded together"] if joint is not None else []
+    if conflicts:
+        raise ValueError(ReadingErrors.H203.format(found=" and ".join(conflicts), name=name))
 
 
 def _check_n_best(name: str, n_best: int, key: str | None) -> None:
     """RAISES (ValueError): H211 unless it is a whole number from 0 on, H212 if there is no key for them."""
-    fits = isinstance(n_best, int) and n_best >= 0
-    if fits and (n_best == 0 or key is not None):
+    is_count = isinstance(n_best, int) and n_best >= 0
+    if is_count and (n_best == 0 or key is not None):
         return
     from spacy_hocrf.annotation.errors import ReadingErrors
 
-    if not fits:
+    if not is_count:
         raise ValueError(ReadingErrors.H211.format(found=repr(n_best), name=name))
     raise ValueError(ReadingErrors.H212.format(found=f"n_best = {n_best}", name=name))

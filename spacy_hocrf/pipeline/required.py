@@ -17,8 +17,4 @@ __all__ = ["make_required"]
 
 def make_required() -> Callable[[type[Language]], type[Language]]:
     """A callback that does nothing."""
-    return _unchanged
-
-
-def _unchanged(language: type[Language]) -> type[Language]:
-    return language
+    return lambda language: language

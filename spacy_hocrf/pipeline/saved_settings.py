@@ -12,7 +12,7 @@ from spacy_hocrf.features.errors import FeatureErrors
 
 __all__ = ["check", "check_key"]
 
-LOST = re.compile(r"[#;\[\s]|.*[:=]|.*\s$|$", re.DOTALL)
+NOT_READ_BACK = re.compile(r"[#;\[\s]|.*[:=]|.*\s$|$", re.DOTALL)
 """Names that a file does not give back."""
 
 
@@ -25,7 +25,7 @@ def check(nlp: Language | None, name: str) -> None:
     if nlp is None or name not in nlp.component_names:
         return
     if "$" in name:
-        _check("components", "name", name)
+        _check_text("components", "name", name)
     settings = nlp.get_pipe_config(name)
     pipe: Any = nlp.get_pipe(name)
     found = pipe.cfg.get("spans_key", "")
@@ -33,27 +33,23 @@ def check(nlp: Language | None, name: str) -> None:
         reason = "ends the names of its scores at :, = and line breaks"
         _refuse("spans_key", found, f"components.{name}", reason, "Choose a name without one")
     for section, key in _keys(settings, f"components.{name}"):
-        if LOST.match(key):
+        if NOT_READ_BACK.match(key):
             reason = "ends a name at : and =, and begins a comment at # and ;, a section at ["
             _refuse("the name", key, section, reason, "Rename the label or the key")
-    if not any(_is_doubtful(text) for _, _, text in _texts(settings, "")):
+    if not any("$" in text or text[:1] == '"' for _, _, text in _texts(settings, "")):
         return
     settings = nlp.config.interpolate()["components"][name]
     for section, key, text in _texts(settings, f"components.{name}"):
-        _check(section, key, text)
+        _check_text(section, key, text)
 
 
 def check_key(name: str, found: str, section: str) -> None:
     """RAISES (ValueError): H267 for a key of `doc.spans` that has a dollar sign."""
     if "$" in found:
-        _check(section, name, found)
+        _check_text(section, name, found)
 
 
-def _is_doubtful(text: str) -> bool:
-    return "$" in text or text[:1] == '"'
-
-
-def _check(section: str, key: str, text: str) -> None:
+def _check_text(section: str, key: str, text: str) -> None:
     """RAISES (ValueError): H267 or H268."""
     where = {"name": key, "section": section}
     if text[:1] == '"' and "\\" in text:
@@ -73,12 +69,12 @@ def _refuse(name: str, found: str, section: str, reason: str, instead: str) -> N
     raise ValueError(FeatureErrors.H267.format(**where, reason=reason, instead=instead))
 
 
-def _keys(value: Mapping[str, Any], section: str) -> Iterator[tuple[str, str]]:
+def _keys(settings: Mapping[str, Any], section: str) -> Iterator[tuple[str, str]]:
     """Section and name of every setting."""
-    for name, each in value.items():
+    for name, value in settings.items():
         yield section, name
-        if isinstance(each, Mapping):
-            yield from _keys(each, f"{section}.{name}")
+        if isinstance(value, Mapping):
+            yield from _keys(value, f"{section}.{name}")
 
 
 def _texts(value: Any, section: str, key: str = "") -> Iterator[tuple[str, str, str]]:
@@ -86,10 +82,9 @@ def _texts(value: Any, section: str, key: str = "") -> Iterator[tuple[str, str, 
     if isinstance(value, str):
         yield section, key, value
     elif isinstance(value, Mapping):
-        for name, each in value.items():
-            inner = f"{section}.{name}" if isinstance(each, Mapping) else section
-            yield from _texts(each, inner, name)
+        for name, inner in value.items():
+            inner_section = f"{section}.{name}" if isinstance(inner, Mapping) else section
+            yield from _texts(inner, inner_section, name)
     elif isinstance(value, (list, tuple)):
-        for each in value:
-            found = _texts(each, section)
-            yield from ((section, key, text) for _, _, text in found)
+        for item in value:
+            yield from ((section, key, text) for _, _, text in _texts(item, section))

@@ -9,7 +9,7 @@ from spacy.util import logger
 
 __all__ = ["weigh_spans"]
 
-DEFAULT = {"f": 1.0, "p": 0.0, "r": 0.0, "texts_acc": 0.0}
+DEFAULT_WEIGHTS = {"f": 1.0, "p": 0.0, "r": 0.0, "texts_acc": 0.0}
 """Weights of F-score, precision, recall and whole texts, as the factory has them."""
 
 
@@ -20,22 +20,22 @@ def weigh_spans(nlp: Language, name: str, key: str) -> None:
     name (str): of the component.
     """
     weights = nlp.config["training"]["score_weights"]
-    named, default = (
-        {letter: f"spans_{each}_{letter}" for letter in DEFAULT} for each in (key, "sc")
+    own_scores, default_scores = (
+        {metric: f"spans_{group}_{metric}" for metric in DEFAULT_WEIGHTS} for group in (key, "sc")
     )
-    if key == "sc" or any(weights.get(score) is not None for score in named.values()):
+    if key == "sc" or any(weights.get(score) is not None for score in own_scores.values()):
         return
-    given = {letter: weights.get(score) for letter, score in default.items()}
-    if all(weight is None for weight in given.values()):  # another component has taken them
-        given = dict(DEFAULT)
-    weights.update((named[letter], weight) for letter, weight in given.items())
-    if not any(_writes_default(nlp, each) for each in nlp.component_names if each != name):
-        weights.update(dict.fromkeys(default.values()))
+    own_weights = {metric: weights.get(score) for metric, score in default_scores.items()}
+    if all(weight is None for weight in own_weights.values()):  # another component has taken them
+        own_weights = dict(DEFAULT_WEIGHTS)
+    weights.update((own_scores[metric], weight) for metric, weight in own_weights.items())
+    if not any(_writes_default(nlp, other) for other in nlp.component_names if other != name):
+        weights.update(dict.fromkeys(default_scores.values()))
     logger.info(
         "%s: the scores of doc.spans['%s'] are shown and weighed: %s in [training.score_weights]",
         name,
         key,
-        named["f"],
+        own_scores["f"],
     )
 
 

@@ -13,13 +13,13 @@ from oracle import segments_of
 from random_readings import scored_as_wholes
 from small_corpus import (
     MODELS,
+    decoder_of,
     examples,
     found,
     learn_from,
     learner_of,
     like_shared,
     one_of_two,
-    reader_of,
     teach,
     trained,
     untrained,
@@ -159,7 +159,7 @@ def reranked(name, seed=0, n=5, **settings):
         [(ent.start, ent.end, number[ent.label_]) for ent in each.reference.ents] for each in data
     ]
     counts = ReadingCounts.of(len(pipe.labels), [batch_of(list(enumerate(rows)), texts)])
-    reader_of(pipe).adopt(Reranker(counts, rng.normal(size=N_FEATURES), "NORM", 10))
+    decoder_of(pipe).adopt(Reranker(counts, rng.normal(size=N_FEATURES), "NORM", 10))
     return nlp, pipe, list(zip(texts, rows))
 
 
@@ -173,7 +173,7 @@ def test_the_reading_that_is_shown_is_the_best_of_the_most_probable_ones(name, s
         }
     nlp, pipe, annotated = reranked(name, **settings)
     docs = [nlp.make_doc(text) for text in TEXTS]
-    reranker, moved = reader_of(pipe).learnt, 0
+    reranker, moved = decoder_of(pipe).learnt, 0
     pipe.acceptance = Acceptance(0.9, 0.9, 0.5, 10, 5)  # asks how probable it is that all is right
     shown = pipe.predict(docs)
     for doc, reading, prediction in zip(docs, pipe.readings(docs), shown):
@@ -215,10 +215,10 @@ def test_it_learns_that_a_text_has_one_person():
     nlp, _ = learnt()
     pipe = nlp.get_pipe("hocrf")
     new = [text for text, _ in one_of_two(60, seed=4)]
-    reranker = reader_of(pipe).learnt
+    reranker = decoder_of(pipe).learnt
     assert reranker.attribute == "NORM" and reranker.texts == 48
     with_it = [len(doc.ents) for doc in nlp.pipe(new)]
-    reader_of(pipe).adopt(None)
+    decoder_of(pipe).adopt(None)
     without = [len(doc.ents) for doc in nlp.pipe(new)]
     assert with_it.count(1) == 60 > without.count(1)
 
@@ -231,7 +231,7 @@ def test_it_is_kept_with_the_model_and_said_in_the_log(tmp_path, caplog, monkeyp
     assert "reranker learnt from 48 held-out texts" in caplog.text
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        mine, theirs = (reader_of(each.get_pipe("hocrf")).learnt for each in (nlp, other))
+        mine, theirs = (decoder_of(each.get_pipe("hocrf")).learnt for each in (nlp, other))
         assert theirs.weights.tolist() == mine.weights.tolist()
         for example in data:
             text = example.reference.text
@@ -322,9 +322,9 @@ def test_another_temperature_leaves_the_choice_as_it_is():
     nlp, _ = learnt()
     pipe = nlp.get_pipe("hocrf")
     texts = [text for text, _ in one_of_two(40, seed=4)]
-    before, weights = [found(doc) for doc in nlp.pipe(texts)], reader_of(pipe).learnt.weights
+    before, weights = [found(doc) for doc in nlp.pipe(texts)], decoder_of(pipe).learnt.weights
     temperature = pipe.temper(examples(nlp, one_of_two(30, seed=5)))
-    assert reader_of(pipe).learnt.weights.tolist() == [temperature * weights[0], *weights[1:]]
+    assert decoder_of(pipe).learnt.weights.tolist() == [temperature * weights[0], *weights[1:]]
     assert [found(doc) for doc in nlp.pipe(texts)] == before
 
 
@@ -343,7 +343,7 @@ def test_too_few_texts_teach_nothing(caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     with caplog.at_level(logging.INFO, logger="spacy"):
         nlp, _ = learnt(one_of_two(8))
-    assert reader_of(nlp.get_pipe("hocrf")).learnt is None
+    assert decoder_of(nlp.get_pipe("hocrf")).learnt is None
     assert "readings are not reranked, since too few texts" in caplog.text
 
 
@@ -352,7 +352,7 @@ def test_features_that_read_no_words_will_do():
     shape = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["SHAPE"]}
     features = {"@misc": "spacy-hocrf.Features.v1", "*": {"shape": shape}}
     nlp = trained(decoder=RERANKED, model={"order": 1, "features": features}, rows=one_of_two())
-    assert reader_of(nlp.get_pipe("hocrf")).learnt.attribute == "SHAPE"
+    assert decoder_of(nlp.get_pipe("hocrf")).learnt.attribute == "SHAPE"
 
 
 @pytest.fixture(scope="module")
@@ -372,11 +372,11 @@ def nlp():
     ],
 )
 def test_a_damaged_section_is_an_error(nlp, name, value):
-    reader, scheme = reader_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").structure.scheme
-    section = reader.saved()
-    kept = reader.checked(section, scheme)
-    assert kept.weights.tolist() == reader.learnt.weights.tolist()
+    decoder, scheme = decoder_of(nlp.get_pipe("hocrf")), nlp.get_pipe("hocrf").structure.scheme
+    section = decoder.saved()
+    kept = decoder.checked(section, scheme)
+    assert kept.weights.tolist() == decoder.learnt.weights.tolist()
     with pytest.raises(ValueError, match=f"H039.*{name}"):
-        reader.checked(section._replace(arrays={**section.arrays, name: value}), scheme)
+        decoder.checked(section._replace(arrays={**section.arrays, name: value}), scheme)
     with pytest.raises(ValueError, match="H134"):
-        reader.checked(section._replace(header={**section.header, "texts": "x"}), scheme)
+        decoder.checked(section._replace(header={**section.header, "texts": "x"}), scheme)

@@ -207,9 +207,9 @@ def learner_of(pipe):
     return pipe._learner
 
 
-def reader_of(pipe):
+def decoder_of(pipe):
     """The decoder of a component with the cost that it has learnt: no public name."""
-    return pipe._reader
+    return pipe._decoder
 
 
 def found(doc):

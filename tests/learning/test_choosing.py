@@ -13,6 +13,7 @@ from component_oracle import model_of, potentials_of
 from small_corpus import (
     FEATURES,
     MODELS,
+    decoder_of,
     every_name,
     examples,
     fit,
@@ -20,7 +21,6 @@ from small_corpus import (
     initialize,
     learner_of,
     objective_at_optimum,
-    reader_of,
     untrained,
 )
 from spacy.tokens import Doc, Span
@@ -510,7 +510,7 @@ def trained(three_sigmas, monkeypatch):
     losses_are(table, monkeypatch)
     nlp, pipe = initialized(**BOTH)
     fit(nlp, examples(nlp, every_name()))
-    assert pipe.choice == Choice(3.0, 2, 24, cost=reader_of(pipe).cost)
+    assert pipe.choice == Choice(3.0, 2, 24, cost=decoder_of(pipe).cost)
     return nlp
 
 

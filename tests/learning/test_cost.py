@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import spacy
-from small_corpus import ambiguous, examples, fit, found, initialize, reader_of, trained, untrained
+from small_corpus import ambiguous, decoder_of, examples, fit, found, initialize, trained, untrained
 
 from spacy_hocrf.answers.decoders import DEFAULT_COST
 from spacy_hocrf.arrays import offsets_of
@@ -146,17 +146,17 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline()
     pipe = nlp.get_pipe("hocrf")
-    assert reader_of(pipe).learnt is None
-    assert reader_of(pipe).decoder.cost == "auto"  # DEFAULT_COST until then
+    assert decoder_of(pipe).learnt is None
+    assert decoder_of(pipe).current.cost == "auto"  # DEFAULT_COST until then
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert "hocrf: cost = " in caplog.text
-    learnt = reader_of(pipe).learnt
+    learnt = decoder_of(pipe).learnt
     assert learnt.documents == len(data) and 0 < learnt.cost < 1
-    assert reader_of(pipe).decoder.cost == learnt.cost == pipe.choice.cost
+    assert decoder_of(pipe).current.cost == learnt.cost == pipe.choice.cost
     nlp.to_disk(tmp_path)
     for other in (spacy.load(tmp_path), pickle.loads(pickle.dumps(nlp))):
-        assert reader_of(other.get_pipe("hocrf")).learnt == learnt
+        assert decoder_of(other.get_pipe("hocrf")).learnt == learnt
         assert other.get_pipe("hocrf").choice == pipe.choice
         assert other.config["components"]["hocrf"]["decoder"]["cost"] == "auto"
         for example in data:
@@ -168,10 +168,10 @@ def test_it_is_learnt_at_the_end_used_logged_and_kept(tmp_path, caplog, monkeypa
 def test_the_cost_decides_what_is_shown():
     nlp, data = pipeline()
     fit(nlp, data)
-    reader = reader_of(nlp.get_pipe("hocrf"))
+    decoder = decoder_of(nlp.get_pipe("hocrf"))
     shown = []
     for cost in (0.02, 0.3, 0.9):
-        reader.adopt(LearntCost(cost, 24))
+        decoder.adopt(LearntCost(cost, 24))
         shown.append(sum(len(nlp(example.reference.text).ents) for example in data))
     assert shown[0] > shown[2]
 
@@ -181,7 +181,7 @@ def test_a_number_in_the_config_is_used_as_it_is():
     nlp, data = pipeline(cost=0.4)
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    assert reader_of(pipe).learnt is None and reader_of(pipe).decoder.cost == 0.4
+    assert decoder_of(pipe).learnt is None and decoder_of(pipe).current.cost == 0.4
 
 
 @pytest.mark.slow
@@ -192,7 +192,7 @@ def test_few_documents_teach_a_cost_each_held_back_once(documents, monkeypatch):
     monkeypatch.setattr(costs, "best_cost", lambda *given: known.append(given) or original(*given))
     nlp, data = pipeline(documents)
     fit(nlp, data)
-    (evidence, beta), cost = known[0], reader_of(nlp.get_pipe("hocrf")).learnt
+    (evidence, beta), cost = known[0], decoder_of(nlp.get_pipe("hocrf")).learnt
     assert len(evidence.lengths) == cost.documents == documents
     assert cost.cost == original(evidence, beta)
 
@@ -203,7 +203,7 @@ def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
     monkeypatch.setattr(costs, "LEAST", 13)
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
-    assert reader_of(nlp.get_pipe("hocrf")).learnt is None
+    assert decoder_of(nlp.get_pipe("hocrf")).learnt is None
     assert f"cost = {DEFAULT_COST}, by default" in caplog.text
 
 
@@ -214,7 +214,7 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
     nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
     # of five folds of four or five documents two are enough
-    assert reader_of(nlp.get_pipe("hocrf")).learnt.documents in (8, 9, 10)
+    assert decoder_of(nlp.get_pipe("hocrf")).learnt.documents in (8, 9, 10)
 
 
 @pytest.mark.slow
@@ -235,11 +235,11 @@ def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
 def test_training_that_goes_on_learns_it_anew():
     nlp, data = pipeline()
     fit(nlp, data)
-    reader = reader_of(nlp.get_pipe("hocrf"))
-    first = reader.learnt
+    decoder = decoder_of(nlp.get_pipe("hocrf"))
+    first = decoder.learnt
     more = examples(nlp, ambiguous(72))
     fit(nlp, more)
-    assert reader.learnt.documents > first.documents
+    assert decoder.learnt.documents > first.documents
 
 
 @pytest.mark.slow
@@ -247,7 +247,7 @@ def test_the_result_is_the_same_with_more_threads():
     found_costs = []
     for threads in (1, 2):
         nlp = trained(decoder=EXPECTED_F, trainer={**TRAINER, "threads": threads}, rows=ambiguous())
-        found_costs.append(reader_of(nlp.get_pipe("hocrf")).learnt)
+        found_costs.append(decoder_of(nlp.get_pipe("hocrf")).learnt)
     assert found_costs[0] == found_costs[1]
 
 
@@ -259,11 +259,11 @@ def test_a_damaged_cost_is_an_error(header):
     nlp, data = pipeline()
     fit(nlp, data)
     pipe = nlp.get_pipe("hocrf")
-    section = reader_of(pipe).saved()
-    assert reader_of(pipe).checked(section, pipe.structure.scheme) == reader_of(pipe).learnt
+    section = decoder_of(pipe).saved()
+    assert decoder_of(pipe).checked(section, pipe.structure.scheme) == decoder_of(pipe).learnt
     with pytest.raises(ValueError, match="H134"):
-        reader_of(pipe).checked(section._replace(header=header), pipe.structure.scheme)
+        decoder_of(pipe).checked(section._replace(header=header), pipe.structure.scheme)
     with pytest.raises(ValueError, match=r"H039.*cost\.more"):
-        reader_of(pipe).checked(
+        decoder_of(pipe).checked(
             section._replace(arrays={"more": np.zeros(1)}), pipe.structure.scheme
         )

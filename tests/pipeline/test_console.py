@@ -109,7 +109,7 @@ def test_texts_that_an_augmenter_makes_are_not_taken_for_late_ones(corpus):
 
 @pytest.mark.parametrize("much, warned", [(0.0, True), (0.05, False)])
 def test_an_end_from_which_on_little_is_gained_needs_no_warning(corpus, monkeypatch, much, warned):
-    monkeypatch.setattr(console, "MUCH", much)
+    monkeypatch.setattr(console, "MIN_DECREASE", much)
     settings = {**LBFGS, "gradient_tolerance": 0.0}
     exact = {**settings, "improvement_tolerance": 0.0}
     _, printed = trained(corpus, trainer=exact, max_steps=25)

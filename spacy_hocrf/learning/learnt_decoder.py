@@ -1,7 +1,7 @@
 """A component's decoder, and what is learnt for it.
 
-Every component has a `Reader` from the start; learning a cost (cost.py) and reranking (reranking.py) are
-imported when they are needed.
+Every component has a `LearntDecoder` from the start; learning a cost (cost.py) and reranking (reranking.py)
+are imported when they are needed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from spacy_hocrf.saving.persistence import Section
     from spacy_hocrf.training.base import Run
 
-__all__ = ["Reader"]
+__all__ = ["LearntDecoder"]
 
-FIRST = 16
-"""Number of training steps after which it is learnt, or at the end of training."""
+STEPS_BEFORE_LEARNING = 16
+"""Number of training steps after which costs, rerankers and prices are learnt, if training is so long."""
 
 
-class Reader:
+class LearntDecoder:
     """A component's decoder with the cost or reranker learnt for it, which it also saves.
 
     decoder (Decoder): the decoder of the config. name (str): name of the component, for the log.
@@ -34,10 +34,10 @@ class Reader:
     setting = "[components.*.decoder]"
 
     def __init__(self, decoder: Decoder, name: str) -> None:
-        self.named = decoder
+        self.configured = decoder
         self.learnt: LearntCost | Reranker | None = None
         self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
-        self._reading: tuple[LearntCost | Reranker, Decoder] | None = None  # the decoder with it
+        self._cached: tuple[LearntCost | Reranker, Decoder] | None = None  # of `current`
         self._name = name
         self._learnt_from: tuple[Corpus, int] | None = None  # a corpus and its size at that time
 
@@ -48,13 +48,13 @@ class Reader:
         return cost
 
     @property
-    def decoder(self) -> Decoder:
+    def current(self) -> Decoder:
         """The decoder, with what was learnt for it."""
         if self.learnt is None or not self._learns:
-            return self.named
-        if self._reading is None or self._reading[0] is not self.learnt:
-            self._reading = self.learnt, self._with(self.learnt)
-        return self._reading[1]
+            return self.configured
+        if self._cached is None or self._cached[0] is not self.learnt:
+            self._cached = self.learnt, self._with(self.learnt)
+        return self._cached[1]
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn what the decoder needs, after a step: once per corpus, early enough that `spacy train` saves
@@ -63,11 +63,11 @@ class Reader:
         if learner.adapts or not self._learns:
             learner.folds = ()
             return
-        corpus = learner.corpus, len(learner.corpus)
-        due = learner.steps >= FIRST or not run.running
-        if due and self._learnt_from != corpus:
+        corpus_and_size = learner.corpus, len(learner.corpus)
+        is_due = learner.steps >= STEPS_BEFORE_LEARNING or not run.running
+        if is_due and self._learnt_from != corpus_and_size:
             self.learnt = self._learn(learner)
-            self._learnt_from = corpus
+            self._learnt_from = corpus_and_size
             learner.folds = ()  # no longer needed
 
     def saved(self) -> Section | None:
@@ -110,23 +110,24 @@ class Reader:
     @property
     def _learns(self) -> bool:
         """Does the decoder need something that is learnt?"""
-        asks = isinstance(self.named, ExpectedF) and self.named.cost == AUTO
-        return asks or isinstance(self.named, Reranked)
+        asks = isinstance(self.configured, ExpectedF) and self.configured.cost == AUTO
+        return asks or isinstance(self.configured, Reranked)
 
     def _learn(self, learner: Learner) -> LearntCost | Reranker | None:
-        if isinstance(self.named, Reranked):
+        if isinstance(self.configured, Reranked):
             from spacy_hocrf.learning.reranking import learn_reranker
 
-            return learn_reranker(learner, self.named, self._name)
+            return learn_reranker(learner, self.configured, self._name)
         from spacy_hocrf.learning.cost import learn_cost
 
-        assert isinstance(self.named, ExpectedF)
-        return learn_cost(learner, self.named, self._name)
+        assert isinstance(self.configured, ExpectedF)
+        return learn_cost(learner, self.configured, self._name)
 
     def _with(self, learnt: LearntCost | Reranker) -> Decoder:
         """Return the decoder with what was learnt; unchanged if that belongs to another decoder."""
         from spacy_hocrf.learning.cost import LearntCost
 
+        decoder = self.configured
         if isinstance(learnt, LearntCost):
-            return self.named.at(learnt.cost) if isinstance(self.named, ExpectedF) else self.named
-        return self.named.by(learnt) if isinstance(self.named, Reranked) else self.named
+            return decoder.at(learnt.cost) if isinstance(decoder, ExpectedF) else decoder
+        return decoder.by(learnt) if isinstance(decoder, Reranked) else decoder
