@@ -155,6 +155,6 @@ def fingerprint(*settings: object) -> str:
 def mark(docs: Sequence[Doc], predictions: Sequence[Prediction], acceptance: Acceptance) -> None:
     """Set `doc._.hocrf_probability` and `doc._.hocrf_accepted`."""
     for doc, prediction in zip(docs, predictions):
-        if prediction.whole is not None:
-            doc._.hocrf_probability = acceptance.calibrated(prediction.whole)
-            doc._.hocrf_accepted = acceptance.accepts(doc, prediction.whole)
+        if prediction.text_probability is not None:
+            doc._.hocrf_probability = acceptance.calibrated(prediction.text_probability)
+            doc._.hocrf_accepted = acceptance.accepts(doc, prediction.text_probability)

@@ -50,7 +50,7 @@ class Prediction(NamedTuple):
     certificate: bool | None = None
     trace: Trace | None = None  # bounds and scores of the iterations that found them
     alternatives: "BestReadings | None" = None  # if they are to be written
-    whole: float | None = None  # P(exactly these spans), None if not computed
+    text_probability: float | None = None  # P(exactly these spans), None if not computed
 
     @property
     def spans(self) -> tuple[tuple[int, int, str], ...]:
@@ -66,7 +66,7 @@ class BatchPrediction(NamedTuple):
     names: tuple[str, ...]  # the labels
     scores: NDArray[np.float64] | None  # [n] probability of each, None if not computed
     # [D] P(exactly the spans of the Doc), None if not computed
-    whole: NDArray[np.float64] | None = None
+    text_probabilities: NDArray[np.float64] | None = None
 
 
 class Predictions(list[Prediction]):

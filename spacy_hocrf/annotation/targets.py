@@ -82,7 +82,7 @@ class Target(Protocol):
         ...
 
     @property
-    def whole(self) -> str:
+    def texts_metric(self) -> str:
         """The score of `nlp.evaluate` for the share of texts that are right as a whole."""
         ...
 
@@ -159,7 +159,7 @@ class EntsTarget:
     overlapping = False
     place = "doc.ents"
     metric = "ents_f"
-    whole = "hocrf_texts_acc"
+    texts_metric = "hocrf_texts_acc"
 
     @property
     def answers(self) -> frozenset[str]:
@@ -279,7 +279,7 @@ class SpansTarget:
         return f"spans_{self.spans_key}_f"
 
     @property
-    def whole(self) -> str:
+    def texts_metric(self) -> str:
         return f"spans_{self.spans_key}_texts_acc"
 
     @property
@@ -343,7 +343,7 @@ class TagsTarget:
     overlapping = False
     place = "token.tag"
     metric = "tag_acc"
-    whole = "tag_texts_acc"
+    texts_metric = "tag_texts_acc"
     writes_by = ("TAG",)
 
     @property

@@ -59,7 +59,7 @@ class Answer(NamedTuple):
     possible: NDArray[np.bool_]  # [D] does the sequence have an allowed segmentation?
     log_partition: NDArray[np.float64] | None = None  # [D] log Z, if already known
     # [D] P(exactly these spans), if it differs from the model's
-    whole: NDArray[np.float64] | None = None
+    text_probabilities: NDArray[np.float64] | None = None
 
 
 class Decoder(Protocol):
@@ -153,8 +153,8 @@ class Viterbi:
             lengths, named = np.diff(potentials.offsets).tolist(), scheme.named(spans)
             windows = [
                 _window(scheme, i, span, lengths[i])
-                for i, found in enumerate(named)
-                for span in found
+                for i, sequence_spans in enumerate(named)
+                for span in sequence_spans
             ]
             return window_marginals(potentials, automaton, windows, buffers=buffers)
 
@@ -232,19 +232,19 @@ class ExpectedF(Viterbi):
         """The cost c of a span; DEFAULT_COST until it is learnt."""
         return DEFAULT_COST if self.cost == AUTO else float(self.cost)
 
-    def chosen(self, found: Candidates) -> Answer:
+    def chosen(self, candidates: Candidates) -> Answer:
         """Choose the answer from all spans that are at least as probable as their price."""
         from spacy_hocrf.engine.probable import best_subset
 
-        chosen = best_subset(found.spans, found.scores - self.price)
-        return Answer(found.spans.at(chosen), found.scores[chosen], *found[2:])
+        best = best_subset(candidates.spans, candidates.scores - self.price)
+        return Answer(candidates.spans.at(best), candidates.scores[best], *candidates[2:])
 
     def candidates(
         self,
         potentials: Potentials,
         automaton: Automaton,
         scheme: LabelScheme,
-        least: float,
+        at_least: float,
         blank: Blank = None,
         starts: Starts | None = None,
     ) -> Candidates:
@@ -254,7 +254,7 @@ class ExpectedF(Viterbi):
         """
         from spacy_hocrf.engine.probable import probable_spans
 
-        share = least
+        least = at_least
         if blank is not None:
             from spacy_hocrf.annotation.whitespace import (
                 most_variants,
@@ -263,23 +263,23 @@ class ExpectedF(Viterbi):
             )
 
             # at least one variant of a span has an equal share or more of its probability
-            share = least / most_variants(blank)
+            least = at_least / most_variants(blank)
         with self._pool.lend(automaton) as buffers:
-            found = probable_spans(
-                potentials, automaton, scheme.rules, share, starts=starts, buffers=buffers
+            probable = probable_spans(
+                potentials, automaton, scheme.rules, least, starts=starts, buffers=buffers
             )
-        known = found.log_partition > -np.inf, found.log_partition
+        possible_and_log_z = probable.log_partition > -np.inf, probable.log_partition
         if blank is None:
-            return Candidates(found.spans, found.probability, *known)
-        shown = spans_shown(found.spans, blank, potentials.offsets)
+            return Candidates(probable.spans, probable.probability, *possible_and_log_z)
+        shown = spans_shown(probable.spans, blank, potentials.offsets)
         scores = scores_of_shown(
             lambda spans: self.scores(potentials, automaton, scheme, spans),
             shown,
             blank,
             potentials.offsets,
         )
-        likely = scores >= least
-        return Candidates(shown.only(likely), scores[likely], *known)
+        likely = scores >= at_least
+        return Candidates(shown.only(likely), scores[likely], *possible_and_log_z)
 
 
 @dataclass(frozen=True)
@@ -370,14 +370,14 @@ def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
         return Viterbi()
     members = sorted(member for member in vars(Decoder) if not member.startswith("_"))
     missing = [member for member in members if not hasattr(decoder, member)]
-    found = type(decoder).__name__
+    kind = type(decoder).__name__
     if missing:
-        raise ValueError(Errors.H118.format(name=name, found=found, missing=", ".join(missing)))
-    reader: Decoder = decoder
-    if not reader.serves(encoding):
+        raise ValueError(Errors.H118.format(name=name, found=kind, missing=", ".join(missing)))
+    checked: Decoder = decoder
+    if not checked.serves(encoding):
         reads = "tags" if encoding == "tags" else "spans"
-        raise ValueError(Errors.H152.format(name=name, found=found, reads=reads))
-    return reader
+        raise ValueError(Errors.H152.format(name=name, found=kind, reads=reads))
+    return checked
 
 
 def _between(value: Any, least: float, most: float) -> bool:
@@ -410,9 +410,9 @@ def _window(scheme: LabelScheme, sequence: int, span: tuple[int, int, str], leng
     path = np.zeros((end - start, scheme.n_labels), dtype=np.uint8)
     for segment in scheme.encode_span(start, end, label):
         path[segment.start - start, segment.label] = FIRST | CONTINUE | LAST
-    closed = np.full((1, scheme.n_labels), FIRST | CONTINUE | LAST, dtype=np.uint8)
-    closed[0, scheme.continuing(label)] = 0
+    neighbour = np.full((1, scheme.n_labels), FIRST | CONTINUE | LAST, dtype=np.uint8)
+    neighbour[0, scheme.continuing(label)] = 0
     before = scheme.encoding == "io" and start > 0
     after = scheme.encoding in ("io", "bio") and end < length
-    allowed = np.concatenate([closed[: int(before)], path, closed[: int(after)]])
+    allowed = np.concatenate([neighbour[: int(before)], path, neighbour[: int(after)]])
     return Window(sequence, start - int(before), allowed)

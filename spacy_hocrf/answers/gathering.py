@@ -10,70 +10,74 @@ from spacy_hocrf.answers.decoders import Answer, Candidates
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
 
-__all__ = ["Found", "joined", "of_sequences", "with_others"]
+__all__ = ["Result", "joined", "of_sequences", "with_others"]
 
-Found = TypeVar("Found", Answer, Candidates)
+Result = TypeVar("Result", Answer, Candidates)
 
 
-def with_others(found: Found, *others: tuple[NDArray[np.int64], Found]) -> Found:
+def with_others(result: Result, *others: tuple[NDArray[np.int64], Result]) -> Result:
     """Replace the results of some sequences of a batch.
 
-    others (tuple[int64 [n], Found]): ascending numbers of sequences, and their new results.
+    others (tuple[int64 [n], Result]): ascending numbers of sequences, and their new results.
     """
-    numbers, parts = [np.arange(len(found.possible))], [found]
-    for own, each in others:
-        numbers.append(own)
-        parts.append(each)
-    return joined(numbers, parts)
+    sequences, results = [np.arange(len(result.possible))], [result]
+    for numbers, other in others:
+        sequences.append(numbers)
+        results.append(other)
+    return joined(sequences, results)
 
 
-def joined(sequences: Sequence[NDArray[np.int64]], found: Sequence[Found]) -> Found:
+def joined(sequences: Sequence[NDArray[np.int64]], results: Sequence[Result]) -> Result:
     """Join results for parts of a batch into results for the whole batch.
 
     sequences (Sequence[int64 [n]]): ascending numbers of the sequences of each part; if a sequence is in
         several parts, the last one counts.
     """
-    if len(found) == 1:
-        return found[0]
+    if len(results) == 1:
+        return results[0]
+    # where each sequence is among those of all parts, one part after the other
     numbers = np.concatenate(sequences)
     place = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
-    sizes = np.concatenate([np.diff(each.spans.offsets) for each in found])
-    chosen = ranges((np.cumsum(sizes) - sizes)[place], sizes[place])
-    columns = [np.concatenate(some)[chosen] for some in zip(*(each.spans[1:] for each in found))]
-    known: dict[str, Any] = {
-        "scores": _in_order([each.scores for each in found], chosen),
-        "log_partition": _in_order([each.log_partition for each in found], place),
+    # where each of its spans is among the spans of all parts
+    sizes = np.concatenate([np.diff(each.spans.offsets) for each in results])
+    span_place = ranges((np.cumsum(sizes) - sizes)[place], sizes[place])
+    columns = (np.concatenate(parts) for parts in zip(*(each.spans[1:] for each in results)))
+    fields: dict[str, Any] = {
+        "spans": Segments(offsets_of(sizes[place]), *(column[span_place] for column in columns)),
+        "scores": _in_order([each.scores for each in results], span_place),
+        "possible": np.concatenate([each.possible for each in results])[place],
+        "log_partition": _in_order([each.log_partition for each in results], place),
     }
-    if isinstance(found[0], Answer):
-        known["whole"] = _in_order([_whole(each) for each in found], place)
-    spans, possible = Segments(offsets_of(sizes[place]), *columns), [e.possible for e in found]
-    return found[0]._replace(spans=spans, possible=np.concatenate(possible)[place], **known)
+    if isinstance(results[0], Answer):
+        chances = [_text_probabilities(each) for each in results]
+        fields["text_probabilities"] = _in_order(chances, place)
+    return results[0]._replace(**fields)
 
 
 def _in_order(
     values: Sequence[NDArray[np.float64] | None], order: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
     """Concatenate the values of several parts and reorder them; None if they are missing for one part."""
-    known = [each for each in values if each is not None]
-    return np.concatenate(known)[order] if len(known) == len(values) else None
+    present = [each for each in values if each is not None]
+    return np.concatenate(present)[order] if len(present) == len(values) else None
 
 
-def of_sequences(found: Found, sequences: NDArray[np.int64]) -> Found:
+def of_sequences(result: Result, sequences: NDArray[np.int64]) -> Result:
     """Return the results of some sequences. sequences (int64 [n]): their numbers, ascending."""
-    spans, scores, log_z, whole = found.spans, found.scores, found.log_partition, _whole(found)
+    spans, scores, log_z = result.spans, result.scores, result.log_partition
     sizes = np.diff(spans.offsets)[sequences]
-    chosen = ranges(spans.offsets[sequences], sizes)
-    known = {} if whole is None else {"whole": whole[sequences]}
-    return found._replace(
-        spans=Segments(offsets_of(sizes), *(column[chosen] for column in spans[1:])),
-        scores=None if scores is None else scores[chosen],
-        possible=found.possible[sequences],
+    span_place = ranges(spans.offsets[sequences], sizes)
+    chances = _text_probabilities(result)
+    return result._replace(
+        spans=Segments(offsets_of(sizes), *(column[span_place] for column in spans[1:])),
+        scores=None if scores is None else scores[span_place],
+        possible=result.possible[sequences],
         log_partition=None if log_z is None else log_z[sequences],
-        **known,
+        **({} if chances is None else {"text_probabilities": chances[sequences]}),
     )
 
 
-def _whole(found: Answer | Candidates) -> NDArray[np.float64] | None:
+def _text_probabilities(result: Answer | Candidates) -> NDArray[np.float64] | None:
     """Return P(exactly these spans) of each sequence, if this is an answer that has it."""
-    return found.whole if isinstance(found, Answer) else None
+    return result.text_probabilities if isinstance(result, Answer) else None

@@ -51,12 +51,17 @@ class Part:
         """Labels and segments of the model."""
         return self.under.rules.scheme
 
+    @property
+    def inputs(self) -> tuple[Potentials, Automaton, LabelScheme]:
+        """What decoders take first: log potentials, automaton and labels."""
+        return self.potentials, self.automaton, self.scheme
+
     def scores(self, decoder: Decoder, spans: Segments) -> NDArray[np.float64]:
         """Return the score of each span as it is shown, float64 [n].
 
         spans (Segments): n spans of the D Docs; their labels are indices into the scheme's `labels`.
         """
-        score = partial(decoder.scores, self.potentials, self.automaton, self.scheme)
+        score = partial(decoder.scores, *self.inputs)
         if self.blank is None:
             return score(spans)
         return scores_of_shown(score, spans, self.blank, self.potentials.offsets)
@@ -65,22 +70,22 @@ class Part:
         """Return the Doc with this index in the part."""
         return self.batch.docs[int(self.docs[number])]
 
-    def only(self, some: NDArray[np.int64]) -> "Part":
+    def only(self, numbers: NDArray[np.int64]) -> "Part":
         """Return a part with some of the Docs.
 
-        some (int64 [n]): their indices in the part, ascending.
+        numbers (int64 [n]): their indices in the part, ascending.
         """
         offsets, blank = self.potentials.offsets, self.blank
-        if len(some) == len(self.docs):
+        if len(numbers) == len(self.docs):
             return self
         if blank is not None:
-            blank = blank[ranges(offsets[some], np.diff(offsets)[some])]
+            blank = blank[ranges(offsets[numbers], np.diff(offsets)[numbers])]
         return replace(
             self,
-            potentials=select_sequences(self.potentials, some),
+            potentials=select_sequences(self.potentials, numbers),
             blank=blank,
-            docs=self.docs[some],
-            inside=None if self.inside is None else self.inside.of_texts(some),
+            docs=self.docs[numbers],
+            inside=None if self.inside is None else self.inside.of_texts(numbers),
         )
 
     def following(self, rules: Numbers) -> "Part":

@@ -26,7 +26,7 @@ from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.decoders import Answer, Decoder, ExpectedF, Viterbi
 from spacy_hocrf.answers.forbidden import Masks, forbidden_by
 from spacy_hocrf.answers.part import Part
-from spacy_hocrf.answers.under_rules import LEAST, UnderRules
+from spacy_hocrf.answers.under_rules import MIN_PROBABILITY, UnderRules
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forbidden import Forbidden, without
 from spacy_hocrf.engine.forward_backward import log_partition
@@ -54,7 +54,7 @@ class Revised(NamedTuple):
     best: Best
     # of each Doc, given the others' segmentations; spans and their probabilities are read off these
     potentials: Potentials
-    whole: bool = False  # must each Doc get its best segmentation, whatever the decoder?
+    keeps_best: bool = False  # must each Doc get its best segmentation, whatever the decoder?
     # [D] upper bound, in nats, on how much better a joint segmentation could score
     gap: NDArray[np.float64] | None = None
     certificate: NDArray[np.bool_] | None = None  # [D] proved optimal?
@@ -64,10 +64,10 @@ class Revised(NamedTuple):
 Revise = Callable[[TokenBatch, Potentials, Automaton, Best | BoundedBest], Revised]
 """Takes the log potentials and the best segmentation of each Doc by itself, and decides jointly."""
 
-Found = TypeVar("Found")
+Result = TypeVar("Result")
 """A result read off the log potentials of a batch."""
 
-Read = Callable[[Part], tuple[Found, NDArray[np.bool_]]]
+Read = Callable[[Part], tuple[Result, NDArray[np.bool_]]]
 """Reads a result off D Docs, and tells which of them have an allowed segmentation, bool [D]."""
 
 
@@ -99,7 +99,7 @@ class Predictor:
         scores: bool,
         threshold: float | None,
         revise: Revise | None = None,
-        whole: bool = False,
+        text_probability: bool = False,
     ) -> Predictions:
         """Predict the spans of every Doc.
 
@@ -107,24 +107,24 @@ class Predictor:
         threshold (Optional[float]): leave out spans that are less probable.
         revise (Optional[Revise]): decode the Docs jointly: each Doc's spans and probabilities are then
             conditional on the best segmentations of the others.
-        whole (bool): compute P(exactly the spans of the Doc).
+        text_probability (bool): compute P(exactly the spans of the Doc).
         RAISES (ValueError): H007 if a Doc has no allowed segmentation, H216 if its constraints cannot be
             satisfied.
         """
-        found = self._found(batch, scores, threshold, revise, whole)
-        (offsets, start, end, label), names, chances, right = found.batch
+        decoded = self._decoded(batch, scores, threshold, revise, text_probability)
+        (offsets, start, end, label), names, chances, text_chances = decoded.batch
         predictions = [
             Prediction(
                 start[i:j], end[i:j], label[i:j], names, None if chances is None else chances[i:j]
             )
             for i, j in pairwise(offsets.tolist())
         ]
-        if right is not None:
-            pairs = zip(predictions, right.tolist())
-            predictions = [prediction._replace(whole=p) for prediction, p in pairs]
+        if text_chances is not None:
+            pairs = zip(predictions, text_chances.tolist())
+            predictions = [prediction._replace(text_probability=p) for prediction, p in pairs]
         if self.target.n_best:
-            self._add_alternatives(predictions, found)
-        revised = found.revised
+            self._add_alternatives(predictions, decoded)
+        revised = decoded.revised
         if revised is not None and revised.gap is not None and revised.certificate is not None:
             traces: Sequence[Trace | None] = revised.traces or [None] * len(predictions)
             proofs = zip(predictions, revised.gap.tolist(), revised.certificate.tolist(), traces)
@@ -132,11 +132,11 @@ class Predictor:
                 prediction._replace(gap=gap, certificate=certificate, trace=trace)
                 for prediction, gap, certificate, trace in proofs
             ]
-        return Predictions(predictions, found.batch)
+        return Predictions(predictions, decoded.batch)
 
     def spans(self, batch: TokenBatch, *, scores: bool, threshold: float | None) -> BatchPrediction:
         """Predict the spans of every Doc by itself, without alternatives."""
-        return self._found(batch, scores, threshold, None, False).batch
+        return self._decoded(batch, scores, threshold, None, False).batch
 
     def parts(self, batch: TokenBatch) -> Iterator[tuple[Part, NDArray[np.float64]]]:
         """Yield Docs that are decoded under the same rules, given what was set before, with log Z of each,
@@ -144,53 +144,60 @@ class Predictor:
 
         RAISES (ValueError): H007 or H216 as in `predict`.
         """
-        yield from self._decode(batch, self._presets(batch), self._read_totals)[1]
+        yield from self._read(batch, self._presets(batch), self._read_totals)[1]
 
-    def _found(
+    def _decoded(
         self,
         batch: TokenBatch,
         scores: bool,
         threshold: float | None,
         revise: Revise | None,
-        whole: bool,
-    ) -> "_Found":
-        """Compute the raw results for `predict` and `spans`."""
+        text_probability: bool,
+    ) -> "_Decoded":
+        """Return the spans to show with the probabilities that are asked for, see `predict`."""
         presets = self._presets(batch)
-        revised = None
-        read: Read[Answer] = self._read_answer
-        if self.target.overlapping and threshold is not None:
-            read = partial(self._read_spans, max(threshold, LEAST))
-        if revise is None:
-            part, answer = self._decode(batch, presets, read)
-        else:
-            part, best = self._decode(batch, presets, self._read_best)
-            revised = revise(batch, part.potentials, part.automaton, best)
-            part = replace(part, potentials=revised.potentials)
-            if revised.whole or (read == self._read_answer and type(self.decoder) is Viterbi):
-                spans = self.scheme.spans(revised.best.segments)
-                answer = Answer(spans, None, np.ones(len(batch.docs), dtype=bool))
-            else:
-                answer = read(part)[0]
-        spans, given, total = answer.spans, answer.scores, answer.log_partition
-        shown, kept = self._shown(batch, presets, spans)
-        asked = scores or threshold is not None
-        exactly = whole or self.target.n_best > 0
-        parts, chances = [part], None
-        if asked and given is None:
+        part, answer, revised = self._answer(batch, presets, threshold, revise)
+        shown, kept = self._shown(batch, presets, answer.spans)
+        parts, chances, exactly = [part], None, text_probability or self.target.n_best > 0
+        scores = scores or threshold is not None
+        if scores and answer.scores is None:
             parts, chances = self._under.scored(part, shown, exactly=exactly)
         elif exactly:
-            parts = self._under.apart(part, exactly=True)
-        if asked and given is not None:
-            chances = given if kept is None else given[kept]
+            parts = self._under.split(part, exactly=True)
+        if scores and answer.scores is not None:
+            chances = answer.scores if kept is None else answer.scores[kept]
         if chances is not None and threshold is not None:
             likely = ~(chances < threshold)
             shown, chances = shown.only(likely), chances[likely]
-        total = None if self.rules.rules else total
-        right = answer.whole if threshold is None else None
-        if whole and right is None:
-            right = self._whole(parts, presets, shown)
-        found = BatchPrediction(shown, self.scheme.labels, chances, right if whole else None)
-        return _Found(found, parts, total, revised)
+        text_chances = answer.text_probabilities if text_probability and threshold is None else None
+        if text_probability and text_chances is None:
+            text_chances = self._text_probabilities(parts, presets, shown)
+        prediction = BatchPrediction(shown, self.scheme.labels, chances, text_chances)
+        log_z = None if self.rules.rules else answer.log_partition
+        return _Decoded(prediction, parts, log_z, revised)
+
+    def _answer(
+        self,
+        batch: TokenBatch,
+        presets: Mapping[int, Annotation],
+        threshold: float | None,
+        revise: Revise | None,
+    ) -> tuple[Part, Answer, Revised | None]:
+        """Return the spans that the decoder chooses, the potentials they are read off, and how `revise` has
+        changed these.
+        """
+        read: Read[Answer] = self._read_answer
+        if self.target.overlapping and threshold is not None:
+            read = partial(self._read_spans, max(threshold, MIN_PROBABILITY))
+        if revise is None:
+            return *self._read(batch, presets, read), None
+        part, best = self._read(batch, presets, self._read_best)
+        revised = revise(batch, part.potentials, part.automaton, best)
+        part = replace(part, potentials=revised.potentials)
+        if revised.keeps_best or (read == self._read_answer and type(self.decoder) is Viterbi):
+            spans = self.scheme.spans(revised.best.segments)
+            return part, Answer(spans, None, np.ones(len(batch.docs), dtype=bool)), revised
+        return part, read(part)[0], revised
 
     # Reading results off the log potentials
 
@@ -203,10 +210,10 @@ class Predictor:
         answer = self._under.answer(part)
         return answer, answer.possible
 
-    def _read_spans(self, least: float, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
+    def _read_spans(self, at_least: float, part: Part) -> tuple[Answer, NDArray[np.bool_]]:
         """Return all spans of at least this probability."""
-        found = self._under.spans(part, least, exactly=self.target.n_best > 0)
-        return Answer(*found), found.possible
+        candidates = self._under.spans(part, at_least, exactly=self.target.n_best > 0)
+        return Answer(*candidates), candidates.possible
 
     def _read_best(self, part: Part) -> tuple[Best | BoundedBest, NDArray[np.bool_]]:
         """Return the best segmentations."""
@@ -217,21 +224,21 @@ class Predictor:
         self, part: Part
     ) -> tuple[list[tuple[Part, NDArray[np.float64]]], NDArray[np.bool_]]:
         """Return the Docs grouped by the rules they are decoded under, with log Z of each."""
-        found, possible = [], np.ones(len(part.docs), dtype=bool)
-        for each in self._under.apart(part, exactly=True):
-            total = self._total(each)
-            found.append((each, total))
-            possible[each.docs] = ~np.isneginf(total)
-        return found, possible
+        totals, possible = [], np.ones(len(part.docs), dtype=bool)
+        for subpart in self._under.split(part, exactly=True):
+            log_z = self._log_z(subpart)
+            totals.append((subpart, log_z))
+            possible[subpart.docs] = ~np.isneginf(log_z)
+        return totals, possible
 
-    def _total(self, part: Part) -> NDArray[np.float64]:
+    def _log_z(self, part: Part) -> NDArray[np.float64]:
         """Return log Z of each Doc."""
         with self.exact.pool.lend(part.automaton) as buffers:
             return log_partition(part.potentials, part.automaton, buffers=buffers)
 
-    def _decode(
-        self, batch: TokenBatch, presets: Mapping[int, Annotation], read: Read[Found]
-    ) -> tuple[Part, Found]:
+    def _read(
+        self, batch: TokenBatch, presets: Mapping[int, Annotation], read: Read[Result]
+    ) -> tuple[Part, Result]:
         """Apply annotations set before and the constraints to all Docs, and read a result off them.
 
         Where that leaves a Doc no segmentation, the annotations set before are ignored.
@@ -242,31 +249,32 @@ class Predictor:
         free = self.structure.allowed(batch)
         allowed = self._with_presets(batch, presets, free) if presets else free
         if constrained:
-            allowed = self._kept(batch, texts, forbidden, allowed)
+            allowed = self._constrained(batch, texts, forbidden, allowed)
         compiled = self.structure.compile(self.structure.observe(batch), allowed, once=True)
         part = self._part(batch, texts, forbidden, compiled.potentials(self.weights))
-        found, possible = read(part)
+        result, possible = read(part)
         if possible.all():
-            return part, found
+            return part, result
         if presets:
             if constrained:
-                self._tell(batch, [i for i in np.flatnonzero(~possible).tolist() if i in presets])
-                free = self._kept(batch, texts, forbidden, free)
-            bad = np.repeat(~possible, np.diff(batch.offsets))[:, None]
-            allowed = np.where(bad, free, allowed)
+                self._warn_of([batch.docs[i] for i in presets if not possible[i]])
+                free = self._constrained(batch, texts, forbidden, free)
+            # the bits without presets, for the tokens of impossible Docs only
+            impossible = np.repeat(~possible, np.diff(batch.offsets))[:, None]
+            allowed = np.where(impossible, free, allowed)
             part = replace(part, potentials=replace(part.potentials, allowed=allowed))
-            found, possible = read(part)
+            result, possible = read(part)
         for i in np.flatnonzero(~possible).tolist():
             if not self._empty(batch, i):
                 self._refuse(batch.docs[i], i, texts, constrained)
-        return part, found
+        return part, result
 
     def _empty(self, batch: TokenBatch, number: int) -> bool:
         """Is there nothing in this Doc that a span could be shown on: no tokens, or only whitespace?"""
         if not len(batch.docs[number]):
             return True
-        own = slice(*batch.offsets[number : number + 2].tolist())
-        return self.target.trims and bool(batch.blank[own].all())
+        tokens = slice(*batch.offsets[number : number + 2].tolist())
+        return self.target.trims and bool(batch.blank[tokens].all())
 
     # Input of the model
 
@@ -286,10 +294,10 @@ class Predictor:
     ) -> tuple[TextConstraints | None, Forbidden | None]:
         """Return the constraints on single texts, and the segments and patterns that these forbid."""
         key = self.rules.constraints.spans_key
-        some = batch.with_group(key)
-        if not some:
+        docs = batch.with_group(key)
+        if not docs:
             return None, None
-        texts = text_constraints.read(batch, some, key, self.scheme)
+        texts = text_constraints.read(batch, docs, key, self.scheme)
         return texts, forbidden_by(self.scheme, texts, batch.offsets, self._blank(batch))
 
     def _blank(self, batch: TokenBatch) -> NDArray[np.bool_] | None:
@@ -314,14 +322,14 @@ class Predictor:
                 automaton = self.rules.compile(patterns)
             potentials = without(potentials, forbidden, patterns)
         inside = None if texts is None else texts.of_kind(INSIDE)
-        under, every = FollowedRules(self.rules, automaton), np.arange(len(batch.docs))
-        return Part(batch, potentials, under, self._blank(batch), every, inside)
+        under, docs = FollowedRules(self.rules, automaton), np.arange(len(batch.docs))
+        return Part(batch, potentials, under, self._blank(batch), docs, inside)
 
     @cached_property
     def _masks(self) -> Masks:
         return Masks(self.scheme)
 
-    def _kept(
+    def _constrained(
         self,
         batch: TokenBatch,
         texts: TextConstraints | None,
@@ -329,44 +337,40 @@ class Predictor:
         bits: NDArray[np.uint8],
     ) -> NDArray[np.uint8]:
         """Return the bits that satisfy the constraints, except for forbidden spans of several tokens."""
-        kept: NDArray[np.uint8] = bits.copy()
-        if self.rules.edged:
-            self.rules.at_edges(kept, batch.blank, batch.offsets)
+        bits = bits.copy()
+        if self.rules.restricts_edges:
+            self.rules.clear_edges(bits, batch.blank, batch.offsets)
         if texts is not None:
-            self._masks.take_from(kept, texts, batch.offsets)
+            self._masks.take_from(bits, texts, batch.offsets)
         if forbidden is not None:
-            kept[tuple(forbidden.tokens.T)] = 0
-        return kept
+            bits[tuple(forbidden.tokens.T)] = 0
+        return bits
 
     def _with_presets(
         self, batch: TokenBatch, presets: Mapping[int, Annotation], free: NDArray[np.uint8]
     ) -> NDArray[np.uint8]:
-        """Return the bits of every token, uint8 [N, Y], given what was set before."""
+        """Return the bits of every token, uint8 [N, Y], that agree with what was set before; spans that this
+        model cannot produce count as outside.
+        """
         allowed: NDArray[np.uint8] = free.copy()
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
-            allowed[tokens] = self._around(free[tokens], preset)
+            known = Annotation(self._possible_spans(preset), preset.unknown)
+            allowed[tokens] = constrain(self.scheme, free[tokens], known)
         return allowed
 
-    def _around(self, bits: NDArray[np.uint8], preset: Annotation) -> NDArray[np.uint8]:
-        """Return the bits of the segmentations that agree with what was set before; spans that this model
-        cannot produce count as outside.
-        """
-        return constrain(self.scheme, bits, Annotation(self._had(preset), preset.unknown))
-
-    def _had(self, preset: Annotation) -> tuple[tuple[int, int, str], ...]:
+    def _possible_spans(self, preset: Annotation) -> tuple[tuple[int, int, str], ...]:
         """Return the spans set before that this model can produce."""
         labels = self.scheme.labels
         return tuple(
             span for span in preset.spans if span[2] in labels and self.scheme.can_have([span])
         )
 
-    def _tell(self, batch: TokenBatch, docs: Sequence[int]) -> None:
+    def _warn_of(self, docs: Sequence[Doc]) -> None:
         """Warn once that annotations set before give way to constraints."""
-        if docs and not self.rules.told:
-            self.rules.told = True
-            text = Warnings.W036.format(text=beginning(batch.docs[docs[0]]))
-            warnings.warn(text, stacklevel=2)
+        if docs and not self.rules.warned_of_presets:
+            self.rules.warned_of_presets = True
+            warnings.warn(Warnings.W036.format(text=beginning(docs[0])), stacklevel=2)
 
     def _refuse(
         self, doc: Doc, number: int, texts: TextConstraints | None, constrained: bool
@@ -374,11 +378,9 @@ class Predictor:
         """RAISES (ValueError): H007, or H216 if there are constraints."""
         if not constrained:
             raise ValueError(Errors.H007.format(text=repr(beginning(doc))))
-        named = () if texts is None else texts.named(number, self.scheme.labels)
-        places = [
-            f"{each.kind} {each.label} on tokens {each.start} to {each.end}" for each in named
-        ]
-        which = f": {', '.join(places)}" if places else ""
+        own = () if texts is None else texts.named(number, self.scheme.labels)
+        listed = [f"{kind} {label} on tokens {start} to {end}" for start, end, label, kind in own]
+        which = f": {', '.join(listed)}" if listed else ""
         key, text = self.rules.constraints.spans_key, beginning(doc)
         raise ValueError(ConstraintErrors.H216.format(text=text, which=which, key=key))
 
@@ -393,49 +395,50 @@ class Predictor:
         trims = self.target.trims and batch.has_blank
         if not presets and not trims:
             return decoded, None
-        base = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))
-        start, end = base + decoded.start, base + decoded.end
+        first = np.repeat(batch.offsets[:-1], np.diff(decoded.offsets))  # token of each span's Doc
+        start, end = first + decoded.start, first + decoded.end
         if trims:
             start, end = without_whitespace(batch.blank, start, end)
         keep = start < end
         if presets:
-            taken = np.zeros(len(batch) + 1, dtype=np.int64)  # preset tokens up to each token
+            # a span is free of preset tokens if as many of them come before its end as before its start
+            n_preset = np.zeros(len(batch) + 1, dtype=np.int64)
             for i, preset in presets.items():
-                taken[batch.offsets[i] + 1 : batch.offsets[i + 1] + 1] = ~preset.unknown
-            taken = np.cumsum(taken)
-            keep &= taken[start] == taken[end]
+                n_preset[batch.offsets[i] + 1 : batch.offsets[i + 1] + 1] = ~preset.unknown
+            n_preset = np.cumsum(n_preset)
+            keep &= n_preset[start] == n_preset[end]
         trimmed = decoded._replace(
-            start=(start - base).astype(np.int32), end=(end - base).astype(np.int32)
+            start=(start - first).astype(np.int32), end=(end - first).astype(np.int32)
         )
         return trimmed.only(keep), keep
 
-    def _whole(
+    def _text_probabilities(
         self, parts: Sequence[Part], presets: Mapping[int, Annotation], shown: Segments
     ) -> NDArray[np.float64]:
         """Return P(exactly the spans that are shown and those set before), float64 [D]."""
-        named: list[NamedSpans] = [*self.scheme.named(shown)]
+        spans: list[NamedSpans] = [*self.scheme.named(shown)]
         for i, preset in presets.items():
-            named[i] = sorted({*named[i], *self._had(preset)})
-        found = np.ones(len(named))
+            spans[i] = sorted({*spans[i], *self._possible_spans(preset)})
+        chances = np.ones(len(spans))
         for part in parts:
-            logs = Alternatives(part, self.exact.pool).log_sums([named[i] for i in part.docs])
-            found[part.docs] = np.exp(np.minimum(0.0, logs - self._total(part)))
-        return found
+            logs = Alternatives(part, self.exact.pool).log_sums([spans[i] for i in part.docs])
+            chances[part.docs] = np.exp(np.minimum(0.0, logs - self._log_z(part)))
+        return chances
 
-    def _add_alternatives(self, predictions: list[Prediction], found: "_Found") -> None:
+    def _add_alternatives(self, predictions: list[Prediction], decoded: "_Decoded") -> None:
         """Add the n best readings of each Doc by itself to its prediction."""
-        for part in found.parts:
-            others = Alternatives(part, self.exact.pool)
-            log_z = self._total(part) if found.total is None else found.total
-            for i, (doc, own) in enumerate(zip(part.docs.tolist(), log_z.tolist())):
-                best = others.best(i, self.target.n_best, own)
+        for part in decoded.parts:
+            alternatives = Alternatives(part, self.exact.pool)
+            log_z = self._log_z(part) if decoded.log_z is None else decoded.log_z
+            for i, (doc, doc_log_z) in enumerate(zip(part.docs.tolist(), log_z.tolist())):
+                best = alternatives.best(i, self.target.n_best, doc_log_z)
                 predictions[doc] = predictions[doc]._replace(alternatives=best)
 
 
-class _Found(NamedTuple):
-    """Raw results for a batch."""
+class _Decoded(NamedTuple):
+    """Results for a batch, and the parts that further results are computed from."""
 
     batch: BatchPrediction
     parts: Sequence[Part]
-    total: NDArray[np.float64] | None  # [D] log Z, if known
+    log_z: NDArray[np.float64] | None  # [D] if known
     revised: Revised | None

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.whitespace import without_whitespace
 from spacy_hocrf.answers.decoders import Answer, Candidates
-from spacy_hocrf.answers.gathering import Found, of_sequences
+from spacy_hocrf.answers.gathering import Result, of_sequences
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.pool import BufferPool
 from spacy_hocrf.engine.ruled import Ruled, RuledSpans, best_ruled, ruled_spans
@@ -29,7 +29,7 @@ class RuledTexts(NamedTuple):
     pool: BufferPool
 
     def probable(
-        self, texts: NDArray[np.int64], least: float
+        self, texts: NDArray[np.int64], at_least: float
     ) -> tuple[NDArray[np.int64], Candidates, NDArray[np.int64]]:
         """Return the spans of some texts, as they are shown, that have at least this probability under the
         rules.
@@ -39,15 +39,15 @@ class RuledTexts(NamedTuple):
             texts that were read with a larger tolerance or not at all.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
-            share = least if self.blank is None else 0.0
-            found = ruled_spans(self.ruled, self.rows, texts, share, buffers=buffers)
-        spans, scores = found.spans, found.probability
+            least = at_least if self.blank is None else 0.0
+            result = ruled_spans(self.ruled, self.rows, texts, least, buffers=buffers)
+        spans, scores = result.spans, result.probability
         if self.blank is not None:
-            spans, scores = self._shown(found, texts, least)
-        worse = texts[
-            (found.tolerance != self.ruled.tolerances[0]) | np.isneginf(found.log_partition)
+            spans, scores = self._shown(result, texts, at_least)
+        inexact = texts[
+            (result.tolerance != self.ruled.tolerances[0]) | np.isneginf(result.log_partition)
         ]
-        return *_read(texts, Candidates(spans, scores, *_known(found))), worse
+        return *_read(texts, Candidates(spans, scores, *_possible_and_log_z(result))), inexact
 
     def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
         """Return the reading with the largest gain of some texts, among those that keep the hard rules.
@@ -57,37 +57,38 @@ class RuledTexts(NamedTuple):
         RETURNS (tuple[int64 [m], Answer]): the texts that could be read, and their spans.
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
-            found = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
-        return _read(texts, Answer(found.spans, found.probability, *_known(found)))
+            best = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
+        return _read(texts, Answer(best.spans, best.probability, *_possible_and_log_z(best)))
 
     def _shown(
-        self, found: RuledSpans, texts: NDArray[np.int64], least: float
+        self, result: RuledSpans, texts: NDArray[np.int64], at_least: float
     ) -> tuple[Segments, NDArray[np.float64]]:
         """Trim whitespace from the spans and add up the probabilities of spans that are then equal."""
         assert self.blank is not None
-        spans, base = found.spans, self.ruled.potentials.offsets[texts]
+        spans, first = result.spans, self.ruled.potentials.offsets[texts]
         text = np.repeat(np.arange(len(texts)), np.diff(spans.offsets))
         start, end = without_whitespace(
-            self.blank, base[text] + spans.start, base[text] + spans.end
+            self.blank, first[text] + spans.start, first[text] + spans.end
         )
-        some = start < end
-        rows = np.stack([text, start - base[text], end - base[text], spans.label])[:, some]
-        shown, number = np.unique(rows, axis=1, return_inverse=True)
-        scores = np.bincount(number.reshape(-1), found.probability[some], shown.shape[1])
-        likely = scores >= least
+        # equal rows are spans that are shown as one
+        visible = start < end
+        rows = np.stack([text, start - first[text], end - first[text], spans.label])[:, visible]
+        shown, place = np.unique(rows, axis=1, return_inverse=True)
+        scores = np.bincount(place.reshape(-1), result.probability[visible], shown.shape[1])
+        likely = scores >= at_least
         text, *columns = shown[:, likely]
         offsets = offsets_of(np.bincount(text, minlength=len(texts)))
         merged = Segments(offsets, *(column.astype(np.int32) for column in columns))
         return merged, np.minimum(scores[likely], 1.0)
 
 
-def _known(found: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    return found.log_partition > -np.inf, found.log_partition
+def _possible_and_log_z(result: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    return result.log_partition > -np.inf, result.log_partition
 
 
-def _read(texts: NDArray[np.int64], found: Found) -> tuple[NDArray[np.int64], Found]:
+def _read(texts: NDArray[np.int64], result: Result) -> tuple[NDArray[np.int64], Result]:
     """Keep only texts with a possible reading, and their results."""
-    if found.possible.all():
-        return texts, found
-    good = np.flatnonzero(found.possible)
-    return texts[good], of_sequences(found, good)
+    if result.possible.all():
+        return texts, result
+    readable = np.flatnonzero(result.possible)
+    return texts[readable], of_sequences(result, readable)

@@ -132,7 +132,7 @@ def whole_texts(
         texts = (ShownText(reading, pipe.target) for reading in readings)
         nats = np.array([_behind(*pair) for pair in zip(texts, wanted)], np.float64)
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
-    chances = np.array([each.whole for each in found], dtype=np.float64)
+    chances = np.array([each.text_probability for each in found], dtype=np.float64)
     known = np.array(right, dtype=bool), np.array(groups, dtype=np.str_)
     return WholeTexts(chances, *known, nats)
 

@@ -174,7 +174,7 @@ def _text(
     acceptance: Acceptance | None,
 ) -> _Text:
     found = shown.found(prediction)
-    p, accepted, calibrated = prediction.whole, None, 0.0
+    p, accepted, calibrated = prediction.text_probability, None, 0.0
     if acceptance is not None and p is not None:
         accepted, calibrated = acceptance.accepts(doc, p), float(f"{acceptance.calibrated(p):.4g}")
     if scorer is None or not scorer.annotated(doc):

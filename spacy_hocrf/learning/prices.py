@@ -168,8 +168,8 @@ def _sets_of(
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
         allowed = model.structure.allowed(tokens).copy()
-        if rules.edged:
-            rules.at_edges(allowed, tokens.blank, tokens.offsets)
+        if rules.restricts_edges:
+            rules.clear_edges(allowed, tokens.blank, tokens.offsets)
         compiled = model.structure.compile(model.structure.observe(tokens), allowed)
         potentials = compiled.potentials(weights)
         starts = starts_for(rules.rules, len(tokens))

@@ -72,8 +72,8 @@ class TrainingRules:
     def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bits of a batch, uint8 [N, Y], without labels forbidden at the edges of a text."""
         kept: NDArray[np.uint8] = bits.copy()
-        if self.rules.edged:
-            self.rules.at_edges(kept, tokens.blank, tokens.offsets)
+        if self.rules.restricts_edges:
+            self.rules.clear_edges(kept, tokens.blank, tokens.offsets)
         return kept
 
     def fits(

@@ -545,7 +545,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
                 scores=self._scores,
                 threshold=self.cfg["threshold"],
                 revise=revise,
-                whole=self.acceptance is not None,
+                text_probability=self.acceptance is not None,
             )
             predictions.add(batch, batch_predictions)
             if watch is not None:
@@ -632,7 +632,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         compared = comparable(examples, self.target)
         right, texts = count_whole(compared, self.target)
         share = right / texts if texts else None
-        return {**super().score(compared, **kwargs), self.target.whole: share}
+        return {**super().score(compared, **kwargs), self.target.texts_metric: share}
 
     def set_annotations(self, docs: Iterable[Doc], scores: "Sequence[Prediction]") -> None:
         """Write predictions to their Docs, with certificates if Docs were decoded together."""

@@ -64,8 +64,8 @@ class CompiledRules:
     prices (float64 [n]): price of each rule, nats. hard (bool [n]): must the rule be kept? learnable (bool
         [n])
     first, last (bool [Y]): may a segment with this label be the first, or the last, of a text?
-    told (bool): has a warning been given about preset entities that break the constraints? told_of_many
-        (bool): and about a text that could break too many rules at once?
+    warned_of_presets, warned_of_states (bool): has a warning been given about preset entities that break the
+        constraints, and about a text that could break too many rules at once?
     RAISES (ValueError): H215 for a label that the model does not have, H311 for a rule whose table does not
         fit the labels.
     """
@@ -113,7 +113,7 @@ class CompiledRules:
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
         self._lock = Lock()
-        self.told = self.told_of_many = False
+        self.warned_of_presets = self.warned_of_states = False
 
     @cached_property
     def alike(self) -> list[AlikeRules]:
@@ -130,7 +130,7 @@ class CompiledRules:
         limits, forbidden = self.scheme.limits, self.scheme.forbidden
         return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
 
-    def at_edges(
+    def clear_edges(
         self, bits: NDArray[np.uint8], blank: NDArray[np.bool_], offsets: NDArray[np.int64]
     ) -> None:
         """Clear the bits of a batch, uint8 [N, Y], for labels that must not be first or last in a text.
@@ -145,7 +145,7 @@ class CompiledRules:
         bits[np.ix_(solid[places[some + 1] - 1], ~self.last)] = 0
 
     @property
-    def edged(self) -> bool:
+    def restricts_edges(self) -> bool:
         """Is any label forbidden at the beginning or end of a text?"""
         return not (self.first.all() and self.last.all())
 

@@ -224,8 +224,10 @@ def test_nothing_more_is_computed_without_it(trained, monkeypatch):
     from spacy_hocrf.answers.predictor import Predictor
 
     calls = []
-    whole = Predictor._whole
-    monkeypatch.setattr(Predictor, "_whole", lambda *a: calls.append(1) or whole(*a))
+    original = Predictor._text_probabilities
+    monkeypatch.setattr(
+        Predictor, "_text_probabilities", lambda *a: calls.append(1) or original(*a)
+    )
     pipe = trained.get_pipe("hocrf")
     pipe.acceptance = None
     list(trained.pipe(TEXTS))

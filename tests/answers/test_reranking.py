@@ -189,7 +189,7 @@ def test_the_reading_that_is_shown_is_the_best_of_the_most_probable_ones(name, s
         chances = np.exp(scores - np.logaddexp.reduce(scores)) * sum(e.probability for e in best)
         chosen = int(scores.argmax())
         assert [tuple(span) for span in prediction.spans] == list(best[chosen].spans)
-        assert prediction.whole == pytest.approx(chances[chosen], rel=1e-9)
+        assert prediction.text_probability == pytest.approx(chances[chosen], rel=1e-9)
         assert prediction.scores == pytest.approx(reading.probabilities(prediction.spans), rel=1e-9)
         moved += chosen > 0
     assert moved

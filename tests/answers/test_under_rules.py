@@ -159,11 +159,13 @@ def test_the_reading_that_looks_best_is_one_that_keeps_the_constraints(problems)
         far_off += far.sum()
         decoder = Reranked(n=number).by(Reranker(counts, weights, "NORM", 1))
         predictor = problem.predictor(decoder)
-        (found,) = predictor.predict(problem.batch(), scores=False, threshold=None, whole=True)
+        (found,) = predictor.predict(
+            problem.batch(), scores=False, threshold=None, text_probability=True
+        )
         chosen = int(scores.argmax())
         assert tuple(map(tuple, found.spans)) == best[chosen]
         share = np.exp(scores[chosen] - np.logaddexp.reduce(scores))
-        near(found.whole, share * sum(chances[spans] for spans in best[:number]))
+        near(found.text_probability, share * sum(chances[spans] for spans in best[:number]))
         moved += chosen > 0
     assert (moved > 10 and far_off > 10) or problems[0].scheme.encoding == "tags"
 

@@ -98,7 +98,7 @@ def estimates(
                 shown = {*each.spans, *set_before(pipe.target, doc)}
                 spans = {(label, start, end) for start, end, label in shown}
                 count[:, i] = len(spans & gold[i]), len(spans), len(gold[i])
-                chance[i] = each.whole
+                chance[i] = each.text_probability
             yield None
     counts[:, 2] = [len(items) for items in gold]
     of_sizes = [SpanCounts(*(column[:, None] for column in count)) for count in counts]
@@ -124,5 +124,5 @@ def _accepted(model: SegmentationPipe, known: WholeTexts, left: Sequence[Doc]) -
     except ValueError:  # too many of the surest are wrong
         return 0.0
     model.acceptance = NOTHING
-    sure = [(each.whole or 0.0) >= threshold for each in model.predict(left)]
+    sure = [(each.text_probability or 0.0) >= threshold for each in model.predict(left)]
     return float(np.mean(sure))
