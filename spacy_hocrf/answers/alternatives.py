@@ -43,9 +43,9 @@ from spacy_hocrf.types import Segments, is_whole
 
 __all__ = ["Alternatives", "HasAlternatives"]
 
-SLACK = 1e-6
+TOLERANCE = 1e-6
 """Log probabilities that differ by less than this count as equal (rounding errors)."""
-MOST_TOGETHER = 100
+MAX_IN_BATCH = 100
 """Up to this many readings are computed for all Docs of a batch at once; beyond it, that is slower."""
 
 
@@ -78,7 +78,7 @@ class HasAlternatives:
         RAISES (ValueError): H210 for n below 1, H201 if too much whitespace lies beside spans.
         """
         _check_number(n)
-        if n > MOST_TOGETHER or self._alternatives.has_blank(self._number):
+        if n > MAX_IN_BATCH or self._alternatives.has_blank(self._number):
             return list(islice(self.alternatives(), n))
         return list(self._alternatives.best(self._number, n, self.log_partition))
 
@@ -102,21 +102,21 @@ class HasAlternatives:
         _check_number(most)
         if self._acceptance is None or not self._acceptance.behind:
             raise ValueError(ReadingErrors.H505)
-        farthest = self._acceptance.farthest(level) + SLACK
+        farthest = self._acceptance.farthest(level) + TOLERANCE
         ordered = not self._alternatives.has_blank(self._number)
-        found, left, least = ReadingSet(), 1.0, -np.inf
-        for rank, each in enumerate(self.alternatives()):
-            least = each.log_probability - farthest if not found else least
-            probable = each.log_probability >= least
-            if left < exp(least) or (ordered and not probable):
+        readings, remaining, at_least = ReadingSet(), 1.0, -np.inf
+        for rank, reading in enumerate(self.alternatives()):
+            at_least = reading.log_probability - farthest if not readings else at_least
+            probable = reading.log_probability >= at_least
+            if remaining < exp(at_least) or (ordered and not probable):
                 break
             if rank == most:
-                found.complete = False
+                readings.complete = False
                 break
-            found += [each] if probable else []
-            left -= each.probability
-        found.sort(key=lambda each: -each.log_probability)
-        return found
+            readings += [reading] if probable else []
+            remaining -= reading.probability
+        readings.sort(key=lambda reading: -reading.log_probability)
+        return readings
 
     def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
         """Draw n independent random readings; each reading is drawn with its probability.
@@ -131,8 +131,8 @@ class HasAlternatives:
 
     def _log_probability(self, spans: NamedSpans) -> float:
         """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
-        found = self._alternatives.log_z(self._number, spans, beginning(self.doc))
-        return found - self.log_partition
+        log_z = self._alternatives.log_z(self._number, spans, beginning(self.doc))
+        return log_z - self.log_partition
 
 
 class Alternatives:
@@ -144,7 +144,7 @@ class Alternatives:
     def __init__(self, part: Part, pool: BufferPool) -> None:
         self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
         self.pool, self.blank, self._under = pool, part.blank, part.under
-        self._best: tuple[int, FoundReadings, frozenset[int]] | None = None  # of the last n
+        self._cached: tuple[int, FoundReadings, frozenset[int]] | None = None  # of the last n
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
         """Return the n most probable readings of a Doc. There are fewer if the Doc has fewer readings, or
@@ -153,27 +153,32 @@ class Alternatives:
 
         log_z (float): log of the sum over all segmentations of the Doc.
         """
-        found, apart = self.together(n)
-        if number in apart:
+        readings, one_by_one = self.best_of_all(n)
+        if number in one_by_one:
             return self._one_by_one(number, n, log_z)
-        return BestReadings(found, number, log_z)
+        return BestReadings(readings, number, log_z)
 
-    def together(self, n: int) -> tuple[FoundReadings, frozenset[int]]:
+    def best_of_all(self, n: int) -> tuple[FoundReadings, frozenset[int]]:
         """Return the n most probable segmentations of all Docs, and the numbers of the Docs whose readings
         are different ones: spans may end with whitespace, or a segmentation breaks a rule that the part is
         decoded without.
         """
-        if self._best is None or self._best[0] != n:
-            found, docs = self._find_best(n), range(len(self.potentials.offsets) - 1)
-            apart = frozenset(i for i in docs if self.has_blank(i) or self._breaks_rules(found, i))
-            self._best = n, found, apart
-        return self._best[1:]
+        if self._cached is None or self._cached[0] != n:
+            with self.pool.lend(self.automaton) as buffers:
+                best = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
+            shown = best._replace(segments=self.scheme.spans(best.segments))
+            readings = FoundReadings(shown, self.scheme.labels)
+            docs = range(len(self.potentials.offsets) - 1)
+            special = (i for i in docs if self.has_blank(i) or self._breaks_rules(readings, i))
+            self._cached = n, readings, frozenset(special)
+        return self._cached[1:]
 
-    def _breaks_rules(self, found: FoundReadings, number: int) -> bool:
+    def _breaks_rules(self, readings: FoundReadings, number: int) -> bool:
         """Does one of the Doc's n best segmentations break a rule that the part is decoded without?"""
         if not self._under.incomplete:
             return False
-        return any(self._under.missing(each.spans) for each in BestReadings(found, number, 0.0))
+        own_readings = BestReadings(readings, number, 0.0)
+        return any(self._under.missing(reading.spans) for reading in own_readings)
 
     def has_blank(self, number: int) -> bool:
         """May spans of this Doc begin or end with whitespace?"""
@@ -187,23 +192,26 @@ class Alternatives:
         RAISES (ValueError): H201 if the probability is a sum over too much whitespace.
         """
         labels = self.scheme.labels
-        for score, shown in self._each(number, text):
+        for score, shown in self._readings(number, text):
             yield ScoredReading(shown, 0, labels, min(0.0, score - log_z))
 
     def _one_by_one(self, number: int, n: int, log_z: float) -> BestReadings:
-        found = _until_refused(islice(self._each(number, ""), n))
-        return BestReadings(FoundReadings(_joined(found), self.scheme.labels), 0, log_z)
+        readings = list[ScoredSpans]()
+        with suppress(ValueError):  # H201
+            for reading in islice(self._readings(number, ""), n):
+                readings.append(reading)
+        return BestReadings(FoundReadings(_joined(readings), self.scheme.labels), 0, log_z)
 
-    def _each(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
+    def _readings(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
         """Yield the readings of a Doc: log of the sum over the segmentations shown as this reading, and its
         spans.
 
         When a reading breaks a rule, enumeration restarts with an automaton that includes that rule.
         """
         blank, seen, rules = self._blank(number), set[ShownSpans](), set[int]()
-        found = self._ranked(number, self.automaton)
-        while (each := next(found, None)) is not None:
-            score, segments = each
+        ranked_segments = self._ranked(number, self.automaton)
+        while (scored := next(ranked_segments, None)) is not None:
+            score, segments = scored
             shown = self._shown(segments, blank)
             (spans,) = map(tuple, self.scheme.named(shown))
             if spans in seen:
@@ -211,7 +219,7 @@ class Alternatives:
             broken = self._under.missing(spans) - rules
             if broken:
                 rules |= broken
-                found = self._ranked(number, self._under.with_others(rules).automaton)
+                ranked_segments = self._ranked(number, self._under.with_others(rules).automaton)
                 continue
             seen.add(spans)
             yield score if blank is None else self.log_z(number, spans, text), shown
@@ -224,9 +232,9 @@ class Alternatives:
         """Yield random readings of a Doc, endlessly."""
         with self.pool.lend(self.automaton) as buffers:
             potentials = self.potentials.only(number)
-            found = draws(potentials, self.automaton, random, buffers=buffers)
+            drawn_segments = draws(potentials, self.automaton, random, buffers=buffers)
         blank = self._blank(number)
-        for segments in found:
+        for segments in drawn_segments:
             (spans,) = map(tuple, self.scheme.named(self._shown(segments, blank)))
             if not self._under.missing(spans):
                 yield spans
@@ -240,14 +248,14 @@ class Alternatives:
         """
         potentials = self.potentials.only(number)
         cuts, ways = ways_to_show(self.scheme, potentials.allowed, self._blank(number), spans)
-        found = [-np.inf]
+        log_zs = [-np.inf]
         with self.pool.lend(self.automaton) as buffers:
             if len(ways) > 1 and self.scheme.one_token.all():
                 return sum_of_ways(potentials, self.automaton, cuts, ways, buffers=buffers)
             for bits in cases(ways, text):
-                asked = replace(potentials, allowed=bits)
-                found += log_partition(asked, self.automaton, buffers=buffers).tolist()
-        return float(np.logaddexp.reduce(found))
+                case = replace(potentials, allowed=bits)
+                log_zs += log_partition(case, self.automaton, buffers=buffers).tolist()
+        return float(np.logaddexp.reduce(log_zs))
 
     def log_sums(self, spans: Sequence[NamedSpans]) -> NDArray[np.float64]:
         """Compute `log_z` of every Doc for its own spans, float64 [D], in one pass, except for Docs that can
@@ -257,22 +265,15 @@ class Alternatives:
         bounds = pairwise(self.potentials.offsets.tolist())
         for i, (rows, (first, last)) in enumerate(zip(spans, bounds)):
             _, ways = ways_to_show(self.scheme, bits[first:last], self._blank(i), rows)
-            bits[first:last] = np.concatenate([each[0] for each in ways]) if all(ways) else 0
+            bits[first:last] = np.concatenate([way[0] for way in ways]) if all(ways) else 0
             several += [i] if max(map(len, ways)) > 1 else []
         with self.pool.lend(self.automaton) as buffers:
-            asked = replace(self.potentials, allowed=bits)
-            found: NDArray[np.float64] = log_partition(asked, self.automaton, buffers=buffers)
+            own = replace(self.potentials, allowed=bits)
+            log_zs: NDArray[np.float64] = log_partition(own, self.automaton, buffers=buffers)
         for i in several:
             with suppress(ValueError):
-                found[i] = self.log_z(i, spans[i], "")
-        return found
-
-    def _find_best(self, n: int) -> FoundReadings:
-        """Find the spans of the n best segmentations of each Doc."""
-        with self.pool.lend(self.automaton) as buffers:
-            found = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
-        shown = found._replace(segments=self.scheme.spans(found.segments))
-        return FoundReadings(shown, self.scheme.labels)
+                log_zs[i] = self.log_z(i, spans[i], "")
+        return log_zs
 
     def _blank(self, number: int) -> NDArray[np.bool_] | None:
         if self.blank is None:
@@ -290,19 +291,10 @@ class Alternatives:
         return trimmed.only(start < end)
 
 
-Each = tuple[float, Segments]
+ScoredSpans = tuple[float, Segments]
 
 
-def _until_refused(readings: Iterator[Each]) -> list[Each]:
-    """Collect readings until one raises H201."""
-    found = list[Each]()
-    with suppress(ValueError):
-        for reading in readings:
-            found.append(reading)
-    return found
-
-
-def _joined(readings: Sequence[Each]) -> Ranked:
+def _joined(readings: Sequence[ScoredSpans]) -> Ranked:
     """Join the readings of one Doc into arrays."""
     columns = zip(*(shown[1:] for _, shown in readings))
     start, end, label = map(np.concatenate, columns) if readings else [np.zeros(0, np.int32)] * 3

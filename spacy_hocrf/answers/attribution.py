@@ -28,7 +28,7 @@ from spacy_hocrf.types import INNER, Expectations, Potentials
 
 __all__ = ["TextShares", "WordShares"]
 
-PARTS = ("start", "end", "token", "inner")
+TOKEN_PARTS = ("start", "end", "token", "inner")
 Offsets = tuple[int, ...]
 
 
@@ -53,15 +53,16 @@ class WordShares:
         of_template = [_looks_at(template) for template in index.templates]
         of_dense = [_dense_looks_at(score) for _, score in self._structure.settings.dense]
         rows = [score.width * scheme.n_labels for _, score in self._structure.settings.dense]
-        found = list[tuple[Offsets, Placed]]()
+        groups = list[tuple[Offsets, Placed]]()
         for offsets in dict.fromkeys([*of_template, *of_dense]):
             if offsets is not None:
-                mine = np.array([each == offsets for each in of_template], dtype=bool)
-                dense = np.repeat([each == offsets for each in of_dense], rows).astype(bool)
-                some = np.concatenate([mine[index.feature_template], dense])
-                placed = self._compiled.place_weights(np.where(some, self._weights, 0.0))
-                found.append((offsets, placed))
-        return found
+                # which weights belong to a template or a dense score that looks at just these words
+                template_fits = np.array([own == offsets for own in of_template], dtype=bool)
+                dense_fits = np.repeat([own == offsets for own in of_dense], rows).astype(bool)
+                fits = np.concatenate([template_fits[index.feature_template], dense_fits])
+                placed = self._compiled.place_weights(np.where(fits, self._weights, 0.0))
+                groups.append((offsets, placed))
+        return groups
 
     def of_text(self, text: CompiledBatch) -> "TextShares":
         """Return the attributions for one text."""
@@ -89,6 +90,7 @@ class TextShares:
         row = np.flatnonzero(one.row != other.row)
         row_token = np.searchsorted(self._text.row_offsets, row, side="right") - 1
         for offsets, potentials in self._observed:
+            # difference of the scores that are observed at each token
             observed = np.zeros(length)
             for part, (tokens, labels, counts) in differing.items():
                 scores = getattr(potentials, part)
@@ -96,6 +98,7 @@ class TextShares:
                     np.add.at(observed, tokens, scores[tokens, labels] * counts)
             counts = one.row[row] - other.row[row]
             np.add.at(observed, row_token, potentials.row_score[row] * counts)
+            # each of these words gets an equal share
             for offset in offsets:
                 looked_at = np.arange(length) + offset
                 inside = (looked_at >= 0) & (looked_at < length)
@@ -107,14 +110,14 @@ def _differing(
     one: Expectations, other: Expectations
 ) -> dict[str, tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]]:
     """Return, for each part, the tokens and labels whose counts differ, and the differences."""
-    found = {}
-    for part in PARTS:
-        mine, theirs = getattr(one, part), getattr(other, part)
-        if mine is not None and theirs is not None:
-            difference = mine - theirs
+    differences = {}
+    for part in TOKEN_PARTS:
+        counts, other_counts = getattr(one, part), getattr(other, part)
+        if counts is not None and other_counts is not None:
+            difference = counts - other_counts
             tokens, labels = np.nonzero(difference)
-            found[part] = tokens, labels, difference[tokens, labels]
-    return found
+            differences[part] = tokens, labels, difference[tokens, labels]
+    return differences
 
 
 def _looks_at(template: Template) -> Offsets | None:

@@ -58,12 +58,12 @@ class Contrast:
         RAISES (ValueError): H224 unless it is a non-blank span of the Doc with one of the model's labels,
             H569 if it is no span at all.
         """
-        start, end, label = given = row_of(span)
+        start, end, label = row = row_of(span)
         inside = 0 <= start < end <= len(self.doc)
         if inside and self.part.scheme.encoding != "tags":
             start, end = trim(self.doc, start, end)
         if not inside or start == end or label not in self.part.scheme.labels:
-            self._refuse(given)
+            self._refuse(row)
         return start, end, label
 
     def compare(
@@ -89,14 +89,14 @@ class Contrast:
 
     def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
         """Return the spans of a segmentation, without whitespace at their ends."""
-        (found,) = self.part.scheme.named(self.part.scheme.spans(segments))
+        (spans,) = self.part.scheme.named(self.part.scheme.spans(segments))
         if self.part.blank is None:
-            return tuple(found)
-        start, end = (np.array([span[i] for span in found], dtype=np.int64) for i in (0, 1))
+            return tuple(spans)
+        start, end = (np.array([span[i] for span in spans], dtype=np.int64) for i in (0, 1))
         start, end = without_whitespace(self.part.blank, start, end)
-        labels = [label for _, _, label in found]
-        rows = zip(start.tolist(), end.tolist(), labels)
-        return tuple((i, j, label) for i, j, label in rows if i < j)
+        labels = [label for _, _, label in spans]
+        trimmed = zip(start.tolist(), end.tolist(), labels)
+        return tuple((i, j, label) for i, j, label in trimmed if i < j)
 
     @cached_property
     def _free(self) -> tuple[ScoredSegmentation, frozenset[NamedSpan]]:
@@ -106,9 +106,9 @@ class Contrast:
 
     def _instead(self, span: NamedSpan, asked: Asked) -> ScoredSegmentation:
         """Return the best segmentation that has what is asked for instead of the span."""
-        one = _one_span(asked)
-        if one is not None:
-            other = self.checked(one)
+        single = _one_span(asked)
+        if single is not None:
+            other = self.checked(single)
             if other == span:
                 raise ValueError(ReadingErrors.H227.format(span=self._words(span)))
             cases = [case for bits in self._with([other]) for case in self._without(span, bits)]
@@ -119,11 +119,11 @@ class Contrast:
                 raise ValueError(ReadingErrors.H227.format(span=self._words(span)))
             cases = list(self._with(spans, complete=True))
             text = f"exactly {', '.join(map(self._words, spans)) or 'no span'}"
-        found = self._best(cases)
-        if found.score == -np.inf:
+        best = self._best(cases)
+        if best.score == -np.inf:
             text = f"{text} and without {self._words(span)}"
             raise ValueError(ReadingErrors.H226.format(found=text, text=beginning(self.doc)))
-        return found
+        return best
 
     def _with(self, spans: NamedSpans, *, complete: bool = False) -> Iterator[Bits]:
         """Yield the `allowed` bits of segmentations with some spans, once for each way to add whitespace."""
@@ -154,9 +154,9 @@ class Contrast:
 
     def _best(self, cases: Iterable[Bits]) -> ScoredSegmentation:
         """Return the best segmentation over all cases that keeps the rules of the text."""
-        every, part = list(cases), self.part
+        all_cases, part = list(cases), self.part
         while True:
-            best = self._best_of(every, part.automaton)
+            best = self._best_of(all_cases, part.automaton)
             (spans,) = self.part.scheme.named(self.part.scheme.spans(best.segments))
             stricter = part.stricter(spans) if best.score > -np.inf else None
             if stricter is None:
@@ -165,14 +165,14 @@ class Contrast:
 
     def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> ScoredSegmentation:
         """Return the best segmentation over all cases under one automaton."""
-        together = max(1, MOST_TOKENS // max(1, len(self.doc)))
-        found = [
-            self._decode(np.stack(cases[i : i + together]), automaton)
-            for i in range(0, len(cases), together)
+        batch_size = max(1, MOST_TOKENS // max(1, len(self.doc)))
+        segmentations = [
+            self._decode(np.stack(cases[i : i + batch_size]), automaton)
+            for i in range(0, len(cases), batch_size)
         ]
-        nothing = np.zeros(0, dtype=np.int32)
-        none = ScoredSegmentation(Segments(np.zeros(2, dtype=np.int64), *[nothing] * 3), -np.inf)
-        return max(found, key=lambda best: best.score, default=none)
+        empty = Segments(np.zeros(2, dtype=np.int64), *[np.zeros(0, dtype=np.int32)] * 3)
+        none = ScoredSegmentation(empty, -np.inf)
+        return max(segmentations, key=lambda each: each.score, default=none)
 
     def _decode(self, bits: NDArray[np.uint8], automaton: Automaton) -> ScoredSegmentation:
         """Return the best segmentation over some cases, uint8 [n, T, Y]."""
@@ -181,9 +181,9 @@ class Contrast:
         with self.pool.lend(automaton) as buffers:
             best = viterbi(asked, automaton, buffers=buffers)
         case = int(best.scores.argmax())
-        mine = slice(*best.segments.offsets[case : case + 2].tolist())
-        columns = (column[mine] for column in best.segments[1:])
-        offsets = np.array([0, mine.stop - mine.start])
+        own = slice(*best.segments.offsets[case : case + 2].tolist())
+        columns = (column[own] for column in best.segments[1:])
+        offsets = np.array([0, own.stop - own.start])
         return ScoredSegmentation(Segments(offsets, *columns), float(best.scores[case]))
 
     def _words(self, span: NamedSpan) -> str:

@@ -52,22 +52,22 @@ class Explanation:
     def reasons(self) -> tuple[Reason, ...]:
         """All contributions, sorted by absolute value, largest first. Their sum is `log_odds`."""
         parts = self._parts
-        found = [
+        reasons = [
             Reason(value, *parts.words(feature), parts.template(feature))
             for feature, value in zip(parts.features.tolist(), parts.values.tolist())
         ]
-        return tuple(sorted([*found, *parts.dense], key=lambda reason: -abs(reason.contribution)))
+        return tuple(sorted([*reasons, *parts.dense], key=lambda reason: -abs(reason.contribution)))
 
     @cached_property
     def templates(self) -> dict[str, float]:
         """Total contribution of each template and dense score, largest absolute value first."""
-        parts, found = self._parts, dict[str, float]()
+        parts, totals = self._parts, dict[str, float]()
         for feature, value in zip(parts.features.tolist(), parts.values.tolist()):
             name = parts.template(feature)
-            found[name] = found.get(name, 0.0) + value
+            totals[name] = totals.get(name, 0.0) + value
         for reason in parts.dense:
-            found[reason.template] = found.get(reason.template, 0.0) + reason.contribution
-        return dict(sorted(found.items(), key=lambda each: -abs(each[1])))
+            totals[reason.template] = totals.get(reason.template, 0.0) + reason.contribution
+        return dict(sorted(totals.items(), key=lambda item: -abs(item[1])))
 
     def observations(self, top: int | None = None) -> list[tuple[str, float]]:
         """Return the contribution of each observation, summed over labels, largest absolute value first.
@@ -84,10 +84,10 @@ class Explanation:
         dense = dict[str, float]()
         for reason in parts.dense:
             dense[reason.feature] = dense.get(reason.feature, 0.0) + reason.contribution
-        found: list[tuple[float, int, str]] = [(v, first[place], "") for place, v in total.items()]
-        found += [(value, -1, name) for name, value in dense.items()]
-        chosen = sorted(found, key=lambda each: -abs(each[0]))[:top]
-        return [(name or parts.words(feature)[0], value) for value, feature, name in chosen]
+        totals: list[tuple[float, int, str]] = [(v, first[place], "") for place, v in total.items()]
+        totals += [(value, -1, name) for name, value in dense.items()]
+        largest = sorted(totals, key=lambda row: -abs(row[0]))[:top]
+        return [(name or parts.words(feature)[0], value) for value, feature, name in largest]
 
     @cached_property
     def words(self) -> NDArray[np.float64]:
@@ -129,7 +129,7 @@ class Explainer:
 
     def __init__(self, predictor: Predictor, part: Part) -> None:
         self._predictor, self._part = predictor, part
-        self._last: _Text | None = None  # the Doc of the last question
+        self._cached_text: _Text | None = None  # the Doc of the last question
 
     @cached_property
     def _compiled(self) -> CompiledBatch:
@@ -173,13 +173,13 @@ class Explainer:
 
     def _text(self, number: int) -> "_Text":
         """Return a Doc of the part with its compiled features, cached for the next question."""
-        known = self._last
-        if known is not None and known.number == number:
-            return known
+        cached = self._cached_text
+        if cached is not None and cached.number == number:
+            return cached
         compiled = self._compiled.only(int(self._part.docs[number]))
         shares = self._shares.of_text(compiled)
-        self._last = _Text(number, self.contrast(number), compiled, shares)
-        return self._last
+        self._cached_text = _Text(number, self.contrast(number), compiled, shares)
+        return self._cached_text
 
     def contrast(self, number: int) -> Contrast:
         """Return an object that finds the best readings of a Doc of the part with and without a span."""
@@ -190,12 +190,12 @@ class Explainer:
         """Compute the contributions of features, dense scores and rules."""
         structure, compiled = self._predictor.structure, text.compiled
         counts = compiled.compiled.nothing()
-        fired, instead = (
+        chosen_counts, other_counts = (
             compiled.gold_counts(structure.trie.locate(segments, compiled.offsets))
             for segments in (chosen, other)
         )
-        compiled.add_counts_into(fired, 1.0, counts)
-        compiled.add_counts_into(instead, -1.0, counts)
+        compiled.add_counts_into(chosen_counts, 1.0, counts)
+        compiled.add_counts_into(other_counts, -1.0, counts)
         values = self._weights * compiled.compiled.collect(counts)
         index, scheme = structure.index, structure.scheme
         strings, names = text.contrast.doc.vocab.strings, scheme.names
@@ -209,9 +209,9 @@ class Explainer:
                 for label, value in zip(names, block.sum(axis=0).tolist())
                 if value
             ]
-        paid, saved = (self._part.under.costs(segments) for segments in (chosen, other))
-        for name in {**paid, **saved}:
-            value = saved.get(name, 0.0) - paid.get(name, 0.0)
+        costs, other_costs = (self._part.under.costs(segments) for segments in (chosen, other))
+        for name in {**costs, **other_costs}:
+            value = other_costs.get(name, 0.0) - costs.get(name, 0.0)
             dense += [Reason(value, name, "", "rules")] if value else []
         return _Parts(
             features,
@@ -221,7 +221,7 @@ class Explainer:
             tuple(dense),
             lambda feature: index.describe(feature, strings, names),
             lambda feature: index.templates[index.feature_template[feature]].name,
-            lambda: text.shares.between(fired, instead),
+            lambda: text.shares.between(chosen_counts, other_counts),
         )
 
 

@@ -44,59 +44,65 @@ class Masks:
 
     def __init__(self, scheme: LabelScheme) -> None:
         self._scheme = scheme
-        self._known: dict[tuple[int, int], NDArray[np.uint8]] = {}
+        self._cached_masks: dict[tuple[int, int], NDArray[np.uint8]] = {}
 
     def take_from(
-        self, bits: NDArray[np.uint8], found: TextConstraints, offsets: NDArray[np.int64]
+        self, bits: NDArray[np.uint8], constraints: TextConstraints, offsets: NDArray[np.int64]
     ) -> None:
         """Clear the bits of segmentations that break constraints, for a batch; constraints of the kind "not"
         are not handled here.
 
         bits (uint8 [N, Y]): changed in place. offsets (int64 [D + 1]): first token of each Doc.
         """
-        only = found.kind == ONLY
-        rest = found.only(~only & (found.kind != NOT))
-        if len(rest.text):
-            _take(bits, *self._rows(rest, offsets))
-        if only.any():
-            _take(bits, *self._rows_of_only(found.only(only), offsets))
+        is_only = constraints.kind == ONLY
+        others = constraints.only(~is_only & (constraints.kind != NOT))
+        if len(others.text):
+            _take(bits, *self._rows(others, offsets))
+        if is_only.any():
+            _take(bits, *self._rows_of_only(constraints.only(is_only), offsets))
 
     def _rows(
-        self, found: TextConstraints, offsets: NDArray[np.int64]
+        self, constraints: TextConstraints, offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return the constrained tokens of the batch, int64 [m], and the bits left to each, uint8 [m, Y]."""
-        start, lengths = offsets[found.text] + found.start, found.end - found.start
-        tokens = ranges(start, lengths)
-        owner, ends = np.repeat(np.arange(len(start)), lengths), np.cumsum(lengths)
-        place = np.full(len(tokens), INNER)
-        place[ends - lengths], place[ends - 1] = HEAD, TAIL
-        place[(ends - 1)[lengths == 1]] = SINGLE
-        spans = np.flatnonzero(found.kind == SPAN)
+        text, start, end, label, kind = constraints
+        first, lengths = offsets[text] + start, end - start
+        # the tokens of each constraint, the constraint's number, and the position in its stretch
+        tokens = ranges(first, lengths)
+        owner, ends = np.repeat(np.arange(len(first)), lengths), np.cumsum(lengths)
+        position = np.full(len(tokens), INNER)
+        position[ends - lengths], position[ends - 1] = HEAD, TAIL
+        position[(ends - 1)[lengths == 1]] = SINGLE
+        # the neighbours of known spans, which must not continue them
+        spans = np.flatnonzero(kind == SPAN)
         if len(spans) and self._scheme.encoding != "tags":
-            first, end, text = start[spans], (start + lengths)[spans], found.text[spans]
-            behind, before = end < offsets[text + 1], first > offsets[text]
-            tokens = np.concatenate([tokens, end[behind], first[before] - 1])
+            begin, stop, doc = first[spans], (first + lengths)[spans], text[spans]
+            behind, before = stop < offsets[doc + 1], begin > offsets[doc]
+            tokens = np.concatenate([tokens, stop[behind], begin[before] - 1])
             owner = np.concatenate([owner, spans[behind], spans[before]])
             beside = np.repeat([BEHIND, BEFORE], [behind.sum(), before.sum()])
-            place = np.concatenate([place, beside])
+            position = np.concatenate([position, beside])
+        # one row of masks for each pair of kind and label
         n_labels = len(self._scheme.labels) + 1
-        pairs, pair = np.unique(found.kind * n_labels + found.label + 1, return_inverse=True)
-        table = np.stack([self._mask(*divmod(each, n_labels)) for each in pairs.tolist()])
-        return tokens, table[pair[owner], place]
+        codes, row = np.unique(kind * n_labels + label + 1, return_inverse=True)
+        table = np.stack([self._mask(*divmod(code, n_labels)) for code in codes.tolist()])
+        return tokens, table[row[owner], position]
 
     def _rows_of_only(
-        self, found: TextConstraints, offsets: NDArray[np.int64]
+        self, constraints: TextConstraints, offsets: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
         """Return tokens and masks for the kind "only"; labels for the same stretch are alternatives."""
-        start, end = offsets[found.text] + found.start, offsets[found.text] + found.end
+        text, start, end, label, _ = constraints
+        start, end = offsets[text] + start, offsets[text] + end
         order = np.lexsort((end, start))
-        start, end, label = start[order], end[order], found.label[order]
-        new = np.flatnonzero((np.diff(start, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
+        start, end, label = start[order], end[order], label[order]
+        first = np.flatnonzero((np.diff(start, prepend=-1) != 0) | (np.diff(end, prepend=-1) != 0))
+        # the union of the masks of equal stretches
         labels, number = np.unique(label, return_inverse=True)
-        table = np.stack([self._mask(ONLY, each + 1)[INNER] for each in labels.tolist()])
-        masks = np.bitwise_or.reduceat(table[number], new, axis=0)
-        lengths = (end - start)[new]
-        return ranges(start[new], lengths), np.repeat(masks, lengths, axis=0)
+        table = np.stack([self._mask(ONLY, y + 1)[INNER] for y in labels.tolist()])
+        masks = np.bitwise_or.reduceat(table[number], first, axis=0)
+        lengths = (end - start)[first]
+        return ranges(start[first], lengths), np.repeat(masks, lengths, axis=0)
 
     def _mask(self, kind: int, label: int) -> NDArray[np.uint8]:
         """Return the bits that a constraint leaves to the tokens of its stretch and to its neighbours, uint8
@@ -104,10 +110,10 @@ class Masks:
 
         label (int): index in the scheme's labels, from 1 on; 0 for none.
         """
-        if (kind, label) not in self._known:
+        if (kind, label) not in self._cached_masks:
             name = self._scheme.labels[label - 1] if label else ""
-            self._known[kind, label] = self._new_mask(kind, name)
-        return self._known[kind, label]
+            self._cached_masks[kind, label] = self._new_mask(kind, name)
+        return self._cached_masks[kind, label]
 
     def _new_mask(self, kind: int, label: str) -> NDArray[np.uint8]:
         scheme = self._scheme
@@ -135,16 +141,16 @@ class Masks:
 
 def forbidden_by(
     scheme: LabelScheme,
-    found: TextConstraints,
+    constraints: TextConstraints,
     offsets: NDArray[np.int64],
     blank: NDArray[np.bool_] | None,
 ) -> Forbidden:
     """Return the segments and label patterns that constraints of the kind "not" forbid.
 
-    found (TextConstraints): constraints of all kinds. offsets (int64 [D + 1]): first token of each Doc.
+    constraints (TextConstraints): of all kinds. offsets (int64 [D + 1]): first token of each Doc.
     blank (Optional[bool [N]]): whitespace that spans are shown without, if there is any.
     """
-    text, start, end, label, _ = found.of_kind(NOT)
+    text, start, end, label, _ = constraints.of_kind(NOT)
     first = offsets[text]
     if scheme.encoding == "segments" and blank is None:
         segments = np.stack([first + start, first + end, scheme.rules[label, 3]], axis=1)
@@ -160,9 +166,10 @@ def forbidden_by(
             spans = with_whitespace(blank[low:high], *spans[0])
         for span in spans:
             forbidden += span_patterns(scheme, (low, high), span)
-    alone = [each for each in sorted(forbidden) if len(each.pattern) == 1]
-    segments = np.array([(i, j, y) for i, j, (y,), _ in alone], dtype=np.int64).reshape(-1, 3)
-    patterns = tuple(each for each in sorted(forbidden) if len(each.pattern) > 1)
+    forbidden.sort()
+    single = [(i, j, pattern[0]) for i, j, pattern, _ in forbidden if len(pattern) == 1]
+    segments = np.array(single, dtype=np.int64).reshape(-1, 3)
+    patterns = tuple(row for row in forbidden if len(row.pattern) > 1)
     if scheme.encoding == "segments":
         return Forbidden(np.zeros((0, 2), dtype=np.int64), segments, patterns)
     return Forbidden(segments[:, [0, 2]], segments[:0], patterns)
@@ -184,16 +191,16 @@ def agreeing(
     offsets (int64 [D + 1]): first token of each text.
     """
     allowed = constrain_batch(scheme, bits, offsets, annotations)
-    found = of_annotations(scheme, annotations)
-    if found is None:
+    constraints = of_annotations(scheme, annotations)
+    if constraints is None:
         return Observed(allowed)
-    Masks(scheme).take_from(allowed, found, offsets)
-    forbidden = forbidden_by(scheme, found, offsets, None)
+    Masks(scheme).take_from(allowed, constraints, offsets)
+    forbidden = forbidden_by(scheme, constraints, offsets, None)
     allowed[tuple(forbidden.tokens.T)] = 0
     if not len(forbidden.segments) and not forbidden.patterns:
         return Observed(allowed)
-    more = forbidden.added_to(patterns)
-    return Observed(allowed, forbidden, None if more is patterns else compiled(more))
+    wider = forbidden.added_to(patterns)
+    return Observed(allowed, forbidden, None if wider is patterns else compiled(wider))
 
 
 def _take(bits: NDArray[np.uint8], tokens: NDArray[np.int64], masks: NDArray[np.uint8]) -> None:
@@ -226,10 +233,10 @@ def span_patterns(
     if scheme.encoding == "segments":
         yield ForbiddenPattern(start, end, path)
         return
-    on = scheme.continuing(label) if scheme.encoding in ("io", "bio") else []
-    others = [(y,) for y in range(scheme.n_labels) if y not in on]
+    continuing = scheme.continuing(label) if scheme.encoding in ("io", "bio") else []
+    others = [(y,) for y in range(scheme.n_labels) if y not in continuing]
     before = others if scheme.encoding == "io" and start > text[0] else [()]
-    behind = others if on and end < text[1] else [()]
+    behind = others if continuing and end < text[1] else [()]
     for first, last in product(before, behind):
         at = end if last else end - 1
         yield ForbiddenPattern(at, at + 1, (*first, *path, *last))

@@ -13,17 +13,18 @@ __all__ = ["chances_of", "span_gains"]
 
 
 def span_gains(
-    potentials: Potentials, scheme: LabelScheme, found: Candidates, cost: float
+    potentials: Potentials, scheme: LabelScheme, candidates: Candidates, cost: float
 ) -> Potentials:
     """Return log potentials that score a segmentation with Σ (P(span) - cost); structural zeros are kept."""
-    spans = found.spans
-    at = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
+    spans = candidates.spans
+    first = np.repeat(potentials.offsets[:-1], np.diff(spans.offsets))
     zeros = np.flatnonzero(np.isneginf(potentials.span_score))
+    # the candidates, and the forbidden spans, which stay forbidden
     columns = [
-        np.concatenate([at + spans.start, potentials.span_start[zeros]]),
-        np.concatenate([at + spans.end, potentials.span_end[zeros]]),
+        np.concatenate([first + spans.start, potentials.span_start[zeros]]),
+        np.concatenate([first + spans.end, potentials.span_end[zeros]]),
         np.concatenate([scheme.rules[spans.label, 3], potentials.span_pattern[zeros]]),
-        np.concatenate([found.scores, potentials.span_score[zeros]]),
+        np.concatenate([candidates.scores, potentials.span_score[zeros]]),
     ]
     order = np.lexsort((columns[1], columns[0]))
     start, end, pattern, score = (column[order] for column in columns)
@@ -40,27 +41,26 @@ def span_gains(
 
 
 def chances_of(
-    spans: Segments, found: Candidates | None, offsets: NDArray[np.int64]
+    spans: Segments, candidates: Candidates | None, offsets: NDArray[np.int64]
 ) -> NDArray[np.float64] | None:
     """Look up the probabilities of some spans among candidates; None if one of them is missing.
 
     spans (Segments): spans of D sequences.
-    found (Optional[Candidates]): candidates of the same sequences, sorted by sequence, start, end and label;
-        None if there are none.
+    candidates (Optional[Candidates]): of the same sequences, sorted by sequence, start, end and label.
     offsets (int64 [D + 1]): token offsets of the sequences.
     """
-    if found is None:
+    if candidates is None:
         return None
-    n_labels = 1 + max(int(each.label.max(initial=0)) for each in (spans, found.spans))
-    wanted, known = (_keys(each, offsets, n_labels) for each in (spans, found.spans))
-    place = np.searchsorted(known, wanted)
-    if not np.array_equal(np.append(known, -1)[place], wanted):
+    n_labels = 1 + max(int(each.label.max(initial=0)) for each in (spans, candidates.spans))
+    keys, candidate_keys = (_keys(each, offsets, n_labels) for each in (spans, candidates.spans))
+    place = np.searchsorted(candidate_keys, keys)
+    if not np.array_equal(np.append(candidate_keys, -1)[place], keys):
         return None
-    return found.scores[place]
+    return candidates.scores[place]
 
 
 def _keys(spans: Segments, offsets: NDArray[np.int64], n_labels: int) -> NDArray[np.int64]:
     """Encode each span as an integer that sorts by sequence, start, end and label, int64 [n]."""
-    at = np.repeat(offsets[:-1], np.diff(spans.offsets))
-    place = (at + spans.start) * (offsets[-1] + 1) + at + spans.end
+    first = np.repeat(offsets[:-1], np.diff(spans.offsets))
+    place = (first + spans.start) * (offsets[-1] + 1) + first + spans.end
     return np.asarray(place * n_labels + spans.label)

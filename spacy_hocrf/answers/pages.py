@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 
 __all__ = ["Answers", "as_frame", "make_page", "plain_page", "surety", "tag_of", "text_on_page"]
 
-LEAST = 0.05
+MIN_ALTERNATIVE = 0.05
 """Alternatives less probable than this are left out."""
-PERHAPS = 0.2
+MIN_UNFOUND = 0.2
 """Spans of at least this probability are marked where nothing is found."""
-TOP = 8
+N_REASONS = 8
 """Number of reasons listed for a span."""
-SLIGHT = 0.05
+MIN_NATS = 0.05
 """Words that contribute less than this, in nats, are not listed."""
-FAINT = 0.005
+MIN_TOKEN_LABEL = 0.005
 """Labels of tokens less probable than this are left out."""
-MOST_READ = 1_000_000
+MAX_TOKENS_READ = 1_000_000
 """Limit on tokens × explained spans of a text: each explanation decodes the text again."""
 UNKNOWN, WRONG, RIGHT, MISSED = -1, 0, 1, 2
 SCRIPTS = ("shared.js", "page.js")
@@ -84,17 +84,17 @@ def text_on_page(
     """
     place = {label: number for number, label in enumerate(labels)}
     annotated = sorted(gold or ())
-    found, wanted = ({span[:3] for span in spans} for spans in (shown, annotated))
-    others = [span for span in reading.spans(LEAST) if span[:3] not in found]
+    found_spans, gold_spans = ({span[:3] for span in spans} for spans in (shown, annotated))
+    others = [span for span in reading.spans(MIN_ALTERNATIVE) if span[:3] not in found_spans]
     perhaps = _perhaps(others, shown)
-    missed = [span for span in annotated if span[:3] not in found]
+    missed = [span for span in annotated if span[:3] not in found_spans]
     explained = _explained(reading, [*shown, *missed, *perhaps])
 
     def reasons(span: ScoredSpan) -> dict[str, Any]:
-        if span[2] not in reading.labels and span[:3] in found:
+        if span[2] not in reading.labels and span[:3] in found_spans:
             return {"refused": "set"}  # set by another component
-        known = span[2] not in reading.labels or span[:3] in explained
-        return _reasons(reading, span[:3], place) if known else {"refused": "long"}
+        explainable = span[2] not in reading.labels or span[:3] in explained
+        return _reasons(reading, span[:3], place) if explainable else {"refused": "long"}
 
     def row(span: ScoredSpan, verdict: int, asked: bool) -> list[Any]:
         start, end, label, p = span
@@ -104,10 +104,10 @@ def text_on_page(
     def verdict(span: ScoredSpan) -> int:
         start, end, _, _ = span
         silent = gold is None or (unknown is not None and unknown[start:end].any())
-        return UNKNOWN if silent else RIGHT if span[:3] in wanted else WRONG
+        return UNKNOWN if silent else RIGHT if span[:3] in gold_spans else WRONG
 
     def gold_row(span: ScoredSpan) -> list[Any]:
-        lost = span[:3] not in found
+        lost = span[:3] not in found_spans
         return row(span, MISSED if lost else RIGHT, lost)
 
     return {
@@ -160,7 +160,7 @@ def make_page(
     data = {
         "lang": tag_of(lang),
         "labels": list(labels),
-        "least": LEAST,
+        "least": MIN_ALTERNATIVE,
         "gold": any(text["gold"] is not None for text in texts),
         "texts": list(texts),
         "bins": list(bins),
@@ -170,7 +170,7 @@ def make_page(
     folder = files("spacy_hocrf.answers")
     # no "<", so that nothing ends the script that the data is in
     text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    parts = {
+    fields = {
         "title": escape(title),
         "about": escape(about),
         "lang": escape(tag_of(lang)),
@@ -179,7 +179,7 @@ def make_page(
         "data": text,
     }
     page = folder.joinpath("page.html").read_text(encoding="utf8")
-    return re.sub(r"{{(\w+)}}", lambda found: parts[found[1]], page)
+    return re.sub(r"{{(\w+)}}", lambda match: fields[match[1]], page)
 
 
 def plain_page(title: str, body: str, lang: str, style: str = "") -> str:
@@ -218,21 +218,21 @@ def as_frame(page: str) -> str:
 
 def _perhaps(others: Sequence[ScoredSpan], shown: Sequence[ScoredSpan]) -> list[ScoredSpan]:
     """Return the most probable of the other spans, at positions where nothing is found."""
-    taken, found = set[int](), list[ScoredSpan]()
+    taken, chosen = set[int](), list[ScoredSpan]()
     for start, end, *_ in shown:
         taken.update(range(start, end))
     for span in sorted(others, key=lambda span: -span[3]):
-        here = range(span[0], span[1])
-        if span[3] >= PERHAPS and taken.isdisjoint(here):
-            taken.update(here)
-            found.append(span)
-    return sorted(found)
+        tokens = range(span[0], span[1])
+        if span[3] >= MIN_UNFOUND and taken.isdisjoint(tokens):
+            taken.update(tokens)
+            chosen.append(span)
+    return sorted(chosen)
 
 
-def _explained(reading: Answers, asked: Sequence[ScoredSpan]) -> set[tuple[int, int, str]]:
-    """Return the spans to explain: the least probable ones, as many as MOST_READ allows."""
-    known = sorted((span for span in asked if span[2] in reading.labels), key=itemgetter(3, 0, 1))
-    return {span[:3] for span in known[: max(1, MOST_READ // max(1, len(reading.doc)))]}
+def _explained(reading: Answers, spans: Sequence[ScoredSpan]) -> set[tuple[int, int, str]]:
+    """Return the spans to explain: the least probable ones, as many as MAX_TOKENS_READ allows."""
+    own = sorted((span for span in spans if span[2] in reading.labels), key=itemgetter(3, 0, 1))
+    return {span[:3] for span in own[: max(1, MAX_TOKENS_READ // max(1, len(reading.doc)))]}
 
 
 def _reasons(
@@ -240,33 +240,33 @@ def _reasons(
 ) -> dict[str, Any]:
     """Return the reasons for a span, in words; or why there are none."""
     try:
-        found = reading.explain(span)
+        explanation = reading.explain(span)
     except ValueError as error:  # the span is certain, or impossible
         return {"refused": "set" if str(error).startswith("[H225]") else "impossible"}
-    every = found.observations()
-    top, rest = every[:TOP], every[TOP:]
-    chosen = {*found.chosen}
-    instead = [each for each in found.instead if each not in chosen]
+    observations = explanation.observations()
+    top, others = observations[:N_REASONS], observations[N_REASONS:]
+    chosen = {*explanation.chosen}
+    instead = [span for span in explanation.instead if span not in chosen]
     return {
-        "odds": round(found.log_odds, 4),
+        "odds": round(explanation.log_odds, 4),
         "top": [[words, round(value, 4)] for words, value in top],
-        "rest": round(sum(value for _, value in rest), 4) if rest else None,
-        "more": len(rest),
+        "rest": round(sum(value for _, value in others), 4) if others else None,
+        "more": len(others),
         "instead": [[start, end, place[label]] for start, end, label in instead],
-        **_words(found),
+        **_words(explanation),
     }
 
 
-def _words(found: "Explanation") -> dict[str, Any]:
+def _words(explanation: "Explanation") -> dict[str, Any]:
     """Return the contributions of the words of the text, largest first."""
-    shares = found.words
-    order = np.argsort(-np.abs(shares), kind="stable")[:TOP]
-    words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= SLIGHT]
+    shares = explanation.words
+    order = np.argsort(-np.abs(shares), kind="stable")[:N_REASONS]
+    words = [[t, round(float(shares[t]), 4)] for t in order.tolist() if abs(shares[t]) >= MIN_NATS]
     total = float(shares.sum())
     return {
         "words": words,
         "others": round(total - sum(value for _, value in words), 4),
-        "beside": round(found.log_odds - total, 4),
+        "beside": round(explanation.log_odds - total, 4),
     }
 
 
@@ -278,7 +278,7 @@ def _heat(chances: NDArray[np.float64], columns: Sequence[int]) -> list[list[int
     return [
         [
             number
-            for column in np.flatnonzero(row >= FAINT).tolist()
+            for column in np.flatnonzero(row >= MIN_TOKEN_LABEL).tolist()
             for number in (columns[column], round(1000 * row[column]))
         ]
         for row in chances

@@ -40,7 +40,7 @@ from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_
 
 __all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
 
-SCORED = ("row", "length", "span")
+SPARSE_PARTS = ("row", "length", "span")
 
 
 class ScoredSpan(NamedTuple):
@@ -60,12 +60,12 @@ def readings_of(
     acceptance (Optional[Acceptance]): knows how far down the list the right reading tends to be.
     RAISES (ValueError): H007 if a Doc has no allowed segmentation.
     """
-    found = dict[int, Reading]()
-    for part, total in predictor.parts(batch):
-        together = BatchReading(part, predictor.exact, Explainer(predictor, part))
-        for number, (i, log_z) in enumerate(zip(part.docs.tolist(), total.tolist())):
-            found[i] = Reading(batch.docs[i], together, number, log_z, acceptance)
-    yield from (found[i] for i in range(len(batch.docs)))
+    readings = dict[int, Reading]()
+    for part, log_zs in predictor.parts(batch):
+        batch_reading = BatchReading(part, predictor.exact, Explainer(predictor, part))
+        for number, (i, log_z) in enumerate(zip(part.docs.tolist(), log_zs.tolist())):
+            readings[i] = Reading(batch.docs[i], batch_reading, number, log_z, acceptance)
+    yield from (readings[i] for i in range(len(batch.docs)))
 
 
 class BatchReading:
@@ -81,26 +81,24 @@ class BatchReading:
     def expectations(self, potentials: Potentials, automaton: Automaton) -> Expectations:
         """Return expected counts, in newly allocated arrays."""
         with self.exact.pool.lend(automaton) as buffers:
-            found = expectations(potentials, automaton, buffers=buffers)
-            token = None if found.token is None else found.token.copy()
-            return replace(found, token=token, row=found.row.copy())
+            counts = expectations(potentials, automaton, buffers=buffers)
+            token = None if counts.token is None else counts.token.copy()
+            return replace(counts, token=token, row=counts.row.copy())
 
     @cached_property
     def token_counts(self) -> NDArray[np.float64]:
         """P(the token is in a segment of the label), float64 [N, Y]."""
-        found = self.expectations(self.part.potentials, self.part.automaton).token
-        assert found is not None
-        return found
+        counts = self.expectations(self.part.potentials, self.part.automaton).token
+        assert counts is not None
+        return counts
 
     def candidates(self, at_least: float) -> Candidates:
         """Return all spans of at least this probability."""
-        known, part = self._candidates, self.part
-        if known is None or known[0] != at_least:
-            found = self.exact.candidates(
-                part.potentials, part.automaton, part.scheme, at_least, part.blank
-            )
-            self._candidates = known = at_least, found
-        return known[1]
+        cached, part = self._candidates, self.part
+        if cached is None or cached[0] != at_least:
+            candidates = self.exact.candidates(*part.inputs, at_least, part.blank)
+            self._candidates = cached = at_least, candidates
+        return cached[1]
 
     @cached_property
     def alternatives(self) -> Alternatives:
@@ -122,14 +120,14 @@ class Reading(HasAlternatives):
     def __init__(
         self,
         doc: Doc,
-        together: BatchReading,
+        batch: BatchReading,
         number: int,
         log_z: float,
         acceptance: Acceptance | None = None,
     ) -> None:
-        super().__init__(doc, together.alternatives, number, log_z, acceptance)
-        self._together, self._under = together, together.part.under
-        self._scheme, self._automaton = together.part.scheme, together.part.automaton
+        super().__init__(doc, batch.alternatives, number, log_z, acceptance)
+        self._batch, self._under = batch, batch.part.under
+        self._scheme, self._automaton = batch.part.scheme, batch.part.automaton
         self.labels, self.names = self._scheme.labels, self._scheme.names
 
     def __len__(self) -> int:
@@ -152,10 +150,10 @@ class Reading(HasAlternatives):
         """
         rows = [row for span in spans for row in self._checked([row_of(span)])]
         possible = np.array([self._scheme.can_have([row]) for row in rows], dtype=bool)
-        found, asked = np.zeros(len(rows)), [rows[i] for i in np.flatnonzero(possible).tolist()]
+        chances, asked = np.zeros(len(rows)), [row for row, p in zip(rows, possible.tolist()) if p]
         if asked:
-            found[possible] = np.minimum(1.0, self._scores(asked))
-        return found
+            chances[possible] = np.minimum(1.0, self._scores(asked))
+        return chances
 
     def spans(self, at_least: float = 0.5) -> list[ScoredSpan]:
         """Return all spans with at least this probability, sorted by start and end; below 0.5 they may
@@ -165,11 +163,11 @@ class Reading(HasAlternatives):
         """
         if not (is_number(at_least) and 0 < float(at_least) <= 1):
             raise ValueError(ReadingErrors.H200.format(found=repr(at_least)))
-        found = self._together.candidates(at_least)
-        mine = slice(*found.spans.offsets[self._number : self._number + 2].tolist())
-        start, end, label = (column[mine].tolist() for column in found.spans[1:])
-        names = (self.labels[y] for y in label)
-        return [ScoredSpan(*row) for row in zip(start, end, names, found.scores[mine].tolist())]
+        candidates = self._batch.candidates(at_least)
+        own = slice(*candidates.spans.offsets[self._number : self._number + 2].tolist())
+        start, end, label = (column[own].tolist() for column in candidates.spans[1:])
+        names, scores = (self.labels[y] for y in label), candidates.scores[own].tolist()
+        return [ScoredSpan(*row) for row in zip(start, end, names, scores)]
 
     def log_probability(
         self, spans: Iterable[Span | tuple[int, int, str]], *, complete: bool = True
@@ -186,15 +184,16 @@ class Reading(HasAlternatives):
             return -np.inf
         if complete:
             return self._log_probability(asked)
-        found = [self._log_z(each) for each in variants_of(self._blank, asked, beginning(self.doc))]
-        return float(np.logaddexp.reduce(found)) - self.log_partition
+        variants = variants_of(self._blank, asked, beginning(self.doc))
+        return float(np.logaddexp.reduce(list(map(self._log_z, variants)))) - self.log_partition
 
     def tokens(self) -> NDArray[np.float64]:
         """Return P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the
         last column is P(the token is in no span).
         """
-        scheme, counts = self._scheme, self._together.token_counts[self._tokens]
+        scheme, counts = self._scheme, self._batch.token_counts[self._tokens]
         chances = np.zeros((len(self), len(self.labels) + 1))
+        # add up the columns of the engine's labels that stand for the same label
         column = [
             -1 if y == scheme.outside else scheme.user_label(y) for y in range(len(self.names))
         ]
@@ -212,10 +211,10 @@ class Reading(HasAlternatives):
         potentials, counts = self._potentials, self._counts
         parts = ("const", "start", "end", "token", "inner")
         pairs = [(getattr(potentials, part), getattr(counts, part)) for part in parts]
-        pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SCORED]
+        pairs += [(getattr(potentials, f"{p}_score"), getattr(counts, p)) for p in SPARSE_PARTS]
         score = sum(_expected(phi, count) for phi, count in pairs if phi is not None)
-        paid = self._under.expected_cost(potentials)
-        return max(0.0, self.log_partition - score + paid)
+        cost = self._under.expected_cost(potentials)
+        return max(0.0, self.log_partition - score + cost)
 
     def expected_breaks(self) -> dict[str, float]:
         """Return the probability that each rule about all spans is broken, by rule name: E[b_r].
@@ -232,11 +231,11 @@ class Reading(HasAlternatives):
         self._check_label(label)
         scheme = self._scheme
         beginning_with = {scheme.encode_span(0, n, label)[0].label for n in (1, 2)}
-        found = sum(float(self._counts.const[y]) for y in beginning_with)
+        count = sum(float(self._counts.const[y]) for y in beginning_with)
         if scheme.encoding == "io":  # a token after one of the same label begins no span
             (y,) = beginning_with
-            found -= float(self.pattern([self.names[y]] * 2).sum())
-        return max(0.0, found)
+            count -= float(self.pattern([self.names[y]] * 2).sum())
+        return max(0.0, count)
 
     @overload
     def pattern(self, names: Sequence[str]) -> NDArray[np.float64]: ...
@@ -257,12 +256,12 @@ class Reading(HasAlternatives):
         """
         if start is not None or end is not None:
             return self._covered(names, start, end)
-        pattern = self._numbers(names, self.names)
+        pattern = self._pattern_of(names, self.names)
         potentials, automaton = self._potentials, self._automaton
         if len(pattern) == 1:
             if potentials.start is None:
-                potentials = replace(potentials, start=self._nothing())
-            counts = self._together.expectations(potentials, automaton)
+                potentials = replace(potentials, start=np.zeros((len(self), len(self.names))))
+            counts = self._batch.expectations(potentials, automaton)
             assert counts.start is not None
             return np.clip(counts.start[:, pattern[0]], 0.0, 1.0)
         if pattern not in automaton.patterns:
@@ -270,8 +269,8 @@ class Reading(HasAlternatives):
             patterns = (*self._under.plain.patterns, pattern)
             automaton = self._under.on(self._under.rules.compile(patterns))
         number = automaton.patterns.index(pattern)
-        asked, places = _with_rows(potentials, number)
-        return np.clip(self._together.expectations(asked, automaton).row[places], 0.0, 1.0)
+        asked, rows = _with_rows(potentials, number)
+        return np.clip(self._batch.expectations(asked, automaton).row[rows], 0.0, 1.0)
 
     def explain(
         self, span: Span | tuple[int, int, str], instead: Asked | None = None
@@ -283,7 +282,7 @@ class Reading(HasAlternatives):
             several spans: with the reading that has exactly these.
         RAISES (ValueError): H224 to H227 for spans that the model cannot produce, or cannot do without.
         """
-        explainer = self._together.explainer
+        explainer = self._batch.explainer
         assert explainer is not None
         return explainer.explain(self._number, span, instead)
 
@@ -304,59 +303,52 @@ class Reading(HasAlternatives):
     @cached_property
     def _tokens(self) -> slice:
         """Token indices of the Doc in its batch."""
-        first, last = self._together.part.potentials.offsets[
-            self._number : self._number + 2
-        ].tolist()
+        first, last = self._batch.part.potentials.offsets[self._number : self._number + 2].tolist()
         return slice(first, last)
 
     @cached_property
     def _blank(self) -> NDArray[np.bool_] | None:
         """Whitespace that spans are shown without, bool [T]; None if the batch has none."""
-        blank = self._together.part.blank
+        blank = self._batch.part.blank
         return None if blank is None else blank[self._tokens]
 
     @cached_property
     def _potentials(self) -> Potentials:
         """Log potentials of this Doc alone."""
-        return self._together.part.potentials.only(self._number)
+        return self._batch.part.potentials.only(self._number)
 
     @cached_property
     def _counts(self) -> Expectations:
-        return self._together.expectations(self._potentials, self._automaton)
+        return self._batch.expectations(self._potentials, self._automaton)
 
     def _covered(self, labels: Sequence[str], start: int | None, end: int | None) -> float:
         """P(consecutive spans with exactly these labels cover a stretch). RAISES (ValueError): H197, H199."""
         ends, bits = Ends(self._scheme), self._potentials.allowed.copy()
-        self._numbers(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
+        self._pattern_of(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
         if start is None or end is None or not 0 <= start < end <= len(self):
             self._refuse(f"tokens {start} to {end}")
         bits[end : end + 1, ends.going_on(labels[-1])] = 0
         if self._scheme.encoding == "io":
             bits[max(0, start - 1) : start, ends.going_on(labels[0])] = 0
         asked, rule = replace(self._potentials, allowed=bits), ends.chain(labels)
-        found = sum_between(asked, self._automaton, start, end, rule) - self.log_partition
-        return float(np.exp(min(0.0, found)))
+        log_p = sum_between(asked, self._automaton, start, end, rule) - self.log_partition
+        return float(np.exp(min(0.0, log_p)))
 
-    def _numbers(self, names: Sequence[str], known: Sequence[str]) -> LabelPattern:
+    def _pattern_of(self, names: Sequence[str], labels: Sequence[str]) -> LabelPattern:
         """Return label numbers by name. RAISES (ValueError): H199 for an unknown name, or no names."""
-        wrong = [name for name in names if name not in known] if len(names) else ["nothing"]
-        if wrong:
-            listed, text = ", ".join(known), beginning(self.doc)
-            raise ValueError(ReadingErrors.H199.format(found=wrong[0], known=listed, text=text))
-        return tuple(known.index(name) for name in names)
-
-    def _nothing(self) -> NDArray[np.float64]:
-        return np.zeros((len(self), len(self.names)))
+        unknown = [name for name in names if name not in labels] if len(names) else ["nothing"]
+        if unknown:
+            known, text = ", ".join(labels), beginning(self.doc)
+            raise ValueError(ReadingErrors.H199.format(found=unknown[0], known=known, text=text))
+        return tuple(labels.index(name) for name in names)
 
     def _scores(self, spans: NamedSpans) -> NDArray[np.float64]:
         """Return the probabilities of spans as they are shown."""
-        score = partial(
-            self._together.exact.scores, self._potentials, self._automaton, self._scheme
-        )
-        found = self._scheme.numbered([spans])
+        score = partial(self._batch.exact.scores, self._potentials, self._automaton, self._scheme)
+        numbered = self._scheme.numbered([spans])
         if self._blank is None:
-            return np.asarray(score(found))
-        return scores_of_shown(score, found, self._blank, self._potentials.offsets)
+            return np.asarray(score(numbered))
+        return scores_of_shown(score, numbered, self._blank, self._potentials.offsets)
 
     def _checked(self, spans: Sequence[tuple[int, int, str]]) -> NamedSpans:
         """Sort spans and trim whitespace from their ends; a span of whitespace alone becomes empty.
@@ -394,7 +386,7 @@ class Reading(HasAlternatives):
             return -np.inf
         bits = constrain(scheme, potentials.allowed, Annotation(tuple(spans), free))
         asked = replace(potentials, allowed=bits & potentials.allowed)
-        with self._together.exact.pool.lend(self._automaton) as buffers:
+        with self._batch.exact.pool.lend(self._automaton) as buffers:
             return float(log_partition(asked, self._automaton, buffers=buffers)[0])
 
 
@@ -409,15 +401,16 @@ def _with_rows(potentials: Potentials, pattern: int) -> tuple[Potentials, NDArra
     potentials and the indices of these rows, int64 [T].
     """
     tokens = len(potentials.allowed)
-    before = potentials.row_offsets[1:]
-    places = before + np.arange(tokens)
+    # the new row of a token comes after its other rows
+    next_row = potentials.row_offsets[1:]
+    rows = next_row + np.arange(tokens)
     return (
         replace(
             potentials,
             row_offsets=potentials.row_offsets + np.arange(tokens + 1),
-            row_part=np.insert(potentials.row_part, before, np.uint8(START)),
-            row_pattern=np.insert(potentials.row_pattern, before, np.int32(pattern)),
-            row_score=np.insert(potentials.row_score, before, 0.0),
+            row_part=np.insert(potentials.row_part, next_row, np.uint8(START)),
+            row_pattern=np.insert(potentials.row_pattern, next_row, np.int32(pattern)),
+            row_score=np.insert(potentials.row_score, next_row, 0.0),
         ),
-        places,
+        rows,
     )

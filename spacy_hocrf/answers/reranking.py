@@ -21,7 +21,7 @@ def read(part: Part, decoder: Reranked) -> Answer:
     """
     reranker = decoder.reranker
     assert reranker is not None
-    readings, first = _best(part, decoder), part.batch.offsets
+    readings, first = _readings(part, decoder), part.batch.offsets
     places = np.stack([first[part.docs], first[part.docs + 1]], axis=1)
     words = part.batch.column(reranker.attribute)
     logs = reranker.log_chances(readings, words, places)
@@ -31,9 +31,9 @@ def read(part: Part, decoder: Reranked) -> Answer:
     sizes[chosen.text] = np.diff(chosen.spans.offsets)
     spans = chosen.spans._replace(offsets=offsets_of(sizes))
     scores, log_z = _scored(part, decoder, spans)
-    whole = np.zeros(len(log_z))
-    whole[chosen.text] = np.exp(np.minimum(0.0, logs[best] - log_z[chosen.text]))
-    return Answer(spans, scores, ~np.isneginf(log_z), log_z, whole)
+    text_chances = np.zeros(len(log_z))
+    text_chances[chosen.text] = np.exp(np.minimum(0.0, logs[best] - log_z[chosen.text]))
+    return Answer(spans, scores, ~np.isneginf(log_z), log_z, text_chances)
 
 
 def _scored(
@@ -41,27 +41,27 @@ def _scored(
 ) -> tuple[NDArray[np.float64] | None, NDArray[np.float64]]:
     """Return the probability of each span (None if it takes more than log Z), and log Z of each Doc."""
     if part.blank is None and part.scheme.encoding == "segments":
-        return decoder.marginals(part.potentials, part.automaton, part.scheme, spans)
+        return decoder.marginals(*part.inputs, spans)
     with decoder.pool.lend(part.automaton) as buffers:
         return None, log_partition(part.potentials, part.automaton, buffers=buffers)
 
 
-def _best(part: Part, decoder: Reranked) -> WholeReadings:
+def _readings(part: Part, decoder: Reranked) -> WholeReadings:
     """Return the n most probable readings of all Docs, with unnormalised scores instead of log probabilities.
     With much whitespace, the score is that of one segmentation of the reading.
     """
     alternatives = Alternatives(part, decoder.pool)
-    found, apart = alternatives.together(decoder.n)
-    text = np.repeat(np.arange(len(part.docs)), np.diff(found.offsets))
-    readings = WholeReadings(found.spans, text, found.scores)
-    others = list[WholeReadings]()
-    for i in apart:
+    best, one_by_one = alternatives.best_of_all(decoder.n)
+    text = np.repeat(np.arange(len(part.docs)), np.diff(best.offsets))
+    readings = WholeReadings(best.spans, text, best.scores)
+    other_readings = list[WholeReadings]()
+    for i in one_by_one:
         with decoder.pool.lend(part.automaton) as buffers:
             [log_z] = log_partition(part.potentials.only(i), part.automaton, buffers=buffers)
         bounds, *spans, logs = alternatives.best(i, decoder.n, log_z).columns()
         columns = Segments(np.array(bounds), *spans), np.full(len(logs), i), log_z + np.array(logs)
-        others += [WholeReadings(*columns)] if logs else []
-    if not others:
+        other_readings += [WholeReadings(*columns)] if logs else []
+    if not other_readings:
         return readings
-    rest = readings.at(np.flatnonzero(~np.isin(text, [int(each.text[0]) for each in others])))
-    return WholeReadings.joined([rest, *others])
+    replaced = np.isin(text, [int(other.text[0]) for other in other_readings])
+    return WholeReadings.joined([readings.at(np.flatnonzero(~replaced)), *other_readings])

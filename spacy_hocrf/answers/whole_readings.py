@@ -33,12 +33,12 @@ __all__ = ["N_FEATURES", "ReadingCounts", "Reranker", "WholeReadings"]
 
 N_FEATURES = 10
 """Number of features of a reading."""
-MANY = 4
+MAX_COUNT = 4
 """This many spans of one label, or more, count as one case."""
-AROUND = 4
+N_WORDS = 4
 """Number of words read in and beside a span: first, last, before, after."""
 SMOOTHING = 0.3
-FAR = 6.0
+MAX_GAP = 6.0
 """Readings whose log probability alone makes them score this much below the first reading of their text are
 not looked at, but scored as if their other features were those of the first. In five folds of addresses and
 AnyStyle, 50.1 and 40.1 % of the texts are accepted unread; with all ten readings looked at, 50.2 and 40.1;
@@ -67,9 +67,9 @@ class WholeReadings(NamedTuple):
     @classmethod
     def joined(cls, parts: Sequence["WholeReadings"]) -> "WholeReadings":
         """Concatenate the readings of one or more parts."""
-        sizes = np.concatenate([np.diff(each.spans.offsets) for each in parts])
-        columns = map(np.concatenate, zip(*(each.spans[1:] for each in parts)))
-        text, logs = (np.concatenate([each[i] for each in parts]) for i in (1, 2))
+        sizes = np.concatenate([np.diff(part.spans.offsets) for part in parts])
+        columns = map(np.concatenate, zip(*(part.spans[1:] for part in parts)))
+        text, logs = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
         return cls(Segments(offsets_of(sizes), *columns), text, logs)
 
 
@@ -101,8 +101,8 @@ class ReadingCounts:
             keys += _FeatureKeys.of(n_labels, readings, words, places).keys()
             labels += np.bincount(readings.spans.label, minlength=n_labels)
             texts += len(readings.text)
-        found, numbers = np.unique(np.concatenate(keys), return_counts=True)
-        return cls(texts, labels, found, numbers.astype(np.int64))
+        distinct, numbers = np.unique(np.concatenate(keys), return_counts=True)
+        return cls(texts, labels, distinct, numbers.astype(np.int64))
 
     def features(self, readings: WholeReadings, words: Hashes, places: Places) -> Floats:
         """Compute ψ of each reading, float64 [m, N_FEATURES].
@@ -112,30 +112,30 @@ class ReadingCounts:
         """
         keys = _FeatureKeys.of(len(self.labels), readings, words, places)
         together, which = self._number(keys.together), self._number(keys.which)
-        # readings share most of their spans
+        # each distinct span is looked up once: readings share most of their spans
         spans = (keys.around[0] * (len(words) + 1) + keys.around[1]) * len(self.labels) + keys.label
-        _, one, again = np.unique(spans, return_index=True, return_inverse=True)
-        label, alone = keys.label[one], keys.words[:, one]
+        _, distinct, place = np.unique(spans, return_index=True, return_inverse=True)
+        label, span_words = keys.label[distinct], keys.words[:, distinct]
         chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[label]
-        pairs = self._number(_hashes(alone, label.astype(np.uint64)))
-        share = (pairs + SMOOTHING * chance) / (self._number(alone) + SMOOTHING)
-        gains = np.log(share / chance)[:, again]
+        pairs = self._number(_hashes(span_words, label.astype(np.uint64)))
+        share = (pairs + SMOOTHING * chance) / (self._number(span_words) + SMOOTHING)
+        gains = np.log(share / chance)[:, place]
         columns = [
             readings.log_probability,
             np.log(together + 0.5),
             (together == 0).astype(np.float64),
             np.log(which + 0.5),
             self._amounts[keys.amounts, np.arange(len(self.labels))].sum(axis=1),
-            *(np.bincount(keys.owner, each, len(together)) for each in gains),
+            *(np.bincount(keys.owner, gain, len(together)) for gain in gains),
             np.diff(readings.spans.offsets).astype(np.float64),
         ]
         return np.stack(columns, axis=1)
 
     @cached_property
     def _amounts(self) -> Floats:
-        """log ((c + 1/10) / (texts + 1/2)) of each number of spans per label, float64 [MANY + 1, L]."""
-        every = _amounts(np.arange(MANY + 1, dtype=np.uint64)[:, None], len(self.labels))
-        return np.asarray(np.log((self._number(every) + 0.1) / (self.texts + 0.5)))
+        """log ((c + 1/10) / (texts + 1/2)) of each number of spans per label, float64 [MAX_COUNT + 1, L]."""
+        keys = _amounts(np.arange(MAX_COUNT + 1, dtype=np.uint64)[:, None], len(self.labels))
+        return np.asarray(np.log((self._number(keys) + 0.1) / (self.texts + 0.5)))
 
     def _number(self, keys: Hashes) -> Floats:
         """Return the count of each key; 0 for unknown keys."""
@@ -148,9 +148,9 @@ class _FeatureKeys(NamedTuple):
 
     together: Hashes  # [m] multiset of the labels of all spans
     which: Hashes  # [m] set of the labels that occur
-    amounts: Places  # [m, L] number of spans per label, up to MANY
-    around: Places  # [AROUND, S] tokens: first, last, before, after; N at an edge
-    words: Hashes  # [AROUND, S] their words
+    amounts: Places  # [m, L] number of spans per label, up to MAX_COUNT
+    around: Places  # [N_WORDS, S] tokens: first, last, before, after; N at an edge
+    words: Hashes  # [N_WORDS, S] their words
     label: NDArray[np.int32]  # [S]
     owner: Places  # [S] reading of each span
 
@@ -166,14 +166,14 @@ class _FeatureKeys(NamedTuple):
         first, behind = low + start, low + end
         before = np.where(first > low, first - 1, len(words))
         around = np.stack([first, behind - 1, before, np.where(behind < high, behind, len(words))])
-        kinds = np.arange(AROUND, 2 * AROUND, dtype=np.uint64)[:, None]
+        kinds = np.arange(N_WORDS, 2 * N_WORDS, dtype=np.uint64)[:, None]
         counts = np.bincount(owner * n_labels + label, minlength=len(sizes) * n_labels)
         counts = counts.reshape(len(sizes), n_labels)
         marks = _hashes(np.arange(n_labels, dtype=np.uint64), np.uint64(1))
         return cls(
             _hashes(counts.astype(np.uint64) @ marks, np.uint64(1)),
             _hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
-            np.minimum(counts, MANY),
+            np.minimum(counts, MAX_COUNT),
             around,
             _hashes(np.append(words, EDGE)[around], kinds),
             label,
@@ -184,7 +184,7 @@ class _FeatureKeys(NamedTuple):
         """Return all keys that are counted."""
         amounts = _amounts(self.amounts.astype(np.uint64), self.amounts.shape[1])
         pairs = _hashes(self.words, self.label.astype(np.uint64))
-        return [self.together, self.which, *(each.ravel() for each in (amounts, pairs, self.words))]
+        return [self.together, self.which, *(keys.ravel() for keys in (amounts, pairs, self.words))]
 
 
 def _amounts(amounts: Hashes, n_labels: int) -> Hashes:
@@ -215,7 +215,7 @@ class Reranker(NamedTuple):
             return logs
         sizes = np.diff(first, append=len(logs))
         scores = self.weights[0] * (logs - np.repeat(logs[first], sizes))
-        is_near = (scores >= -FAR).astype(np.int64)
+        is_near = (scores >= -MAX_GAP).astype(np.int64)
         near = np.flatnonzero(is_near * np.repeat(np.add.reduceat(is_near, first) > 1, sizes))
         if len(near):
             among = readings.at(near)

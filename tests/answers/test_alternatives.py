@@ -125,7 +125,7 @@ def test_too_much_white_space_to_sum_over_ends_the_readings(monkeypatch, of_ever
         list(problem.reading.alternatives())
     with pytest.raises(ValueError, match="H201"):
         problem.reading.best(len(every))
-    alternatives = problem.reading._together.alternatives
+    alternatives = problem.reading._batch.alternatives
     # as predictions do, which must not fail
     found = alternatives.best(0, len(every), problem.reading.log_partition)
     assert logs(found) == logs(every[: len(found)])

@@ -218,7 +218,7 @@ def test_the_best_readings_keep_rules_that_are_not_followed(kind, monkeypatch):
         predictor = replace(predictor, target=replace(predictor.target, **n_best(problem)))
         (part, _), *_ = predictor.parts(problem.batch())
         alternatives = Alternatives(part, ExpectedF().pool)
-        found, _ = alternatives.together(10_000)
+        found, _ = alternatives.best_of_all(10_000)
         breaks += len(found.scores) > len(set(problem.readings()))
         (written,) = predictor.predict(problem.batch(), scores=False, threshold=None)
         assert {frozenset(each.spans) for each in written.alternatives} == set(problem.readings())

@@ -18,7 +18,7 @@ from spacy.training import Example
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
 from spacy_hocrf.answers import pages
-from spacy_hocrf.answers.pages import PERHAPS, TOP
+from spacy_hocrf.answers.pages import MIN_UNFOUND, N_REASONS
 from spacy_hocrf.answers.reading import Reading
 from spacy_hocrf.cli.auto.estimates import Curve, Interval
 from spacy_hocrf.cli.auto.page import curve_numbers
@@ -72,7 +72,7 @@ def test_the_page_has_what_is_found_and_what_is_annotated(nlp, docs):
         for (i, j, y, p, verdict, why), ent in zip(text["spans"], doc.ents):
             assert p == pytest.approx(ent._.hocrf_score, abs=1e-4)
             assert verdict == (RIGHT if (y, i, j) in wanted else WRONG)
-            assert why["odds"] > -1 and len(why["top"]) <= TOP
+            assert why["odds"] > -1 and len(why["top"]) <= N_REASONS
         for i, j, y, _, verdict, why in text["gold"]:
             assert verdict == (RIGHT if (y, i, j) in found else MISSED)
             assert (why is None) == (verdict == RIGHT)
@@ -118,7 +118,7 @@ def test_reasons_of_a_long_text_are_given_for_the_least_sure_spans(nlp, monkeypa
     monkeypatch.setattr(
         Reading, "explain", lambda self, span: calls.append(span) or explain(self, span)
     )
-    monkeypatch.setattr(pages, "MOST_READ", 7 * len(doc) + 1)
+    monkeypatch.setattr(pages, "MAX_TOKENS_READ", 7 * len(doc) + 1)
     (text,) = data_of(show(nlp, [doc]))["texts"]
     assert len(calls) == 7
     given, left = [], []
@@ -138,7 +138,7 @@ def test_probabilities_of_annotated_spans_need_no_more_passes_in_a_longer_text(n
     monkeypatch.setattr(
         Reading, "_scores", lambda self, spans: calls.append(spans) or score(self, spans)
     )
-    monkeypatch.setattr(pages, "MOST_READ", 1)
+    monkeypatch.setattr(pages, "MAX_TOKENS_READ", 1)
 
     def passes(times):
         calls.clear()
@@ -159,7 +159,7 @@ def test_what_is_possible_is_marked_as_in_a_search_through_all_spans():
         taken, found = [span[:2] for span in shown], []
         for span in sorted(others, key=lambda span: -span[3]):
             apart = all(b <= span[0] or span[1] <= a for a, b in taken)
-            if span[3] >= PERHAPS and apart:
+            if span[3] >= MIN_UNFOUND and apart:
                 taken.append(span[:2])
                 found.append(span)
         assert pages._perhaps(others, shown) == sorted(found)
@@ -249,7 +249,7 @@ def test_where_every_token_is_in_a_span_it_is_not_sure_of_a_text_that_it_leaves_
 
 def test_what_is_possible_is_marked_where_nothing_is_found(nlp, browser, tmp_path):
     reading = nlp.get_pipe("hocrf").reading(nlp.make_doc("In Ada , Hopper saw Lovelace Paris"))
-    every = reading.spans(PERHAPS)
+    every = reading.spans(MIN_UNFOUND)
     least = sorted(span.probability for span in every)[-1]
     text = data_of(reading.to_html(at_least=least))["texts"][0]
     (shown,) = text["spans"]

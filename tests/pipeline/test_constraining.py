@@ -101,7 +101,7 @@ def test_the_best_readings_of_texts_that_remember_different_rules(nlp, monkeypat
     pipe = other.get_pipe("hocrf")
     texts = ["It rains .", "Ada Lovelace likes Alan Turing and Paris", TEXT, "London likes Paris"]
     readings = list(pipe.readings(map(other.make_doc, texts)))
-    assert len({id(reading._together) for reading in readings}) > 1
+    assert len({id(reading._batch) for reading in readings}) > 1
     for doc, reading in zip(other.pipe(texts), readings, strict=True):
         groups = [doc.spans[f"hocrf_{rank}"] for rank in (1, 2, 3)]
         for group, best in zip(groups, reading.best(3), strict=True):
