@@ -37,9 +37,9 @@ from spacy_hocrf.warnings import Warnings
 
 __all__ = ["Corpus", "Difference", "Memory", "NoMemory", "check_groups"]
 
-DIGEST = 16
+DIGEST_SIZE = 16
 """Bytes of the hash of a document's content, and of the hash of its features."""
-FIRST = 3
+N_QUOTED = 3
 """Number of texts that a warning quotes."""
 
 
@@ -78,7 +78,7 @@ class Difference:
     """What some examples would change in a corpus."""
 
     documents: Mapping[bytes, Document]  # new and changed ones, by key
-    older: Mapping[bytes, bytes]  # key of the document that a changed one replaces
+    replaced: Mapping[bytes, bytes]  # key of the document that a changed one replaces
     skipped: frozenset[bytes]  # without any annotation
     usable: int  # number of examples that are documents of the corpus, new or not
     read: int  # number of examples
@@ -118,7 +118,7 @@ class Corpus:
         # keys by content, oldest first; built at the first change
         self._keys: dict[bytes, list[bytes]] | None = None
         self._skipped: set[bytes] = set()  # contents
-        self._raw: set[bytes] = set()  # content and state of noted examples
+        self._noted: set[bytes] = set()  # content and state of noted examples
         self._size = 0
         self._stores = list[StringStore]()  # of the vocabularies of its Docs
         self.reads: Sequence[str] | None = None
@@ -137,7 +137,7 @@ class Corpus:
         self, templates: Sequence[Template], scores: Sequence[tuple[str, DenseScore]]
     ) -> None:
         """Replace the templates and dense scores, as long as there are no documents."""
-        self._templates = [each for each in templates if each.part not in (LENGTH, CONST)]
+        self._templates = [t for t in templates if t.part not in (LENGTH, CONST)]
         self._scores = scores
 
     def compare(self, examples: Iterable[Example], *, initial: bool = False) -> Difference:
@@ -148,10 +148,10 @@ class Corpus:
         RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that reads the
             answer, H217 for a constraint that cannot be read, H520 for an invalid weight.
         """
-        fresh: dict[bytes, Document] = {}
+        new: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
-        seen: Counter[bytes] = Counter()
-        worth: dict[bytes, float] = {}
+        counts: Counter[bytes] = Counter()
+        weights: dict[bytes, float] = {}
         overlapping = list[tuple[int, str]]()
         read = empty = weightless = 0
         for example in examples:
@@ -165,36 +165,36 @@ class Corpus:
             content = self._content(example, group)
             if content in self._skipped or content in skipped:
                 continue
-            source, fingerprint = self._read(doc)
+            source, fingerprint = self._source_of(doc)
             key = content + fingerprint
-            seen[key] += 1
-            worth[key] = worth.get(key, 0.0) + weight
-            if key in fresh or key in self._documents:
+            counts[key] += 1
+            weights[key] = weights.get(key, 0.0) + weight
+            if key in new or key in self._documents:
                 continue
             annotation = self.gold.annotation(example)
             if annotation.left_out:
                 overlapping.append((annotation.left_out, beginning(doc)))
             if annotation.empty:
                 skipped.add(content)
-                del seen[key]
+                del counts[key]
             else:
-                known = beginning(doc), annotation, 0, group
-                fresh[key] = Document(source or doc.copy(), *known)
+                fields = beginning(doc), annotation, 0, group
+                new[key] = Document(source or doc.copy(), *fields)
         if overlapping:
-            self._warn_of(overlapping)
-        older = {} if initial or not fresh else self._match(fresh, seen)
-        for key, document in fresh.items():
-            before = self._documents[older[key]] if key in older else None
-            document.copies = seen[key] if before is None else before.copies
-            document.weight = worth[key] if before is None else before.weight
-        skips = frozenset(skipped)
-        return Difference(fresh, older, skips, seen.total(), read, empty, weightless)
+            self._warn_of_overlaps(overlapping)
+        replaced = {} if initial or not new else self._match(new, counts)
+        for key, document in new.items():
+            before = self._documents[replaced[key]] if key in replaced else None
+            document.copies = counts[key] if before is None else before.copies
+            document.weight = weights[key] if before is None else before.weight
+        contents = frozenset(skipped)
+        return Difference(new, replaced, contents, counts.total(), read, empty, weightless)
 
-    def _warn_of(self, overlapping: Sequence[tuple[int, str]]) -> None:
+    def _warn_of_overlaps(self, overlapping: Sequence[tuple[int, str]]) -> None:
         """Warn once for all texts. overlapping: number of spans left out of each text, and its beginning."""
-        some = "', '".join(text for _, text in overlapping[:FIRST])
+        beginnings = "', '".join(text for _, text in overlapping[:N_QUOTED])
         counts = {"found": sum(n for n, _ in overlapping), "texts": len(overlapping)}
-        text = Warnings.W003.format(**counts, place=self.gold.target.place, first=some)
+        text = Warnings.W003.format(**counts, place=self.gold.target.place, first=beginnings)
         warnings.warn(text, stacklevel=4)
 
     def note(self, example: Example) -> None:
@@ -203,7 +203,7 @@ class Corpus:
         """
         mark = self._mark(example)
         if mark is not None:
-            self._raw.add(mark)
+            self._noted.add(mark)
 
     def recognized(self, examples: Iterable[Example]) -> Difference | None:
         """Return what `compare` would return for examples after other components wrote to them, if all of
@@ -215,23 +215,23 @@ class Corpus:
             if not len(example.predicted) or not weight_of(example.reference):
                 empty += 1
                 continue
-            mark = self._mark(example) if self._raw else None
-            if mark not in self._raw:
+            mark = self._mark(example) if self._noted else None
+            if mark not in self._noted:
                 return None
-            usable += mark[:DIGEST] not in self._skipped
+            usable += mark[:DIGEST_SIZE] not in self._skipped
         return Difference({}, {}, frozenset(), usable, read, empty)
 
     def add(self, difference: Difference) -> list[Document]:
         """Add the result of `compare`. RETURNS (list[Document]): new and changed documents."""
-        if difference.older:
-            self._raw.clear()  # noted examples have become other documents
+        if difference.replaced:
+            self._noted.clear()  # noted examples have become other documents
         for key, document in difference.documents.items():
-            if key in difference.older:
-                self._remove(difference.older[key])
+            if key in difference.replaced:
+                self._remove(difference.replaced[key])
             self._documents[key] = document
             self._size += document.copies
             if self._keys is not None:
-                self._keys.setdefault(key[:DIGEST], []).append(key)
+                self._keys.setdefault(key[:DIGEST_SIZE], []).append(key)
         self._skipped |= difference.skipped
         return list(difference.documents.values())
 
@@ -305,59 +305,59 @@ class Corpus:
     def _recorded(self) -> set[str]:
         return {*(self.reads or ()), *(["IS_SPACE"] if self._blanks else [])}
 
-    def _match(self, fresh: dict[bytes, Document], seen: Mapping[bytes, int]) -> dict[bytes, bytes]:
+    def _match(self, new: dict[bytes, Document], counts: Mapping[bytes, int]) -> dict[bytes, bytes]:
         """Match new documents with known ones of the same content whose features have changed.
 
         Among several with the same content, those that were not seen again with their known features are
-        replaced, oldest first. Surplus new ones are removed from `fresh`.
+        replaced, oldest first. Surplus new ones are removed from `new`.
 
         RETURNS (dict[bytes, bytes]): for each changed document, the key of its older version.
         """
         if self._keys is None:
             self._keys = {}
             for key in self._documents:
-                self._keys.setdefault(key[:DIGEST], []).append(key)
-        waiting: dict[bytes, list[bytes]] = {}
-        older: dict[bytes, bytes] = {}
-        for key in list(fresh):
-            content = key[:DIGEST]
+                self._keys.setdefault(key[:DIGEST_SIZE], []).append(key)
+        replaceable: dict[bytes, list[bytes]] = {}
+        replaced: dict[bytes, bytes] = {}
+        for key in list(new):
+            content = key[:DIGEST_SIZE]
             if content in self._keys:
-                if content not in waiting:
-                    waiting[content] = [
-                        other for other in reversed(self._keys[content]) if other not in seen
+                if content not in replaceable:
+                    replaceable[content] = [
+                        other for other in reversed(self._keys[content]) if other not in counts
                     ]
-                if waiting[content]:
-                    older[key] = waiting[content].pop()
+                if replaceable[content]:
+                    replaced[key] = replaceable[content].pop()
                 else:
-                    del fresh[key]
-        return older
+                    del new[key]
+        return replaced
 
     def _remove(self, key: bytes) -> None:
         self._size -= self._documents.pop(key).copies
         if self._keys is not None:
-            keys = self._keys[key[:DIGEST]]
+            keys = self._keys[key[:DIGEST_SIZE]]
             keys.remove(key)
             if not keys:
-                del self._keys[key[:DIGEST]]
+                del self._keys[key[:DIGEST_SIZE]]
 
     def _content(self, example: Example, group: Hashable) -> bytes:
         """Hash text and annotation, and the group, if there is one."""
         content = self.gold.key(example.reference) + (
             b"" if group is None else repr(group).encode()
         )
-        return hashlib.blake2b(content, digest_size=DIGEST).digest()
+        return hashlib.blake2b(content, digest_size=DIGEST_SIZE).digest()
 
     def _mark(self, example: Example) -> bytes | None:
         state = state_of(example.predicted)
         if state is None:
             return None
         content = self._content(example, group_in(example, self.group_by))
-        return content + hashlib.blake2b(state, digest_size=DIGEST).digest()
+        return content + hashlib.blake2b(state, digest_size=DIGEST_SIZE).digest()
 
-    def _read(self, doc: Doc) -> tuple[Record | None, bytes]:
+    def _source_of(self, doc: Doc) -> tuple[Record | None, bytes]:
         """Return what features are extracted from (None: the Doc itself), and its fingerprint."""
         if self.reads is None:
-            self._probe(doc)
+            self._learn_reads(doc)
         if doc.vocab.strings not in self._stores:
             self._stores.append(doc.vocab.strings)
         assert self.reads is not None
@@ -367,33 +367,33 @@ class Corpus:
         readers = [*self._templates, *(score for _, score in self._scores)]
         if are_recordable(readers) and self._memory.recordable:
             return record(doc, self._recorded)
-        return None, TokenBatch([doc]).fingerprint(self.reads) + self._heard(doc)
+        return None, TokenBatch([doc]).fingerprint(self.reads) + self._encoder_inputs(doc)
 
-    def _heard(self, doc: Doc) -> bytes:
+    def _encoder_inputs(self, doc: Doc) -> bytes:
         """Hash what another component passes to the encoder, if that listens to one."""
         heads = (score for _, score in self._scores if isinstance(score, Head))
         head = next(heads, None)
         if head is None or not listens(head.encoder):
             return b""
         rows = head.inputs(TokenBatch([doc]))
-        return hashlib.blake2b(rows.tobytes(), digest_size=DIGEST).digest()
+        return hashlib.blake2b(rows.tobytes(), digest_size=DIGEST_SIZE).digest()
 
-    def _probe(self, doc: Doc) -> None:
+    def _learn_reads(self, doc: Doc) -> None:
         """Find out what the templates read. RAISES (ValueError): H051 if one, or a score, reads answers."""
         reads: set[str] = set()
         for template in self._templates:
             batch = TokenBatch([doc], learn=True)
             template.events(batch)
-            reads |= self._checked(batch.reads, template.name)
+            reads |= self._without_answers(batch.reads, template.name)
         for name, score in self._scores:
             batch = TokenBatch([doc], learn=True)
             inputs_of([(name, score)], batch)
-            reads |= self._checked(batch.reads, name)
-        for name, asked in self._memory.reads(doc).items():
-            reads |= self._checked(asked, name)
+            reads |= self._without_answers(batch.reads, name)
+        for name, read in self._memory.reads(doc).items():
+            reads |= self._without_answers(read, name)
         self.reads = sorted(reads)
 
-    def _checked(self, reads: set[str], template: str) -> set[str]:
+    def _without_answers(self, reads: set[str], template: str) -> set[str]:
         for attribute in sorted(reads & self.gold.target.answers):
             raise ValueError(Errors.H051.format(template=template, attribute=attribute))
         return reads

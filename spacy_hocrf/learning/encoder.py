@@ -19,7 +19,7 @@ from spacy_hocrf.saving.persistence import Section
 
 __all__ = ["EncoderKeeper", "begun", "check_constant"]
 
-SAMPLE = 100
+N_TEXTS = 100
 """Number of texts from which an encoder infers its shapes."""
 
 Encoder = Model[Any, Any]
@@ -40,7 +40,7 @@ def begun(encoder: Encoder | None, read: Callable[[], Iterable[Example]]) -> Ite
         for name in node.param_names
     ]
     try:
-        docs = [example.predicted for example in islice(read(), SAMPLE) if len(example.predicted)]
+        docs = [example.predicted for example in islice(read(), N_TEXTS) if len(example.predicted)]
         if docs:
             encoder.initialize(X=docs)
         yield

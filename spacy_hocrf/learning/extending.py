@@ -35,22 +35,22 @@ def extend(
     trainer, gold = learner.trainer, learner.gold
     if not isinstance(trainer, LBFGSTrainer):
         raise ValueError(Errors.H510.format(found=type(trainer).__name__))
-    annotations = [gold.annotation(each) for each in counting(examples)]
-    seen = list(dict.fromkeys(label for each in annotations for label in each.labels))
-    new = [label for label in seen if label not in learner.labels]
-    if not seen or (new_alone and not new):
+    annotations = [gold.annotation(example) for example in counting(examples)]
+    labels = list(dict.fromkeys(y for annotation in annotations for y in annotation.labels))
+    new_labels = [label for label in labels if label not in learner.labels]
+    if not labels or (new_alone and not new_labels):
         known = ", ".join(learner.labels)
-        raise ValueError(Errors.H511.format(found=", ".join(seen) or "none", known=known))
-    for label in new:
+        raise ValueError(Errors.H511.format(found=", ".join(labels) or "none", known=known))
+    for label in new_labels:
         learner.add_label(label)
-    if new:
+    if new_labels:
         if new_alone is None:
-            new_alone = gold.positives_only or len(new) == len(seen)
+            new_alone = gold.positives_only or len(new_labels) == len(labels)
         positives_only = gold.positives_only and new_alone
         learner.gold = replace(gold, positives_only=positives_only, new_alone=new_alone)
         learner.corpus.gold = learner.gold
     if sigma is None:
-        sigma = EXTEND_SIGMA if new else trainer.adapt_sigma
+        sigma = EXTEND_SIGMA if new_labels else trainer.adapt_sigma
     learner.set_trainer(replace(trainer, prior="loaded", adapt_sigma=sigma))
     try:
         learner.add(examples)
@@ -61,4 +61,4 @@ def extend(
     finally:
         learner.gold = learner.corpus.gold = gold
         learner.set_trainer(trainer)
-    return new
+    return new_labels

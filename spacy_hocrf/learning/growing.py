@@ -60,7 +60,7 @@ class GrowingModel:
         self.lock = RLock()
         self._automaton: Automaton | None = None
         self.watch: Watch | None = None
-        self._said: Mapping[str, int] = {}  # counts of the loaded model
+        self._loaded_counts: Mapping[str, int] = {}  # counts of the loaded model
         self._survey = Survey()
         self._snapshot: Snapshot | None = None
         # nan for new features
@@ -108,7 +108,7 @@ class GrowingModel:
         return np.ones(self.structure.size, dtype=bool) if loaded is None else np.isnan(loaded)
 
     @property
-    def unheard(self) -> list[int]:
+    def new_labels(self) -> list[int]:
         """The engine's labels for labels that were added since the model was loaded."""
         new = (label for label in self.labels if label not in self._loaded_labels)
         return [y for label in new for y in self.scheme.engine_labels(label)]
@@ -137,12 +137,12 @@ class GrowingModel:
             structure, automaton = self.structure, self.plain
             weights = np.asarray(self.model.get_param("W"))
             weights.flags.writeable = False
-        kept = self._snapshot
-        if kept is not None and kept.structure is structure:
-            if kept.weights is weights:
-                return kept
-            if np.array_equal(kept.weights, weights):
-                self._snapshot = kept._replace(weights=weights)
+        cached = self._snapshot
+        if cached is not None and cached.structure is structure:
+            if cached.weights is weights:
+                return cached
+            if np.array_equal(cached.weights, weights):
+                self._snapshot = cached._replace(weights=weights)
                 return self._snapshot
         placed = structure.compiled.place_weights(weights.astype(np.float64))
         placed.const.flags.writeable = placed.length.flags.writeable = False
@@ -158,7 +158,7 @@ class GrowingModel:
             structure = copy(self.structure)
             self._survey.set_labels(structure, self.labels)
             structure.widen()
-            self._become(structure)
+            self._install(structure)
 
     def admit(self, annotations: Sequence[Annotation]) -> None:
         """Raise limits and allow transitions as some annotation needs, without adding features."""
@@ -166,7 +166,7 @@ class GrowingModel:
         if self._survey.note(annotations, self.structure.settings):
             structure = copy(self.structure)
             self._survey.set_labels(structure, self.labels)
-            self._become(structure)
+            self._install(structure)
 
     def extend(
         self, annotations: Callable[[], Iterable[Annotation]], batches: Iterable[TokenBatch]
@@ -187,15 +187,15 @@ class GrowingModel:
             known = np.array(known_segments(scheme, annotation), dtype=np.int32).reshape(-1, 3)
             segments.append(known)
             likely.append(likely_segments(scheme, annotation, known))
-        rest = iter(likely)
-        located = ((batch, list(islice(rest, len(batch.offsets) - 1))) for batch in batches)
+        remaining = iter(likely)
+        located = ((batch, list(islice(remaining, len(batch.offsets) - 1))) for batch in batches)
         patterns = patterns_of(segments, structure, scheme.n_labels)
         if structure.settings.endless and not structure.ready:
             structure.settings = replace(structure.settings, order=max(map(len, patterns)) - 1)
         features = structure.learn(patterns, located)
-        self._become(structure, features)
+        self._install(structure, features)
 
-    def take(self, order: int | None, *, wide: bool = False) -> None:
+    def set_order(self, order: int | None, *, wide: bool = False) -> None:
         """Set another order, if one is given, as long as there are no features.
 
         wide (bool): include the templates that only a wide model has.
@@ -212,7 +212,7 @@ class GrowingModel:
         structure.settings = settings
         self.model.attrs["structure"] = structure
 
-    def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
+    def _install(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
         """Make a structure the model's and move every weight to the new number of its feature; new features
         get weight 0.
 
@@ -243,24 +243,25 @@ class GrowingModel:
         self._loaded_documents, self._loaded_labels = model.documents, model.labels
         weights = np.concatenate([model.weights, model.extra["scores"]])
         self._loaded_weights = weights.astype(np.float64)
-        self.take(model.order, wide=model.wide)
+        self.set_order(model.order, wide=model.wide)
         structure = copy(self.structure)
         structure.restore(model.scheme, model.index)
         with self.lock:
             self.model.attrs["structure"] = structure
             set_weights(self.model, weights)
-            self._become(structure)
-        self._said = model.said
-        self.watch = Watch(self._sources(), model.documents)
+            self._install(structure)
+        self._loaded_counts = model.said
+        self.watch = Watch(self._source_counts(), model.documents)
 
-    def _sources(self) -> dict[str, int]:
+    def _source_counts(self) -> dict[str, int]:
         """Count how often each source set by other components was observed in training; sources that may have
         been too rare for a feature are left out.
         """
         rare = self.structure.settings.min_count > 1
-        known = observed(self.structure.index) if self.structure.ready else {}
-        said = {source: max(times, self._said.get(source, 0)) for source, times in known.items()}
-        return {source: times for source, times in said.items() if times or not rare}
+        counts = observed(self.structure.index) if self.structure.ready else {}
+        loaded = self._loaded_counts
+        counts = {source: max(times, loaded.get(source, 0)) for source, times in counts.items()}
+        return {source: times for source, times in counts.items() if times or not rare}
 
     def learnt(self) -> LearntModel:
         """Return the model for `restore` in another component. Features with weight 0 are left out, unless
@@ -268,7 +269,7 @@ class GrowingModel:
         """
         with self.lock:
             structure, weights = self.structure, np.array(self.model.get_param("W"))
-            said = self._sources()
+            source_counts = self._source_counts()
         weights = weights[: structure.size - structure.n_dense].astype(np.float32)
         kept, ready = weights != 0, structure.ready
         scheme, index = (structure.scheme, structure.index) if ready else (None, None)
@@ -284,7 +285,7 @@ class GrowingModel:
             self.documents,
             order=structure.settings.order,
             wide=structure.settings.wide,
-            said=said,
+            said=source_counts,
         )
 
     # Annotation

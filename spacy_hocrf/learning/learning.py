@@ -23,8 +23,8 @@ from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.choice import Choice
-from spacy_hocrf.learning.corpus import Corpus, Memory
-from spacy_hocrf.learning.doubtful import check_features
+from spacy_hocrf.learning.config_warnings import check_features
+from spacy_hocrf.learning.corpus import Corpus, Difference, Memory
 from spacy_hocrf.learning.growing import GrowingModel
 from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.learning.positives import check_positives
@@ -35,7 +35,7 @@ from spacy_hocrf.learning.training_rules import (
     TrainingRules,
     allowed_in,
     check_constraints,
-    fitting,
+    satisfiable,
 )
 from spacy_hocrf.model.architectures import model_of, set_weights
 from spacy_hocrf.model.placement import CompiledIndex
@@ -88,7 +88,7 @@ class Learner(GrowingModel):
     choice (Optional[Choice]): chosen values of settings that are "auto". folds (Sequence[Trained]): models
         that they were chosen by.
     trainer (Trainer): with the chosen sigma.
-    steps (int): steps that the trainer has taken. shown (int): number of examples in all updates.
+    steps (int): steps that the trainer has taken. n_shown (int): number of examples in all updates.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class Learner(GrowingModel):
         self.gold = Gold(target, self.constraints_key, positives_only, teachers)
         self.choice: Choice | None = None
         self.folds: Sequence[Any] = ()
-        self._named_trainer = self.trainer = trainer
+        self._configured_trainer = self.trainer = trainer
         settings = self.structure.settings
         blanks = settings.encoding == "segments" or self.constrained
-        kept: dict[str, Any] = {"memory": memory, "group_by": group_by, "blanks": blanks}
-        self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **kept)
+        options: dict[str, Any] = {"memory": memory, "group_by": group_by, "blanks": blanks}
+        self.corpus = Corpus(self.gold, settings.templates, scores=settings.dense, **options)
         self.steps = 0
         self._memory = memory
-        self.shown = 0
+        self.n_shown = 0
         self._waiting: list[Document] = []
         # documents of the last growth, until the objective was computed with them
         self._newest: Sequence[Document] = ()
@@ -129,10 +129,10 @@ class Learner(GrowingModel):
         settings (Optional[Settings]): settings of the model; None for the same.
         """
         model = model_of(self.structure.settings if settings is None else settings)
-        known = self._named_trainer, labels, self._memory, self.constraints
-        own: dict[str, Any] = {"group_by": self.corpus.group_by}
-        own |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
-        return Learner(model, self.gold.target, *known, **own)
+        arguments = self._configured_trainer, labels, self._memory, self.constraints
+        options: dict[str, Any] = {"group_by": self.corpus.group_by}
+        options |= {"positives_only": self.gold.positives_only, "teachers": self.gold.teachers}
+        return Learner(model, self.gold.target, *arguments, **options)
 
     @property
     def constraints_key(self) -> str | None:
@@ -193,17 +193,17 @@ class Learner(GrowingModel):
     @property
     def auto(self) -> bool:
         """Is a setting "auto"?"""
-        return self.structure.settings.auto_order or bool(self._named_trainer.choices)
+        return self.structure.settings.auto_order or bool(self._configured_trainer.choices)
 
     def set_trainer(self, trainer: Trainer) -> None:
         """Continue with another trainer, from the current weights."""
-        self._named_trainer = trainer
+        self._configured_trainer = trainer
         self._settle(self.choice)
         self._changed = True
 
     def _settle(self, choice: Choice | None) -> None:
         """Apply a choice of settings."""
-        self.choice, self.trainer = choice, self._named_trainer
+        self.choice, self.trainer = choice, self._configured_trainer
         if choice is not None:
             self.trainer = self.trainer.with_sigma(choice.sigma)
 
@@ -226,21 +226,9 @@ class Learner(GrowingModel):
             has and no update can add; with positives only, H533 if there are none (of some label), H534 if
             there are too many.
         """
-        difference = self.corpus.compare(self._look_into(examples), initial=True)
-        if not difference.read:
-            raise ValueError(Errors.H049)
-        found = {label for document in difference.documents.values() for label in document.labels}
-        self.labels = list(
-            dict.fromkeys([*self.labels, *(sorted(found) if labels is None else labels)])
-        )
-        if self.gold.positives_only:
-            check_positives(difference.documents.values(), self.labels, self._named_trainer)
-        if not self.labels:
-            if difference.weightless and difference.empty == difference.read:
-                raise ValueError(Errors.H255.format(found=difference.weightless))
-            raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
+        difference = self.corpus.compare(self._fitted_to_first(examples), initial=True)
         documents = difference.documents.values()
-        self._check_labels(document.annotation for document in documents)
+        self._set_first_labels(difference, labels)
         # If no document is annotated completely, there may be unlabelled text.
         self._survey.has_outside = (
             self.gold.positives_only
@@ -253,22 +241,38 @@ class Learner(GrowingModel):
             self._survey.note((document.annotation for document in added), self.structure.settings)
             choice = choose(self)
             self._settle(choice)
-            self.take(choice.order, wide=bool(choice.wide))
+            self.set_order(choice.order, wide=bool(choice.wide))
         self._grow(added)
-        self._check_kept(added)
+        self._check_constraints(added)
         if self.trainer.batchwise:
             self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.read - difference.empty - difference.usable
 
-    def _look_into(self, examples: Iterable[Example]) -> Iterator[Example]:
+    def _set_first_labels(self, difference: Difference, labels: Sequence[str] | None) -> None:
+        """Set the labels of a first corpus, and check its annotation; see `begin`."""
+        if not difference.read:
+            raise ValueError(Errors.H049)
+        documents = difference.documents.values()
+        if labels is None:
+            labels = sorted({label for document in documents for label in document.labels})
+        self.labels = list(dict.fromkeys([*self.labels, *labels]))
+        if self.gold.positives_only:
+            check_positives(documents, self.labels, self._configured_trainer)
+        if not self.labels:
+            if difference.weightless and difference.empty == difference.read:
+                raise ValueError(Errors.H255.format(found=difference.weightless))
+            raise ValueError(Errors.H050.format(found=difference.read, place=self.gold.places))
+        self._check_labels(document.annotation for document in documents)
+
+    def _fitted_to_first(self, examples: Iterable[Example]) -> Iterator[Example]:
         """Pass examples through, after the first one with tokens was shown to templates and dense scores."""
-        known = False
+        fitted = False
         for example in examples:
-            if not known and len(example.predicted):
+            if not fitted and len(example.predicted):
                 settings = looking_at(self.structure.settings, example.predicted)
                 self._set(settings)
                 self.corpus.set_readers(settings.templates, settings.dense)
-                known = True
+                fitted = True
             yield example
 
     def add(self, examples: Sequence[Example]) -> int:
@@ -282,13 +286,13 @@ class Learner(GrowingModel):
         difference = self.corpus.recognized(examples) or self.corpus.compare(examples)
         self._check_labels(document.annotation for document in difference.documents.values())
         self._waiting += self.corpus.add(difference)
-        many = GROWTH * len(self._waiting) >= len(self.corpus)
-        if self._waiting and (many or not difference.documents or self._changed):
+        many_new = GROWTH * len(self._waiting) >= len(self.corpus)
+        if self._waiting and (many_new or not difference.documents or self._changed):
             self._newest = self._waiting
             self._grow(self._newest)
-            self._check_kept(self._newest)
-        before, self.shown = self.shown, self.shown + difference.read
-        if before < len(self.corpus) <= self.shown:
+            self._check_constraints(self._newest)
+        shown_before, self.n_shown = self.n_shown, self.n_shown + difference.read
+        if shown_before < len(self.corpus) <= self.n_shown:
             self.watch = check_features(self.structure, self.corpus, self.watch)
         return difference.usable
 
@@ -297,7 +301,7 @@ class Learner(GrowingModel):
 
         RAISES (ValueError): H080 if no document is left.
         """
-        return self._with(self.corpus.without(documents), self.structure.settings)
+        return self._learner_of(self.corpus.without(documents), self.structure.settings)
 
     def seeing(self, documents: Iterable[Document], **settings: Any) -> "Learner":
         """Return an untrained learner that has seen only some documents, with the same labels and limits.
@@ -305,16 +309,16 @@ class Learner(GrowingModel):
         settings (Any): settings of its model that differ.
         RAISES (ValueError): H080 without any documents.
         """
-        own = self.structure.settings
-        return self._with(self.corpus.only(documents), replace(own, **settings))
+        configured = self.structure.settings
+        return self._learner_of(self.corpus.only(documents), replace(configured, **settings))
 
-    def _with(self, corpus: Corpus, settings: Settings) -> "Learner":
+    def _learner_of(self, corpus: Corpus, settings: Settings) -> "Learner":
         """Return an untrained learner for a part of the corpus."""
         other = self.untrained(self.labels, settings)
         other.choice, other.trainer = self.choice, self.trainer
         other._survey = self._survey.copy()
         other.corpus = corpus
-        if not other._teaches:
+        if not other._has_documents:
             raise ValueError(Errors.H080.format(found=len(self.corpus)))
         other._grow(other.corpus.documents)
         return other
@@ -328,8 +332,8 @@ class Learner(GrowingModel):
 
     def view(self) -> View:
         """Return the current corpus as a trainer sees it; its shards are made once, on first use."""
-        known = self.new_features, self.orders, self.positives, self.layout, self.automaton
-        return View(self.weights, self.loaded_weights, *known, cache(self.shards), cache(self.tied))
+        model = self.new_features, self.orders, self.positives, self.layout, self.automaton
+        return View(self.weights, self.loaded_weights, *model, cache(self.shards), cache(self.tied))
 
     @property
     def positives(self) -> Mapping[str, NDArray[np.bool_]] | None:
@@ -361,7 +365,7 @@ class Learner(GrowingModel):
     def loaded(self) -> LoadedModel | None:
         """The loaded model, which fills in what the annotation leaves open while it is adapted; else None."""
         weights = self.loaded_weights
-        return None if weights is None or not self.adapts else LoadedModel(weights, self.unheard)
+        return None if weights is None or not self.adapts else LoadedModel(weights, self.new_labels)
 
     # Training
 
@@ -383,7 +387,7 @@ class Learner(GrowingModel):
     @property
     def run(self) -> Run | None:
         """The training run on the current corpus; None without documents, or with a batch-wise trainer."""
-        if self._changed and self._teaches and not self.trainer.batchwise:
+        if self._changed and self._has_documents and not self.trainer.batchwise:
             self.release()  # the workers of the previous run
             self._run = self.trainer.begin(self)
             self._changed = False
@@ -425,32 +429,32 @@ class Learner(GrowingModel):
         finally:
             set_weights(self.model, run.weights)
 
-    def _check_kept(self, documents: Sequence[Document]) -> None:
+    def _check_constraints(self, documents: Sequence[Document]) -> None:
         """Warn of documents of the corpus whose annotation breaks the constraints that training observes.
 
         RAISES (ValueError): H223 if these are all documents; H243 for a document whose own constraints
             contradict its annotation: none of the documents is then in the corpus.
         """
-        own = [document for document in documents if document.constraints]
-        if own and self.constraints_key is not None:
-            texts, annotations = zip(*((document.text, document.annotation) for document in own))
+        constrained = [(each.text, each.annotation) for each in documents if each.constraints]
+        if constrained and self.constraints_key is not None:
+            texts, annotations = zip(*constrained)
             try:
                 check_constraints(self.structure, texts, annotations, self.constraints_key)
             except ValueError:
                 self.corpus.discard(documents)
                 raise
-        kept = set(fitting(self.structure, self.rules, self.corpus, documents))
-        broken = [document.text for document in documents if document not in kept]
+        usable = set(satisfiable(self.structure, self.rules, self.corpus, documents))
+        broken = [document.text for document in documents if document not in usable]
         if not broken:
             return
-        found, text = len(broken), broken[0]
-        if found == len(self.corpus.documents):
-            raise ValueError(ConstraintErrors.H223.format(found=found, text=text))
-        message = Warnings.W030.format(found=found, all=len(documents), text=text)
+        n_broken, text = len(broken), broken[0]
+        if n_broken == len(self.corpus.documents):
+            raise ValueError(ConstraintErrors.H223.format(found=n_broken, text=text))
+        message = Warnings.W030.format(found=n_broken, all=len(documents), text=text)
         warnings.warn(message, stacklevel=3)
 
     @property
-    def _teaches(self) -> bool:
+    def _has_documents(self) -> bool:
         """Is there any document to learn from?"""
         return bool(self.corpus.documents)
 
@@ -459,16 +463,16 @@ class Learner(GrowingModel):
     def _grow(self, documents: Sequence[Document]) -> None:
         """Extend the model with the labels, patterns and features of new documents."""
         self._join_neighbours(documents)
-        repeated = [each for each in documents for _ in each.annotation.readings]
+        repeated = [document for document in documents for _ in document.annotation.readings]
         self.extend(
             lambda: (reading for each in documents for reading in each.annotation.readings),
             self.corpus.batches(repeated),
         )
         self._waiting = []
 
-    def _become(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
+    def _install(self, structure: Structure, features: NDArray[np.int64] | None = None) -> None:
         self._changed = True
-        super()._become(structure, features)
+        super()._install(structure, features)
 
     def _join_neighbours(self, documents: Sequence[Document]) -> None:
         settings = self.structure.settings

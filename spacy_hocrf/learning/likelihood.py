@@ -49,18 +49,18 @@ def loss_of(
         observed = observed_in(learner.structure, None, free, offsets, annotations)
     else:
         tokens = TokenBatch([example.predicted for example in examples])
-        for bad in np.flatnonzero(~rules.fits(tokens, free, annotations)).tolist():
-            text = repr(beginning(examples[bad].predicted))
+        for i in np.flatnonzero(~rules.fits(tokens, free, annotations)).tolist():
+            text = repr(beginning(examples[i].predicted))
             raise ValueError(ConstraintErrors.H222.format(text=text))
         observed = rules.observed(tokens, free, annotations)
-        potentials = replace(potentials, allowed=rules.kept(tokens, free))
+        potentials = replace(potentials, allowed=rules.constrained(tokens, free))
     weights = np.array([weight_of(example.reference) for example in examples])
-    known = learner.automaton, None if (weights == 1.0).all() else weights
-    losses, difference = negative_log_likelihood(potentials, observed, *known)
-    for bad in np.flatnonzero(np.isinf(losses)).tolist():
-        text, key = beginning(examples[bad].predicted), learner.constraints_key
-        if key is not None and annotations[bad].constraints:
-            check_constraints(learner.structure, [text], [annotations[bad]], key)
+    factors = None if (weights == 1.0).all() else weights
+    losses, difference = negative_log_likelihood(potentials, observed, learner.automaton, factors)
+    for i in np.flatnonzero(np.isinf(losses)).tolist():
+        text, key = beginning(examples[i].predicted), learner.constraints_key
+        if key is not None and annotations[i].constraints:
+            check_constraints(learner.structure, [text], [annotations[i]], key)
         raise ValueError(Errors.H007.format(text=repr(text)))
     return float(losses.sum()), difference
 
@@ -77,10 +77,10 @@ def add_gradient_into(
     """
     annotations = [learner.gold.annotation(example) for example in examples]
     learner.admit(annotations)
-    learner.shown += len(examples)
+    learner.n_shown += len(examples)
     set_dropout_rate(model, drop)
     modelled = list(map(learner.as_modelled, annotations))
-    examples = [e for e in _fitting(learner, examples, modelled) if weight_of(e.reference)]
+    examples = [e for e in _satisfiable(learner, examples, modelled) if weight_of(e.reference)]
     if not examples:
         return 0.0
     potentials, backprop = model.begin_update([example.predicted for example in examples])
@@ -93,7 +93,7 @@ def add_gradient_into(
     return loss + share * penalty
 
 
-def _fitting(
+def _satisfiable(
     learner: Learner, examples: Sequence[Example], annotations: Sequence[Annotation]
 ) -> Sequence[Example]:
     """Return the examples that satisfy the constraints that training observes."""
@@ -117,15 +117,15 @@ def negative_log_likelihood(
     RETURNS (tuple[float64 [D], Expectations]): nats, inf where no allowed segmentation agrees; and expected
         minus observed counts, which are meaningless there.
     """
-    free = expectations(potentials, automaton, weights=weights)
-    known = observed.expectations(potentials, automaton, weights=weights)
+    all_counts = expectations(potentials, automaton, weights=weights)
+    agreeing = observed.expectations(potentials, automaton, weights=weights)
     with np.errstate(invalid="ignore"):  # inf - inf
         difference: dict[str, Any] = {
-            field.name: _minus(getattr(free, field.name), getattr(known, field.name))
+            field.name: _minus(getattr(all_counts, field.name), getattr(agreeing, field.name))
             for field in fields(Expectations)
         }
     losses = difference["log_partition"] * (1.0 if weights is None else weights)
-    losses = np.where(np.isneginf(known.log_partition), np.inf, losses)
+    losses = np.where(np.isneginf(agreeing.log_partition), np.inf, losses)
     return losses, Expectations(**difference)
 
 

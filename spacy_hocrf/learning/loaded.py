@@ -20,16 +20,16 @@ class LoadedModel:
     """A loaded model, in the structure that has grown since.
 
     weights (float64 [F]): its weights, 0 for new features.
-    unheard (Sequence[int]): the engine's labels that it did not have.
+    new_labels (Sequence[int]): the engine's labels that it did not have.
     """
 
     weights: NDArray[np.float64]
-    unheard: Sequence[int]
+    new_labels: Sequence[int]
 
     def allowed(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Clear the bits, uint8 [N, Y], of labels that the loaded model did not have."""
-        if not self.unheard:
+        if not self.new_labels:
             return bits
         bits = bits.copy()
-        bits[:, self.unheard] = 0
+        bits[:, self.new_labels] = 0
         return bits

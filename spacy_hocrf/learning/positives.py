@@ -19,21 +19,21 @@ def check_positives(
     RAISES (ValueError): H533 if no span is annotated, or none with some label, H534 if more tokens are in
         annotated spans than the trainer's ratio allows.
     """
-    marked, tokens, all_labels = Counter[str](), 0, ""
-    known = {label for document in documents for label in document.labels}
+    span_tokens, tokens, all_labels = Counter[str](), 0, ""
+    annotated = {label for document in documents for label in document.labels}
     for document in documents:
         tokens += document.copies * len(document)
         for start, end, label in document.annotation.spans:
-            marked[label] += document.copies * (end - start)
-    without = [label for label in labels if label not in known]
-    if without or not marked:
-        of = f" of {', '.join(without)}" if without else ""
+            span_tokens[label] += document.copies * (end - start)
+    missing = [label for label in labels if label not in annotated]
+    if missing or not span_tokens:
+        of = f" of {', '.join(missing)}" if missing else ""
         raise ValueError(Errors.H533.format(found=len(documents), of=of))
     if not isinstance(trainer, LBFGSTrainer):
         return
     shares = trainer.ratio if isinstance(trainer.ratio, Mapping) else {all_labels: trainer.ratio}
     for label, share in shares.items():
-        found = (marked[label] if label else marked.total()) / tokens
-        if found > share:
+        actual = (span_tokens[label] if label else span_tokens.total()) / tokens
+        if actual > share:
             of = f" for {label}" if label else ""
-            raise ValueError(Errors.H534.format(found=f"{found:.1%}", expected=f"{share:.1%}{of}"))
+            raise ValueError(Errors.H534.format(found=f"{actual:.1%}", expected=f"{share:.1%}{of}"))

@@ -21,7 +21,7 @@ from spacy_hocrf.saving.persistence import Section, described
 
 __all__ = ["ScoresKeeper", "as_saved", "looking_at"]
 
-WIDEST = 2**24
+MAX_WIDTH = 2**24
 """Limit on the rows of weights that a dense score can have."""
 
 
@@ -51,11 +51,7 @@ def _widths(payload: Payload) -> Mapping[str, int]:
         widths = {str(name): settings["width"] for name, _, settings in named}
     except (KeyError, TypeError, ValueError):
         return {}
-    return {name: width for name, width in widths.items() if _is_width(width)}
-
-
-def _is_width(found: Any) -> bool:
-    return type(found) is int and 0 <= found < WIDEST
+    return {name: n for name, n in widths.items() if type(n) is int and 0 <= n < MAX_WIDTH}
 
 
 class ScoresKeeper:
@@ -86,15 +82,15 @@ class ScoresKeeper:
 
         RAISES (ValueError): H039 for damaged data, H054 if the dense scores differ from the saved ones.
         """
-        before = [] if section is None else section.header.get("scores")
-        now = self._described()
-        if before != now:
-            difference = f"the dense scores were {before} and are {now}"
+        saved = [] if section is None else section.header.get("scores")
+        configured = self._described()
+        if saved != configured:
+            difference = f"the dense scores were {saved} and are {configured}"
             raise ValueError(Errors.H054.format(difference=difference[:2000], name=self._name))
         weights = np.zeros(0) if section is None else section.arrays.get("weights", np.zeros(0))
         expected = (n_dense(self._settings.dense, scheme.n_labels),)
-        sound = weights.dtype.kind == "f" and weights.shape == expected
-        if not sound or not np.isfinite(weights).all():
+        fits = weights.dtype.kind == "f" and weights.shape == expected
+        if not fits or not np.isfinite(weights).all():
             raise ValueError(Errors.H039.format(name="scores.weights"))
         return weights.astype(np.float32)
 

@@ -24,8 +24,8 @@ from spacy_hocrf.learning.soft_targets import soft_targets
 from spacy_hocrf.learning.training_rules import (
     TrainingRules,
     allowed_in,
-    fitting,
     observed_in,
+    satisfiable,
 )
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
@@ -38,18 +38,18 @@ __all__ = ["CorpusShard", "make_shards", "tied_shards"]
 
 SHARD_TOKENS = 4_000
 """Number of tokens scored together; it affects the last bit of the objective."""
-COUNTED = SHARD_TOKENS // SIDE_BY_SIDE
+MIN_COUNTED_TOKENS = SHARD_TOKENS // SIDE_BY_SIDE
 """Minimum number of tokens that a document counts for, unless it is cut: documents run side by side in the
 lanes of the kernels, which would otherwise be empty.
 """
 
 SOFT = 1
 """Kind of documents that have soft spans."""
-MOST_TIED = 500_000
+MAX_TIED_TOKENS = 500_000
 """Maximum number of tokens for tying weights: the observations of a larger corpus take too much memory to be
 kept. The more texts there are, the fewer features share a weight.
 """
-ENOUGH = 0.85
+MAX_TIED_SHARE = 0.85
 """Maximum share of features with a weight of their own for tying: otherwise the second layout takes as much
 memory as fewer weights save.
 """
@@ -87,7 +87,7 @@ class CorpusShard:
 
     @property
     def compiled(self) -> CompiledShard:
-        """The compiled arrays, kept until `rest`."""
+        """The compiled arrays, kept until `release`."""
         if self._compiled is None:
             self._compiled = self._compile()
         return self._compiled
@@ -106,8 +106,8 @@ class CorpusShard:
         """Return a shard with another layout of the features; the observations are moved there."""
         structure = copy(self._structure)
         structure.compiled = compiled
-        own = self.copies, self._rules, self._loaded, self._soft
-        other = CorpusShard(structure, self._corpus, self._documents, *own)
+        options = self.copies, self._rules, self._loaded, self._soft
+        other = CorpusShard(structure, self._corpus, self._documents, *options)
         other._observed, self._observed = self._observed, None
         return other
 
@@ -128,11 +128,11 @@ class CorpusShard:
         texts = [document.text for document in documents]
         observed: Observed | None = None
         if self._soft:
-            known = structure, self._rules, allowed, batch.offsets, annotations
-            observed = soft_targets(*known, batch.potentials(structure.compiled.nothing()))
+            arguments = structure, self._rules, allowed, batch.offsets, annotations
+            observed = soft_targets(*arguments, batch.potentials(structure.compiled.nothing()))
             segments: Sequence[Segmentation] = [[] for _ in documents]
         elif all(document.complete for document in documents):
-            segments = [known_segments(structure.scheme, each) for each in annotations]
+            segments = [known_segments(structure.scheme, annotation) for annotation in annotations]
         else:
             loaded = self._loaded
             allowed = allowed if loaded is None else loaded.allowed(allowed)
@@ -163,16 +163,16 @@ def make_shards(
     processed side by side. A corpus that needs several shards gets a multiple of LEAST_PARTS, which are
     grouped into parts of equal size.
     """
-    everything = [
+    rows = [
         (_kind(document), copies, document)
-        for document in fitting(structure, rules, corpus, corpus.documents)
+        for document in satisfiable(structure, rules, corpus, corpus.documents)
         for copies in _copies(document.weight)
     ]
-    everything.sort(key=lambda each: (*each[:2], len(each[2])))
+    rows.sort(key=lambda row: (*row[:2], len(row[2])))
     shards: list[CorpusShard] = []
-    for (kind, copies), group in groupby(everything, key=lambda each: each[:2]):
+    for (kind, copies), group in groupby(rows, key=lambda row: row[:2]):
         chosen = [document for _, _, document in group]
-        sizes = [_counted(document) for document in chosen]
+        sizes = [_counted_tokens(document) for document in chosen]
         shards += [
             CorpusShard(structure, corpus, chosen[first:last], copies, rules, loaded, kind == SOFT)
             for first, last in stretches(sizes, _shard_size(sum(sizes)))
@@ -187,11 +187,11 @@ def tied_shards(structure: Structure, shards: Sequence[CorpusShard], threads: in
     structure (Structure): structure of the shards, which have not been compiled yet.
     """
     index, compiled = structure.index, structure.compiled
-    if sum(shard.tokens for shard in shards) <= MOST_TIED:
-        observed = Threads(threads).map(CorpusShard.observe, shards)
-        found = inseparable(index, (each.tokens for each in observed))
-        arranged, group = tie(index, found, compiled.dense_weights)
-        if len(arranged.place) <= ENOUGH * len(index):
+    if sum(shard.tokens for shard in shards) <= MAX_TIED_TOKENS:
+        observations = Threads(threads).map(CorpusShard.observe, shards)
+        classes = inseparable(index, (own.tokens for own in observations))
+        arranged, group = tie(index, classes, compiled.dense_weights)
+        if len(arranged.place) <= MAX_TIED_SHARE * len(index):
             return Tied([shard.arranged(arranged) for shard in shards], arranged, group)
     return Tied(shards, compiled, None)
 
@@ -214,10 +214,10 @@ def _copies(weight: float) -> list[int]:
     return [1 << bit for bit in bits if number >> bit & 1]
 
 
-def _counted(document: Document) -> int:
+def _counted_tokens(document: Document) -> int:
     """Return the number of tokens that a document counts for in a shard."""
     tokens = len(document)
-    return tokens if tokens >= LONG else min(tokens, COUNTED)
+    return tokens if tokens >= LONG else min(tokens, MIN_COUNTED_TOKENS)
 
 
 def _shard_size(tokens: int) -> int:

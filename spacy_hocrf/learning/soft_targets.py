@@ -33,40 +33,42 @@ def soft_targets(
     allowed: Bits,
     offsets: NDArray[np.int64],
     annotations: Sequence[Annotation],
-    nothing: Potentials,
+    potentials: Potentials,
 ) -> Observed:
     """Return the observed distribution of D texts with soft spans.
 
     allowed (uint8 [N, Y]): bits that training sums over. offsets (int64 [D + 1]): first token of each text.
-    nothing (Potentials): potentials of the texts that are all 0; changed.
+    potentials (Potentials): potentials of the texts that are all 0; changed.
     """
     scheme = structure.scheme
     automaton = rules.compile if rules else partial(automaton_of, structure)
     certain = [annotation.certain for annotation in annotations]
     bits = constrain_batch(scheme, allowed, offsets, certain)
-    found = list[ForbiddenPattern]()
+    soft_patterns = list[ForbiddenPattern]()
     for annotation, first, last in zip(annotations, offsets.tolist(), offsets[1:].tolist()):
         scores = {each[:3]: log_odds(each.score) for each in annotation.soft}
         _leave(bits[first:last], scheme, scores)
         for span in (*scores, *_others(scheme, scores)):
             score = scores.get(span, -np.inf)
-            found += [
+            soft_patterns += [
                 each._replace(score=score) for each in span_patterns(scheme, (first, last), span)
             ]
-    found = sorted(each for each in found if _is_possible(bits, each))
-    alone = [each for each in found if len(each.pattern) == 1]
-    own = np.array([each.score for each in alone])
-    places = np.array([(*each[:2], *each.pattern) for each in alone], dtype=np.int64).reshape(-1, 3)
+    soft_patterns = sorted(each for each in soft_patterns if _is_possible(bits, each))
+    single = [each for each in soft_patterns if len(each.pattern) == 1]
+    single_scores = np.array([each.score for each in single])
+    rows = [(start, end, *pattern) for start, end, pattern, _ in single]
+    places = np.array(rows, dtype=np.int64).reshape(-1, 3)
     if scheme.encoding != "segments":
-        never, tokens = np.isneginf(own), (places[:, 0], places[:, 2])
-        bits[places[never, 0], places[never, 2]] = 0
-        np.add.at(nothing.token, tokens, np.where(never, 0.0, own))
-        places, own = places[:0], own[:0]
-    patterns = tuple(each for each in found if len(each.pattern) > 1)
-    scored = Forbidden(np.zeros((0, 2), dtype=np.int64), places, patterns, own)
-    more = scored.added_to(structure.patterns)
-    compiled = None if more is structure.patterns else automaton(more)
-    return Observed(bits, scored, compiled, nothing)
+        # a label of a token instead of a segment: a bit, or a score of the token
+        forbidden, tokens = np.isneginf(single_scores), (places[:, 0], places[:, 2])
+        bits[places[forbidden, 0], places[forbidden, 2]] = 0
+        np.add.at(potentials.token, tokens, np.where(forbidden, 0.0, single_scores))
+        places, single_scores = places[:0], single_scores[:0]
+    patterns = tuple(each for each in soft_patterns if len(each.pattern) > 1)
+    scored = Forbidden(np.zeros((0, 2), dtype=np.int64), places, patterns, single_scores)
+    wider = scored.added_to(structure.patterns)
+    compiled = None if wider is structure.patterns else automaton(wider)
+    return Observed(bits, scored, compiled, potentials)
 
 
 def _leave(bits: Bits, scheme: LabelScheme, spans: Sequence[Place] | dict[Place, float]) -> None:

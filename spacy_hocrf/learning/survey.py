@@ -45,7 +45,7 @@ class Survey:
 
         RETURNS (bool): whether anything is new.
         """
-        before, repeats = dict(self.longest), self.repeats
+        longest_before, repeated_before = dict(self.longest), self.repeats
         for annotation in annotations:
             self.repeats |= annotation.repeats
             for start, end, label in annotation.parts:
@@ -53,10 +53,10 @@ class Survey:
         limit = settings.max_length
         for label, longest in self.longest.items():
             allowed = (limit.get(label, 0) if isinstance(limit, Mapping) else limit) or 0
-            if 0 < allowed < longest and longest > before.get(label, 0):
+            if 0 < allowed < longest and longest > longest_before.get(label, 0):
                 text = Warnings.W002.format(label=label, found=allowed, longest=longest)
                 warnings.warn(text, stacklevel=2)
-        return self.longest != before or self.repeats != repeats
+        return self.longest != longest_before or self.repeats != repeated_before
 
     def set_labels(self, structure: Structure, labels: list[str]) -> None:
         """Set these labels in a structure, with the limits that the annotation needs."""
@@ -135,15 +135,15 @@ def _named(structure: Structure) -> Iterator[LabelPattern]:
     """Yield the patterns named in the config, and all their contiguous parts."""
     scheme, named = structure.scheme, structure.settings.patterns
     assert isinstance(named, tuple)
-    number, barred = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
+    numbers, forbidden = {name: y for y, name in enumerate(scheme.names)}, set(scheme.forbidden)
     for names in named:
         for name in names:
-            if name not in number:
+            if name not in numbers:
                 known = ", ".join(scheme.names)
                 raise ValueError(ModelErrors.H324.format(label=name, known=known))
-        pattern = tuple(number[name] for name in names)
+        pattern = tuple(numbers[name] for name in names)
         for place, pair in enumerate(pairwise(pattern)):
-            if pair in barred:
+            if pair in forbidden:
                 before, label = names[place : place + 2]
                 text = ModelErrors.H325.format(pattern=[*names], label=label, before=before)
                 raise ValueError(text)

@@ -30,7 +30,7 @@ from spacy_hocrf.types import Potentials
 
 __all__ = ["HeldOut"]
 
-FARTHEST = 20.0
+MAX_LOG_SCALE = 20.0
 """Largest absolute logarithm of a scale that is tried: beyond it, scores or their products overflow."""
 
 SCORES = {
@@ -69,15 +69,15 @@ class HeldOut:
 
         RAISES (ValueError): H220 if there are none.
         """
-        read = [
+        annotated = [
             (example.predicted, learner.as_modelled(learner.gold.target.annotation(example)))
             for example in examples
         ]
-        known = {*learner.scheme.labels}
-        read = [(doc, found) for doc, found in read if known.issuperset(found.labels)]
-        if not read:
+        labels = {*learner.scheme.labels}
+        annotated = [pair for pair in annotated if labels.issuperset(pair[1].labels)]
+        if not annotated:
             raise ValueError(TemperatureErrors.H220.format(found=len(examples)))
-        docs, annotations = zip(*read)
+        docs, annotations = zip(*annotated)
         batch = TokenBatch(docs)
         structure = learner.structure
         compiled = structure.compile(structure.observe(batch), learner.allowed(batch))
@@ -117,7 +117,7 @@ class HeldOut:
         optimiser = LBFGS(np.zeros(1))
         while optimiser.status == "running":
             (x,) = optimiser.x.tolist()
-            if abs(x) > FARTHEST:
+            if abs(x) > MAX_LOG_SCALE:
                 optimiser.tell(np.inf, optimiser.x)  # the line search turns back
                 continue
             loss, slope = self.loss(exp(x))

@@ -41,8 +41,8 @@ __all__ = [
     "TrainingRules",
     "allowed_in",
     "check_constraints",
-    "fitting",
     "observed_in",
+    "satisfiable",
 ]
 
 
@@ -58,8 +58,8 @@ class TrainingRules:
 
     def __init__(self, rules: CompiledRules) -> None:
         self.rules = rules
-        every = rules.constraints.training == "all"
-        self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if every else ()
+        keeps_rules = rules.constraints.training == "all"
+        self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if keeps_rules else ()
         if not rules.fits(self._numbers):
             raise ValueError(ConstraintErrors.H221.format(most=MOST_STATES))
         _, self.automaton = rules.remembering(rules.automaton, self._numbers)
@@ -69,12 +69,12 @@ class TrainingRules:
         _, automaton = self.rules.remembering(self.rules.compile(patterns), self._numbers)
         return automaton
 
-    def kept(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    def constrained(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bits of a batch, uint8 [N, Y], without labels forbidden at the edges of a text."""
-        kept: NDArray[np.uint8] = bits.copy()
+        constrained: NDArray[np.uint8] = bits.copy()
         if self.rules.restricts_edges:
-            self.rules.clear_edges(kept, tokens.blank, tokens.offsets)
-        return kept
+            self.rules.clear_edges(constrained, tokens.blank, tokens.offsets)
+        return constrained
 
     def fits(
         self, tokens: TokenBatch, free: NDArray[np.uint8], annotations: Sequence[Annotation]
@@ -86,8 +86,8 @@ class TrainingRules:
         """
         fits = _possible(self.observed(tokens, free, annotations), tokens.offsets, self.automaton)
         if not fits.all():
-            known = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
-            fits |= ~_possible(Observed(known), tokens.offsets, self.rules.of)
+            without_rules = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
+            fits |= ~_possible(Observed(without_rules), tokens.offsets, self.rules.of)
         return fits
 
     def observed(
@@ -98,8 +98,8 @@ class TrainingRules:
         free (uint8 [N, Y]): bits that the model allows.
         """
         patterns, offsets = self.rules.of.patterns, tokens.offsets
-        known = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
-        return replace(known, allowed=self.kept(tokens, known.allowed))
+        observed = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
+        return replace(observed, allowed=self.constrained(tokens, observed.allowed))
 
 
 def allowed_in(
@@ -107,7 +107,7 @@ def allowed_in(
 ) -> NDArray[np.uint8]:
     """Return the bits of every token and label that training sums over, uint8 [N, Y]."""
     bits = structure.allowed(tokens)
-    return bits if rules is None else rules.kept(tokens, bits)
+    return bits if rules is None else rules.constrained(tokens, bits)
 
 
 def observed_in(
@@ -122,8 +122,8 @@ def observed_in(
     allowed (uint8 [N, Y]): bits that training sums over. offsets (int64 [D + 1]): first token of each text.
     """
     compiled = rules.compile if rules else partial(automaton_of, structure)
-    known = structure.scheme, structure.patterns, compiled
-    return agreeing(*known, allowed, offsets, annotations)
+    model = structure.scheme, structure.patterns, compiled
+    return agreeing(*model, allowed, offsets, annotations)
 
 
 def check_constraints(
@@ -136,8 +136,8 @@ def check_constraints(
     """
     for bad in np.flatnonzero(~_possible_in(structure, annotations)).tolist():
         constraints = annotations[bad].constraints
-        alone = [replace(annotations[bad], constraints=(each,)) for each in constraints]
-        wrong = np.flatnonzero(~_possible_in(structure, alone)).tolist() or range(len(constraints))
+        single = [replace(annotations[bad], constraints=(each,)) for each in constraints]
+        wrong = np.flatnonzero(~_possible_in(structure, single)).tolist() or range(len(constraints))
         which = ", ".join(
             f"{kind} {label} on tokens {start} to {end}"
             for start, end, label, kind in (constraints[i] for i in wrong)
@@ -147,14 +147,14 @@ def check_constraints(
 
 def _possible_in(structure: Structure, annotations: Sequence[Annotation]) -> NDArray[np.bool_]:
     """Does any segmentation of the model agree with everything that is known of each text?"""
-    automaton, found = automaton_of(structure), [np.zeros(0, dtype=bool)]
+    automaton, possible = automaton_of(structure), [np.zeros(0, dtype=bool)]
     lengths = [len(annotation.unknown) for annotation in annotations]
     for first, last in stretches(lengths, BATCH_TOKENS):
         offsets = offsets_of(lengths[first:last])
         free = structure.scheme.allowed(offsets)
         observed = observed_in(structure, None, free, offsets, annotations[first:last])
-        found.append(_possible(observed, offsets, automaton))
-    return np.concatenate(found)
+        possible.append(_possible(observed, offsets, automaton))
+    return np.concatenate(possible)
 
 
 def _possible(
@@ -165,16 +165,16 @@ def _possible(
     return np.isfinite(observed.log_partition(nothing, automaton))
 
 
-def fitting(
+def satisfiable(
     structure: Structure, rules: TrainingRules | None, corpus: Corpus, documents: Sequence[Document]
 ) -> list[Document]:
     """Return the documents of a corpus whose annotation can satisfy the rules, in order."""
     if rules is None:
         return list(documents)
-    found = []
+    chosen = []
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens, annotations = corpus.batch(batch), [document.annotation for document in batch]
         fits = rules.fits(tokens, structure.allowed(tokens), annotations)
-        found += [document for document, fit in zip(batch, fits.tolist()) if fit]
-    return found
+        chosen += [document for document, fit in zip(batch, fits.tolist()) if fit]
+    return chosen

@@ -358,7 +358,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             unchanged.
         """
         from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
-        from spacy_hocrf.learning import doubtful
+        from spacy_hocrf.learning import config_warnings as checks
         from spacy_hocrf.learning.choosing import ORDERS, choose, watched
         from spacy_hocrf.learning.encoder import begun
         from spacy_hocrf.learning.heldout import begin_near
@@ -375,15 +375,15 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         with begun(self.structure.settings.encoder, read):
             examples = validated(read(), f"{type(self).__name__}.initialize")
             unannotated = learner.begin(
-                doubtful.noting(examples, span_groups) if self._teachers else examples,
+                checks.noting_groups(examples, span_groups) if self._teachers else examples,
                 labels,
                 partial(choose, name=self.name, shown=watched(nlp)),
             )
         begin_near(learner, learner.folds)
-        doubtful.check_settings(learner.structure.settings, learner.labels, ORDERS)
-        doubtful.check_teachers(self._teachers, span_groups, self.name)
-        doubtful.check_annotation(learner.corpus, unannotated, self.name, learner.gold.places, read)
-        learner.watch = learner.watch or doubtful.check_initial_features(
+        checks.check_settings(learner.structure.settings, learner.labels, ORDERS)
+        checks.check_teachers(self._teachers, span_groups, self.name)
+        checks.check_annotation(learner.corpus, unannotated, self.name, learner.gold.places, read)
+        learner.watch = learner.watch or checks.check_initial_features(
             learner.structure, learner.corpus, nlp, self.name
         )
         self._adopt(learner)
@@ -567,7 +567,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         from spacy_hocrf.answers.predictor import Predictor
         from spacy_hocrf.rules.compiled import CompiledRules
 
-        has_learnt = self._learner.shown or model.structure.scheme.settled
+        has_learnt = self._learner.n_shown or model.structure.scheme.settled
         if not has_learnt and not self.model.get_param("W").any():
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         constraints, learnt = self._constraints(), self._prices.learnt

@@ -99,7 +99,7 @@ def test_losses_and_counts_are_those_of_the_segmentations_that_agree(kind, which
         for part, count in counts.items():
             if getattr(found, part) is not None:
                 assert_allclose(getattr(found, part), count, atol=1e-7)
-        kept = replace(potentials, allowed=problem.training.kept(tokens, free))
+        kept = replace(potentials, allowed=problem.training.constrained(tokens, free))
         (loss,), gradient = negative_log_likelihood(kept, observed, automaton)
         total, every = problem.sums(problem.kept)
         assert loss == pytest.approx(total - log_z, rel=1e-7, abs=1e-7)

@@ -106,7 +106,7 @@ def test_losses_and_gradients_are_those_of_the_segmentations_that_keep_them(kind
         broken += not fits
         if not problem.agreeing:
             continue
-        kept = problem.training.kept(tokens, free)
+        kept = problem.training.constrained(tokens, free)
         potentials = replace(problem.structure.potentials, allowed=kept)
         observed = problem.training.observed(tokens, free, [problem.annotation])
         (loss,), gradient = negative_log_likelihood(

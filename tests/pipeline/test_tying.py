@@ -50,7 +50,7 @@ def test_the_objective_of_tied_weights_is_that_of_all(learner):
     run, rng = EXACT.begin(learner), np.random.default_rng(0)
     assert isinstance(run, TiedRun)
     tied = run._tied
-    assert n_variables(run) < shards.ENOUGH * len(learner.weights)
+    assert n_variables(run) < shards.MAX_TIED_SHARE * len(learner.weights)
     value = EXACT.objective(learner)
     for v in rng.normal(size=(3, n_variables(run))):
         weights = tied.outside(v)
@@ -105,7 +105,7 @@ def test_what_new_documents_tell_apart_is_told_apart():
     assert_allclose(pipe.run.loss, loss, rtol=1e-8)
 
 
-@pytest.mark.parametrize("name, value", [("MOST_TIED", 5), ("ENOUGH", 0.0)])
+@pytest.mark.parametrize("name, value", [("MAX_TIED_TOKENS", 5), ("MAX_TIED_SHARE", 0.0)])
 def test_all_weights_are_there_where_tying_costs_memory_or_saves_little(monkeypatch, name, value):
     monkeypatch.setattr(shards, name, value)
     nlp = untrained()

@@ -28,10 +28,10 @@ __all__ = [
     "check_initial_features",
     "check_settings",
     "check_teachers",
-    "noting",
+    "noting_groups",
 ]
 
-ENOUGH = 100
+MAX_SEARCHED_TEXTS = 100
 """Number of texts that are searched for annotation in other places."""
 
 
@@ -63,7 +63,7 @@ def check_settings(settings: Settings, labels: Collection[str], tried: Collectio
         warnings.warn(text, stacklevel=3)
 
 
-def noting(examples: Iterable[Example], groups: set[str]) -> Iterator[Example]:
+def noting_groups(examples: Iterable[Example], groups: set[str]) -> Iterator[Example]:
     """Pass examples through, adding the names of their span groups to the set."""
     for example in examples:
         groups.update(group_keys(example.reference))
@@ -99,7 +99,7 @@ def check_annotation(
         if unannotated:
             warnings.warn(Warnings.W004.format(found=unannotated, name=name), stacklevel=3)
         return
-    places = (annotated_places(example.reference) for example in islice(read(), ENOUGH))
+    places = (annotated_places(example.reference) for example in islice(read(), MAX_SEARCHED_TEXTS))
     others = [*dict.fromkeys(chain.from_iterable(places))]
     if others:
         text = Warnings.W017.format(place=place, found=", ".join(others))
@@ -121,7 +121,7 @@ def check_initial_features(
     for template in structure.settings.templates:
         if isinstance(template, SpanTemplate):
             counts.pop(f"spans:{template.key}", None)
-    return _compared(structure, corpus, counts, None)
+    return _checked_sources(structure, corpus, counts, None)
 
 
 def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -> Watch | None:
@@ -136,10 +136,10 @@ def check_features(structure: Structure, corpus: Corpus, before: Watch | None) -
     check_groups(corpus, structure.settings.templates)
     if not structure.ready:
         return None
-    return _compared(structure, corpus, observed(structure.index), before)
+    return _checked_sources(structure, corpus, observed(structure.index), before)
 
 
-def _compared(
+def _checked_sources(
     structure: Structure, corpus: Corpus, counts: dict[str, int], before: Watch | None
 ) -> Watch:
     """Warn of sources without observations, and of missing arrays."""
@@ -162,9 +162,9 @@ def _without_arrays(structure: Structure, corpus: Corpus) -> Iterator[str]:
         if not isinstance(score, Vectors):
             continue
         if score.words is not None:
-            known = structure.words is None or (structure.words != len(score.words)).any()
+            has_values = structure.words is None or (structure.words != len(score.words)).any()
         else:
             batches = corpus.batches(corpus.documents)
-            known = any(score.inputs(batch)[:, :-1].any() for batch in batches)
-        if not known:
+            has_values = any(score.inputs(batch)[:, :-1].any() for batch in batches)
+        if not has_values:
             yield name
