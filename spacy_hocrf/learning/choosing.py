@@ -20,12 +20,12 @@ from tqdm import tqdm
 from wasabi.printer import Printer
 
 from spacy_hocrf.learning.choice import Choice
-from spacy_hocrf.learning.heldout import LEAST, Fold, Sides, held_back, judge
+from spacy_hocrf.learning.heldout import MIN_GROUPS, Fold, Sides, comparison_trainer, held_out_sides
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import DEFAULT_SIGMA
 
 __all__ = [
-    "HELD_BACK",
+    "HELD_OUT_TO_CHOOSE",
     "ORDERS",
     "TOLERANCE",
     "Trial",
@@ -33,18 +33,18 @@ __all__ = [
     "watched",
 ]
 
-CONSOLE = "spacy-hocrf.ConsoleLogger.v1"
+CONSOLE_LOGGER = "spacy-hocrf.ConsoleLogger.v1"
 ORDERS = (1, 2)
 TOLERANCE = 0.08
 """Share of the lowest loss by which a weaker prior may be worse: the likelihood prefers a stronger prior than
 F1 does, especially where texts are few and have few spans.
 """
-GAINS = {"order": 0.02, "wide": 0.005}
+MIN_GAINS = {"order": 0.02, "wide": 0.005}
 """Share of the loss by which a larger model, which takes longer, must be better."""
-WIDE = 30_000
+MIN_TOKENS_FOR_WIDE = 30_000
 """Minimum number of tokens in the texts by which a wide model is tried: with fewer it seldom pays."""
 
-HELD_BACK = 100
+HELD_OUT_TO_CHOOSE = 100
 """Number of held-out documents that is enough to choose by."""
 
 Vector = NDArray[np.float64]  # [F]
@@ -65,7 +65,7 @@ def watched(nlp: Any) -> bool:
     nlp (Optional[Language]): the pipeline.
     """
     logger_block = {} if nlp is None else nlp.config["training"].get("logger") or {}
-    return str(logger_block.get("@loggers")) == CONSOLE
+    return str(logger_block.get("@loggers")) == CONSOLE_LOGGER
 
 
 def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
@@ -78,31 +78,33 @@ def choose(learner: Learner, name: str, *, shown: bool = False) -> Choice:
     settings, sigmas, orders = learner.structure.settings, learner.trainer.choices, _orders(learner)
     if not orders and not sigmas:
         return Choice()
-    parts = held_back(learner.corpus, HELD_BACK)
-    wide = bool(settings.wider) and _tokens(parts) >= WIDE
-    wanted = {"sigma": bool(sigmas), "order": bool(orders), "wide": wide}
-    names = [setting for setting, auto in wanted.items() if auto]
-    if parts:
-        documents = sum(map(len, parts[0]))
-        steps: list[dict[str, Any]] = [{"order": order} for order in orders or [settings.order]]
-        steps[0]["wide"] = False
-        steps += [{"wide": True}] * wide
+    sides = held_out_sides(learner.corpus, HELD_OUT_TO_CHOOSE)
+    wide = bool(settings.wider) and _tokens(sides) >= MIN_TOKENS_FOR_WIDE
+    is_auto = {"sigma": bool(sigmas), "order": bool(orders), "wide": wide}
+    names = [setting for setting, auto in is_auto.items() if auto]
+    if sides:
+        documents = sum(map(len, sides[0]))
+        changes: list[dict[str, Any]] = [{"order": order} for order in orders or [settings.order]]
+        changes[0]["wide"] = False
+        changes += [{"wide": True}] * wide
         title = f"{name}: choosing {' and '.join(names)} by {documents:,} texts"
-        found = _compare(learner, parts, steps, sigmas, title, shown=shown)
-        trials = list(found)
+        folds = _compare(learner, sides, changes, sigmas, title, shown=shown)
+        trials = list(folds)
         best = _best(trials)
         if learner.trainer.quick() is not None:
             trainer = learner.trainer.with_sigma(best.sigma)
-            learner.folds = [fold.trained(trainer, weights) for fold, weights in found[best]]
-        why = f"by the loss of texts held back, of {documents}: {_spell(trials)}"
+            learner.folds = [fold.trained(trainer, weights) for fold, weights in folds[best]]
+        why = f"by the loss of texts held back, of {documents}: {_losses_text(trials)}"
     else:
         documents, best = 0, Trial(ORDERS[0], False, DEFAULT_SIGMA, 0.0)
-        why = f"by default, since fewer than {LEAST} texts (or groups) are annotated completely"
+        why = (
+            f"by default, since fewer than {MIN_GROUPS} texts (or groups) are annotated completely"
+        )
     chosen = {setting: getattr(best, setting) for setting in names}
-    said = " and ".join(f"{setting} = {_written(value)}" for setting, value in chosen.items())
-    logger.info("%s: %s, chosen %s", name, said, why)
+    summary = " and ".join(f"{setting} = {_written(value)}" for setting, value in chosen.items())
+    logger.info("%s: %s, chosen %s", name, summary, why)
     if shown:
-        line = f"{name}: {said}, chosen by {documents:,} texts"
+        line = f"{name}: {summary}, chosen by {documents:,} texts"
         print(Printer(no_print=True).info(line), file=sys.stderr, flush=True)
     return Choice(**chosen, documents=documents)
 
@@ -115,15 +117,15 @@ def _orders(learner: Learner) -> Sequence[int]:
     return [order for order in ORDERS if order in known] if settings.auto_order else []
 
 
-def _tokens(parts: Sequence[Sides]) -> int:
+def _tokens(sides: Sequence[Sides]) -> int:
     """Return the number of tokens in all texts that decide; 0 if there are none."""
-    return sum(map(len, chain(*parts[0]))) if parts else 0
+    return sum(map(len, chain(*sides[0]))) if sides else 0
 
 
 def _compare(
     learner: Learner,
-    parts: Sequence[Sides],
-    steps: Sequence[Mapping[str, Any]],
+    sides: Sequence[Sides],
+    changes: Sequence[Mapping[str, Any]],
     sigmas: Sequence[float],
     title: str,
     *,
@@ -132,55 +134,54 @@ def _compare(
     """Compute the losses of candidates: all sigmas with the smallest model, then larger models with the best
     so far.
 
-    parts (Sequence[Sides]): training and held-out documents of each fold.
-    steps (Sequence[Mapping[str, Any]]): settings of the smallest model, then the changes of each larger one.
+    sides (Sequence[Sides]): training and held-out documents of each fold.
+    changes (Sequence[Mapping[str, Any]]): settings of the smallest model, then what each larger one changes.
     sigmas (Sequence[float]): candidates, ascending; empty if the config sets sigma.
     title (str): title of the progress bar. shown (bool): show it even if there is no terminal.
     RETURNS (dict[Trial, list[tuple[Fold, float64 [F]]]]): the folds of each candidate, with their weights.
     """
-    found = dict[Trial, list[tuple[Fold, Vector]]]()
-    trainer = judge(learner.trainer)
-    path: Sequence[float | None] = sigmas or [None]
-    settings, below = dict[str, Any](), list[Fold]()
+    trained = dict[Trial, list[tuple[Fold, Vector]]]()
+    trainer = comparison_trainer(learner.trainer)
+    tried: Sequence[float | None] = sigmas or [None]
+    settings, smaller_folds = dict[str, Any](), list[Fold]()
     hidden = False if shown else None  # unless this is a terminal
-    with tqdm(
-        total=len(parts) * (len(path) + len(steps) - 1), desc=title, disable=hidden, leave=False
-    ) as bar:
-        for step in steps:
-            settings |= step
+    total = len(sides) * (len(tried) + len(changes) - 1)
+    with tqdm(total=total, desc=title, disable=hidden, leave=False) as bar:
+        for change in changes:
+            settings |= change
             folds = list[Fold]()
-            for (learnt, held), model in zip_longest(parts, below):
-                folds.append(Fold(learner, learnt, held, model, **settings))
-                if model is not None:
-                    model.release()
+            for (learnt, held_out), smaller in zip_longest(sides, smaller_folds):
+                folds.append(Fold(learner, learnt, held_out, smaller, **settings))
+                if smaller is not None:
+                    smaller.release()
             trials = list[Trial]()
-            for sigma in path:
+            for sigma in tried:
                 bar.set_postfix(sigma=sigma, **settings)
                 loss = 0.0
                 for fold in folds:
                     loss += fold.loss(trainer.with_sigma(sigma))
                     bar.update()
                 trials.append(Trial(settings["order"], settings["wide"], sigma, loss))
-                found[trials[-1]] = [(fold, fold.weights) for fold in folds]
+                trained[trials[-1]] = [(fold, fold.weights) for fold in folds]
                 if loss > _limit(trials):
                     break
-            best = _best(list(found))
-            settings, path = {"order": best.order, "wide": best.wide}, [best.sigma]
-            below = [fold for fold, _ in found[best]]
-            for fold, weights in found[best]:
+            best = _best(list(trained))
+            settings, tried = {"order": best.order, "wide": best.wide}, [best.sigma]
+            smaller_folds = [fold for fold, _ in trained[best]]
+            for fold, weights in trained[best]:
                 fold.weights = weights  # a larger model begins at these
-    return found
+    return trained
 
 
 def _best(trials: Sequence[Trial]) -> Trial:
     """Return the chosen candidate: for the smallest model, the weakest prior within TOLERANCE of the lowest
     loss; then a larger model if it has the required gain.
     """
-    smallest = [each for each in trials if each[:2] == trials[0][:2]]
+    smallest = [trial for trial in trials if trial[:2] == trials[0][:2]]
     limit = _limit(smallest)
     best = [trial for trial in smallest if trial.loss <= limit][-1]
     for trial in trials[len(smallest) :]:
-        gain = GAINS["wide" if trial.wide else "order"]
+        gain = MIN_GAINS["wide" if trial.wide else "order"]
         if trial.loss < (1 - gain) * best.loss:
             best = trial
     return best
@@ -191,7 +192,7 @@ def _limit(trials: Sequence[Trial]) -> float:
     return (1 + TOLERANCE) * min(trial.loss for trial in trials)
 
 
-def _spell(trials: Sequence[Trial]) -> str:
+def _losses_text(trials: Sequence[Trial]) -> str:
     """Format the losses of all candidates."""
     rows = (
         (f"order {t.order}", "wide" * t.wide, f"sigma {t.sigma:g}" if t.sigma else "", t.loss)

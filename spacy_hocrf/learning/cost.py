@@ -9,7 +9,6 @@ height / (1 + β²).
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Annotated
 
 import numpy as np
@@ -22,11 +21,11 @@ from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
 from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.learning.heldout import (
-    HELD_BACK,
+    HELD_OUT_TO_LEARN,
     Sides,
     Trained,
     begin_near,
-    held_back,
+    held_out_sides,
     train,
 )
 from spacy_hocrf.learning.learning import Learner
@@ -45,15 +44,15 @@ __all__ = [
 
 COSTS = np.arange(1, 31) / 50
 """Candidates, from 0.02 to 0.6."""
-SMOOTHED = 2
+SMOOTHING_WIDTH = 2
 """The F-score of a cost is averaged over this many candidates on either side: one text should not decide."""
 
-LEAST = 2
+MIN_GROUPS = 2
 """Minimum number of groups of completely annotated documents (usually one each) to learn a cost from."""
 
-STEPS = 40
+MAX_STEPS = 40
 """Maximum number of training steps in each fold; more change the marginals little."""
-FEW = 4
+MAX_SIZE_RATIO = 4
 """A corpus of more than this many times the sampled documents stays compiled in the meantime: compiling it
 again, and sending it to the workers, takes long, and the memory of the folds is small in comparison.
 """
@@ -93,13 +92,13 @@ def learn_cost(learner: Learner, decoder: ExpectedF, name: str) -> LearntCost | 
     name (str): name of the component, for the log.
     RETURNS (Optional[LearntCost]): None if there are too few completely annotated documents.
     """
-    parts = held_back(learner.corpus, HELD_BACK, LEAST)
-    if not parts:
-        why = f"since fewer than {LEAST} texts (or groups) are annotated completely"
+    sides = held_out_sides(learner.corpus, HELD_OUT_TO_LEARN, MIN_GROUPS)
+    if not sides:
+        why = f"since fewer than {MIN_GROUPS} texts (or groups) are annotated completely"
         logger.info("%s: cost = %g, by default, %s", name, DEFAULT_COST, why)
         return None
     evidence = _joined(
-        [_evidence(model, decoder, held) for model, held in held_out_models(learner, parts)]
+        [_evidence(model, decoder, held_out) for model, held_out in held_out_models(learner, sides)]
     )
     documents = len(evidence.lengths)
     cost = best_cost(evidence, decoder.beta)
@@ -120,25 +119,25 @@ def best_cost(evidence: Evidence, beta: float) -> float:
     several), and the one that would be optimal if the model's probabilities were right.
     """
     scores = np.array([evidence.f_score(cost, beta) for cost in COSTS.tolist()])
-    padded = np.pad(scores, SMOOTHED, mode="edge")
-    smoothed = np.convolve(padded, np.ones(2 * SMOOTHED + 1), mode="valid")
+    padded = np.pad(scores, SMOOTHING_WIDTH, mode="edge")
+    smoothed = np.convolve(padded, np.ones(2 * SMOOTHING_WIDTH + 1), mode="valid")
     best = np.flatnonzero(smoothed >= smoothed.max() - 1e-12)
     middle = best[len(best) // 2]
     return round(float(COSTS[middle] + scores[middle] / (1 + beta * beta)) / 2, 2)
 
 
 def held_out_models(
-    learner: Learner, parts: Sequence[Sides]
+    learner: Learner, sides: Sequence[Sides]
 ) -> Iterator[tuple[Learner, list[Document]]]:
     """Yield a model for each fold of the corpus, with the documents that it has not seen. Models by which
     settings were chosen are reused, and the others start near them.
     """
-    there: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
-    if parts and not there and len(learner.corpus) <= FEW * sum(map(len, parts[0])):
+    reusable: list[Trained] = [fold for fold in learner.folds if fold.trainer == learner.trainer]
+    if sides and not reusable and len(learner.corpus) <= MAX_SIZE_RATIO * sum(map(len, sides[0])):
         learner.release()
-    for learnt, held in parts:
-        same = (f.model for f in there if f.learnt == learnt and f.held_back == held)
-        yield next(same, None) or _trained(learner, learnt, there), held
+    for learnt, held_out in sides:
+        matching = (f.model for f in reusable if f.learnt == learnt and f.held_out == held_out)
+        yield next(matching, None) or _trained(learner, learnt, reusable), held_out
 
 
 def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Trained]) -> Learner:
@@ -146,7 +145,7 @@ def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Traine
     model = learner.seeing(learnt)
     begin_near(model, near)
     model.set_trainer(model.trainer.quick() or model.trainer)
-    train(model, STEPS)
+    train(model, MAX_STEPS)
     return model
 
 
@@ -158,18 +157,16 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
         compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
-        found = decoder.candidates(
+        candidates = decoder.candidates(
             compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])
         )
         annotated = [set(model.as_modelled(document.annotation).spans) for document in batch]
-        bounds = list(pairwise(found.spans.offsets.tolist()))
-        rows = zip(found.spans.start.tolist(), found.spans.end.tolist(), found.spans.label.tolist())
-        named = [(start, end, scheme.labels[label]) for start, end, label in rows]
-        right = [span in gold for gold, (a, b) in zip(annotated, bounds) for span in named[a:b]]
+        named = scheme.named(candidates.spans)
+        right = [span in gold for gold, spans in zip(annotated, named) for span in spans]
         parts.append(
             Evidence(
-                found.spans,
-                found.scores,
+                candidates.spans,
+                candidates.scores,
                 np.array(right, dtype=bool),
                 np.array([len(document) for document in batch], dtype=np.int64),
                 sum(map(len, annotated)),

@@ -23,38 +23,38 @@ from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
 __all__ = [
     "FOLDS",
-    "HELD_BACK",
-    "LEAST",
-    "MOST",
+    "HELD_OUT_TO_LEARN",
+    "MAX_DOCUMENTS",
+    "MIN_GROUPS",
     "SEED",
     "Fold",
     "Sides",
     "Trained",
     "begin_near",
+    "comparison_trainer",
     "cross_fitted",
     "divided",
-    "held_back",
-    "judge",
+    "held_out_sides",
     "sampled_groups",
     "train",
 ]
 
-LEAST = 20
+MIN_GROUPS = 20
 """Minimum number of groups of completely annotated documents (usually one each); below, defaults apply."""
-MOST = 2_000
+MAX_DOCUMENTS = 2_000
 """Maximum number of documents that decide; sampled at random if there are more."""
-TOKENS = 25
+MEAN_TOKENS = 25
 """Average tokens per document in a full sample: those of a sentence."""
-FEWEST = 10
+MIN_SAMPLED_GROUPS = 10
 """Minimum number of groups in a sample, however long they are."""
 FOLDS = 5
 """Number of folds; a model trained on much less data than the final one is less confident."""
-HELD_BACK = 400
+HELD_OUT_TO_LEARN = 400
 """Number of held-out documents that is enough to learn a number from; further folds are left out."""
-LONG = 50
-"""Tokens that count as one document for HELD_BACK: a few long documents show as much as many short ones."""
+TOKENS_AS_DOCUMENT = 50
+"""Tokens that count as one document: a few long documents show as much as many short ones."""
 SEED = 0
-SIGMA = 1.0
+SIGMA_WITHOUT_PRIOR = 1.0
 """Sigma of models by which settings are chosen for a trainer that has no prior."""
 
 Vector = NDArray[np.float64]  # [F]
@@ -64,7 +64,8 @@ Sides = tuple[list[Document], list[Document]]  # for training, held out
 def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Document]]:
     """Return completely annotated documents by group, without copies, in random order.
 
-    most (int): maximum number of documents, and of TOKENS tokens times that, but at least FEWEST groups.
+    most (int): maximum number of documents, and of MEAN_TOKENS times that many tokens, but at least
+        MIN_SAMPLED_GROUPS groups.
     least (int): return nothing if the corpus has fewer groups than this.
     """
     groups = [list(dict.fromkeys(group)) for group in corpus.groups(most=sys.maxsize)]
@@ -73,9 +74,9 @@ def sampled_groups(corpus: Corpus, most: int, *, least: int = 0) -> list[list[Do
     shuffled = [groups[i] for i in np.random.default_rng(SEED).permutation(len(groups))]
     sizes = np.cumsum([len(group) for group in shuffled])
     tokens = np.cumsum([sum(map(len, group)) for group in shuffled])
-    few = int(np.searchsorted(sizes, most, side="right"))
-    short = int(np.searchsorted(tokens, min(TOKENS * most, sys.maxsize), side="right"))
-    return shuffled[: min(few, max(short, FEWEST))]
+    n_by_documents = int(np.searchsorted(sizes, most, side="right"))
+    n_by_tokens = int(np.searchsorted(tokens, min(MEAN_TOKENS * most, sys.maxsize), side="right"))
+    return shuffled[: min(n_by_documents, max(n_by_tokens, MIN_SAMPLED_GROUPS))]
 
 
 def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
@@ -91,32 +92,32 @@ def divided(keys: Sequence[Hashable], folds: int, seed: int) -> list[list[int]]:
     return [np.flatnonzero(owner == fold).tolist() for fold in range(folds)]
 
 
-def held_back(corpus: Corpus, enough: int, least: int = LEAST) -> list[Sides]:
-    """Return training and held-out documents of each fold, out of at most MOST completely annotated ones;
-    empty if there are too few.
+def held_out_sides(corpus: Corpus, enough: int, least: int = MIN_GROUPS) -> list[Sides]:
+    """Return training and held-out documents of each fold, out of at most MAX_DOCUMENTS that are completely
+    annotated; empty if there are too few.
 
-    enough (int): number of documents that all folds together hold out, or that many times LONG tokens.
+    enough (int): number of documents to hold out in all folds, or that many times TOKENS_AS_DOCUMENT tokens.
     least (int): minimum number of groups, at least 2.
     """
-    groups = sampled_groups(corpus, MOST, least=least)
-    found: list[Sides] = []
+    groups = sampled_groups(corpus, MAX_DOCUMENTS, least=least)
+    folds: list[Sides] = []
     documents = tokens = 0
     for unseen in map(set, divided(range(len(groups)), FOLDS, SEED)):
-        if documents < enough and tokens < enough * LONG:
+        if documents < enough and tokens < enough * TOKENS_AS_DOCUMENT:
             sides = [
                 [d for i, group in enumerate(groups) if (i in unseen) == side for d in group]
                 for side in (False, True)
             ]
-            found.append((sides[0], sides[1]))
+            folds.append((sides[0], sides[1]))
             documents += len(sides[1])
             tokens += sum(map(len, sides[1]))
-    return found
+    return folds
 
 
-def judge(trainer: Trainer) -> LBFGSTrainer:
+def comparison_trainer(trainer: Trainer) -> LBFGSTrainer:
     """Return the trainer for models that are compared."""
-    own: LBFGSTrainer | None = trainer.quick()
-    return own or LBFGSTrainer(sigma=getattr(trainer, "sigma", SIGMA)).quick()
+    quick: LBFGSTrainer | None = trainer.quick()
+    return quick or LBFGSTrainer(sigma=getattr(trainer, "sigma", SIGMA_WITHOUT_PRIOR)).quick()
 
 
 def train(model: Learner, steps: int) -> None:
@@ -135,7 +136,7 @@ def cross_fitted(
     folds: int,
     seed: int,
     steps: int,
-    rest: bool = True,
+    ungrouped_too: bool = True,
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Train local models one after the other and yield each with the groups that it has not seen; only one
     model is in memory at a time.
@@ -146,20 +147,19 @@ def cross_fitted(
     folds (int): number of models, at least 2, at most the number of groups.
     seed (int): seed of the random division into parts with nearly equal numbers of groups.
     steps (int): maximum number of steps of the trainer.
-    rest (bool): whether all models also see the documents that are in no group.
+    ungrouped_too (bool): whether all models also see the documents that are in no group.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     learner.release()
-    own = (group[0].group for group in groups)
-    keys = [(key is None, number if key is None else key) for number, key in enumerate(own)]
+    group_keys = (group[0].group for group in groups)
+    keys = [(key is None, number if key is None else key) for number, key in enumerate(group_keys)]
     for unseen in divided(keys, folds, seed):
         documents = [document for number in unseen for document in groups[number]]
-        if rest:
+        if ungrouped_too:
             model = learner.without(documents)
         else:
-            unseen_too = set(documents)
-            seen = [d for group in groups for d in group if d not in unseen_too]
-            model = learner.seeing(seen)
+            held_out = set(documents)
+            model = learner.seeing([d for group in groups for d in group if d not in held_out])
         train(model, steps)
         yield model, unseen
 
@@ -170,7 +170,7 @@ class Trained(NamedTuple):
     model: Learner
     trainer: Trainer  # whose optimum its weights are near
     learnt: Sequence[Document]
-    held_back: Sequence[Document]
+    held_out: Sequence[Document]
 
 
 class Fold:
@@ -178,7 +178,7 @@ class Fold:
 
     learner (Learner): has the corpus.
     learnt (Sequence[Document]): training documents.
-    held_back (Sequence[Document]): held-out documents, completely annotated.
+    held_out (Sequence[Document]): held-out documents, completely annotated.
     below (Optional[Fold]): the fold of a smaller model, whose weights training starts from; else from 0.
     settings (Any): settings of the model that differ from the learner's.
 
@@ -189,14 +189,14 @@ class Fold:
         self,
         learner: Learner,
         learnt: Sequence[Document],
-        held_back: Sequence[Document],
+        held_out: Sequence[Document],
         below: "Fold | None" = None,
         **settings: Any,
     ) -> None:
         self._learner = learner.seeing(learnt, **settings)
-        self._documents = learnt, held_back
+        self._documents = learnt, held_out
         self._view = self._learner.view()
-        unseen = learner.corpus.only(held_back)
+        unseen = learner.corpus.only(held_out)
         self._held_back = self._learner.shards_of(unseen)
         self.weights = self._view.weights
         if below is not None:
@@ -222,7 +222,7 @@ class Fold:
 
     def go_on_from(self, other: "Fold") -> None:
         """Copy the weights of another model; features that it does not have get 0."""
-        self.weights = _weights_in(self._learner, other._learner, other.weights)
+        self.weights = _mapped_weights(self._learner, other._learner, other.weights)
 
     def train(self, trainer: LBFGSTrainer) -> None:
         """Continue training from the current weights."""
@@ -242,8 +242,8 @@ class Fold:
 
     def _likelihood(self, shards: Sequence[Shard], threads: int) -> Objective:
         """Return the objective of some documents, without a prior."""
-        nothing, known = np.zeros(len(self.weights)), (self._view.layout, self._view.automaton)
-        return Objective(shards, *known, nothing, nothing, threads=threads)
+        zeros, model = np.zeros(len(self.weights)), (self._view.layout, self._view.automaton)
+        return Objective(shards, *model, zeros, zeros, threads=threads)
 
 
 def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
@@ -252,15 +252,15 @@ def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:
 
     Only where the optimum does not depend on the start: that of the likelihood, with every token annotated.
     """
-    known = all(document.complete for document in learner.corpus.documents)
-    if not (folds and known and learner.trainer.exact):
+    complete = all(document.complete for document in learner.corpus.documents)
+    if not (folds and complete and learner.trainer.exact):
         return
-    found = [_weights_in(learner, fold.model, fold.model.weights) for fold in folds]
-    set_weights(learner.model, np.mean(found, axis=0))
+    weights = [_mapped_weights(learner, fold.model, fold.model.weights) for fold in folds]
+    set_weights(learner.model, np.mean(weights, axis=0))
 
 
-def _weights_in(learner: Learner, other: Learner, weights: Vector) -> Vector:
+def _mapped_weights(learner: Learner, other: Learner, weights: Vector) -> Vector:
     """Map another model's weights to the features of this one; 0 for features that it lacks."""
     places = learner.structure.found_in(other.structure)
-    found: Vector = np.append(weights, 0.0)[places]  # place -1 is the last
-    return found
+    mapped: Vector = np.append(weights, 0.0)[places]  # place -1 is the last
+    return mapped

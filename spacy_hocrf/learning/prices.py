@@ -28,7 +28,7 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.ruled import Ruled, broken_sets
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.cost import held_out_models
-from spacy_hocrf.learning.heldout import HELD_BACK, held_back
+from spacy_hocrf.learning.heldout import HELD_OUT_TO_LEARN, held_out_sides
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.templates import DEAREST
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
 
 __all__ = ["TextSets", "learn_prices", "least_cost", "prices_section", "saved_prices"]
 
-SIGMA = 1.0
+PRIOR_SIGMA = 1.0
 """Standard deviation of the prices' Gaussian prior, nats."""
 TOLERANCES = (1e-3, 0.1, 0.4)
 """Maximum errors of the probabilities of sets of broken rules; the larger ones are for longer texts."""
-ROUNDS = 50
+MAX_ROUNDS = 50
 
 
 class _Header(Struct, forbid_unknown_fields=True):
@@ -74,7 +74,8 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
     """
     texts, rules = list[TextSets](), None
     lost = 0
-    for model, documents in held_out_models(learner, held_back(learner.corpus, HELD_BACK)):
+    sides = held_out_sides(learner.corpus, HELD_OUT_TO_LEARN)
+    for model, documents in held_out_models(learner, sides):
         carried = frozenset(model.structure.index.carried)
         rules = CompiledRules(constraints, model.scheme, model.plain, carried)
         for sets in _sets_of(model, rules, documents):
@@ -83,14 +84,14 @@ def learn_prices(learner: Learner, constraints: Constraints, name: str) -> dict[
             else:
                 texts.append(sets)
     if lost:
-        known = {"name": name, "found": lost, "all": lost + len(texts)}
-        warnings.warn(Warnings.W050.format(**known), stacklevel=2)
+        text = Warnings.W050.format(name=name, found=lost, all=lost + len(texts))
+        warnings.warn(text, stacklevel=2)
     if rules is None or not texts:
         logger.info("%s: no rule prices learnt: too few usable texts", name)
         return {}
-    prices = least_cost(texts, SIGMA)
+    prices = least_cost(texts, PRIOR_SIGMA)
     names = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
-    summary = "; ".join(f"{each}: {price:.2f}" for each, price in zip(names, prices) if price)
+    summary = "; ".join(f"{rule}: {price:.2f}" for rule, price in zip(names, prices) if price)
     logger.info(
         "%s: rule prices learnt from %d held-out texts: %s",
         name,
@@ -108,7 +109,7 @@ def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
     """
     n = len(texts[0].annotated)
     free, prices = np.ones(n, dtype=bool), np.zeros(n)
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         optimiser = LBFGS(prices[free])
         while optimiser.status == "running":
             prices[free] = optimiser.x
@@ -120,10 +121,10 @@ def least_cost(texts: Sequence[TextSets], sigma: float) -> NDArray[np.float64]:
             free &= ~below
             prices[below] = 0.0
             continue
-        wanted = ~free & (_objective(texts, prices, sigma)[1] < -1e-6)
-        if not wanted.any():
+        released = ~free & (_objective(texts, prices, sigma)[1] < -1e-6)
+        if not released.any():
             break
-        free |= wanted
+        free |= released
     return np.maximum(prices, 0.0)
 
 
@@ -163,7 +164,7 @@ def _sets_of(
     None if its annotation breaks a hard rule, or too many readings would have to be enumerated.
     """
     exact, weights = ExpectedF(), model.snapshot().placed
-    some = rules.learnable
+    learnt = rules.learnable
     for first, last in stretches(map(len, documents), BATCH_TOKENS):
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
@@ -173,16 +174,16 @@ def _sets_of(
         compiled = model.structure.compile(model.structure.observe(tokens), allowed)
         potentials = compiled.potentials(weights)
         starts = starts_for(rules.rules, len(tokens))
-        known = potentials, rules.automaton
-        found = exact.candidates(*known, rules.scheme, 1.0, starts=starts)
+        lattice = potentials, rules.automaton
+        log_z = exact.candidates(*lattice, rules.scheme, 1.0, starts=starts).log_partition
         violations = np.ones((len(batch), len(rules.rules)))
-        ruled = Ruled(*known, rules.tables, starts, found.log_partition, violations, TOLERANCES)
+        ruled = Ruled(*lattice, rules.tables, starts, log_z, violations, TOLERANCES)
         with exact.pool.lend(rules.automaton) as buffers:
             for i, document in enumerate(batch):
                 spans = sorted(model.as_modelled(document.annotation).spans)
-                wrong = rules.broken_of(spans, len(document))
+                broken = rules.broken_of(spans, len(document))
                 sets = broken_sets(ruled, i, buffers=buffers)
-                if sets is None or (wrong & np.append(rules.hard, True)).any():
+                if sets is None or (broken & np.append(rules.hard, True)).any():
                     yield None
                 else:
-                    yield TextSets(sets.broken[:, some], sets.probability, wrong[:-1][some])
+                    yield TextSets(sets.broken[:, learnt], sets.probability, broken[:-1][learnt])

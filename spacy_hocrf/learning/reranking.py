@@ -27,7 +27,7 @@ from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import NUMBERS
 from spacy_hocrf.learning.cost import held_out_models
-from spacy_hocrf.learning.heldout import held_back
+from spacy_hocrf.learning.heldout import held_out_sides
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import BATCH_TOKENS
@@ -44,12 +44,12 @@ __all__ = [
     "weights_of",
 ]
 
-ENOUGH = 1_000
-"""Number of held-out texts, or that many times LONG tokens, see `heldout`."""
+HELD_OUT_TO_LEARN = 1_000
+"""Number of held-out texts, or that many times TOKENS_AS_DOCUMENT tokens, see `heldout`."""
 PRIOR = 3.0
 ORDER_OF_MODEL = np.eye(1, N_FEATURES)[0]
 """Weights that keep the model's order: the most probable reading comes first."""
-WORDS = ("NORM", "LOWER", "ORTH")
+WORD_ATTRIBUTES = ("NORM", "LOWER", "ORTH")
 """Preferred attributes that stand for a word, if the features read one; else another that they read."""
 
 Floats = NDArray[np.float64]
@@ -85,22 +85,22 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
     RETURNS (Optional[Reranker]): None if there are too few completely annotated documents.
     """
     attribute = _attribute(learner)
-    parts = held_back(learner.corpus, ENOUGH) if attribute else []
-    models = held_out_models(learner, parts)
-    found = [
-        held_out_readings(model, learnt, held, decoder)
-        for (learnt, _), (model, held) in zip(parts, models)
+    sides = held_out_sides(learner.corpus, HELD_OUT_TO_LEARN) if attribute else []
+    models = held_out_models(learner, sides)
+    readings = [
+        held_out_readings(model, learnt, held_out, decoder)
+        for (learnt, _), (model, held_out) in zip(sides, models)
     ]
-    if not any(part.right.any() for part in found):
-        why = "since too few texts are annotated completely" if not parts else "since none is right"
+    if not any(part.right.any() for part in readings):
+        why = "since too few texts are annotated completely" if not sides else "since none is right"
         logger.info("%s: readings are not reranked, %s", name, why)
         return None
-    weights = weights_of(found)
+    weights = weights_of(readings)
     before, after = (
-        100 * float(np.mean(np.concatenate([part.right[part.best(by)] for part in found])))
+        100 * float(np.mean(np.concatenate([part.right[part.best(by)] for part in readings])))
         for by in (ORDER_OF_MODEL, weights)
     )
-    texts = sum(len(part.offsets) - 1 for part in found)
+    texts = sum(len(part.offsets) - 1 for part in readings)
     logger.info(
         "%s: reranker learnt from %d held-out texts; completely right there: "
         "%.1f %% (most probable readings: %.1f %%)",
@@ -115,19 +115,19 @@ def learn_reranker(learner: Learner, decoder: Reranked, name: str) -> Reranker |
 
 
 def held_out_readings(
-    model: Learner, learnt: Sequence[Document], held: Sequence[Document], decoder: Reranked
+    model: Learner, learnt: Sequence[Document], held_out: Sequence[Document], decoder: Reranked
 ) -> HeldOutReadings:
     """Return the most probable readings of held-out documents, with their features.
 
     learnt (Sequence[Document]): documents that the model has seen.
-    held (Sequence[Document]): held-out documents, completely annotated.
+    held_out (Sequence[Document]): held-out documents, completely annotated.
     """
-    attribute, complete = _attribute(model), [each for each in learnt if each.complete]
+    attribute, complete = _attribute(model), [document for document in learnt if document.complete]
     counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
     weights, scheme = model.snapshot().placed, model.scheme
-    found, features, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
+    parts, features, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
     sizes, read = list[int](), 0
-    for batch in _batches(held):
+    for batch in _batches(held_out):
         tokens = model.corpus.batch(batch)
         compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
         potentials = compiled.potentials(weights)
@@ -142,10 +142,10 @@ def held_out_readings(
         )
         right.append(_are_right(readings, gold, scheme))
         sizes += np.diff(best.offsets).tolist()
-        found.append(readings._replace(text=text + read))
+        parts.append(readings._replace(text=text + read))
         read += len(batch)
-    every = WholeReadings.joined(found), np.concatenate(features), np.concatenate(right)
-    return HeldOutReadings(*every, offsets_of(sizes))
+    columns = WholeReadings.joined(parts), np.concatenate(features), np.concatenate(right)
+    return HeldOutReadings(*columns, offsets_of(sizes))
 
 
 def weights_of(parts: Sequence[HeldOutReadings]) -> Floats:
@@ -166,24 +166,25 @@ def best_weights(
     right (bool [m]): is it the right reading of its text?
     offsets (int64 [D + 1]): first reading of each of D texts; at least one text has a right reading.
     """
+    # the readings of texts that have a right one, as differences from the first one of their text
     sizes = np.diff(offsets)
-    taught = np.logical_or.reduceat(right, offsets[:-1]) if len(sizes) else right
-    chosen = np.repeat(taught, sizes)
-    sizes, right = sizes[taught], right[chosen]
+    has_right = np.logical_or.reduceat(right, offsets[:-1]) if len(sizes) else right
+    chosen = np.repeat(has_right, sizes)
+    sizes, right = sizes[has_right], right[chosen]
     first = offsets_of(sizes)[:-1]
-    apart = features[chosen] - np.repeat(features[chosen][first], sizes, axis=0)
-    scale = apart.std(axis=0)
+    differences = features[chosen] - np.repeat(features[chosen][first], sizes, axis=0)
+    scale = differences.std(axis=0)
     scale[scale < np.finfo(np.float64).eps] = 1.0
-    apart /= scale
+    differences /= scale
     start = np.zeros(features.shape[1])
     start[0] = scale[0]
     optimiser = LBFGS(start)
     while optimiser.status == "running":
-        scores, away = apart @ optimiser.x, optimiser.x - start
+        scores, change = differences @ optimiser.x, optimiser.x - start
         total = np.logaddexp.reduceat(scores, first)
         chances = np.exp(scores - np.repeat(total, sizes))
-        loss = total.sum() - scores[right].sum() + prior / 2 * away @ away
-        optimiser.tell(float(loss), (chances - right) @ apart + prior * away)
+        loss = total.sum() - scores[right].sum() + prior / 2 * change @ change
+        optimiser.tell(float(loss), (chances - right) @ differences + prior * change)
     return np.asarray(optimiser.best_x / scale)
 
 
@@ -201,17 +202,17 @@ def checked_reranker(section: Section) -> Reranker:
     weights, labels, keys, numbers = (
         section.arrays[name] for name in ("weights", "labels", "keys", "numbers")
     )
-    fits = {
+    valid = {
         "weights": weights.dtype == np.float64 and weights.shape == (N_FEATURES,),
         "labels": labels.dtype == np.int64 and labels.ndim == 1 and bool((labels >= 0).all()),
         "keys": keys.dtype == np.uint64 and keys.ndim == 1 and len(keys) > 0,
         "numbers": numbers.dtype == np.int64 and numbers.shape == keys.shape,
     }
-    fits["weights"] = fits["weights"] and bool(np.isfinite(weights).all())
-    fits["keys"] = fits["keys"] and bool((keys[1:] > keys[:-1]).all())
-    fits["numbers"] = fits["numbers"] and bool((numbers > 0).all())
-    for name, fine in fits.items():
-        if not fine:
+    valid["weights"] = valid["weights"] and bool(np.isfinite(weights).all())
+    valid["keys"] = valid["keys"] and bool((keys[1:] > keys[:-1]).all())
+    valid["numbers"] = valid["numbers"] and bool((numbers > 0).all())
+    for name, is_valid in valid.items():
+        if not is_valid:
             raise ValueError(Errors.H039.format(name=f"reranker.{name}"))
     counts = ReadingCounts(header.counted, labels, keys, numbers)
     return Reranker(counts, weights, header.attribute, header.texts)
@@ -220,8 +221,8 @@ def checked_reranker(section: Section) -> Reranker:
 def _attribute(learner: Learner) -> str:
     """Return the token attribute that stands for a word; "" if the features read none."""
     reads = learner.corpus.reads or ()
-    known = sorted(each for each in reads if ":" not in each and each not in NUMBERS)
-    return next((name for name in (*WORDS, *known) if name in known), "")
+    attributes = sorted(name for name in reads if ":" not in name and name not in NUMBERS)
+    return next((name for name in (*WORD_ATTRIBUTES, *attributes) if name in attributes), "")
 
 
 def _annotated(model: Learner, documents: Sequence[Document], attribute: str) -> Iterator[Batch]:

@@ -31,7 +31,7 @@ from thinc.api import Config
 from spacy_hocrf.annotation.annotation import known_segments
 from spacy_hocrf.learning import choosing, heldout, shards
 from spacy_hocrf.learning.choice import Choice
-from spacy_hocrf.learning.heldout import Fold, held_back, sampled_groups
+from spacy_hocrf.learning.heldout import Fold, held_out_sides, sampled_groups
 from spacy_hocrf.model.architectures import set_weights, weights_of
 from spacy_hocrf.saving import archive as files
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
@@ -209,7 +209,7 @@ def widths_are(table, monkeypatch):
         return table[asked[-1]]
 
     monkeypatch.setattr(Fold, "loss", loss)
-    monkeypatch.setattr(choosing, "WIDE", 10)
+    monkeypatch.setattr(choosing, "MIN_TOKENS_FOR_WIDE", 10)
     return asked
 
 
@@ -242,12 +242,12 @@ def test_a_window_is_as_it_is_set_and_narrow_where_tokens_are_few(monkeypatch):
         (False, 10, False),
     ):
         asked = widths_are(table, monkeypatch)
-        monkeypatch.setattr(choosing, "WIDE", least)
+        monkeypatch.setattr(choosing, "MIN_TOKENS_FOR_WIDE", least)
         features = {**WINDOW, "wide": setting}
         _, pipe = initialized(trainer=AUTO, model={"order": 1, "features": features})
         assert pipe.choice.wide == (True if tried else None)
         assert {*asked} == ({*table} if tried else {(1, False)})
-    monkeypatch.setattr(choosing, "held_back", None)  # not even looked at
+    monkeypatch.setattr(choosing, "held_out_sides", None)  # not even looked at
     fixed = {**LBFGS, "sigma": 1.0}
     _, pipe = initialized(trainer=fixed, model={"order": 1, "features": WINDOW})
     assert pipe.choice is None and not pipe.structure.settings.wide
@@ -259,8 +259,8 @@ def test_a_wide_model_is_saved_loaded_and_is_that_of_a_config_which_says_so(
     encoding, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(LBFGSTrainer, "candidates", (1.0,))
-    monkeypatch.setattr(choosing, "WIDE", 10)
-    monkeypatch.setattr(choosing, "GAINS", {"order": 0.02, "wide": -1.0})
+    monkeypatch.setattr(choosing, "MIN_TOKENS_FOR_WIDE", 10)
+    monkeypatch.setattr(choosing, "MIN_GAINS", {"order": 0.02, "wide": -1.0})
     crf = {"encoding": encoding, "order": 1}
     nlp, pipe = initialized(trainer=AUTO, model={**crf, "features": WINDOW})
     data = examples(nlp, every_name())
@@ -305,8 +305,8 @@ def test_an_order_without_a_template_is_no_candidate():
 
 
 def test_large_corpora_are_chosen_by_a_part_of_them(monkeypatch):
-    monkeypatch.setattr(heldout, "MOST", 20)
-    monkeypatch.setattr(choosing, "HELD_BACK", 7)
+    monkeypatch.setattr(heldout, "MAX_DOCUMENTS", 20)
+    monkeypatch.setattr(choosing, "HELD_OUT_TO_CHOOSE", 7)
     known = []
 
     def loss(fold, trainer):
@@ -344,7 +344,7 @@ def test_long_texts_take_no_more_tokens_than_short_ones(monkeypatch, three_sigma
     short, long = lengths_of(monkeypatch, 1_160, 25), lengths_of(monkeypatch, 29, 1_000)
     assert len(short) == len(long) == 3  # one fold
     assert sum(learnt + held for learnt, held in long) <= sum(a + b for a, b in short)
-    assert all(held >= choosing.HELD_BACK * heldout.LONG for _, held in long)
+    assert all(held >= choosing.HELD_OUT_TO_CHOOSE * heldout.TOKENS_AS_DOCUMENT for _, held in long)
 
 
 @pytest.mark.slow
@@ -380,9 +380,9 @@ def test_groups_are_not_divided(settings, kind):
         example.reference._.hocrf_group = kind(f"group {i % 24}")
     nlp.initialize(lambda: data)
     corpus = learner_of(nlp.get_pipe("hocrf")).corpus
-    groups = sampled_groups(corpus, heldout.MOST)
+    groups = sampled_groups(corpus, heldout.MAX_DOCUMENTS)
     assert len(groups) == 24 and all(len({d.group for d in group}) == 1 for group in groups)
-    for learnt, held in held_back(corpus, choosing.HELD_BACK):
+    for learnt, held in held_out_sides(corpus, choosing.HELD_OUT_TO_CHOOSE):
         assert not {d.group for d in learnt} & {d.group for d in held}
         assert len(learnt) + len(held) == 72
 
@@ -483,7 +483,7 @@ def test_with_too_little_annotation_the_defaults_stand(data, caplog):
 
 
 def test_nothing_is_chosen_where_nothing_is_auto(monkeypatch):
-    monkeypatch.setattr(choosing, "held_back", None)  # not even looked at
+    monkeypatch.setattr(choosing, "held_out_sides", None)  # not even looked at
     _, pipe = initialized(trainer={**LBFGS, "sigma": 1.0})
     assert pipe.choice is None
 

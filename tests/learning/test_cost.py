@@ -200,7 +200,7 @@ def test_few_documents_teach_a_cost_each_held_back_once(documents, monkeypatch):
 def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
     monkeypatch.setattr(spacy.util.logger, "propagate", True)
     nlp, data = pipeline(12)
-    monkeypatch.setattr(costs, "LEAST", 13)
+    monkeypatch.setattr(costs, "MIN_GROUPS", 13)
     with caplog.at_level(logging.INFO, logger="spacy"):
         fit(nlp, data)
     assert decoder_of(nlp.get_pipe("hocrf")).learnt is None
@@ -209,8 +209,8 @@ def test_with_fewer_documents_the_default_stands(caplog, monkeypatch):
 
 @pytest.mark.slow
 def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
-    monkeypatch.setattr(heldout, "MOST", 21)
-    monkeypatch.setattr(costs, "HELD_BACK", 7)
+    monkeypatch.setattr(heldout, "MAX_DOCUMENTS", 21)
+    monkeypatch.setattr(costs, "HELD_OUT_TO_LEARN", 7)
     nlp, data = pipeline(model={"order": 1})  # nothing is chosen, so there are no folds
     fit(nlp, data)
     # of five folds of four or five documents two are enough
@@ -220,8 +220,8 @@ def test_large_corpora_learn_it_from_a_part_of_them(monkeypatch):
 @pytest.mark.slow
 @pytest.mark.parametrize(("most", "rests"), [(20, 0), (30, 1)])
 def test_a_corpus_that_is_much_larger_stays_compiled(most, rests, monkeypatch):
-    monkeypatch.setattr(heldout, "MOST", most)
-    monkeypatch.setattr(costs, "FEW", 3)
+    monkeypatch.setattr(heldout, "MAX_DOCUMENTS", most)
+    monkeypatch.setattr(costs, "MAX_SIZE_RATIO", 3)
     calls = []
     release = LBFGSRun.release
     nlp, data = pipeline(72, model={"order": 1})

@@ -10,7 +10,7 @@ from spacy.util import registry
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.learning import choosing
 from spacy_hocrf.learning import cost as costs
-from spacy_hocrf.learning.heldout import Fold, judge
+from spacy_hocrf.learning.heldout import Fold, comparison_trainer
 from spacy_hocrf.model.architectures import set_weights
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer, TiedRun
@@ -58,15 +58,15 @@ def test_folds_of_the_choice_have_the_weights_of_the_sigma_that_was_chosen(monke
     _, learner, data = initialized(model=MODEL)
     best = choosing._best(list(found))
     assert list(found)[-1].sigma != best.sigma or list(found)[-1].order != best.order
-    assert sum(len(fold.held_back) for fold in learner.folds) == len(data)
+    assert sum(len(fold.held_out) for fold in learner.folds) == len(data)
     loss = 0.0
     for fold in learner.folds:
         texts = {document.text for document in fold.model.corpus.documents}
         assert texts == {document.text for document in fold.learnt}
-        assert not texts & {document.text for document in fold.held_back}
+        assert not texts & {document.text for document in fold.held_out}
         assert fold.model.structure.settings.order == best.order == learner.choice.order
         assert fold.trainer == learner.trainer and fold.trainer.sigma == (best.sigma,)
-        again = fold.model.shards_of(learner.corpus.only(fold.held_back))
+        again = fold.model.shards_of(learner.corpus.only(fold.held_out))
         model, nothing = fold.model, np.zeros(len(fold.model.weights))
         loss += Objective(again, model.layout, model.automaton, nothing, nothing)(model.weights)[0]
     assert loss == pytest.approx(best.loss, rel=1e-5)  # weights are kept in single precision
@@ -86,13 +86,13 @@ def test_the_cost_is_learnt_from_the_folds_of_the_choice(trained):
         patch.setattr(costs, "_evidence", spy)
         fit(nlp, data)
     assert not trained
-    assert seen == [(fold.model, fold.held_back) for fold in folds]
+    assert seen == [(fold.model, fold.held_out) for fold in folds]
     assert learner.folds == ()  # nobody needs them any more
 
 
 @pytest.mark.parametrize("held_back", [7, 20])
 def test_folds_that_the_choice_did_without_begin_near_the_others(monkeypatch, trained, held_back):
-    monkeypatch.setattr(choosing, "HELD_BACK", held_back)
+    monkeypatch.setattr(choosing, "HELD_OUT_TO_CHOOSE", held_back)
     nlp, learner, data = initialized()
     folds, begun, near = len(learner.folds), [], costs.begin_near
     assert folds < 5
@@ -133,15 +133,15 @@ def test_what_another_trainer_has_learnt_is_not_kept():
 
 def test_candidates_are_trained_quickly():
     own = LBFGSTrainer(sigma=1.0, memory=10)
-    quick = judge(own)
+    quick = comparison_trainer(own)
     assert quick == own.quick() and quick.memory > own.memory
     assert quick.improvement_tolerance > own.improvement_tolerance
-    assert judge(replace(own, memory=30)).memory == 30
+    assert comparison_trainer(replace(own, memory=30)).memory == 30
 
 
 def test_candidates_are_trained_by_the_likelihood_with_the_trainers_sigma():
     for trainer, sigma in ((SGDTrainer(sigma=2.0), (2.0,)), (BaseTrainer(), (1.0,))):
-        assert judge(trainer) == LBFGSTrainer(sigma=sigma).quick()
+        assert comparison_trainer(trainer) == LBFGSTrainer(sigma=sigma).quick()
 
 
 def test_a_fold_that_has_rested_goes_on():

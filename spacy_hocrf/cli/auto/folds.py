@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.cli.auto.estimates import Numbers, SpanCounts
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, Subject, joined
 from spacy_hocrf.cli.options import BestAt
-from spacy_hocrf.learning.heldout import FOLDS, MOST
+from spacy_hocrf.learning.heldout import FOLDS, MAX_DOCUMENTS
 
 __all__ = ["Division", "SettingsTrial", "divide", "read_in_folds", "tried"]
 
@@ -45,13 +45,13 @@ class Division:
 
 
 def divide(complete: NDArray[np.bool_], groups: Numbers, seed: int) -> Division:
-    """Split texts at random; of more than MOST complete texts, a sample is taken.
+    """Split texts at random; of more than MAX_DOCUMENTS complete texts, a sample is taken.
 
     complete (bool [D]): is the text annotated completely?
     groups (int64 [D]): number of each text's group; a group is in one part.
     """
     shuffled = np.random.default_rng(seed).permutation(len(complete))
-    sample = shuffled[complete[shuffled]][:MOST]
+    sample = shuffled[complete[shuffled]][:MAX_DOCUMENTS]
     folds = -(-HELD * FOLDS // len(sample))
     return Division(
         sample, groups[sample], np.flatnonzero(~complete), FOLDS if folds >= MANY else folds

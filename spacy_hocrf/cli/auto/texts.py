@@ -23,7 +23,7 @@ from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
-from spacy_hocrf.learning.heldout import LEAST
+from spacy_hocrf.learning.heldout import MIN_GROUPS
 from spacy_hocrf.rules.constraints import Constraints
 
 __all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
@@ -153,9 +153,11 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     groups, more = _groups_of(pairs, setup.group_by)
     notes += more
     several = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
-    if several < LEAST:
+    if several < MIN_GROUPS:
         partly = int((~complete).sum())
-        raise ValueError(CommandErrors.H156.format(found=int(several), least=LEAST, partly=partly))
+        raise ValueError(
+            CommandErrors.H156.format(found=int(several), least=MIN_GROUPS, partly=partly)
+        )
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
     return AnnotatedTexts(

@@ -30,7 +30,7 @@ from spacy_hocrf.cli.label.models import Blocks, Models
 from spacy_hocrf.cli.label.readings import PlacedText, Readings, Stretch, read
 from spacy_hocrf.cli.label.store import Chars
 from spacy_hocrf.cli.pipelines import ready_docs
-from spacy_hocrf.learning.heldout import LEAST
+from spacy_hocrf.learning.heldout import MIN_GROUPS
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = [
@@ -394,7 +394,7 @@ class LabelLoop:
 
     def _to_choose(self, texts: int) -> bool:
         """Are there enough texts to choose settings by, and twice as many as last time?"""
-        return not self._models.adapts and texts >= max(LEAST, 2 * self._chosen_by)
+        return not self._models.adapts and texts >= max(MIN_GROUPS, 2 * self._chosen_by)
 
     def _outdated(self, texts: int) -> bool:
         """Is the last estimate too old?"""
