@@ -38,19 +38,19 @@ from spacy_hocrf.types import is_number
 if TYPE_CHECKING:
     from spacy_hocrf.annotation.prediction import Prediction
 
-__all__ = ["ALARM", "SAMPLE", "Acceptance", "fingerprint", "mark"]
+__all__ = ["ALARM", "MAX_SAMPLE", "Acceptance", "fingerprint", "mark"]
 
 Share = Annotated[float, Meta(gt=0, lt=1)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 ALARM = 0.01
 """Probability of a false alarm: that texts like those of the sample are taken for different ones."""
-SMALL, TERMS = 0.2, 20
-"""For λ below SMALL the probability is 1 to 12 digits; above it, TERMS terms of the series are enough."""
+MIN_LAMBDA, N_TERMS = 0.2, 20
+"""For λ below MIN_LAMBDA the probability is 1 to 12 digits; above it, N_TERMS terms are enough."""
 MOST_ODDS = 700
 """Largest log-odds of which `exp` is taken."""
-SAMPLE = 1_000
+MAX_SAMPLE = 1_000
 """Most numbers that are kept of a sample."""
-TINY = 1e-9
+ROUNDING = 1e-9
 """Tolerance for rounding errors."""
 Nats = Annotated[float, Meta(ge=0)]
 ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
@@ -99,12 +99,12 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         if not (is_number(level) and 0 < float(level) < 1):
             raise ValueError(ReadingErrors.H508.format(found=repr(level)))
         n = self.texts
-        needed = ceil(level / (1 - level) - TINY)
+        needed = ceil(level / (1 - level) - ROUNDING)
         if n < needed:
             raise ValueError(ReadingErrors.H506.format(found=n, needed=needed, level=level))
-        place = ceil(ceil((n + 1) * level - TINY) * min(n, SAMPLE) / n)
+        place = ceil(ceil((n + 1) * level - ROUNDING) * min(n, MAX_SAMPLE) / n)
         if place > len(self.behind):
-            most = floor(100 * len(self.behind) * n / min(n, SAMPLE) / (n + 1)) / 100
+            most = floor(100 * len(self.behind) * n / min(n, MAX_SAMPLE) / (n + 1)) / 100
             raise ValueError(ReadingErrors.H507.format(level=level, n=n, most=most))
         return self.behind[place - 1]
 
@@ -115,18 +115,18 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         probabilities (Sequence[float]): `doc._.hocrf_probability` of each text.
         RETURNS (float): 1.0 where there is no sample, or no text.
         """
-        known = np.sort([self.calibrated(p) for p in self.sample])
-        given = np.sort(np.asarray(probabilities, dtype=np.float64))
-        n, m = len(known), len(given)
+        calibration = np.sort([self.calibrated(p) for p in self.sample])
+        observed = np.sort(np.asarray(probabilities, dtype=np.float64))
+        n, m = len(calibration), len(observed)
         if not n or not m:
             return 1.0
-        places = np.concatenate([known, given])
-        shares = [np.searchsorted(x, places, "right") / len(x) for x in (known, given)]
+        all_values = np.concatenate([calibration, observed])
+        shares = [np.searchsorted(x, all_values, "right") / len(x) for x in (calibration, observed)]
         root = sqrt(n * m / (n + m))
         scaled = (root + 0.12 + 0.11 / root) * float(np.abs(shares[0] - shares[1]).max())
-        if scaled < SMALL:
+        if scaled < MIN_LAMBDA:
             return 1.0
-        terms = [(-1) ** (k - 1) * exp(-2 * (k * scaled) ** 2) for k in range(1, TERMS)]
+        terms = [(-1) ** (k - 1) * exp(-2 * (k * scaled) ** 2) for k in range(1, N_TERMS)]
         return float(min(1.0, max(0.0, 2 * sum(terms))))
 
     def calibrated(self, probability: float) -> float:
@@ -141,10 +141,10 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
 
         probability (float): the model's probability that the text is right as a whole.
         """
-        least = self.threshold
+        threshold = self.threshold
         if self.by is not None:
-            least = self.groups.get(str(get_group(doc, self.by)))
-        return least is not None and probability >= least
+            threshold = self.groups.get(str(get_group(doc, self.by)))
+        return threshold is not None and probability >= threshold
 
 
 def fingerprint(*settings: object) -> str:

@@ -95,8 +95,8 @@ class Annotation:
     @property
     def parts(self) -> tuple[tuple[int, int, str], ...]:
         """Known spans, stretches that are inside a span of their label, and soft spans."""
-        inside = (each[:3] for each in self.constraints if each.kind == "inside")
-        return (*self.spans, *inside, *(each[:3] for each in self.soft))
+        inside = (row[:3] for row in self.constraints if row.kind == "inside")
+        return (*self.spans, *inside, *(span[:3] for span in self.soft))
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -127,16 +127,16 @@ class Annotation:
     def readings(self) -> Iterator[Annotation]:
         """Yield this annotation, then variants, so that each soft span is among the spans of one of them."""
         yield self
-        rest = [each for each in self.soft if each[:3] not in self.spans]
-        while rest:
-            chosen, later = [*self.certain.spans], list[SoftSpan]()
-            for each in sorted(rest, key=lambda each: -each.score):
-                if all(each.end <= start or end <= each.start for start, end, _ in chosen):
-                    chosen.append(each[:3])
+        remaining = [span for span in self.soft if span[:3] not in self.spans]
+        while remaining:
+            chosen, overlapping = [*self.certain.spans], list[SoftSpan]()
+            for span in sorted(remaining, key=lambda span: -span.score):
+                if all(span.end <= start or end <= span.start for start, end, _ in chosen):
+                    chosen.append(span[:3])
                 else:
-                    later.append(each)
+                    overlapping.append(span)
             yield replace(self, spans=tuple(sorted(chosen)), soft=())
-            rest = later
+            remaining = overlapping
 
     @property
     def certain(self) -> Annotation:
@@ -209,14 +209,14 @@ def likely_segments(
     known (int32 [n, 3]): start, end and label of the known segments.
     RETURNS (int32 [m, 3]): sorted by start; none overlap.
     """
-    free, more = annotation.unknown.copy(), Segmentation()
+    free, likely = annotation.unknown.copy(), Segmentation()
     for start, end, label in annotation.parts[len(annotation.spans) :]:
         if free[start:end].all():
-            more += scheme.encode_span(start, end, label)
+            likely += scheme.encode_span(start, end, label)
             free[start:end] = False
-    if not more:
+    if not likely:
         return known
-    segments = np.concatenate([known, np.array(more, dtype=np.int32)])
+    segments = np.concatenate([known, np.array(likely, dtype=np.int32)])
     return segments[np.argsort(segments[:, 0])]
 
 
@@ -280,11 +280,11 @@ def log_odds(score: float) -> float:
 
 def most_probable(spans: Sequence[SoftSpan]) -> Sequence[SoftSpan]:
     """Return the non-overlapping spans whose log-odds have the largest sum."""
-    ordered = sorted(spans, key=lambda each: each.end)
-    ends = [each.end for each in ordered]
+    ordered = sorted(spans, key=lambda span: span.end)
+    ends = [span.end for span in ordered]
     best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # best[i]: of the first i spans
-    for i, each in enumerate(ordered):
-        score, before = best[bisect_right(ends, each.start, 0, i)]
-        score += log_odds(each.score)
-        best.append((score, [*before, each]) if score > best[i][0] else best[i])
+    for i, span in enumerate(ordered):
+        score, before = best[bisect_right(ends, span.start, 0, i)]
+        score += log_odds(span.score)
+        best.append((score, [*before, span]) if score > best[i][0] else best[i])
     return best[-1][1]

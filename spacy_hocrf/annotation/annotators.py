@@ -17,14 +17,14 @@ from spacy.util import _pipe, minibatch
 
 __all__ = ["OnceAnnotated", "all_have_written", "annotated", "state_of", "validated"]
 
-TOGETHER = 64
+BATCH_SIZE = 64
 """Texts in a batch that components get."""
 
-ATTRS = "ORTH SPACY NORM LEMMA TAG POS MORPH HEAD DEP SENT_START ENT_IOB ENT_TYPE ENT_ID ENT_KB_ID"
-STORED = [attrs.IDS[name] for name in ATTRS.split()]
+NAMES = "ORTH SPACY NORM LEMMA TAG POS MORPH HEAD DEP SENT_START ENT_IOB ENT_TYPE ENT_ID ENT_KB_ID"
+STORED_ATTRIBUTES = [attrs.IDS[name] for name in NAMES.split()]
 """Attributes of tokens that a Doc stores."""
 
-MOST_KEPT = 200_000
+MAX_CACHED_TOKENS = 200_000
 """Most tokens of the Docs that are kept from one evaluation to the next, about 500 bytes each."""
 
 BATCHES: Callable[..., Any] = minibatch
@@ -52,10 +52,10 @@ def all_have_written(nlp: Language, name: str) -> bool:
     """Are all annotating components in front of a component fixed, so that training will not change what
     they write?
     """
-    return len(_fixed(nlp, name)) == len(_annotators(nlp, name))
+    return len(_fixed(nlp, name)) == len(_annotating(nlp, name))
 
 
-def _annotators(nlp: Language, name: str) -> list[str]:
+def _annotating(nlp: Language, name: str) -> list[str]:
     """Names of the annotating components in front of a component, in their order."""
     annotating = nlp.config.get("training", {}).get("annotating_components", ())
     return _in_front(nlp.component_names, name, annotating)
@@ -71,7 +71,7 @@ def _fixed(nlp: Language, name: str) -> list[str]:
     frozen = {*nlp.config.get("training", {}).get("frozen_components", ())}
     return [
         other
-        for other in _annotators(nlp, name)
+        for other in _annotating(nlp, name)
         if other in frozen or not getattr(nlp.get_pipe(other), "is_trainable", False)
     ]
 
@@ -86,8 +86,8 @@ class OnceAnnotated:
     def __init__(self, nlp: Language) -> None:
         self._nlp = nlp
         # by name: a component that knows its texts, and the names of the components that had written to them
-        self._known: dict[str, tuple[Any, list[str]]] = {}
-        self._kept: dict[str, _Kept] = {}  # fixed components, with results that `evaluate` reuses
+        self._trained: dict[str, tuple[Any, list[str]]] = {}
+        self._cached: dict[str, _CachedComponent] = {}  # fixed ones, with results for `evaluate`
         self._updated = False  # has `update` been called since the last evaluation?
 
     @classmethod
@@ -100,7 +100,7 @@ class OnceAnnotated:
         once = getattr(update, "__self__", None)
         if isinstance(once, cls):
             vars(nlp).setdefault("evaluate", once.evaluate)
-            once._known[name] = nlp.get_pipe(name), writers
+            once._trained[name] = nlp.get_pipe(name), writers
 
     def update(self, examples: Iterable[Example], _: Any = None, **settings: Any) -> Any:
         """Like `Language.update`, with the same arguments and result."""
@@ -111,84 +111,84 @@ class OnceAnnotated:
             for name, pipe in nlp.pipeline
             if name not in excluded and hasattr(pipe, "update")
         }
-        for name, (_known, writers) in [*self._known.items()]:
+        for name, (_component, writers) in [*self._trained.items()]:
             if not trained.keys().isdisjoint(writers):  # they are trained after all
-                del self._known[name]
-        fixed = {writer for _known, writers in self._known.values() for writer in writers}
-        self._kept = {
-            name: self._kept.get(name) or _Kept(nlp, name, pipe)
+                del self._trained[name]
+        fixed = {writer for _component, writers in self._trained.values() for writer in writers}
+        self._cached = {
+            name: self._cached.get(name) or _CachedComponent(nlp, name, pipe)
             for name, pipe in nlp.pipeline
             if name in fixed and not hasattr(pipe, "add_patterns")  # a ruler may get new patterns
         }
         self._updated = True
-        if annotates and all(self._knows(*each, annotates, examples) for each in trained.items()):
+        if annotates and all(self._knows(*item, annotates, examples) for item in trained.items()):
             settings["annotates"] = ()
         return type(nlp).update(nlp, examples, _, **settings)
 
     def evaluate(self, examples: Iterable[Example], **settings: Any) -> Any:
         """Like `Language.evaluate`, with the same arguments and result."""
         nlp = self._nlp
-        own: list[Any] = nlp._components
-        kept = self._kept if self._updated else {}  # else components may have been changed
+        components: list[Any] = nlp._components
+        cached = self._cached if self._updated else {}  # else components may have been changed
         self._updated = False
-        nlp._components = [(name, kept.get(name, pipe)) for name, pipe in own]
+        nlp._components = [(name, cached.get(name, pipe)) for name, pipe in components]
         try:
             return type(nlp).evaluate(nlp, examples, **settings)
         finally:
-            nlp._components = own
+            nlp._components = components
 
     def _knows(
         self, name: str, pipe: Any, annotates: Iterable[str], examples: list[Example]
     ) -> bool:
-        known, writers = self._known.get(name, (None, []))
-        same = pipe is known and writers == _in_front(self._nlp.pipe_names, name, annotates)
+        component, writers = self._trained.get(name, (None, []))
+        same = pipe is component and writers == _in_front(self._nlp.pipe_names, name, annotates)
         return same and bool(pipe.knows(examples))
 
 
-class _Kept:
+class _CachedComponent:
     """A component that always writes the same annotation, and remembers what it has written.
 
-    nlp, name, own (Language, str, Any): the pipeline, the component's name, and the component.
+    nlp, name, component (Language, str, Any): the pipeline, the component's name, and the component.
     """
 
-    def __init__(self, nlp: Language, name: str, own: Any) -> None:
-        self._known = nlp, name, own
+    def __init__(self, nlp: Language, name: str, component: Any) -> None:
+        self._nlp, self._name, self._component = nlp, name, component
         self._docs: dict[bytes, Doc] = {}
-        self._room = MOST_KEPT
+        self._free_tokens = MAX_CACHED_TOKENS
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return getattr(self._known[2], name)
+        return getattr(self._component, name)
 
     def pipe(self, stream: Iterable[Doc], **settings: Any) -> Iterator[Doc]:
         """Yield the Docs in order, with the component's annotation."""
-        nlp, name, own = self._known
-        batches: Iterable[list[Doc]] = BATCHES(stream, TOGETHER)
+        handler = self._nlp.default_error_handler
+        batches: Iterable[list[Doc]] = BATCHES(stream, BATCH_SIZE)
         for docs in batches:
             states = [state_of(doc) for doc in docs]
-            kept = [None if state is None else self._docs.get(state) for state in states]
-            new = [doc for doc, before in zip(docs, kept) if before is None]
-            done = [*_pipe(new, own, name, nlp.default_error_handler, settings)]
-            whole = len(done) == len(new)  # the error handler has dropped none
-            written = iter(done)
-            for state, before in zip(states, kept):
-                doc = before.copy() if before is not None else next(written, None)
-                if before is None and doc is not None and whole and state is not None:
-                    self._keep(state, doc)
+            cached = [None if state is None else self._docs.get(state) for state in states]
+            new = [doc for doc, before in zip(docs, cached) if before is None]
+            annotated_docs = [*_pipe(new, self._component, self._name, handler, settings)]
+            complete = len(annotated_docs) == len(new)  # the error handler has dropped none
+            remaining = iter(annotated_docs)
+            for state, before in zip(states, cached):
+                doc = before.copy() if before is not None else next(remaining, None)
+                if before is None and doc is not None and complete and state is not None:
+                    self._cache(state, doc)
                 if doc is not None:
                     yield doc
 
-    def _keep(self, state: bytes, doc: Doc) -> None:
-        if len(doc) <= self._room:
+    def _cache(self, state: bytes, doc: Doc) -> None:
+        if len(doc) <= self._free_tokens:
             self._docs[state] = doc.copy()
-            self._room -= len(doc)
+            self._free_tokens -= len(doc)
 
 
 def state_of(doc: Doc) -> bytes | None:
     """Return bytes that are equal for Docs with equal annotation; None if the Doc cannot be serialised."""
     if not (doc.user_data or doc.cats or len(doc.spans) or doc.tensor.size):
-        return bytes(doc.to_array(STORED).tobytes())
+        return bytes(doc.to_array(STORED_ATTRIBUTES).tobytes())
     try:
         return bytes(doc.to_bytes())
     except Exception:  # an extension attribute that cannot be stored
@@ -198,15 +198,15 @@ def state_of(doc: Doc) -> bytes | None:
 def _annotated(
     examples: Iterable[Example], pipes: list[Any], note: Callable[[Example], None] | None
 ) -> Iterator[Example]:
-    batches: Iterable[list[Example]] = BATCHES(examples, TOGETHER)
-    for some in batches:
+    batches: Iterable[list[Example]] = BATCHES(examples, BATCH_SIZE)
+    for batch in batches:
         if note is not None:
-            for example in some:
+            for example in batch:
                 note(example)
-        docs = [example.predicted.copy() for example in some]
+        docs = [example.predicted.copy() for example in batch]
         for pipe in pipes:
             docs = list(pipe.pipe(docs)) if hasattr(pipe, "pipe") else [pipe(doc) for doc in docs]
-        for doc, example in zip(docs, some):
+        for doc, example in zip(docs, batch):
             yield Example(doc, example.reference)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.engine.alternatives import Ranked
 from spacy_hocrf.types import Segments
 
-__all__ = ["BestReadings", "Columns", "FoundReadings", "ReadingSet", "ScoredReading", "ShownSpans"]
+__all__ = ["BestReadings", "Columns", "RankedReadings", "ReadingSet", "ScoredReading", "ShownSpans"]
 
 ShownSpans = tuple[tuple[int, int, str], ...]
 
@@ -25,19 +25,19 @@ class ScoredReading:
     log_probability (float): log P(exactly these spans), in nats.
     """
 
-    __slots__ = ("_found", "_labels", "_number", "log_probability")
+    __slots__ = ("_labels", "_number", "_spans", "log_probability")
 
     def __init__(
-        self, found: Segments, number: int, labels: tuple[str, ...], log_probability: float
+        self, spans: Segments, number: int, labels: tuple[str, ...], log_probability: float
     ) -> None:
-        self._found, self._number, self._labels = found, number, labels
+        self._spans, self._number, self._labels = spans, number, labels
         self.log_probability = log_probability
 
     @property
     def spans(self) -> ShownSpans:
         """First token, one past the last, and label of each span, by position."""
-        first, last = self._found.offsets[self._number : self._number + 2].tolist()
-        start, end, label = (column[first:last].tolist() for column in self._found[1:])
+        first, last = self._spans.offsets[self._number : self._number + 2].tolist()
+        start, end, label = (column[first:last].tolist() for column in self._spans[1:])
         return tuple(zip(start, end, map(self._labels.__getitem__, label)))
 
     @property
@@ -58,14 +58,14 @@ class ReadingSet(list[ScoredReading]):
     complete = True
 
 
-class FoundReadings:
+class RankedReadings:
     """The best readings of D Docs, and their spans as they are shown.
 
-    found (Ranked): readings with their spans in the place of segments.
+    ranked (Ranked): readings with their spans in the place of segments.
     """
 
-    def __init__(self, found: Ranked, labels: tuple[str, ...]) -> None:
-        self.offsets, self.scores, self.spans = found
+    def __init__(self, ranked: Ranked, labels: tuple[str, ...]) -> None:
+        self.offsets, self.scores, self.spans = ranked
         self.labels = labels
 
     @cached_property
@@ -94,9 +94,9 @@ class BestReadings(Sequence[ScoredReading]):
     labels (tuple[str, …]): the model's labels.
     """
 
-    def __init__(self, found: FoundReadings, number: int, log_z: float) -> None:
-        self._found, self._log_z, self.labels = found, log_z, found.labels
-        self._places = range(*found.offsets[number : number + 2].tolist())
+    def __init__(self, readings: RankedReadings, number: int, log_z: float) -> None:
+        self._readings, self._log_z, self.labels = readings, log_z, readings.labels
+        self._places = range(*readings.offsets[number : number + 2].tolist())
 
     def __len__(self) -> int:
         return len(self._places)
@@ -111,15 +111,15 @@ class BestReadings(Sequence[ScoredReading]):
         if isinstance(rank, slice):
             return [self[i] for i in range(len(self))[rank]]
         place = self._places[rank]
-        log_p = min(0.0, float(self._found.scores[place]) - self._log_z)
-        return ScoredReading(self._found.spans, place, self.labels, log_p)
+        log_p = min(0.0, float(self._readings.scores[place]) - self._log_z)
+        return ScoredReading(self._readings.spans, place, self.labels, log_p)
 
     def columns(self) -> Columns:
         """All readings as columns of spans, which for many readings is faster than one by one."""
         first, last = self._places.start, self._places.stop
-        bounds = self._found.bounds[first : last + 1]
+        bounds = self._readings.bounds[first : last + 1]
         i, j = bounds[0], bounds[-1]
-        _, start, end, label = self._found.spans
-        scores = self._found.scores[first:last].tolist()
+        _, start, end, label = self._readings.spans
+        scores = self._readings.scores[first:last].tolist()
         logs = [min(0.0, score - self._log_z) for score in scores]
         return Columns([bound - i for bound in bounds], start[i:j], end[i:j], label[i:j], logs)

@@ -24,22 +24,23 @@ def remember_encoders() -> None:
     """
     for registry in (srsly.msgpack_encoders, srsly.msgpack_decoders):
         if type(registry) is catalogue.Registry and hasattr(catalogue, "REGISTRY"):
-            registry.get_all = _Remembered(registry)
+            registry.get_all = _CachedFunctions(registry)
 
 
-class _Remembered:
+class _CachedFunctions:
     """Cached result of `Registry.get_all`, looked up again after a function was registered anywhere."""
 
     def __init__(self, registry: catalogue.Registry) -> None:
-        self._find, self._place = registry.get_all, tuple(registry.namespace)
-        self._found: Mapping[str, Any] = {}
-        self._n = -1
+        self._find, self._namespace = registry.get_all, tuple(registry.namespace)
+        self._functions: Mapping[str, Any] = {}
+        self._n_registered = -1
 
     def __call__(self) -> dict[str, Any]:
         registered = catalogue.REGISTRY
-        if len(registered) != self._n:
-            self._n, self._found = len(registered), self._find()
+        if len(registered) != self._n_registered:
+            self._n_registered, self._functions = len(registered), self._find()
         # a function may have been replaced by another one under the same name
         return {
-            name: registered.get((*self._place, name), known) for name, known in self._found.items()
+            name: registered.get((*self._namespace, name), own)
+            for name, own in self._functions.items()
         }

@@ -42,10 +42,10 @@ class Gold:
 
     def key(self, reference: Doc) -> bytes:
         """Return bytes that are equal for references with equal text, annotation and constraints."""
-        found, key = self.target.key(reference), self.constraints_key
+        annotation, key = self.target.key(reference), self.constraints_key
         if self.teachers:
-            found += teachers.content(reference, self.teachers)
-        return found if key is None else found + content(reference, key)
+            annotation += teachers.content(reference, self.teachers)
+        return annotation if key is None else annotation + content(reference, key)
 
     def annotation(self, example: Example) -> Annotation:
         """Return the annotation of the reference, on the predicted Doc's tokens.
@@ -53,15 +53,15 @@ class Gold:
         RAISES (ValueError): H217 for a constraint of an unknown kind, or without a label; H535 or H536 for
             invalid spans of a teacher.
         """
-        found, key = self.target.annotation(example), self.constraints_key
+        annotation, key = self.target.annotation(example), self.constraints_key
         if self.positives_only:
-            found = found.positives
+            annotation = annotation.positives
         constraints = () if key is None else of_reference(example, key)
         if constraints:
-            found = _with_constraints(found, constraints)
+            annotation = _with_constraints(annotation, constraints)
         if self.teachers:
-            found = teachers.taught(example, found, self.teachers)
-        return found.positives if self.new_alone else found
+            annotation = teachers.taught(example, annotation, self.teachers)
+        return annotation.positives if self.new_alone else annotation
 
 
 def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:

@@ -32,8 +32,8 @@ def set_identity(doc: Doc, id_: str, meta: Mapping[str, Any]) -> None:
 def id_of(doc: Doc) -> str | None:
     """The id of the text in its file."""
     register_identity()
-    found = doc._.get(ID)
-    return None if found is None else str(found)
+    id_ = doc._.get(ID)
+    return None if id_ is None else str(id_)
 
 
 def meta_of(doc: Doc) -> dict[str, Any]:

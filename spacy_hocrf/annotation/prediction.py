@@ -72,14 +72,14 @@ class BatchPrediction(NamedTuple):
 class Predictions(list[Prediction]):
     """The predictions of a batch of Docs.
 
-    together (BatchPrediction): the spans of all of them.
+    batch (BatchPrediction): the spans of all of them.
     """
 
-    __slots__ = ("together",)
+    __slots__ = ("batch",)
 
-    def __init__(self, each: Iterable[Prediction], together: BatchPrediction) -> None:
-        super().__init__(each)
-        self.together = together
+    def __init__(self, predictions: Iterable[Prediction], batch: BatchPrediction) -> None:
+        super().__init__(predictions)
+        self.batch = batch
 
 
 class PredictedDocs(list[Prediction]):
@@ -143,25 +143,25 @@ def joined(predictions: Sequence[Prediction]) -> BatchPrediction:
     from spacy_hocrf.types import Segments
 
     if isinstance(predictions, Predictions):
-        return predictions.together
+        return predictions.batch
     names: tuple[str, ...] = tuple(
-        dict.fromkeys(name for each in predictions for name in each.names)
+        dict.fromkeys(name for prediction in predictions for name in prediction.names)
     )
     number = {name: y for y, name in enumerate(names)}
-    none = np.zeros(0, dtype=np.int32)
+    empty = np.zeros(0, dtype=np.int32)
     labels = (
-        np.array([number[name] for name in each.names], dtype=np.int32)[each.label]
-        for each in predictions
+        np.array([number[name] for name in prediction.names], dtype=np.int32)[prediction.label]
+        for prediction in predictions
     )
     spans = Segments(
         np.array([0, *accumulate(len(each.label) for each in predictions)], dtype=np.int64),
-        np.concatenate([none, *(each.start for each in predictions)]).astype(np.int32),
-        np.concatenate([none, *(each.end for each in predictions)]).astype(np.int32),
-        np.concatenate([none, *labels]),
+        np.concatenate([empty, *(each.start for each in predictions)]).astype(np.int32),
+        np.concatenate([empty, *(each.end for each in predictions)]).astype(np.int32),
+        np.concatenate([empty, *labels]),
     )
     scores = [each.scores for each in predictions if each.scores is not None]
-    known = bool(scores) and len(scores) == len(predictions)
-    return BatchPrediction(spans, names, np.concatenate(scores) if known else None)
+    complete = bool(scores) and len(scores) == len(predictions)
+    return BatchPrediction(spans, names, np.concatenate(scores) if complete else None)
 
 
 def label_hashes(docs: Sequence[Doc], names: Sequence[str]) -> list[int]:
@@ -175,7 +175,7 @@ def label_hashes(docs: Sequence[Doc], names: Sequence[str]) -> list[int]:
 
 
 def decoded_spans(
-    found: BatchPrediction,
+    prediction: BatchPrediction,
     hashes: Sequence[int],
     offsets: NDArray[np.int64],
     characters: Characters | None,
@@ -187,12 +187,12 @@ def decoded_spans(
     characters (Optional[Sequence[uint64 [N]]]): first character (in its Doc) and length of each token; None
         if the spans' characters are not needed.
     """
-    spans = found.spans
-    places = (
+    spans = prediction.spans
+    character_columns = (
         (NO_PLACES, NO_PLACES) if characters is None else _characters(spans, offsets, *characters)
     )
-    scores = None if found.scores is None else found.scores.astype(np.float32)
-    columns = spans.start, spans.end, spans.label, *places
+    scores = None if prediction.scores is None else prediction.scores.astype(np.float32)
+    columns = spans.start, spans.end, spans.label, *character_columns
     for first, last in pairwise(spans.offsets.tolist()):
         yield DecodedSpans(columns, first, last, scores, hashes)
 
@@ -203,6 +203,6 @@ def _characters(
     """First character and one past the last of all spans, uint64 [n] each."""
     start, last = spans.start, spans.end - 1
     if len(offsets) > 2:
-        base = np.repeat(offsets[:-1], np.diff(spans.offsets))
-        start, last = base + start, base + last
+        first_token = np.repeat(offsets[:-1], np.diff(spans.offsets))
+        start, last = first_token + start, first_token + last
     return first.take(start), first.take(last) + length.take(last)

@@ -27,16 +27,16 @@ from spacy_hocrf.annotation.prediction import DecodedSpans
 
 __all__ = [
     "TAGS",
-    "KnownScore",
+    "SpanScore",
     "add_scores",
     "forget_scores",
     "group_scores",
     "has_scores",
     "is_scored",
     "keep_scores",
-    "known_scores",
     "register_scores",
     "score_of",
+    "span_scores",
     "tag_score_of",
 ]
 
@@ -47,11 +47,11 @@ UNDERSCORE, PREFIX = "._.", "hocrf_score:"
 
 PLACES: "MutableMapping[Doc, tuple[Any, _Places]]" = WeakKeyDictionary()
 """Cache of where a Doc's tables are in `user_data`, among possibly many thousands of other values."""
-SAVED: MutableMapping[Doc, tuple[Any, dict[tuple[int, int, str], float]]] = WeakKeyDictionary()
+SCORES: MutableMapping[Doc, tuple[Any, dict[tuple[int, int, str], float]]] = WeakKeyDictionary()
 """Cache of the scores in a Doc's span groups, by first character, one past the last, and label."""
 
 
-class KnownScore(NamedTuple):
+class SpanScore(NamedTuple):
     """A span with its probability."""
 
     start: int  # first character
@@ -82,12 +82,12 @@ class _Table(NamedTuple):
 
 COLUMNS = ("<u8", "<u8", "<i4", "<f4")
 """Data types in which start, end, label and score are stored."""
-ROW = 24
+ROW_BYTES = 24
 """Bytes of a span."""
 
 
 def keep_scores(
-    doc: Doc, key: str, found: DecodedSpans, names: tuple[str, ...], *, also_none: bool = False
+    doc: Doc, key: str, spans: DecodedSpans, names: tuple[str, ...], *, also_none: bool = False
 ) -> None:
     """Write the table of a component if it has predicted probabilities. No table may be there yet.
 
@@ -95,20 +95,18 @@ def keep_scores(
     names (Tuple[str, ...]): the labels.
     also_none (bool): write an empty table, too, which says that existing entities are not predicted ones.
     """
-    if found.scores is not None and (also_none or len(found.scores)):
-        here = slice(found.first, found.last)
-        _, _, label, start, end = found.columns
-        doc.user_data[_place(key)] = _packed(
-            start[here], end[here], label[here], names, found.scores
-        )
+    if spans.scores is not None and (also_none or len(spans.scores)):
+        own = slice(spans.first, spans.last)
+        _, _, label, start, end = spans.columns
+        doc.user_data[_place(key)] = _packed(start[own], end[own], label[own], names, spans.scores)
 
 
-def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownScore]:
+def add_scores(doc: Doc, key: str, known: Iterable[SpanScore]) -> list[SpanScore]:
     """Add scores to a component's table; existing scores take precedence.
 
-    RETURNS (List[KnownScore]): all scores of the table, by position.
+    RETURNS (List[SpanScore]): all scores of the table, by position.
     """
-    spans = {row[:3]: row for row in [*known, *known_scores(doc, key)]}
+    spans = {row[:3]: row for row in [*known, *span_scores(doc, key)]}
     rows = sorted(spans.values(), key=attrgetter("start"))
     names = sorted({row.label for row in rows})
     if rows:
@@ -122,33 +120,33 @@ def add_scores(doc: Doc, key: str, known: Iterable[KnownScore]) -> list[KnownSco
     return rows
 
 
-def forget_scores(doc: Doc, key: str) -> list[KnownScore]:
+def forget_scores(doc: Doc, key: str) -> list[SpanScore]:
     """Delete the tables of a component.
 
-    RETURNS (List[KnownScore]): the deleted scores.
+    RETURNS (List[SpanScore]): the deleted scores.
     """
     if not doc.user_data:
         return []
-    known = list(known_scores(doc, key))
-    for place in [place for place, found, _, _ in _tables(doc) if found == key]:
+    scores = list(span_scores(doc, key))
+    for place in [place for place, table_key, _, _ in _tables(doc) if table_key == key]:
         del doc.user_data[place]
-    return known
+    return scores
 
 
-def known_scores(doc: Doc, key: str) -> Iterator[KnownScore]:
+def span_scores(doc: Doc, key: str) -> Iterator[SpanScore]:
     """Yield the spans of a component's tables with their scores; those of a Doc that was cut from a longer
     one are without the spans of other parts.
     """
     length = doc[-1].idx + len(doc[-1]) if len(doc) else 0
-    for _, found, offset, table in _tables(doc):
-        if found == key:
+    for _, table_key, offset, table in _tables(doc):
+        if table_key == key:
             start, end, label, names, score = table
             for i, j, y, p in zip(*(column.tolist() for column in (start, end, label, score))):
                 if 0 <= offset + i and offset + j <= length:
-                    yield KnownScore(offset + i, offset + j, names[y], p)
+                    yield SpanScore(offset + i, offset + j, names[y], p)
 
 
-def group_scores(doc: Doc, key: str) -> list[KnownScore]:
+def group_scores(doc: Doc, key: str) -> list[SpanScore]:
     """Return the scores in a span group's attrs, the only ones left if Docs were saved without `user_data`,
     as by `DocBin`.
     """
@@ -159,13 +157,13 @@ def group_scores(doc: Doc, key: str) -> list[KnownScore]:
         rows = [(span.start_char, span.end_char, span.label_) for span in group]
     except IndexError:  # tokens were merged since, which a saved group does not follow
         return []
-    return [KnownScore(*row, float(score)) for row, score in zip(rows, group.attrs["scores"])]
+    return [SpanScore(*row, float(score)) for row, score in zip(rows, group.attrs["scores"])]
 
 
 def has_scores(doc: Doc, key: str | None) -> bool:
     """Has a component predicted with probabilities, if only that there are no spans? False without a key."""
-    saved = key is not None and is_scored(doc.spans.get(key))
-    return saved or any(found == key for _, found, _, _ in _tables(doc))
+    in_group = key is not None and is_scored(doc.spans.get(key))
+    return in_group or any(table_key == key for _, table_key, _, _ in _tables(doc))
 
 
 def is_scored(group: SpanGroup | None) -> bool:
@@ -195,7 +193,7 @@ def score_of(span: Span) -> float | None:
     doc, wanted = span.doc, (span.start_char, span.end_char, span.label_)
     score = _look_up(doc, *wanted, tags=False)
     if score is None:
-        score = _saved(doc, _places(doc).keys).get(wanted)
+        score = _group_scores_except(doc, _places(doc).keys).get(wanted)
     return score
 
 
@@ -206,18 +204,18 @@ def tag_score_of(token: Token) -> float | None:
     return _look_up(token.doc, token.idx, token.idx + len(token), token.tag_, tags=True)
 
 
-def _saved(doc: Doc, but: Collection[str]) -> dict[tuple[int, int, str], float]:
+def _group_scores_except(doc: Doc, keys: Collection[str]) -> dict[tuple[int, int, str], float]:
     """Scores in the attrs of span groups, except for groups with these keys."""
     state = [
         (len(doc), key, len(group), np.asarray(group.attrs["scores"]).tobytes())
         for key, group in doc.spans.items()
-        if key not in but and is_scored(group)
+        if key not in keys and is_scored(group)
     ]
-    known, scores = SAVED.get(doc, (None, {}))
-    if known != state:
+    cached_state, scores = SCORES.get(doc, (None, {}))
+    if cached_state != state:
         rows = (row for _, key, _, _ in state[::-1] for row in group_scores(doc, key))
         scores = {row[:3]: row.score for row in rows}
-        SAVED[doc] = state, scores
+        SCORES[doc] = state, scores
     return scores
 
 
@@ -249,30 +247,30 @@ def _packed(
 @lru_cache
 def _head(names: tuple[str, ...]) -> bytes:
     """The names as JSON, preceded by their number of bytes."""
-    said = json.dumps(names).encode()
-    return len(said).to_bytes(4, "little") + said
+    encoded = json.dumps(names).encode()
+    return len(encoded).to_bytes(4, "little") + encoded
 
 
 def _unpacked(packed: bytes) -> _Table:
     first = 4 + int.from_bytes(packed[:4], "little")
-    n, columns = (len(packed) - first) // ROW, list[NDArray[Any]]()
+    n, columns = (len(packed) - first) // ROW_BYTES, list[NDArray[Any]]()
     for kind in COLUMNS:
         columns.append(np.frombuffer(packed, kind, n, first))
         first += columns[-1].nbytes
     start, end, label, score = columns
-    return _Table(start, end, label, _names(packed[4 : len(packed) - n * ROW]), score)
+    return _Table(start, end, label, _names(packed[4 : len(packed) - n * ROW_BYTES]), score)
 
 
 def _last_start(packed: bytes) -> int:
     """Where the last span of a table begins, -1 without one."""
     first = 4 + int.from_bytes(packed[:4], "little")
-    end = first + (len(packed) - first) // ROW * 8
+    end = first + (len(packed) - first) // ROW_BYTES * 8
     return int.from_bytes(packed[end - 8 : end], "little") if end > first else -1
 
 
 @lru_cache
-def _names(said: bytes) -> tuple[str, ...]:
-    return tuple(json.loads(said))
+def _names(encoded: bytes) -> tuple[str, ...]:
+    return tuple(json.loads(encoded))
 
 
 def _tables(doc: Doc) -> Iterator[tuple[Any, str, int, _Table]]:
@@ -285,16 +283,16 @@ def _places(doc: Doc) -> _Places:
     """Return where the tables of a Doc are."""
     data: dict[Any, Any] = doc.user_data
     state = id(data), len(data), next(reversed(data), None)  # additions come last
-    known = PLACES.get(doc)
-    if known is None or known[0] != state:
+    cached = PLACES.get(doc)
+    if cached is None or cached[0] != state:
         written = [
             (place, place[1].removeprefix(PREFIX), place[2])
             for place in data
             if isinstance(place, tuple) and len(place) == 4 and str(place[1]).startswith(PREFIX)
         ]
         places = _Places(written, sorted(written, key=_descending), {key for _, key, _ in written})
-        known = PLACES[doc] = state, places
-    return known[1]
+        cached = PLACES[doc] = state, places
+    return cached[1]
 
 
 def _descending(place: tuple[Any, str, int]) -> int:
@@ -319,16 +317,16 @@ def _look_up(doc: Doc, start: int, end: int, label: str, *, tags: bool) -> float
 def _as_json(doc: Doc) -> list[dict[str, Any]]:
     """All tables as JSON: the value of `doc._.hocrf_scores`."""
     keys = dict.fromkeys(key for _, key, _, _ in _tables(doc))
-    return [{"key": key, **row._asdict()} for key in keys for row in known_scores(doc, key)]
+    return [{"key": key, **row._asdict()} for key in keys for row in span_scores(doc, key)]
 
 
 def _from_json(doc: Doc, rows: Iterable[dict[str, Any]]) -> None:
     """Replace all tables by these rows."""
-    known: dict[str, list[KnownScore]] = {}
+    scores: dict[str, list[SpanScore]] = {}
     for row in rows:
         values = {name: value for name, value in row.items() if name != "key"}
-        known.setdefault(str(row["key"]), []).append(KnownScore(**values))
+        scores.setdefault(str(row["key"]), []).append(SpanScore(**values))
     for key in {key for _, key, _, _ in _tables(doc)}:
         forget_scores(doc, key)
-    for key, found in known.items():
-        add_scores(doc, key, found)
+    for key, rows_of_key in scores.items():
+        add_scores(doc, key, rows_of_key)

@@ -41,7 +41,7 @@ __all__ = [
     "write_group",
 ]
 
-ENTITY = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
+ENTITY_ATTRIBUTES = [ENT_IOB, ENT_TYPE, ENT_KB_ID, ENT_ID]
 """Attributes of tokens that hold entities."""
 DAMAGED = (ValueError, LookupError, TypeError, AttributeError, zlib.error)
 """Exceptions that spaCy raises for a file that is damaged, or of another format."""
@@ -53,10 +53,10 @@ class GroupSpans(NamedTuple):
     spans: tuple[tuple[int, int, str], ...]  # [S] first token, one past the last, label
     scores: tuple[float, ...] | None  # [S] None if there are none
 
-    def only(self, kept: Sequence[tuple[int, Span]]) -> "GroupSpans":
+    def only(self, spans: Sequence[tuple[int, Span]]) -> "GroupSpans":
         """Return some of the spans, given by number, at new positions."""
-        scores = None if self.scores is None else tuple(self.scores[i] for i, _ in kept)
-        return GroupSpans(named([span for _, span in kept]), scores)
+        scores = None if self.scores is None else tuple(self.scores[i] for i, _ in spans)
+        return GroupSpans(named([span for _, span in spans]), scores)
 
 
 class EntsToSpans:
@@ -71,7 +71,8 @@ class EntsToSpans:
         """Move the entities of a Doc, and return it."""
         write_group(doc, self.spans_key, read_group(doc, None))
         if len(doc):  # `set_ents` would keep ENT_KB_ID and ENT_ID
-            doc.from_array(ENTITY, cast(Ints2d, np.zeros((len(doc), len(ENTITY)), dtype=np.uint64)))
+            zeros = np.zeros((len(doc), len(ENTITY_ATTRIBUTES)), dtype=np.uint64)
+            doc.from_array(ENTITY_ATTRIBUTES, cast(Ints2d, zeros))
         return doc
 
 
@@ -177,9 +178,9 @@ def bin_in(path: Path) -> DocBin:
 
 def docs_in(path: Path, vocab: Vocab) -> Iterator[Doc]:
     """Yield the Docs of a file. RAISES (ValueError): H257 if it is not a .spacy file."""
-    found = bin_in(path)
+    doc_bin = bin_in(path)
     try:
-        yield from found.get_docs(vocab)
+        yield from doc_bin.get_docs(vocab)
     except DAMAGED as error:
         raise ValueError(CorpusErrors.H257.format(path=path, reason=error)) from error
 
@@ -207,8 +208,8 @@ def given_of(nlp: Language, reference: Doc) -> Doc:
     """Make a Doc for a command to predict: the reference's tokens, with their extension attributes."""
     doc = predicted_of(nlp, reference, gold_preproc=True)
     for key, value in reference.user_data.items():
-        of = key[2:] if isinstance(key, tuple) and key[:1] == ("._.",) else (None, None)
-        if of[0] is not None and of[1] is None:  # a token's, not the Doc's or a span's
+        start, end = key[2:] if isinstance(key, tuple) and key[:1] == ("._.",) else (None, None)
+        if start is not None and end is None:  # a token's, not the Doc's or a span's
             doc.user_data[key] = value
     return doc
 
@@ -239,19 +240,19 @@ def group_keys(doc: Doc) -> list[str]:
     return list(doc.spans)
 
 
-def write_group(doc: Doc, key: str, found: GroupSpans) -> None:
+def write_group(doc: Doc, key: str, group: GroupSpans) -> None:
     """Write spans, of a Doc with the same tokens, to doc.spans[key]."""
-    spans = [Span(doc, start, end, label=label) for start, end, label in found.spans]
-    attrs = {} if found.scores is None else {"scores": list(found.scores)}
+    spans = [Span(doc, start, end, label=label) for start, end, label in group.spans]
+    attrs = {} if group.scores is None else {"scores": list(group.scores)}
     doc.spans[key] = SpanGroup(doc, name=key, spans=spans, attrs=attrs)
 
 
 def _aligned(example: Example, key: str) -> GroupSpans:
     """The spans of a reference's group on the predicted Doc's tokens, without those that do not fit."""
-    found = read_group(example.reference, key)
+    group = read_group(example.reference, key)
     if same_tokens(example):
-        return found
-    group = example.reference.spans[key]
-    return found.only(
-        [(i, one) for i, span in enumerate(group) for one in on_predicted(example, [span])]
+        return group
+    spans = enumerate(example.reference.spans[key])
+    return group.only(
+        [(i, aligned) for i, span in spans for aligned in on_predicted(example, [span])]
     )

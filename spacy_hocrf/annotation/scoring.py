@@ -37,10 +37,10 @@ def count_whole(examples: Iterable[Example], target: Target) -> tuple[int, int]:
 
     examples (Iterable[Example]): as `comparable` returns them.
     """
-    of = _tags if target.place == "token.tag" else _spans
+    is_right = _tags if target.place == "token.tag" else _spans
     key: str | None = getattr(target, "spans_key", None)
     complete = [eg for eg in examples if is_complete(eg.y, target.place, key)]
-    return sum(of(eg, key) for eg in complete), len(complete)
+    return sum(is_right(eg, key) for eg in complete), len(complete)
 
 
 def is_complete(doc: Doc, place: str, key: str | None) -> bool:
@@ -51,18 +51,18 @@ def is_complete(doc: Doc, place: str, key: str | None) -> bool:
     if key is not None:
         return len(doc) > 0 and key in doc.spans and not doc.spans[key].attrs.get(UNKNOWN)
     attr = "TAG" if place == "token.tag" else "ENT_IOB"
-    known = doc.to_array([attr, "IS_SPACE"])
-    return len(doc) > 0 and doc.has_annotation(attr) and bool(known.any(axis=1).all())
+    values = doc.to_array([attr, "IS_SPACE"])
+    return len(doc) > 0 and doc.has_annotation(attr) and bool(values.any(axis=1).all())
 
 
 def _spans(example: Example, key: str | None) -> bool:
     """Are the predicted spans exactly the annotated ones?"""
-    found, wanted = (_spans_of(doc, key) for doc in (example.x, example.y))
-    aligned = found
+    predicted, annotated = (_spans_of(doc, key) for doc in (example.x, example.y))
+    aligned = predicted
     if not same_tokens(example):
-        share_labels(example.y, found)
-        aligned = example.get_aligned_spans_x2y(found, allow_overlap=True)
-    return len(aligned) == len(found) and {*named(aligned)} == {*named(wanted)}
+        share_labels(example.y, predicted)
+        aligned = example.get_aligned_spans_x2y(predicted, allow_overlap=True)
+    return len(aligned) == len(predicted) and {*named(aligned)} == {*named(annotated)}
 
 
 def _tags(example: Example, key: str | None) -> bool:

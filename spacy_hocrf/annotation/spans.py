@@ -18,7 +18,7 @@ from spacy.util import filter_spans
 from spacy_hocrf.annotation.annotation import UNKNOWN, runs, trim
 from spacy_hocrf.annotation.errors import AnnotationErrors
 from spacy_hocrf.annotation.prediction import DecodedSpans
-from spacy_hocrf.annotation.probabilities import group_scores, known_scores
+from spacy_hocrf.annotation.probabilities import group_scores, span_scores
 from spacy_hocrf.annotation.written_spans import WrittenSpans, edges
 from spacy_hocrf.features.columns import any_set
 from spacy_hocrf.features.tokens import beginning
@@ -65,12 +65,12 @@ def gold_spans(doc: Doc, key: str) -> list[Span]:
 
     RAISES (ValueError): H242 for a span without a label.
     """
-    gold = list(doc.spans[key])
-    for span in gold:
+    annotated = list(doc.spans[key])
+    for span in annotated:
         if not span.label:
             text = AnnotationErrors.H242.format(key=key, found=span.text, text=beginning(doc))
             raise ValueError(text)
-    chosen: list[Span] = filter_spans(gold)
+    chosen: list[Span] = filter_spans(annotated)
     return chosen
 
 
@@ -80,16 +80,16 @@ def unknown_parts(doc: Doc, key: str) -> list[tuple[int, int]]:
     RAISES (ValueError): H538 if they are not such parts.
     """
     parts = list[tuple[int, int]]()
-    given = doc.spans[key].attrs.get(UNKNOWN, ())
+    stored = doc.spans[key].attrs.get(UNKNOWN, ())
     try:
-        for each in given:
-            start, end = map(index, each)
+        for part in stored:
+            start, end = map(index, part)
             if not 0 <= start <= end <= len(doc):
                 raise ValueError
             parts.append((start, end))
     except (TypeError, ValueError):
-        known = {"key": key, "text": beginning(doc), "expected": len(doc)}
-        text = AnnotationErrors.H538.format(found=ascii(given)[:60], **known)
+        where = {"key": key, "text": beginning(doc), "expected": len(doc)}
+        text = AnnotationErrors.H538.format(found=ascii(stored)[:60], **where)
         raise ValueError(text) from None
     return parts
 
@@ -111,9 +111,9 @@ def predicted(doc: Doc, key: str | None) -> set[tuple[int, int, str]]:
     """Entities with a probability from a component of this package; empty without a key."""
     if key is None:
         return set()
-    known = {row[:3] for row in (*known_scores(doc, key), *group_scores(doc, key))}
+    scored_spans = {row[:3] for row in (*span_scores(doc, key), *group_scores(doc, key))}
     ents = ((ent, (ent.start_char, ent.end_char, ent.label_)) for ent in doc.ents)
-    return {(ent.start, ent.end, ent.label_) for ent, row in ents if row in known}
+    return {(ent.start, ent.end, ent.label_) for ent, row in ents if row in scored_spans}
 
 
 def alternative_groups(
@@ -160,8 +160,8 @@ def row_of(span: Span | tuple[int, int, str]) -> tuple[int, int, str]:
             raise TypeError
         return index(start), index(end), label
     except (TypeError, ValueError):
-        found = {"kind": type(span).__name__, "found": ascii(span)[:60]}
-        raise ValueError(AnnotationErrors.H569.format(**found)) from None
+        text = AnnotationErrors.H569.format(kind=type(span).__name__, found=ascii(span)[:60])
+        raise ValueError(text) from None
 
 
 def trimmed(doc: Doc, spans: Sequence[Span]) -> tuple[tuple[int, int, str], ...]:
@@ -195,8 +195,8 @@ def on_predicted(example: Example, spans: Sequence[Span], *, overlap: bool = Fal
     overlap (bool): keep spans that overlap others.
     """
     share_labels(example.predicted, spans)
-    found: list[Span] = example.get_aligned_spans_y2x(spans, allow_overlap=overlap)
-    return found
+    aligned: list[Span] = example.get_aligned_spans_y2x(spans, allow_overlap=overlap)
+    return aligned
 
 
 def share_labels(doc: Doc, spans: Iterable[Span]) -> None:
@@ -211,8 +211,8 @@ def spread_over_space(example: Example, unknown: NDArray[np.bool_]) -> None:
 
     (`get_aligned_ents_and_ner` says that it is in no entity.)
     """
-    known = [iob == ENT_OUTSIDE for iob in example.get_aligned("ENT_IOB")]
-    open_space = np.array([token.is_space for token in example.x]) & ~np.array(known, dtype=bool)
+    outside = [iob == ENT_OUTSIDE for iob in example.get_aligned("ENT_IOB")]
+    open_space = np.array([token.is_space for token in example.x]) & ~np.array(outside, dtype=bool)
     for start, end in runs(open_space):
         if start > 0 and end < len(unknown) and unknown[start - 1] and unknown[end]:
             unknown[start:end] = True

@@ -21,7 +21,7 @@ from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation
 from spacy_hocrf.annotation.prediction import Prediction, decoded_spans, joined, label_hashes
 from spacy_hocrf.annotation.probabilities import (
     TAGS,
-    KnownScore,
+    SpanScore,
     add_scores,
     forget_scores,
     group_scores,
@@ -61,9 +61,9 @@ __all__ = [
     "Target",
 ]
 
-ENTITY = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # attributes that show whether there are entities
+ENT_COLUMNS = ("ENT_IOB", "ENT_TYPE", "ENT_KB_ID")  # they show whether there are entities
 
-Found = Sequence[Prediction]
+PerDoc = Sequence[Prediction]
 Read = TokenBatch | None
 """The Docs as they were read, if they are unchanged since."""
 
@@ -128,7 +128,7 @@ class Target(Protocol):
         """Token attributes that `annotate` needs."""
         ...
 
-    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
+    def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
         """Write the predictions of some Docs, besides the annotation that earlier components have set."""
         ...
 
@@ -193,65 +193,65 @@ class EntsTarget:
         iob, kind = batch.column("ENT_IOB"), batch.column("ENT_TYPE")
         if not (any_set(iob) or any_set(kind)):
             return {}
-        known = annotated_tokens(iob, kind)
-        found = {}
-        for i in np.unique(batch.sequence[known]).tolist():
+        annotated = annotated_tokens(iob, kind)
+        presets = {}
+        for i in np.unique(batch.sequence[annotated]).tolist():
             doc, tokens = batch.docs[i], slice(*batch.offsets[i : i + 2].tolist())
             own = set() if self.keeps_own else predicted(doc, self.scores_key)
-            found[i] = Annotation(named(doc.ents), ~known[tokens]).without(own)
-        return found
+            presets[i] = Annotation(named(doc.ents), ~annotated[tokens]).without(own)
+        return presets
 
     @property
     def writes_by(self) -> tuple[str, ...]:
-        return ENTITY if self.scores_key is None else (*CHARACTERS, *ENTITY)
+        return ENT_COLUMNS if self.scores_key is None else (*CHARACTERS, *ENT_COLUMNS)
 
-    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        key, found = self.scores_key, joined(predictions)
+    def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
+        key, merged = self.scores_key, joined(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
-        before = docs_with_entities(docs, *map(batch.column, ENTITY))
-        hashes = label_hashes(docs, found.names)
-        entities = entity_columns(batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
+        with_entities = docs_with_entities(docs, *map(batch.column, ENT_COLUMNS))
+        hashes = label_hashes(docs, merged.names)
+        entities = entity_columns(batch.offsets, merged.spans, np.array(hashes, dtype=np.uint64))
         characters = None if key is None else [*map(batch.column, CHARACTERS)]
-        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        decoded = decoded_spans(merged, hashes, batch.offsets, characters)
         bounds = pairwise(batch.offsets.tolist())
         for i, (doc, spans, (first, last)) in enumerate(zip(docs, decoded, bounds)):
-            if i in before:
+            if i in with_entities:
                 self._set_beside(doc, spans.spans(doc))
             elif first < last:  # as `doc.set_ents` would, at an eighth of its cost
                 doc.from_array([ENT_IOB, ENT_TYPE], cast(Ints2d, entities[first:last]))
             if key is not None and spans.scores is not None:
-                known = forget_scores(doc, key)
-                if i in before and not known:
-                    known = group_scores(doc, key)
-                keep_scores(doc, key, spans, found.names, also_none=i in before)
+                old_scores = forget_scores(doc, key)
+                if i in with_entities and not old_scores:
+                    old_scores = group_scores(doc, key)
+                keep_scores(doc, key, spans, merged.names, also_none=i in with_entities)
                 if self.spans:
                     doc.spans[key] = scored(doc, key, spans)
                 elif len(doc.spans) and is_scored(doc.spans.get(key)):
                     del doc.spans[key]  # of an earlier prediction
-                if known:
-                    self._add_scores(doc, key, known)
+                if old_scores:
+                    self._add_scores(doc, key, old_scores)
             if self.n_best:
                 _set_alternatives(doc, ranked_keys(key, self.n_best), predictions[i])
 
     def forget(self, doc: Doc) -> None:
         ours, ents = predicted(doc, self.scores_key), zip(doc.ents, named(doc.ents))
-        known = has_scores(doc, self.scores_key)
-        kept = [span for span, row in ents if known and row not in ours]
+        any_scored = has_scores(doc, self.scores_key)
+        kept = [span for span, row in ents if any_scored and row not in ours]
         doc.set_ents(kept, blocked=blocked(doc))
 
-    def _set_beside(self, doc: Doc, found: Iterable[Span]) -> None:
+    def _set_beside(self, doc: Doc, spans: Iterable[Span]) -> None:
         kept, none = ([], []) if self.overwrite else (list(doc.ents), blocked(doc))
-        doc.set_ents(sorted([*kept, *found], key=attrgetter("start")), blocked=none)
+        doc.set_ents(sorted([*kept, *spans], key=attrgetter("start")), blocked=none)
 
-    def _add_scores(self, doc: Doc, key: str, known: Iterable[KnownScore]) -> None:
+    def _add_scores(self, doc: Doc, key: str, scores: Iterable[SpanScore]) -> None:
         """Add scores of entities that still exist; scores already in the table take precedence."""
         ents = {(ent.start_char, ent.end_char, ent.label_): ent for ent in doc.ents}
-        rows = add_scores(doc, key, (row for row in known if row[:3] in ents))
+        rows = add_scores(doc, key, (row for row in scores if row[:3] in ents))
         if self.spans:
-            found = [ents[row[:3]] for row in rows]
+            spans = [ents[row[:3]] for row in rows]
             attrs = {"scores": np.array([row.score for row in rows], np.float32), "hocrf": True}
-            doc.spans[key] = WrittenSpans(doc, name=key, spans=found, attrs=attrs)
+            doc.spans[key] = WrittenSpans(doc, name=key, spans=spans, attrs=attrs)
 
 
 @dataclass(frozen=True)
@@ -313,15 +313,15 @@ class SpansTarget:
     def presets(self, batch: TokenBatch) -> dict[int, Annotation]:
         return {}
 
-    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        key, found = self.spans_key, joined(predictions)
+    def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
+        key, merged = self.spans_key, joined(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
-        known = found, label_hashes(docs, found.names), batch.offsets
-        decoded = decoded_spans(*known, [*map(batch.column, CHARACTERS)])
+        arguments = merged, label_hashes(docs, merged.names), batch.offsets
+        decoded = decoded_spans(*arguments, [*map(batch.column, CHARACTERS)])
         for doc, prediction, spans in zip(docs, predictions, decoded):
             forget_scores(doc, key)
-            keep_scores(doc, key, spans, found.names)
+            keep_scores(doc, key, spans, merged.names)
             doc.spans[key] = scored(doc, key, spans)
             if self.n_best:
                 _set_alternatives(doc, ranked_keys(key, self.n_best), prediction)
@@ -370,31 +370,31 @@ class TagsTarget:
         if self.overwrite:
             return {}
         tags, strings = batch.column("TAG"), batch.strings
-        found = {}
+        presets = {}
         for i in np.unique(batch.sequence[tags != 0]).tolist():
-            here = tags[batch.offsets[i] : batch.offsets[i + 1]]
-            spans = tuple((int(t), int(t) + 1, strings[int(here[t])]) for t in np.flatnonzero(here))
-            found[i] = Annotation(spans, here == 0)
-        return found
+            own = tags[batch.offsets[i] : batch.offsets[i + 1]]
+            spans = tuple((int(t), int(t) + 1, strings[int(own[t])]) for t in np.flatnonzero(own))
+            presets[i] = Annotation(spans, own == 0)
+        return presets
 
-    def annotate(self, docs: Sequence[Doc], predictions: Found, read: Read = None) -> None:
-        found = joined(predictions)
+    def annotate(self, docs: Sequence[Doc], predictions: PerDoc, read: Read = None) -> None:
+        merged = joined(predictions)
         batch = TokenBatch(docs) if read is None else read
         batch.prefetch(self.writes_by)
-        hashes, characters = label_hashes(docs, found.names), None
-        if found.scores is not None:
+        hashes, characters = label_hashes(docs, merged.names), None
+        if merged.scores is not None:
             batch.prefetch(CHARACTERS)
             characters = [*map(batch.column, CHARACTERS)]
         tags = batch.column("TAG").copy()
-        set_labels(tags, batch.offsets, found.spans, np.array(hashes, dtype=np.uint64))
-        decoded = decoded_spans(found, hashes, batch.offsets, characters)
+        set_labels(tags, batch.offsets, merged.spans, np.array(hashes, dtype=np.uint64))
+        decoded = decoded_spans(merged, hashes, batch.offsets, characters)
         for doc, spans, (first, last) in zip(docs, decoded, pairwise(batch.offsets.tolist())):
             if first < last:
                 doc.from_array([TAG], cast(Ints2d, tags[first:last]))
-            known = forget_scores(doc, TAGS)
-            keep_scores(doc, TAGS, spans, found.names)
-            if known:
-                add_scores(doc, TAGS, known)
+            old_scores = forget_scores(doc, TAGS)
+            keep_scores(doc, TAGS, spans, merged.names)
+            if old_scores:
+                add_scores(doc, TAGS, old_scores)
 
     def forget(self, doc: Doc) -> None:
         ours = [tag_score_of(token) is not None for token in doc]

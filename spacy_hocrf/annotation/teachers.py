@@ -24,7 +24,7 @@ from spacy_hocrf.features.tokens import beginning
 __all__ = ["check_teachers", "content", "taught"]
 
 
-class _Said(NamedTuple):
+class _TeacherSpans(NamedTuple):
     """What one teacher predicts for a text."""
 
     spans: dict[tuple[int, int, str], float]  # start, end, label
@@ -41,31 +41,31 @@ def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Ann
     """
     if annotation.complete:
         return annotation
-    said = [_said(example, key) for key in keys if key in example.reference.spans]
-    if not said:
+    teachers = [_spans_of_teacher(example, key) for key in keys if key in example.reference.spans]
+    if not teachers:
         return annotation
     scores = dict[tuple[int, int, str], float]()
-    for each in said:
-        for span, score in each.spans.items():
-            scores[span] = scores.get(span, 0.0) + score / len(said)
-    open_ = annotation.unknown
-    within = [
-        SoftSpan(*span, p) for span, p in sorted(scores.items()) if open_[slice(*span[:2])].all()
+    for teacher in teachers:
+        for span, score in teacher.spans.items():
+            scores[span] = scores.get(span, 0.0) + score / len(teachers)
+    gaps = annotation.unknown
+    in_gaps = [
+        SoftSpan(*span, p) for span, p in sorted(scores.items()) if gaps[slice(*span[:2])].all()
     ]
-    certain = [each for each in within if each.score > 1.0 - 1e-9]
+    certain = [span for span in in_gaps if span.score > 1.0 - 1e-9]
     _check(example.predicted, certain)
-    covered = np.zeros(len(open_), dtype=bool)
+    covered = np.zeros(len(gaps), dtype=bool)
     for start, end, *_ in certain:
         covered[start:end] = True
-    soft = [each for each in within if each.score and not covered[each.start : each.end].any()]
-    likely = [each[:3] for each in (*certain, *most_probable(soft))]
-    unsaid = np.logical_or.reduce([each.unknown for each in said]) & open_
+    soft = [span for span in in_gaps if span.score and not covered[span.start : span.end].any()]
+    likely = [span[:3] for span in (*certain, *most_probable(soft))]
+    unknown = np.logical_or.reduce([teacher.unknown for teacher in teachers]) & gaps
     for start, end, _ in likely:
-        unsaid[start:end] = False
+        unknown[start:end] = False
     spans, left_out = tuple(sorted([*annotation.spans, *likely])), annotation.left_out
-    if unsaid.any() or annotation.constraints:
-        return Annotation(spans, unsaid, annotation.constraints, left_out)
-    return Annotation(spans, unsaid, left_out=left_out, soft=tuple(soft))
+    if unknown.any() or annotation.constraints:
+        return Annotation(spans, unknown, annotation.constraints, left_out)
+    return Annotation(spans, unknown, left_out=left_out, soft=tuple(soft))
 
 
 def check_teachers(keys: Any, place: str, name: str) -> None:
@@ -83,36 +83,35 @@ def content(reference: Doc, keys: Sequence[str]) -> bytes:
     groups = [reference.spans[key] for key in keys if key in reference.spans]
     scores = [np.asarray(group.attrs.get("scores", ()), dtype=object) for group in groups]
     rows = [
-        (named(group), each.tolist(), group.attrs.get(UNKNOWN))
-        for group, each in zip(groups, scores)
+        (named(group), own.tolist(), group.attrs.get(UNKNOWN)) for group, own in zip(groups, scores)
     ]
     return repr(rows).encode() if rows else b""
 
 
-def _said(example: Example, key: str) -> _Said:
+def _spans_of_teacher(example: Example, key: str) -> _TeacherSpans:
     """Read what one teacher predicts, on the predicted Doc's tokens."""
     doc, group = example.predicted, example.reference.spans[key]
     spans = list(group)
-    given = group.attrs.get("scores", [1.0] * len(spans))
-    known = {"key": key, "text": beginning(doc)}
+    stored = group.attrs.get("scores", [1.0] * len(spans))
+    where = {"key": key, "text": beginning(doc)}
     try:
-        scores = np.asarray([*given], dtype=np.float64)
+        scores = np.asarray([*stored], dtype=np.float64)
     except (TypeError, ValueError) as error:
-        text = TeacherErrors.H535.format(found=f"the scores {ascii(given)[:60]}", **known)
+        text = TeacherErrors.H535.format(found=f"the scores {ascii(stored)[:60]}", **where)
         raise ValueError(text) from error
     if scores.shape != (len(spans),):
         found = f"{scores.size} scores of {len(spans)} spans"
-        raise ValueError(TeacherErrors.H535.format(found=found, **known))
+        raise ValueError(TeacherErrors.H535.format(found=found, **where))
     if bad := [p for p in scores.tolist() if not 0.0 <= p <= 1.0]:
-        raise ValueError(TeacherErrors.H535.format(found=f"the score {bad[0]}", **known))
-    unknown, found_spans = np.zeros(len(doc), dtype=bool), dict[tuple[int, int, str], float]()
+        raise ValueError(TeacherErrors.H535.format(found=f"the score {bad[0]}", **where))
+    unknown, scores_of_spans = np.zeros(len(doc), dtype=bool), dict[tuple[int, int, str], float]()
     same, y2x = same_tokens(example), example.alignment.y2x
     for start, end in unknown_parts(example.reference, key):
         unknown[_touched(y2x[start:end])] = True
     for span, score in zip(spans, scores.tolist()):
         if not span.label_:
             raise ValueError(
-                TeacherErrors.H535.format(found=f"'{span.text}' without a label", **known)
+                TeacherErrors.H535.format(found=f"'{span.text}' without a label", **where)
             )
         aligned = [span] if same else on_predicted(example, [span], overlap=True)
         if not aligned:
@@ -121,8 +120,8 @@ def _said(example: Example, key: str) -> _Said:
         start, end = trim(doc, aligned[0].start, aligned[0].end)
         if start < end:
             place = start, end, span.label_
-            found_spans[place] = max(score, found_spans.get(place, 0.0))
-    return _Said(found_spans, unknown)
+            scores_of_spans[place] = max(score, scores_of_spans.get(place, 0.0))
+    return _TeacherSpans(scores_of_spans, unknown)
 
 
 def _touched(tokens: NDArray[np.int32]) -> slice:

@@ -47,7 +47,7 @@ SPAN, NOT, OUTSIDE, INSIDE, ONLY = range(len(KINDS))
 
 NAMES = tuple(KINDS)
 
-POSITION = 31
+POSITION_BITS = 31
 """Bits for a position in a text."""
 
 
@@ -73,8 +73,8 @@ class TextConstraints(NamedTuple):
 
         texts (int64 [m]): numbers of the texts, ascending.
         """
-        mine = self.only(np.isin(self.text, texts))
-        return mine._replace(text=np.searchsorted(texts, mine.text))
+        constraints = self.only(np.isin(self.text, texts))
+        return constraints._replace(text=np.searchsorted(texts, constraints.text))
 
     def once(self) -> TextConstraints:
         """Remove duplicates, keeping the order."""
@@ -91,8 +91,8 @@ class TextConstraints(NamedTuple):
         if not len(spans.start):
             return self.text
         text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
-        order = text << POSITION | spans.start
-        last = np.searchsorted(order, self.text << POSITION | self.start, side="right") - 1
+        order = text << POSITION_BITS | spans.start
+        last = np.searchsorted(order, self.text << POSITION_BITS | self.start, side="right") - 1
         within = (text[last] == self.text) & (spans.start[last] <= self.start)
         within &= (self.end <= spans.end[last]) & (spans.label[last] == self.label)
         return np.asarray(self.text[~within])
@@ -123,7 +123,7 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
     table = np.fromiter(chain.from_iterable(rows), dtype=np.uint64, count=5 * len(rows))
     text, start, end = table.reshape(-1, 5).T[:3].astype(np.int64)
     labels, kinds = _numbers(batch, scheme.labels), {0: SPAN, **_numbers(batch, NAMES)}
-    found = TextConstraints(
+    constraints = TextConstraints(
         text,
         start,
         end,
@@ -133,12 +133,12 @@ def read(batch: TokenBatch, texts: Sequence[int], key: str, scheme: LabelScheme)
     if batch.has_blank:
         first = batch.offsets[text]
         start, end = without_whitespace(batch.blank, first + start, first + end)
-        found = found._replace(start=start - first, end=end - first)
-    found = found.only(found.start < found.end).once()
-    if _doubtful(found, scheme):
+        constraints = constraints._replace(start=start - first, end=end - first)
+    constraints = constraints.only(constraints.start < constraints.end).once()
+    if _may_be_invalid(constraints, scheme):
         for i in texts:
             _check_text(batch.docs[i], key, scheme)
-    return found
+    return constraints
 
 
 def content(reference: Doc, key: str) -> bytes:
@@ -159,32 +159,32 @@ def of_reference(example: Example, key: str) -> tuple[TextConstraint, ...]:
     doc = example.reference
     if key not in doc.spans:
         return ()
-    found = []
+    constraints = []
     for span in doc.spans[key]:
         constraint = _constraint(span)
         _check_kind(doc, key, constraint)
         if constraint.kind != "outside" and not constraint.label:
             _refuse(doc, key, constraint, "has no label", "the label that it is about")
         for start, end in _aligned(example, span, constraint.kind):
-            found.append(constraint._replace(start=start, end=end))
-    return tuple(dict.fromkeys(found))
+            constraints.append(constraint._replace(start=start, end=end))
+    return tuple(dict.fromkeys(constraints))
 
 
 def _aligned(example: Example, span: Span, kind: str) -> Iterator[tuple[int, int]]:
     """Yield the places of a constraint in the predicted Doc. A constraint on all tokens of a stretch that
     does not fit them applies to the tokens within it.
     """
-    doc, fitting = example.predicted, on_predicted(example, [span])
+    doc, aligned = example.predicted, on_predicted(example, [span])
     start = end = 0
-    if fitting:
-        start, end = fitting[0].start, fitting[0].end
+    if aligned:
+        start, end = aligned[0].start, aligned[0].end
     elif kind not in ("span", "not"):
         y2x, x2y = example.alignment.y2x, example.alignment.x2y
         touched = (int(i) for i in y2x[span.start : span.end])
-        within = [
+        inside = [
             i for i in touched if all(span.start <= int(j) < span.end for j in x2y[i : i + 1])
         ]
-        start, end = min(within, default=0), max(within, default=-1) + 1
+        start, end = min(inside, default=0), max(inside, default=-1) + 1
     start, end = trim(doc, start, end)
     if start < end and kind == "not":
         blank = np.array([token.is_space for token in doc], dtype=bool)
@@ -210,31 +210,31 @@ def _numbers(batch: TokenBatch, names: Sequence[str]) -> dict[int, int]:
     return {int(batch.strings[name]): place for place, name in enumerate(names)}
 
 
-def _doubtful(found: TextConstraints, scheme: LabelScheme) -> bool:
+def _may_be_invalid(constraints: TextConstraints, scheme: LabelScheme) -> bool:
     """Is there anything that `_check_text` might reject?"""
-    text, start, end, label, kind = found
-    bad = (kind < 0) | ((label < 0) & (kind != OUTSIDE))
+    text, start, end, label, kind = constraints
+    invalid = (kind < 0) | ((label < 0) & (kind != OUTSIDE))
     if scheme.outside < 0:
-        bad |= kind == OUTSIDE
+        invalid |= kind == OUTSIDE
     if scheme.encoding in ("segments", "tags") and scheme.labels:
         most = scheme.longest[scheme.rules[label, 3]]
-        bad |= ((kind == SPAN) | (kind == INSIDE)) & (end - start > most)
+        invalid |= ((kind == SPAN) | (kind == INSIDE)) & (end - start > most)
     spans = np.flatnonzero(kind == SPAN)
     spans = spans[np.lexsort((start[spans], text[spans]))]
     overlap = (text[spans[1:]] == text[spans[:-1]]) & (start[spans[1:]] < end[spans[:-1]])
-    return bool(bad.any() or overlap.any())
+    return bool(invalid.any() or overlap.any())
 
 
 def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
     """Check the constraints on a text. RAISES (ValueError): H217 as `read`."""
-    found = []
+    constraints = []
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)
         if start < end:
-            found.append(TextConstraint(start, end, span.label_, span.id_ or "span"))
-    for constraint in found:
+            constraints.append(TextConstraint(start, end, span.label_, span.id_ or "span"))
+    for constraint in constraints:
         _check(doc, key, constraint, scheme)
-    spans = sorted({constraint for constraint in found if constraint.kind == "span"})
+    spans = sorted({constraint for constraint in constraints if constraint.kind == "span"})
     for one, other in pairwise(spans):
         if other.start < one.end:
             overlap = f"overlaps {one.label} on tokens {one.start} to {one.end}"
@@ -255,7 +255,7 @@ def add(doc: Doc, key: str, constraint: TextConstraint) -> None:
     kept = [
         span
         for span in (doc.spans[key] if key in doc.spans else ())
-        if not _takes_back(constraint, _constraint(span))
+        if not _contradicts(constraint, _constraint(span))
     ]
     doc.spans[key] = [*kept, Span(doc, start, end, label, span_id=kind)]
 
@@ -267,7 +267,7 @@ def put(doc: Doc, key: str, constraints: Iterable[TextConstraint]) -> None:
     ]
 
 
-def _takes_back(new: TextConstraint, old: TextConstraint) -> bool:
+def _contradicts(new: TextConstraint, old: TextConstraint) -> bool:
     """Does a new constraint contradict an old one, so that it replaces it?"""
     if {new.kind, old.kind} == {"span", "not"}:
         return new[:3] == old[:3]

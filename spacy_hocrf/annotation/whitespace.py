@@ -61,8 +61,8 @@ def spans_shown(spans: Segments, blank: NDArray[np.bool_], offsets: NDArray[np.i
     offsets (int64 [D+1]): tokens of the sequences.
     """
     sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(spans.offsets))
-    base = offsets[sequence]
-    start, end = without_whitespace(blank, base + spans.start, base + spans.end)
+    first_token = offsets[sequence]
+    start, end = without_whitespace(blank, first_token + spans.start, first_token + spans.end)
     rows = np.unique(np.stack([sequence, start, end, spans.label])[:, start < end], axis=1)
     sequence, start, end, label = rows
     counts = np.bincount(sequence, minlength=len(offsets) - 1)
@@ -99,6 +99,7 @@ def scores_of_shown(
     start, end = first + shown.start, first + shown.end
     earliest = np.maximum(np.append(0, solid + 1)[np.searchsorted(solid, start)], first)
     latest = np.minimum(np.append(solid, len(blank))[np.searchsorted(solid, end)], last)
+    # every pair of a start and an end is a variant: their number, and which span each belongs to
     ends = latest - end + 1
     counts = (start - earliest + 1) * ends
     span, place = np.repeat(np.arange(len(counts)), counts), ranges(np.zeros_like(counts), counts)

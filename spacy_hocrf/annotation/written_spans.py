@@ -18,7 +18,7 @@ from spacy_hocrf.annotation.prediction import DecodedSpans
 
 __all__ = ["WrittenSpans", "edges"]
 
-SPAN = ">QQQllll"
+ROW_FORMAT = ">QQQllll"
 """Format of a `_Row` in `SpanGroup.to_bytes`."""
 
 
@@ -112,13 +112,13 @@ class WrittenSpans(SpanGroup):
 
     def _follow_count(self) -> None:
         """Realign the spans if the number of tokens has changed."""
-        doc = self._alive()
+        doc = self._living_doc()
         if doc is None or self._starts is None or len(self._starts) != len(doc):
             self._follow()
 
     def _follow(self) -> None:
         """Realign the spans with the current tokens."""
-        doc = self._alive()
+        doc = self._living_doc()
         if doc is None:
             self._fill(self._rows())
             return
@@ -133,7 +133,7 @@ class WrittenSpans(SpanGroup):
         self._fill([row for row in placed if row is not None])
         self._starts = starts
 
-    def _alive(self) -> Doc | None:
+    def _living_doc(self) -> Doc | None:
         """The Doc; None once it is gone."""
         try:
             return self.doc
@@ -142,7 +142,7 @@ class WrittenSpans(SpanGroup):
 
     def _fill(self, rows: Sequence[_Row]) -> None:
         """Replace the spans of the group."""
-        doc, self._columns = self._alive(), None
+        doc, self._columns = self._living_doc(), None
         if doc is not None and not super().__len__():
             for row in rows:
                 span = Span(
@@ -150,7 +150,7 @@ class WrittenSpans(SpanGroup):
                 )
                 super().append(span)
             return
-        spans, attrs = [pack(SPAN, *row) for row in rows], self.attrs
+        spans, attrs = [pack(ROW_FORMAT, *row) for row in rows], self.attrs
         self.from_bytes(srsly.msgpack_dumps({"name": self.name, "attrs": {}, "spans": spans}))
         self.attrs = attrs
 
@@ -164,7 +164,7 @@ class WrittenSpans(SpanGroup):
         attrs, self.attrs = self.attrs, {}
         spans = srsly.msgpack_loads(super().to_bytes())["spans"]
         self.attrs = attrs
-        return [_Row(*unpack(SPAN, span)) for span in spans]
+        return [_Row(*unpack(ROW_FORMAT, span)) for span in spans]
 
 
 def _placed(rows: Sequence[_Row], starts: Sequence[int], ends: Sequence[int]) -> list[_Row | None]:
@@ -172,12 +172,12 @@ def _placed(rows: Sequence[_Row], starts: Sequence[int], ends: Sequence[int]) ->
 
     starts, ends (Sequence[int]): first character, and one past the last, of each token.
     """
-    n, found = len(starts), list[_Row | None]()
+    n, placed = len(starts), list[_Row | None]()
     first, last = dict(zip(starts, range(n))), dict(zip(ends, range(1, n + 1)))
     for row in rows:
         start, end = first.get(row.start_char, n), last.get(row.end_char, 0)
-        found.append(row._replace(start=start, end=end) if start < end else None)
-    return found
+        placed.append(row._replace(start=start, end=end) if start < end else None)
+    return placed
 
 
 def edges(doc: Doc) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:

@@ -19,7 +19,7 @@ from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import NamedSpans
 from spacy_hocrf.annotation.best_readings import (
     BestReadings,
-    FoundReadings,
+    RankedReadings,
     ReadingSet,
     ScoredReading,
     ShownSpans,
@@ -144,7 +144,7 @@ class Alternatives:
     def __init__(self, part: Part, pool: BufferPool) -> None:
         self.potentials, self.automaton, self.scheme = part.potentials, part.automaton, part.scheme
         self.pool, self.blank, self._under = pool, part.blank, part.under
-        self._cached: tuple[int, FoundReadings, frozenset[int]] | None = None  # of the last n
+        self._cached: tuple[int, RankedReadings, frozenset[int]] | None = None  # of the last n
 
     def best(self, number: int, n: int, log_z: float) -> BestReadings:
         """Return the n most probable readings of a Doc. There are fewer if the Doc has fewer readings, or
@@ -158,7 +158,7 @@ class Alternatives:
             return self._one_by_one(number, n, log_z)
         return BestReadings(readings, number, log_z)
 
-    def best_of_all(self, n: int) -> tuple[FoundReadings, frozenset[int]]:
+    def best_of_all(self, n: int) -> tuple[RankedReadings, frozenset[int]]:
         """Return the n most probable segmentations of all Docs, and the numbers of the Docs whose readings
         are different ones: spans may end with whitespace, or a segmentation breaks a rule that the part is
         decoded without.
@@ -167,13 +167,13 @@ class Alternatives:
             with self.pool.lend(self.automaton) as buffers:
                 best = best_segmentations(self.potentials, self.automaton, n, buffers=buffers)
             shown = best._replace(segments=self.scheme.spans(best.segments))
-            readings = FoundReadings(shown, self.scheme.labels)
+            readings = RankedReadings(shown, self.scheme.labels)
             docs = range(len(self.potentials.offsets) - 1)
             special = (i for i in docs if self.has_blank(i) or self._breaks_rules(readings, i))
             self._cached = n, readings, frozenset(special)
         return self._cached[1:]
 
-    def _breaks_rules(self, readings: FoundReadings, number: int) -> bool:
+    def _breaks_rules(self, readings: RankedReadings, number: int) -> bool:
         """Does one of the Doc's n best segmentations break a rule that the part is decoded without?"""
         if not self._under.incomplete:
             return False
@@ -200,7 +200,7 @@ class Alternatives:
         with suppress(ValueError):  # H201
             for reading in islice(self._readings(number, ""), n):
                 readings.append(reading)
-        return BestReadings(FoundReadings(_joined(readings), self.scheme.labels), 0, log_z)
+        return BestReadings(RankedReadings(_joined(readings), self.scheme.labels), 0, log_z)
 
     def _readings(self, number: int, text: str) -> Iterator[tuple[float, Segments]]:
         """Yield the readings of a Doc: log of the sum over the segmentations shown as this reading, and its

@@ -27,7 +27,7 @@ from spacy.language import Language
 from spacy.tokens import Doc
 from wasabi import msg
 
-from spacy_hocrf.annotation.acceptance import ALARM, SAMPLE, Acceptance
+from spacy_hocrf.annotation.acceptance import ALARM, MAX_SAMPLE, Acceptance
 from spacy_hocrf.annotation.groups import get_group, register
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.errors import CommandErrors
@@ -177,21 +177,21 @@ def accept(
     accepted = int((found.probability >= least).sum())
     known = level, confidence, groups.get(""), len(found.right), accepted
     sample = np.sort(found.probability)
-    if len(sample) > SAMPLE:
-        sample = np.quantile(sample, (np.arange(SAMPLE) + 0.5) / SAMPLE)
+    if len(sample) > MAX_SAMPLE:
+        sample = np.quantile(sample, (np.arange(MAX_SAMPLE) + 0.5) / MAX_SAMPLE)
     rounded = np.floor(sample * DIGITS) / DIGITS
     more = groups if by is not None else {}, *correction(found), tuple(rounded.tolist())
     return Acceptance(*known, by, *more, farthest_behind(found)), why
 
 
 def farthest_behind(found: WholeTexts) -> tuple[float, ...]:
-    """Finite values of `behind` in ascending order; of more than SAMPLE texts, their quantiles i / SAMPLE,
-    rounded up to a value that occurs. () if unknown.
+    """Finite values of `behind` in ascending order; of more than MAX_SAMPLE texts, their quantiles
+    i / MAX_SAMPLE, rounded up to a value that occurs. () if unknown.
     """
     n = 0 if found.behind is None else len(found.behind)
     if found.behind is None or not n:
         return ()
-    kept = min(n, SAMPLE)
+    kept = min(n, MAX_SAMPLE)
     chosen = np.sort(found.behind)[-(-np.arange(1, kept + 1) * n // kept) - 1]
     return tuple((np.ceil(chosen[np.isfinite(chosen)] * DIGITS) / DIGITS).tolist())
 

@@ -11,7 +11,7 @@ from pytest import approx
 from small_corpus import MODELS, initialize, trained, untrained
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.acceptance import SAMPLE, Acceptance
+from spacy_hocrf.annotation.acceptance import MAX_SAMPLE, Acceptance
 from spacy_hocrf.api import ReadingSet, WholeTexts
 from spacy_hocrf.cli.accept import accept, farthest_behind, whole_texts
 
@@ -138,12 +138,12 @@ def test_the_number_is_the_right_order_statistic():
 
 
 def test_of_many_texts_enough_is_kept():
-    n = 3 * SAMPLE + 7
+    n = 3 * MAX_SAMPLE + 7
     behind = np.arange(n, dtype=float)
     behind[-2 * n // 10 :] = inf
     texts = WholeTexts(np.ones(n), np.ones(n, dtype=bool), np.full(n, ""), behind)
     kept = farthest_behind(texts.only(np.random.default_rng(0).permutation(n)))
-    assert len(kept) <= SAMPLE
+    assert len(kept) <= MAX_SAMPLE
     acceptance = known(*kept, texts=n)
     for level in np.linspace(0.001, 0.795, 200).tolist():
         k = ceil((n + 1) * level)

@@ -16,7 +16,7 @@ from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from thinc.api import Model
 
-from spacy_hocrf.annotation.annotators import OnceAnnotated, _Kept, state_of
+from spacy_hocrf.annotation.annotators import OnceAnnotated, _CachedComponent, state_of
 
 READ = Counter()  # texts, by how often `test_frozen` has read them
 
@@ -214,7 +214,7 @@ def test_patterns_that_a_ruler_gets_between_evaluations_are_used():
 
 
 def test_evaluations_keep_so_many_tokens(monkeypatch):
-    monkeypatch.setattr("spacy_hocrf.annotation.annotators.MOST_KEPT", 10)
+    monkeypatch.setattr("spacy_hocrf.annotation.annotators.MAX_CACHED_TOKENS", 10)
     nlp, data, settings = begun()
     for _ in range(2):
         losses_of(nlp, data, **settings)
@@ -226,7 +226,7 @@ def test_errors_that_are_let_pass_lose_no_other_text():
     nlp, data, _ = begun()
     frozen = nlp.get_pipe("frozen")
     frozen.set_error_handler(lambda name, pipe, docs, error: None)
-    kept = _Kept(nlp, "frozen", frozen)
+    kept = _CachedComponent(nlp, "frozen", frozen)
     read = [doc.text for doc in kept.pipe(example.predicted.copy() for example in data)]
     assert read == [example.text for example in data]
     bad = nlp.make_doc("\n Ada")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 
 from spacy_hocrf.annotation.identity import id_of, meta_of
-from spacy_hocrf.annotation.probabilities import TAGS, known_scores
+from spacy_hocrf.annotation.probabilities import TAGS, span_scores
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, PROBABILITY
 
@@ -71,7 +71,7 @@ def spans_in(doc: Doc, target: Target) -> Rows:
     else:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
-    known = {} if key is None else {row[:3]: row.score for row in known_scores(doc, key)}
+    known = {} if key is None else {row[:3]: row.score for row in span_scores(doc, key)}
     return [_as_row(*row, known.get(row)) for row in rows]
 
 
