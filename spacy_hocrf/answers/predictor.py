@@ -338,8 +338,7 @@ class Predictor:
     ) -> NDArray[np.uint8]:
         """Return the bits that satisfy the constraints, except for forbidden spans of several tokens."""
         bits = bits.copy()
-        if self.rules.restricts_edges:
-            self.rules.clear_edges(bits, batch.blank, batch.offsets)
+        self.rules.successions.clear_edges(bits, batch)
         if texts is not None:
             self._masks.take_from(bits, texts, batch.offsets)
         if forbidden is not None:

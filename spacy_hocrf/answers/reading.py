@@ -221,7 +221,7 @@ class Reading(HasAlternatives):
 
         RAISES (ValueError): H219 if the rules together have too many states.
         """
-        return self._under.chances_of_breaks(self._potentials)
+        return self._under.break_probabilities(self._potentials)
 
     def expected_count(self, label: str) -> float:
         """Return the expected number of spans with a label.
@@ -327,9 +327,9 @@ class Reading(HasAlternatives):
         self._pattern_of(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
         if start is None or end is None or not 0 <= start < end <= len(self):
             self._refuse(f"tokens {start} to {end}")
-        bits[end : end + 1, ends.going_on(labels[-1])] = 0
+        bits[end : end + 1, ends.continuing(labels[-1])] = 0
         if self._scheme.encoding == "io":
-            bits[max(0, start - 1) : start, ends.going_on(labels[0])] = 0
+            bits[max(0, start - 1) : start, ends.continuing(labels[0])] = 0
         asked, rule = replace(self._potentials, allowed=bits), ends.chain(labels)
         log_p = sum_between(asked, self._automaton, start, end, rule) - self.log_partition
         return float(np.exp(min(0.0, log_p)))

@@ -164,9 +164,9 @@ class UnderRules:
     ) -> list[Part]:
         """Split a part like `split`. followed (bool): leave out Docs that need no rules.
 
-        most (Optional[int]): maximum number of joint states of rules, see `CompiledRules.to_remember`.
+        most (Optional[int]): maximum number of joint states of rules, see `CompiledRules.rule_sets`.
         """
-        sets = self.rules.to_remember(self._texts(part, survey), exactly=exactly, most=most)
+        sets = self.rules.rule_sets(self._texts(part, survey), exactly=exactly, most=most)
         return [part.only(docs).following(rules) for rules, docs in sets if rules or not followed]
 
     def _survey(self, part: Part) -> tuple[RuleSurvey, Candidates | None]:

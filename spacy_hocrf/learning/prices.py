@@ -169,8 +169,7 @@ def _sets_of(
         batch = documents[first:last]
         tokens = model.corpus.batch(batch)
         allowed = model.structure.allowed(tokens).copy()
-        if rules.restricts_edges:
-            rules.clear_edges(allowed, tokens.blank, tokens.offsets)
+        rules.successions.clear_edges(allowed, tokens)
         compiled = model.structure.compile(model.structure.observe(tokens), allowed)
         potentials = compiled.potentials(weights)
         starts = starts_for(rules.rules, len(tokens))

@@ -22,7 +22,7 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.forbidden import Observed
 from spacy_hocrf.learning.growing import automaton_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
-from spacy_hocrf.rules.compiled import MOST_STATES, CompiledRules
+from spacy_hocrf.rules.compiled import MAX_JOINT_STATES, CompiledRules
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import Potentials
 
@@ -61,19 +61,18 @@ class TrainingRules:
         keeps_rules = rules.constraints.training == "all"
         self._numbers = tuple(np.flatnonzero(rules.hard).tolist()) if keeps_rules else ()
         if not rules.fits(self._numbers):
-            raise ValueError(ConstraintErrors.H221.format(most=MOST_STATES))
-        _, self.automaton = rules.remembering(rules.automaton, self._numbers)
+            raise ValueError(ConstraintErrors.H221.format(most=MAX_JOINT_STATES))
+        _, self.automaton = rules.product(rules.automaton, self._numbers)
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """Compile the automaton with other label patterns."""
-        _, automaton = self.rules.remembering(self.rules.compile(patterns), self._numbers)
+        _, automaton = self.rules.product(self.rules.compile(patterns), self._numbers)
         return automaton
 
     def constrained(self, tokens: TokenBatch, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
         """Return the bits of a batch, uint8 [N, Y], without labels forbidden at the edges of a text."""
         constrained: NDArray[np.uint8] = bits.copy()
-        if self.rules.restricts_edges:
-            self.rules.clear_edges(constrained, tokens.blank, tokens.offsets)
+        self.rules.successions.clear_edges(constrained, tokens)
         return constrained
 
     def fits(
@@ -87,7 +86,7 @@ class TrainingRules:
         fits = _possible(self.observed(tokens, free, annotations), tokens.offsets, self.automaton)
         if not fits.all():
             without_rules = constrain_batch(self.rules.scheme, free, tokens.offsets, annotations)
-            fits |= ~_possible(Observed(without_rules), tokens.offsets, self.rules.of)
+            fits |= ~_possible(Observed(without_rules), tokens.offsets, self.rules.model_automaton)
         return fits
 
     def observed(
@@ -97,7 +96,7 @@ class TrainingRules:
 
         free (uint8 [N, Y]): bits that the model allows.
         """
-        patterns, offsets = self.rules.of.patterns, tokens.offsets
+        patterns, offsets = self.rules.model_automaton.patterns, tokens.offsets
         observed = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
         return replace(observed, allowed=self.constrained(tokens, observed.allowed))
 

@@ -572,10 +572,9 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             warnings.warn(Warnings.W035.format(name=self.name), stacklevel=2)
         constraints, learnt = self._constraints(), self._prices.learnt
         rules = self._cached_predictor[1].rules if self._cached_predictor is not None else None
-        valid = (
-            rules is not None and rules.of is model.automaton and rules.constraints == constraints
-        )
-        if rules is None or not valid or rules.learnt is not learnt:
+        same_model = rules is not None and rules.model_automaton is model.automaton
+        same = rules is not None and rules.constraints == constraints and rules.learnt is learnt
+        if rules is None or not (same_model and same):
             carried = frozenset(model.structure.index.carried)
             rules = CompiledRules(constraints, model.scheme, model.automaton, carried, learnt)
         exact = self._decoder.exact

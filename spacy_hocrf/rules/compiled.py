@@ -22,24 +22,24 @@ from spacy_hocrf.engine.ruled import RuleTables
 from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of, side_by_side
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.rules.constraints import Constraints
-from spacy_hocrf.rules.ends import EDGE, Ends, follows
+from spacy_hocrf.rules.ends import Ends, Successions, follows
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.templates import LEARNT, checked_price, refuse, rules_of
-from spacy_hocrf.rules.violations import AlikeRules, Texts, alike, violation_bounds, with_more
+from spacy_hocrf.rules.violations import RuleGroup, Texts, grouped, violation_bounds, with_more
 from spacy_hocrf.types import LabelPattern, Segments
 
-__all__ = ["MOST_STATES", "CompiledRules", "Numbers", "checked_prices"]
+__all__ = ["MAX_JOINT_STATES", "CompiledRules", "Numbers", "checked_prices"]
 
-MOST_STATES = 1024
+MAX_JOINT_STATES = 1024
 """Maximum number of states of several rules together; enough for ten labels that may occur at most once."""
 
-KEPT_STATES = 8192
+MAX_CACHED_STATES = 8192
 """Total number of states of the product automata that are cached for further texts."""
 
-KEPT_TABLES = 4096
+MAX_CACHED_TABLES = 4096
 """Number of sets of rules whose joint table is cached."""
 
-WIDER = 2
+MAX_MORE_RULES = 2
 """A cached product also serves texts that need up to this many rules fewer."""
 
 Numbers = tuple[int, ...]
@@ -56,14 +56,14 @@ class CompiledRules:
     learnt (Optional[Mapping[str, float]]): learnt prices by rule name; a learnable rule without one costs
         nothing.
 
-    of (Automaton): the model's automaton.
+    model_automaton (Automaton): the model's automaton.
     scheme (LabelScheme): the model's labels, with the forbidden transitions.
     automaton (Automaton): the model's automaton with the forbidden transitions, without rules about all
         spans.
     rules (Sequence[Rule]): n rules about all spans, over the Y labels of segments.
     prices (float64 [n]): price of each rule, nats. hard (bool [n]): must the rule be kept? learnable (bool
         [n])
-    first, last (bool [Y]): may a segment with this label be the first, or the last, of a text?
+    successions (Successions): which labels may follow one another.
     warned_of_presets, warned_of_states (bool): has a warning been given about preset entities that break the
         constraints, and about a text that could break too many rules at once?
     RAISES (ValueError): H215 for a label that the model does not have, H311 for a rule whose table does not
@@ -82,43 +82,40 @@ class CompiledRules:
             if label not in (*scheme.labels, OUTSIDE):
                 known = ", ".join(scheme.labels)
                 raise ValueError(ConstraintErrors.H215.format(found=label, known=known))
-        self.constraints, self.carried, self.of = constraints, carried, automaton
-        self.first = np.ones(scheme.n_labels, dtype=bool)
-        self.last = self.first.copy()
-        # [L + 2, L + 2] may one follow the other? L labels, text in no span, edge of the text
-        self._allowed = np.ones((len(scheme.labels) + 2,) * 2, dtype=bool)
-        pairs = self._successions(Ends(scheme))
-        self.scheme, self.automaton = scheme, automaton
-        if pairs:
-            forbidden = tuple(dict.fromkeys((*scheme.forbidden, *sorted(pairs))))
+        self.constraints, self.carried = constraints, carried
+        self.successions = Successions.of(scheme, constraints.forbidden, constraints.required)
+        self.scheme, self.automaton, self.model_automaton = scheme, automaton, automaton
+        if self.successions.forbidden:
+            pairs = sorted(self.successions.forbidden)
+            forbidden = tuple(dict.fromkeys((*scheme.forbidden, *pairs)))
             self.scheme = replace(scheme, forbidden=forbidden)
             self.automaton = self.compile(automaton.patterns)
-        self._of_spans = list[Rule]()  # over labels of spans
+        self._span_rules = list[Rule]()  # over labels of spans
         learnable = list[bool]()
         for template in constraints.templates:
             own = rules_of(template, scheme.labels)
-            self._of_spans += own
+            self._span_rules += own
             learnable += [template.price == LEARNT] * len(own)
         self.learnable = np.array(learnable, dtype=bool)
         self.learnt: Mapping[str, float] = {} if learnt is None else learnt
-        self._of_spans = [
+        self._span_rules = [
             replace(rule, price=self.learnt.get(rule.name, 0.0)) if learns else rule
-            for rule, learns in zip(self._of_spans, learnable)
+            for rule, learns in zip(self._span_rules, learnable)
         ]
-        self.rules = [_over_segments(rule, scheme) for rule in self._of_spans]
+        self.rules = [_over_segments(rule, scheme) for rule in self._span_rules]
         self.prices = np.array([rule.price for rule in self.rules], dtype=np.float64)
         self.hard = np.isinf(self.prices)
-        self._of_labels = _SideBySide.of(self._of_spans, len(scheme.labels))
-        self._of_segments = _SideBySide.of(self.rules, scheme.n_labels)
+        self._label_tables = _SideBySide.of(self._span_rules, len(scheme.labels))
+        self._segment_tables = _SideBySide.of(self.rules, scheme.n_labels)
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
         self._lock = Lock()
         self.warned_of_presets = self.warned_of_states = False
 
     @cached_property
-    def alike(self) -> list[AlikeRules]:
+    def groups(self) -> list[RuleGroup]:
         """The rules, grouped by those that differ only in their labels."""
-        return alike(self.rules)
+        return grouped(self.rules)
 
     @cached_property
     def tables(self) -> RuleTables:
@@ -130,59 +127,38 @@ class CompiledRules:
         limits, forbidden = self.scheme.limits, self.scheme.forbidden
         return compile_automaton(patterns, limits, forbidden=forbidden, carried=self.carried)
 
-    def clear_edges(
-        self, bits: NDArray[np.uint8], blank: NDArray[np.bool_], offsets: NDArray[np.int64]
-    ) -> None:
-        """Clear the bits of a batch, uint8 [N, Y], for labels that must not be first or last in a text.
-
-        blank (bool [N]): whitespace tokens, which are ignored at the edges.
-        """
-        solid = np.flatnonzero(~blank)
-        places = np.searchsorted(solid, offsets)
-        some = np.flatnonzero(places[:-1] < places[1:])
-        # the segment of the first solid token begins there
-        bits[np.ix_(solid[places[some]], ~self.first)] = 0
-        bits[np.ix_(solid[places[some + 1] - 1], ~self.last)] = 0
-
-    @property
-    def restricts_edges(self) -> bool:
-        """Is any label forbidden at the beginning or end of a text?"""
-        return not (self.first.all() and self.last.all())
-
     def may_break(self, texts: Texts) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the texts that could break rules, and bounds of all violations, float64 [D, n]."""
         tolerance = self.constraints.tolerance
-        violations = violation_bounds(self.alike, texts)
-        some = violations.sum(axis=1)
+        violations = violation_bounds(self.groups, texts)
+        sums = violations.sum(axis=1)
         # P(a rule is broken | all are kept) <= P(one is broken) / P(all are kept)
-        return np.flatnonzero(~(some <= tolerance * (1.0 - some))), violations
+        return np.flatnonzero(~(sums <= tolerance * (1.0 - sums))), violations
 
-    def to_remember(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
+    def rule_sets(self, texts: Texts, *, exactly: bool = False, most: int | None = None) -> Sets:
         """Return sets of rules that texts could break, each with the numbers of the texts that have to follow
         exactly these rules, ascending.
 
         exactly (bool): add further rules, see `with_more`.
-        most (Optional[int]): maximum number of joint states; None for MOST_STATES.
+        most (Optional[int]): maximum number of joint states; None for MAX_JOINT_STATES.
         """
         tolerance, sequences = self.constraints.tolerance, len(texts.survey.log_partition)
-        violations = violation_bounds(self.alike, texts)
+        violations = violation_bounds(self.groups, texts)
         # P(a rule is broken | others are kept) <= P(it is broken) / P(the others are kept)
-        kept, found = np.ones(sequences), np.zeros(violations.shape, dtype=bool)
+        kept, chosen = np.ones(sequences), np.zeros(violations.shape, dtype=bool)
         while True:
             with np.errstate(divide="ignore", invalid="ignore"):
                 relative = np.where(violations > 0, violations / kept[:, None], 0.0)
-            known, found = found, self._probably_broken(relative, most)
-            # P(the remembered ones are kept) is at least 1 - their violations
-            remembered, others = ((violations * own).sum(axis=1) for own in (found, ~found))
-            unclear = others > tolerance * np.maximum(0.0, 1.0 - remembered)
-            new = np.flatnonzero(unclear & (found != known).any(axis=1))
+            before, chosen = chosen, self._probably_broken(relative, most)
+            # P(the chosen ones are kept) is at least 1 - their violations
+            own, others = ((violations * rules).sum(axis=1) for rules in (chosen, ~chosen))
+            unclear = others > tolerance * np.maximum(0.0, 1.0 - own)
+            new = np.flatnonzero(unclear & (chosen != before).any(axis=1))
             if not len(new):
-                return self._shared(with_more(found, relative, self.fits) if exactly else found)
-            kept[new] = self._chance(texts, new, found)
+                return self._sharing(with_more(chosen, relative, self.fits) if exactly else chosen)
+            kept[new] = self._kept_probability(texts, new, chosen)
 
-    def remembering(
-        self, automaton: Automaton, rules: Numbers
-    ) -> tuple[JoinedRules | None, Automaton]:
+    def product(self, automaton: Automaton, rules: Numbers) -> tuple[JoinedRules | None, Automaton]:
         """Return the joint table of some rules, and the product of an automaton with it.
 
         RAISES (ValueError): H219 if that takes too many states.
@@ -190,34 +166,34 @@ class CompiledRules:
         if not rules:
             return None, automaton
         with self._lock:
-            memory = self._join(rules)
-            if memory is None:
-                raise ValueError(ConstraintErrors.H219.format(most=MOST_STATES))
+            table = self._join(rules)
+            if table is None:
+                raise ValueError(ConstraintErrors.H219.format(most=MAX_JOINT_STATES))
             if automaton is not self.automaton:
-                return memory, product_of(automaton, memory, self.prices[list(rules)])
+                return table, product_of(automaton, table, self.prices[list(rules)])
             if rules not in self._products:
-                product = product_of(automaton, memory, self.prices[list(rules)])
-                while self._products and self._kept_states() + len(memory) > KEPT_STATES:
+                product = product_of(automaton, table, self.prices[list(rules)])
+                while self._products and self._cached_states() + len(table) > MAX_CACHED_STATES:
                     self._products.pop(next(iter(self._products)))
                 self._products[rules] = product
-            return memory, self._products[rules]
+            return table, self._products[rules]
 
     def together(self, rules: Iterable[int], others: Iterable[int]) -> Numbers:
         """Return the union of two sets of rules. RAISES (ValueError): H219 if it has too many states."""
-        found = tuple(sorted({*rules, *others}))
-        if not self.fits(found):
-            raise ValueError(ConstraintErrors.H219.format(most=MOST_STATES))
-        return found
+        union = tuple(sorted({*rules, *others}))
+        if not self.fits(union):
+            raise ValueError(ConstraintErrors.H219.format(most=MAX_JOINT_STATES))
+        return union
 
     def fits(self, rules: Iterable[int], most: int | None = None) -> bool:
-        """Do some rules have at most this many joint states? None is MOST_STATES."""
-        most = MOST_STATES if most is None else most
+        """Do some rules have at most this many joint states? None is MAX_JOINT_STATES."""
+        most = MAX_JOINT_STATES if most is None else most
         numbers = tuple(sorted(rules))
         if prod(len(self.rules[i]) for i in numbers) <= most:
             return True
         with self._lock:
-            memory = self._join(numbers)
-        return memory is not None and len(memory) <= most
+            table = self._join(numbers)
+        return table is not None and len(table) <= most
 
     def broken(self, spans: Segments, lengths: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rules do the spans of D texts break? bool [D, n + 1]: one column per rule; the last one is
@@ -226,15 +202,15 @@ class CompiledRules:
         spans (Segments): non-overlapping spans; their labels are indices into the scheme's `labels`.
         lengths (int64 [D]): number of tokens of each text.
         """
-        wrong = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
-        wrong[:, :-1] = self._of_labels.broken(spans)
-        if not self._allowed.all():
-            wrong[:, -1] = ~follows(self._allowed, spans, lengths)
-        return wrong
+        broken = np.zeros((len(lengths), len(self.rules) + 1), dtype=bool)
+        broken[:, :-1] = self._label_tables.broken(spans)
+        if not self.successions.allowed.all():
+            broken[:, -1] = ~follows(self.successions.allowed, spans, lengths)
+        return broken
 
     def broken_segments(self, segments: Segments) -> NDArray[np.bool_]:
         """Which rules do D segmentations break? bool [D, n]"""
-        return self._of_segments.broken(segments)
+        return self._segment_tables.broken(segments)
 
     def broken_of(self, spans: Sequence[tuple[int, int, str]], length: int) -> NDArray[np.bool_]:
         """Which rules do the spans of one text break? bool [n + 1], columns as in `broken`.
@@ -243,43 +219,43 @@ class CompiledRules:
         """
         labels = [self.scheme.labels.index(label) for _, _, label in spans]
         start, end = (np.array([span[i] for span in spans], dtype=np.int32) for i in (0, 1))
-        found = Segments(np.array([0, len(spans)]), start, end, np.array(labels, dtype=np.int32))
-        return np.asarray(self.broken(found, np.array([length]))[0])
+        segments = Segments(np.array([0, len(spans)]), start, end, np.array(labels, dtype=np.int32))
+        return np.asarray(self.broken(segments, np.array([length]))[0])
 
-    def must_keep(self, spans: Sequence[tuple[int, int, str]]) -> set[int]:
+    def broken_hard(self, spans: Sequence[tuple[int, int, str]]) -> set[int]:
         """Return the hard rules that the spans of a text break; spans are sorted and do not overlap."""
         return set(np.flatnonzero(self.broken_of(spans, 0)[:-1] & self.hard).tolist())
 
     def _join(self, rules: Numbers) -> JoinedRules | None:
         """Return the joint table of some rules; None if it has too many states."""
         if rules not in self._joined:
-            if len(self._joined) >= KEPT_TABLES:
+            if len(self._joined) >= MAX_CACHED_TABLES:
                 self._joined = {}
-            known = [self.rules[i] for i in rules], self.scheme.n_labels, MOST_STATES
-            self._joined[rules] = joined(*known)
+            some = [self.rules[i] for i in rules]
+            self._joined[rules] = joined(some, self.scheme.n_labels, MAX_JOINT_STATES)
         return self._joined[rules]
 
-    def _kept_states(self) -> int:
-        return sum(each.copies for each in self._products.values())
+    def _cached_states(self) -> int:
+        return sum(product.copies for product in self._products.values())
 
-    def _shared(self, wanted: NDArray[np.bool_]) -> Sets:
+    def _sharing(self, wanted: NDArray[np.bool_]) -> Sets:
         """Group texts by the rules that they follow: the wanted ones, plus a few more where that lets many
         texts share a set or use a cached product.
 
         wanted (bool [D, n]): rules of each text.
         """
         with self._lock:
-            known = list(self._products)
+            sets = list(self._products)
         texts = dict[Numbers, list[NDArray[np.int64]]]()
-        for rules, own in sorted(_by_rules(wanted), key=lambda each: -len(each[0])):
-            wider = (each for each in known if set(rules) <= set(each))
-            small = [each for each in wider if len(each) <= len(rules) + WIDER]
+        for rules, own in sorted(_texts_by_rules(wanted), key=lambda row: -len(row[0])):
+            supersets = (other for other in sets if set(rules) <= set(other))
+            small = [other for other in supersets if len(other) <= len(rules) + MAX_MORE_RULES]
             shared = min(small, key=len, default=rules) if rules else ()
             texts.setdefault(shared, []).append(own)
-            known.append(shared)
+            sets.append(shared)
         return [(rules, np.sort(np.concatenate(texts[rules]))) for rules in sorted(texts)]
 
-    def _chance(
+    def _kept_probability(
         self, texts: Texts, numbers: NDArray[np.int64], rules: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         """Return E[exp(-price of the broken rules)] of some texts, float64 [n].
@@ -287,15 +263,14 @@ class CompiledRules:
         numbers (int64 [n]): of the texts, ascending. rules (bool [D, n]): rules of each of all texts.
         """
         chances = np.zeros(len(numbers))
-        for each, here in _by_rules(rules[numbers]):
-            own = numbers[here]
-            left = log_partition(
-                texts.potentials, self.remembering(texts.automaton, each)[1], among=own
-            )[own]
+        for own_rules, places in _texts_by_rules(rules[numbers]):
+            own = numbers[places]
+            _, product = self.product(texts.automaton, own_rules)
+            log_z = log_partition(texts.potentials, product, among=own)[own]
             total = texts.survey.log_partition[own]
             possible = ~np.isneginf(total)
-            left[possible] -= total[possible]
-            chances[here] = np.exp(left)
+            log_z[possible] -= total[possible]
+            chances[places] = np.exp(log_z)
         return chances
 
     def _probably_broken(
@@ -308,15 +283,15 @@ class CompiledRules:
         """
         order = np.argsort(violations, axis=1, kind="stable")
         texts = np.arange(len(violations))[:, None]
-        found = np.zeros(violations.shape, dtype=bool)
+        chosen = np.zeros(violations.shape, dtype=bool)
         sums = np.cumsum(violations[texts, order], axis=1)
-        found[texts, order] = sums > self.constraints.tolerance
-        if self.fits(np.flatnonzero(found.any(axis=0)).tolist(), most):
-            return found
-        for i in np.flatnonzero(found.any(axis=1)).tolist():
-            rules = [rule for rule in order[i].tolist() if found[i, rule]]
-            found[i, rules[: len(rules) - self._fitting(rules[::-1], most)]] = False
-        return found
+        chosen[texts, order] = sums > self.constraints.tolerance
+        if self.fits(np.flatnonzero(chosen.any(axis=0)).tolist(), most):
+            return chosen
+        for i in np.flatnonzero(chosen.any(axis=1)).tolist():
+            rules = [rule for rule in order[i].tolist() if chosen[i, rule]]
+            chosen[i, rules[: len(rules) - self._fitting(rules[::-1], most)]] = False
+        return chosen
 
     def _fitting(self, rules: Sequence[int], most: int | None) -> int:
         """Return how many rules, counted from the first, fit together; by doubling, then bisection."""
@@ -330,56 +305,35 @@ class CompiledRules:
             fit, fail = (middle, fail) if self.fits(rules[:middle], most) else (fit, middle)
         return fit
 
-    def _forbidden(self, ends: Ends) -> list[tuple[str, str]]:
-        """Return all forbidden pairs of labels, including those that a required pair excludes."""
-        everything = [*ends.scheme.labels, OUTSIDE, EDGE]
-        forbidden = [(a, b) for a, b in self.constraints.forbidden]
-        for a, b in self.constraints.required:
-            forbidden += [(a, other) for other in everything if other != b and (a or other)]
-        return forbidden
-
-    def _successions(self, ends: Ends) -> set[tuple[int, int]]:
-        """Return the forbidden pairs of the engine's labels; also set `first` and `last`."""
-        pairs = set()
-        for a, b in self._forbidden(ends):
-            self._allowed[ends.place(a), ends.place(b)] = False
-            if a == EDGE:
-                self.first[ends.firsts(b)] = False
-            elif b == EDGE:
-                self.last[ends.lasts(a)] = False
-            else:
-                pairs |= {(x, y) for x in ends.lasts(a) for y in ends.firsts(b)}
-        return {(x, y) for x, y in pairs if not ends.one(x, y)}
-
 
 def checked_prices(rules: CompiledRules, prices: Mapping[str, Any]) -> dict[str, float]:
     """Check prices for some of the rules with learnt prices, by rule name.
 
     RAISES (ValueError): H214 for an unknown rule, or a price that is no finite number.
     """
-    known = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
-    found = {}
+    learnable = [rule.name for rule, learns in zip(rules.rules, rules.learnable) if learns]
+    checked = {}
     for name, price in prices.items():
-        if name not in known:
-            refuse("rule_prices", repr(name), f"one of {', '.join(known) or 'no rule'}")
+        if name not in learnable:
+            refuse("rule_prices", repr(name), f"one of {', '.join(learnable) or 'no rule'}")
         number = checked_price(price)
         if isinstance(number, str) or number == np.inf:
             refuse("rule_prices", repr(price), "a finite number")
-        found[name] = float(number)
-    return found
+        checked[name] = float(number)
+    return checked
 
 
-def _by_rules(wanted: NDArray[np.bool_]) -> Sets:
+def _texts_by_rules(wanted: NDArray[np.bool_]) -> Sets:
     """Group texts that want exactly the same rules. wanted (bool [D, n]): rules of each text."""
-    some = wanted.any(axis=1)
-    found: Sets = [] if some.all() else [((), np.flatnonzero(~some))]
-    texts = np.flatnonzero(some)
+    with_rules = wanted.any(axis=1)
+    sets: Sets = [] if with_rules.all() else [((), np.flatnonzero(~with_rules))]
+    texts = np.flatnonzero(with_rules)
     while len(texts):
         rules = wanted[texts[0]]
         same = (wanted[texts] == rules).all(axis=1)
-        found.append((tuple(np.flatnonzero(rules).tolist()), texts[same]))
+        sets.append((tuple(np.flatnonzero(rules).tolist()), texts[same]))
         texts = texts[~same]
-    return found
+    return sets
 
 
 def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
@@ -393,15 +347,16 @@ def _over_segments(rule: Rule, scheme: LabelScheme) -> Rule:
         after[:, Ends(scheme).firsts(name)] = rule.after[:, label][:, None]
     if scheme.encoding != "io":
         return replace(rule, after=after)
-    told = np.flatnonzero((after != states[:, None]).any(axis=0))
-    sides = len(told) + 1  # the last label is one of these, or any other
+    changing = np.flatnonzero((after != states[:, None]).any(axis=0))
+    # a state with "io" is a pair of a state and the last label: one that changes states, or any other
+    sides = len(changing) + 1
     last = np.zeros(scheme.n_labels, dtype=np.int64)
-    last[told] = 1 + np.arange(len(told))
-    found = np.zeros((len(rule), sides, scheme.n_labels), dtype=np.int32)
-    found[:] = after[:, None, :] * sides + last
-    for side, label in enumerate(told.tolist(), 1):
-        found[:, side, label] = states * sides + side
-    tables = found.reshape(-1, scheme.n_labels), np.repeat(rule.kept, sides)
+    last[changing] = 1 + np.arange(len(changing))
+    table = np.zeros((len(rule), sides, scheme.n_labels), dtype=np.int32)
+    table[:] = after[:, None, :] * sides + last
+    for side, label in enumerate(changing.tolist(), 1):
+        table[:, side, label] = states * sides + side
+    tables = table.reshape(-1, scheme.n_labels), np.repeat(rule.kept, sides)
     return replace(rule, after=tables[0], kept=tables[1])
 
 

@@ -38,7 +38,7 @@ class FollowedRules:
 
     def on(self, automaton: Automaton) -> Automaton:
         """Return the product of another automaton without rules and the rules that are followed."""
-        return self.rules.remembering(automaton, self.numbers)[1]
+        return self.rules.product(automaton, self.numbers)[1]
 
     def with_others(self, others: Iterable[int]) -> "FollowedRules":
         """Follow other rules as well. RAISES (ValueError): H219 if that takes too many states."""
@@ -51,15 +51,15 @@ class FollowedRules:
         """
         if not self.incomplete:
             return set()
-        return self.rules.must_keep(spans) - set(self.numbers)
+        return self.rules.broken_hard(spans) - set(self.numbers)
 
-    def chances_of_breaks(self, potentials: Potentials) -> dict[str, float]:
+    def break_probabilities(self, potentials: Potentials) -> dict[str, float]:
         """Return P(the rule is broken) in one text for each rule of the model, by name: E[b_r].
 
         RAISES (ValueError): H219 if a rule and those that are followed have too many joint states.
         """
         rules = self.rules.rules
-        return {rule.name: self._chance(potentials, i) for i, rule in enumerate(rules)}
+        return {rule.name: self._break_probability(potentials, i) for i, rule in enumerate(rules)}
 
     def costs(self, segments: Segments) -> dict[str, float]:
         """Return the prices that a segmentation pays for followed rules that it breaks, nats, by name."""
@@ -71,20 +71,20 @@ class FollowedRules:
     def expected_cost(self, potentials: Potentials) -> float:
         """Return the expected price that a text pays for the rules that are followed, nats."""
         prices = self.rules.prices
-        some = [i for i in self.numbers if 0 < prices[i] < np.inf]
-        return sum(float(prices[i]) * self._chance(potentials, i) for i in some)
+        priced = [i for i in self.numbers if 0 < prices[i] < np.inf]
+        return sum(float(prices[i]) * self._break_probability(potentials, i) for i in priced)
 
     @cached_property
     def incomplete(self) -> bool:
         """Is there a hard rule that is not followed?"""
         return bool(np.delete(self.rules.hard, list(self.numbers)).any())
 
-    def _chance(self, potentials: Potentials, rule: int) -> float:
+    def _break_probability(self, potentials: Potentials, rule: int) -> float:
         """Return P(the rule is broken) in one text; it and the rules that are followed have their prices."""
         numbers = self.rules.together(self.numbers, {rule})
-        memory, product = self.rules.remembering(self.plain, numbers)
-        assert memory is not None
-        broken = memory.broken[product.state_copy, numbers.index(rule)]
+        table, product = self.rules.product(self.plain, numbers)
+        assert table is not None
+        broken = table.broken[product.state_copy, numbers.index(rule)]
         final = np.where(broken, -np.inf, 0.0 if product.final is None else product.final)
         kept = log_partition(potentials, product, final=final[None])[0]
         return float(-np.expm1(min(0.0, kept - log_partition(potentials, product)[0])))

@@ -32,11 +32,11 @@ from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["BoundedBest", "RuledSearch"]
 
-MOST_READINGS = 500
+MAX_READINGS = 500
 """Maximum number of segmentations enumerated for a sequence, besides the best."""
-TOGETHER = 50
+CHUNK = 50
 """Number of segmentations enumerated before they are checked."""
-SETTLED = 1e-9
+TOLERANCE = 1e-9
 """Relative difference up to which score and bound count as equal."""
 
 
@@ -48,7 +48,7 @@ class BoundedBest(NamedTuple):
     bounds: NDArray[np.float64]  # [D] no segmentation has a higher score
 
 
-class _Found(NamedTuple):
+class _Candidate(NamedTuple):
     """A segmentation of one sequence."""
 
     segments: Segments
@@ -57,12 +57,12 @@ class _Found(NamedTuple):
     missing: NDArray[np.bool_]  # [n] omitted rules that it breaks
 
     @property
-    def settled(self) -> bool:
+    def optimal(self) -> bool:
         """Is it proved optimal?"""
-        found = self.score > -np.inf
-        return found and self.bound - self.score <= SETTLED * (1.0 + abs(self.score))
+        exists = self.score > -np.inf
+        return exists and self.bound - self.score <= TOLERANCE * (1.0 + abs(self.score))
 
-    def beside(self, other: "_Found") -> "_Found":
+    def beside(self, other: "_Candidate") -> "_Candidate":
         """Return the better of the two segmentations, with the lower bound."""
         best = self if self.score >= other.score else other
         return best._replace(bound=min(self.bound, other.bound))
@@ -78,7 +78,7 @@ class RuledSearch:
     def __init__(self, rules: CompiledRules, needed: NDArray[np.bool_], pool: BufferPool) -> None:
         self.rules, self._pool = rules, pool
         self._rank = np.argsort(np.argsort(-rules.prices, kind="stable")).tolist()
-        self._remembered = [self._fitting({*np.flatnonzero(own).tolist()}) for own in needed]
+        self._followed = [self._fitting({*np.flatnonzero(own).tolist()}) for own in needed]
 
     def best(self, potentials: Potentials, automaton: Automaton, buffers: Buffers) -> BoundedBest:
         """Return the best segmentations found with their scores, -inf where every one breaks a hard rule, and
@@ -87,29 +87,29 @@ class RuledSearch:
         potentials (Potentials): log potentials of the D sequences. automaton (Automaton): without rules.
         buffers (Buffers): buffers for this automaton.
         """
-        found, sought = dict[int, _Found](), dict(enumerate(self._remembered))
+        candidates, sought = dict[int, _Candidate](), dict(enumerate(self._followed))
         wanted = {i: set(rules) for i, rules in sought.items()}
         while sought:
             unsettled = dict[int, Numbers]()
             for i, latest in self._search(potentials, automaton, buffers, sought):
-                best = found[i] = latest.beside(found[i]) if i in found else latest
-                self._remembered[i] = rules = sought[i]
-                if best.settled or best.bound == -np.inf:
+                best = candidates[i] = latest.beside(candidates[i]) if i in candidates else latest
+                self._followed[i] = rules = sought[i]
+                if best.optimal or best.bound == -np.inf:
                     continue
                 wanted[i] |= set(np.flatnonzero(latest.missing).tolist())
                 wider = self._fitting(wanted[i])
                 if wider == rules:
-                    found[i] = self._look_on(potentials.only(i), automaton, rules, best)
+                    candidates[i] = self._enumerated(potentials.only(i), automaton, rules, best)
                 else:
                     unsettled[i] = wider
             sought = unsettled
-        return _joined([found[i] for i in range(len(found))])
+        return _joined([candidates[i] for i in range(len(candidates))])
 
     def _fitting(self, wanted: set[int]) -> Numbers:
         """Return the wanted rules; if they have too many states, the most expensive ones that fit."""
-        everything = tuple(sorted(wanted))
-        if self.rules.fits(everything):
-            return everything
+        all_rules = tuple(sorted(wanted))
+        if self.rules.fits(all_rules):
+            return all_rules
         chosen: Numbers = ()
         for rule in sorted(wanted, key=self._rank.__getitem__):
             wider = tuple(sorted((*chosen, rule)))
@@ -123,43 +123,43 @@ class RuledSearch:
         automaton: Automaton,
         buffers: Buffers,
         sought: Mapping[int, Numbers],
-    ) -> Iterator[tuple[int, _Found]]:
+    ) -> Iterator[tuple[int, _Candidate]]:
         """Yield the best segmentation of some sequences, each under its own rules only.
 
         sought (Mapping[int, Numbers]): rules of each sequence, by its number.
         """
-        alike = dict[Numbers, list[int]]()
+        by_rules = dict[Numbers, list[int]]()
         for i, rules in sought.items():
-            alike.setdefault(rules, []).append(i)
-        for rules, numbers in alike.items():
-            all_of_them = len(numbers) == len(self._remembered)
-            some = potentials if all_of_them else select_sequences(potentials, np.array(numbers))
+            by_rules.setdefault(rules, []).append(i)
+        for rules, numbers in by_rules.items():
+            all_of_them = len(numbers) == len(self._followed)
+            own = potentials if all_of_them else select_sequences(potentials, np.array(numbers))
             if not rules:
-                best = viterbi(some, automaton, buffers=buffers)
+                best = viterbi(own, automaton, buffers=buffers)
             else:
-                _, product = self.rules.remembering(automaton, rules)
-                with self._pool.lend(product) as own:
-                    best = viterbi(some, product, buffers=own)
-            yield from zip(numbers, self._read(best, rules))
+                _, product = self.rules.product(automaton, rules)
+                with self._pool.lend(product) as product_buffers:
+                    best = viterbi(own, product, buffers=product_buffers)
+            yield from zip(numbers, self._scored(best, rules))
 
-    def _look_on(
-        self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Found
-    ) -> _Found:
+    def _enumerated(
+        self, potentials: Potentials, automaton: Automaton, rules: Numbers, best: _Candidate
+    ) -> _Candidate:
         """Enumerate further segmentations in order of score."""
-        _, product = self.rules.remembering(automaton, rules)
+        _, product = self.rules.product(automaton, rules)
         with self._pool.lend(product) as buffers:
             readings = ranked(potentials, product, buffers=buffers)
-            for _ in range(0, MOST_READINGS, TOGETHER):
-                some = list(islice(readings, TOGETHER))
-                for found in self._read(_several(some), rules) if some else ():
-                    best = found.beside(best)
-                    if best.settled:
+            for _ in range(0, MAX_READINGS, CHUNK):
+                chunk = list(islice(readings, CHUNK))
+                for candidate in self._scored(_as_best(chunk), rules) if chunk else ():
+                    best = candidate.beside(best)
+                    if best.optimal:
                         break
-                if best.settled or len(some) < TOGETHER:
+                if best.optimal or len(chunk) < CHUNK:
                     return best._replace(bound=best.score)
         return best
 
-    def _read(self, best: Best, rules: Numbers) -> Iterator[_Found]:
+    def _scored(self, best: Best, rules: Numbers) -> Iterator[_Candidate]:
         """Score the results of a search under some rules against all rules."""
         broken = self.rules.broken_segments(best.segments)
         costs = np.where(broken, self.rules.prices, 0.0)
@@ -168,7 +168,7 @@ class RuledSearch:
         missing = left_out & (costs > 0)
         scores = best.scores - costs[:, left_out].sum(axis=1)
         parts = (_part(best.segments, i) for i in range(len(scores)))
-        return map(_Found, parts, scores.tolist(), best.scores.tolist(), missing)
+        return map(_Candidate, parts, scores.tolist(), best.scores.tolist(), missing)
 
 
 def _part(segments: Segments, i: int) -> Segments:
@@ -178,21 +178,21 @@ def _part(segments: Segments, i: int) -> Segments:
     return Segments(np.array([0, own.stop - own.start]), *columns)
 
 
-def _several(readings: Sequence[tuple[float, Segments]]) -> Best:
+def _as_best(readings: Sequence[tuple[float, Segments]]) -> Best:
     """Join one or more segmentations and their scores."""
     columns = map(np.concatenate, zip(*(segments[1:] for _, segments in readings)))
     offsets = offsets_of([len(segments.label) for _, segments in readings])
     return Best(Segments(offsets, *columns), np.array([score for score, _ in readings]))
 
 
-def _joined(found: Sequence[_Found]) -> BoundedBest:
+def _joined(candidates: Sequence[_Candidate]) -> BoundedBest:
     """Join the segmentations of all sequences."""
-    scores = np.array([each.score for each in found])
-    bounds = np.array([each.bound for each in found])
-    if not found:
-        none = np.zeros(0, dtype=np.int32)
-        none_at_all = Segments(np.zeros(1, dtype=np.int64), none, none, none)
-        return BoundedBest(none_at_all, scores, bounds)
-    columns = zip(*(each.segments[1:] for each in found))
-    offsets = offsets_of([len(each.segments.label) for each in found])
+    scores = np.array([candidate.score for candidate in candidates])
+    bounds = np.array([candidate.bound for candidate in candidates])
+    if not candidates:
+        empty = np.zeros(0, dtype=np.int32)
+        no_segments = Segments(np.zeros(1, dtype=np.int64), empty, empty, empty)
+        return BoundedBest(no_segments, scores, bounds)
+    columns = zip(*(candidate.segments[1:] for candidate in candidates))
+    offsets = offsets_of([len(candidate.segments.label) for candidate in candidates])
     return BoundedBest(Segments(offsets, *map(np.concatenate, columns)), scores, bounds)

@@ -14,10 +14,10 @@ from spacy_hocrf.engine.rules import Rule
 from spacy_hocrf.types import Potentials
 
 __all__ = [
-    "AlikeRules",
+    "RuleGroup",
     "RuleSurvey",
     "Texts",
-    "alike",
+    "grouped",
     "starts_for",
     "violation_bounds",
     "with_more",
@@ -37,9 +37,9 @@ def starts_for(rules: Sequence[Rule], n_tokens: int) -> Starts:
     """Allocate the table of span starts that a search for probable spans fills in for a survey, for all
     labels that rules are about.
     """
-    told = np.flatnonzero(np.any([rule.told_by for rule in rules], axis=0))
-    extents = n_tokens, len(told)
-    return Starts(told.astype(np.int32), np.zeros(extents), np.zeros(extents))
+    labels = np.flatnonzero(np.any([rule.told_by for rule in rules], axis=0))
+    shape = n_tokens, len(labels)
+    return Starts(labels.astype(np.int32), np.zeros(shape), np.zeros(shape))
 
 
 class RuleSurvey(NamedTuple):
@@ -67,7 +67,7 @@ class Texts(NamedTuple):
     runs: bool  # are spans runs of neighbours with one label, so that not every segment begins one?
 
 
-class AlikeRules(NamedTuple):
+class RuleGroup(NamedTuple):
     """m of n rules that have the same states and differ only in the labels of their transitions and in their
     prices.
 
@@ -84,31 +84,29 @@ class AlikeRules(NamedTuple):
     weights: NDArray[np.float64]  # [m] 1 - exp(-price)
 
 
-def alike(rules: Sequence[Rule]) -> list[AlikeRules]:
+def grouped(rules: Sequence[Rule]) -> list[RuleGroup]:
     """Group the rules by their states and columns."""
-    found = dict[tuple[bytes, bytes], tuple[list[int], list[NDArray[np.int64]]]]()
+    groups = dict[tuple[bytes, bytes], tuple[list[int], list[NDArray[np.int64]]]]()
     for i, rule in enumerate(rules):
         columns, kinds = np.unique(rule.after, axis=1, return_inverse=True)
-        numbers, known = found.setdefault((columns.tobytes(), rule.kept.tobytes()), ([], []))
+        numbers, rows = groups.setdefault((columns.tobytes(), rule.kept.tobytes()), ([], []))
         numbers.append(i)
-        known.append(kinds.reshape(-1))
-    return [
-        _alike_rules(rules, np.array(numbers), np.stack(kinds)) for numbers, kinds in found.values()
-    ]
+        rows.append(kinds.reshape(-1))
+    return [_group(rules, np.array(numbers), np.stack(rows)) for numbers, rows in groups.values()]
 
 
-def _alike_rules(
+def _group(
     rules: Sequence[Rule], numbers: NDArray[np.int64], kinds: NDArray[np.int64]
-) -> AlikeRules:
+) -> RuleGroup:
     rule, prices = rules[numbers[0]], np.array([rules[i].price for i in numbers])
-    after, here = np.unique(rule.after, axis=1), rule.reach[0]
-    source, kind = np.nonzero((after != np.arange(len(rule))[:, None]) & here[:, None])
+    after, reachable = np.unique(rule.after, axis=1), rule.reach[0]
+    source, kind = np.nonzero((after != np.arange(len(rule))[:, None]) & reachable[:, None])
     target = after[source, kind]
     by_state, by_kind = _moves(source, target, kind), _moves(kind, target, source)
-    apart = ~rule.reach[after[here]].any(axis=0)
-    broken = ~rule.kept & here
+    apart = ~rule.reach[after[reachable]].any(axis=0)
+    broken = ~rule.kept & reachable
     tables = by_state, by_kind, apart.astype(np.uint8), broken.astype(np.uint8)
-    return AlikeRules(numbers, kinds, *tables, -np.expm1(-prices))
+    return RuleGroup(numbers, kinds, *tables, -np.expm1(-prices))
 
 
 def _moves(*columns: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -118,19 +116,19 @@ def _moves(*columns: NDArray[np.int64]) -> NDArray[np.int32]:
     return np.column_stack([moves, last]).astype(np.int32)
 
 
-def violation_bounds(rules: Sequence[AlikeRules], texts: Texts) -> NDArray[np.float64]:
+def violation_bounds(groups: Sequence[RuleGroup], texts: Texts) -> NDArray[np.float64]:
     """Return upper bounds on the error of the probabilities of D texts when one of n rules is left out,
     float64 [D, n]: (1 - exp(-price)) · P(the rule is broken).
     """
     offsets, starts = texts.potentials.offsets, texts.survey.starts
-    violations = np.ones((len(offsets) - 1, sum(len(each.numbers) for each in rules)))
-    for each in rules:
+    violations = np.ones((len(offsets) - 1, sum(len(group.numbers) for group in groups)))
+    for group in groups:
         if not texts.runs:
-            kinds = np.ascontiguousarray(each.kinds[:, starts.labels])
-            known = each.by_state, each.by_kind, each.apart, each.broken
-            bounds = bound_violations(offsets, starts.chance, starts.cover, kinds, *known)
-            violations[:, each.numbers] = np.clip(bounds, 0.0, 1.0) + ROUNDING
-        violations[:, each.numbers] *= each.weights
+            kinds = np.ascontiguousarray(group.kinds[:, starts.labels])
+            tables = group.by_state, group.by_kind, group.apart, group.broken
+            bounds = bound_violations(offsets, starts.chance, starts.cover, kinds, *tables)
+            violations[:, group.numbers] = np.clip(bounds, 0.0, 1.0) + ROUNDING
+        violations[:, group.numbers] *= group.weights
     return violations
 
 
@@ -145,11 +143,11 @@ def with_more(
     wanted (bool [D, n]), violations (float64 [D, n]): for each text and rule.
     fits (Callable): do some rules have at most this many joint states?
     """
-    found: NDArray[np.bool_] = wanted.copy()
+    chosen: NDArray[np.bool_] = wanted.copy()
     others = (violations > NEGLIGIBLE) & ~wanted
     for i in np.flatnonzero(others.any(axis=1)).tolist():
         for rule in np.argsort(-violations[i], kind="stable").tolist():
-            known = np.flatnonzero(found[i]).tolist()
-            if others[i, rule] and fits([*known, rule], READ_STATES):
-                found[i, rule] = True
-    return found
+            own = np.flatnonzero(chosen[i]).tolist()
+            if others[i, rule] and fits([*own, rule], READ_STATES):
+                chosen[i, rule] = True
+    return chosen

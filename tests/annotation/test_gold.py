@@ -49,7 +49,7 @@ class Told(Constrained):
             if self.agrees(oracle.decoded(self.scheme, each), spans, unknown)
         ]
         settings = replace(self.settings, training="all")
-        rules = CompiledRules(settings, self.scheme, self.rules.of, self.rules.carried)
+        rules = CompiledRules(settings, self.scheme, self.rules.model_automaton, self.rules.carried)
         self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):

@@ -319,7 +319,7 @@ def test_a_span_is_compared_with_the_best_reading_without_it_that_keeps_them(pro
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_improbable_readings_keep_the_rules_about_numbers_too(monkeypatch, kind):
-    monkeypatch.setattr(CompiledRules, "to_remember", nothing)  # at once; what is broken will be
+    monkeypatch.setattr(CompiledRules, "rule_sets", nothing)  # at once; what is broken will be
     compared = 0
     for problem in (Constrained(kind, seed, "numbers") for seed in range(PROBLEMS)):
         if problem.kept:
@@ -337,7 +337,7 @@ def tolerant(problem, tolerance):
     """A problem with another tolerance."""
     settings = replace(problem.settings, tolerance=tolerance)
     problem.rules = CompiledRules(
-        settings, problem.rules.scheme, problem.rules.of, problem.rules.carried
+        settings, problem.rules.scheme, problem.rules.model_automaton, problem.rules.carried
     )
     return problem
 
@@ -387,7 +387,7 @@ def test_readings_remember_no_more_than_they_can_hold(monkeypatch):
         assert not with_more(wanted, violations, rules.fits).any()
         violations[0, :2] = 1e-6, 1e-3
         assert with_more(wanted, violations, rules.fits)[0].tolist()[:2] == [True, True]
-        monkeypatch.setattr(module, "READ_STATES", len(rules.remembering(rules.automaton, (1,))[0]))
+        monkeypatch.setattr(module, "READ_STATES", len(rules.product(rules.automaton, (1,))[0]))
         few = with_more(wanted, violations, rules.fits)[0].tolist()
         assert few[1] and few[0] == rules.fits([0, 1], module.READ_STATES)
         monkeypatch.undo()

@@ -52,7 +52,7 @@ class Learnt(Constrained):
         self.annotation = self.random_annotation(rng)
         self.agreeing = [each for each in self.kept if self.agrees(each)]
         settings = replace(self.settings, training="all")
-        rules = CompiledRules(settings, self.scheme, self.rules.of, self.rules.carried)
+        rules = CompiledRules(settings, self.scheme, self.rules.model_automaton, self.rules.carried)
         self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):
@@ -307,7 +307,7 @@ def test_nothing_left_to_learn_from_is_an_error():
 
 @pytest.mark.slow
 def test_more_than_training_can_remember(monkeypatch):
-    monkeypatch.setattr(compiled, "MOST_STATES", 3)
+    monkeypatch.setattr(compiled, "MAX_JOINT_STATES", 3)
     rules = {"at_most": {"PLACE": 1, "PERSON": 1}}
     with pytest.raises(ValueError, match=r"H221.*more than 1024 states.*'successions'"):
         initialized(ROWS, constraints=constraints(**rules, training="all"))

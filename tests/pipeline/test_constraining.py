@@ -89,7 +89,7 @@ def test_more_rules_than_a_memory_has_states_for(nlp, monkeypatch):
     alternatives = once.get_pipe("hocrf").reading(once.make_doc(text)).best(30)
     assert len(alternatives) == 30
     assert all(str(each.spans).count("PERSON") < 2 for each in alternatives)
-    monkeypatch.setattr(compiled, "MOST_STATES", 1)
+    monkeypatch.setattr(compiled, "MAX_JOINT_STATES", 1)
     with pytest.raises(ValueError, match=r"H219.*more than 1 states"):
         once(text)
 
@@ -466,7 +466,7 @@ def test_the_neighbours_of_spans_are_labels_text_and_edges():
 
 @pytest.mark.slow
 def test_threads_share_memories_and_keep_few(nlp, monkeypatch):
-    monkeypatch.setattr(compiled, "KEPT_STATES", 2)
+    monkeypatch.setattr(compiled, "MAX_CACHED_STATES", 2)
     pipe = like(nlp, at_most={"PERSON": 1, "PLACE": 1}, tolerance=0.0).get_pipe("hocrf")
     texts = ["Ada Lovelace likes Alan Turing and Paris", "Paris and London", TEXT] * 30
     expected = [found(pipe(nlp.make_doc(text))) for text in texts]

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.slow
 
 @pytest.mark.parametrize("states, readings", [(128, 0), (4, 0), (1, 0), (4, 3000), (1, 3000)])
 def test_the_bound_is_reached_by_a_large_product_or_by_many_readings(monkeypatch, states, readings):
-    monkeypatch.setattr("spacy_hocrf.rules.compiled.MOST_STATES", states)
-    monkeypatch.setattr("spacy_hocrf.rules.search.MOST_READINGS", readings)
+    monkeypatch.setattr("spacy_hocrf.rules.compiled.MAX_JOINT_STATES", states)
+    monkeypatch.setattr("spacy_hocrf.rules.search.MAX_READINGS", readings)
     pipe = trained(rows=documents(5)).get_pipe("hocrf")
     pipe.model.set_param("W", 0.2 * pipe.model.get_param("W"))
     structure, automaton = pipe.structure, pipe.automaton

@@ -105,11 +105,11 @@ def test_a_table_that_does_not_fit_the_labels_is_an_error():
 def test_rules_of_one_model_keep_few_products(monkeypatch):
     pipe = shared("semi-CRF, outside tokens").get_pipe("hocrf")
     rules = compiled(pipe, rules={"a": AtMost(price=1.0), "b": AtLeast(price=1.0)})
-    memory, product = rules.remembering(rules.automaton, (0, 1))
-    assert rules.remembering(rules.automaton, (0, 1))[1] is product
+    memory, product = rules.product(rules.automaton, (0, 1))
+    assert rules.product(rules.automaton, (0, 1))[1] is product
     assert memory.broken.shape == (9, 2)  # none, one or more of two labels each
     assert product.copies == 9
     assert rules.fits((0, 1), 9) and not rules.fits((0, 1), 8)
-    monkeypatch.setattr("spacy_hocrf.rules.compiled.MOST_STATES", 8)
+    monkeypatch.setattr("spacy_hocrf.rules.compiled.MAX_JOINT_STATES", 8)
     with pytest.raises(ValueError, match="H219"):
         rules.together((0,), (1,))

@@ -15,7 +15,7 @@ from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.grammar import Grammar
 from spacy_hocrf.rules.templates import Apart, AtLeast, AtMost, Precedes, Together
-from spacy_hocrf.rules.violations import RuleSurvey, Texts, alike, starts_for, violation_bounds
+from spacy_hocrf.rules.violations import RuleSurvey, Texts, grouped, starts_for, violation_bounds
 from spacy_hocrf.types import Potentials
 
 
@@ -40,14 +40,14 @@ def test_no_rule_is_broken_more_probably_than_is_said(kind, seeds):
     for seed in seeds:
         problem = Constrained(kind, seed, "successions")  # all readings are there
         scheme, potentials = problem.scheme, problem.structure.potentials
-        automaton, rules = problem.rules.of, rules_for(scheme)
+        automaton, rules = problem.rules.model_automaton, rules_for(scheme)
         starts = starts_for(rules, len(potentials.token))
         found = probable_spans(potentials, automaton, scheme.rules, 1.0, starts=starts)
         if found.log_partition == -np.inf:
             continue
         survey, runs = RuleSurvey(starts, found.log_partition), scheme.encoding == "io"
         texts = Texts(potentials, automaton, survey, runs)
-        violations = violation_bounds(alike(rules), texts)[0]
+        violations = violation_bounds(grouped(rules), texts)[0]
         scores = [oracle.score(potentials, problem.patterns, each) for each in problem.every]
         p = np.exp(np.array(scores) - found.log_partition[0])
         for i, rule in enumerate(rules):
@@ -85,4 +85,4 @@ def test_spans_that_overlap_are_not_two():
     survey = RuleSurvey(starts, found.log_partition)
     texts = Texts(potentials, automaton, survey, runs=False)
     assert starts.chance.sum() > 0.6
-    assert violation_bounds(alike(rules), texts)[0] < 1e-6
+    assert violation_bounds(grouped(rules), texts)[0] < 1e-6
