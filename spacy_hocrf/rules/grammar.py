@@ -24,13 +24,13 @@ __all__ = ["Grammar"]
 
 ANYWHERE, NOWHERE = "anywhere", "nowhere"
 TOKEN = re.compile(r'\s*(?:"([^"]+)"|([()|?*+])|([^\s()|?*+"]+))')
-LEGIBLE = 20
+N_QUOTED = 20
 """Number of characters quoted at a syntax error."""
 
 Places = frozenset[int]
 
 
-class _Sign(NamedTuple):
+class _Token(NamedTuple):
     """An operator or a label of an expression."""
 
     text: str
@@ -38,7 +38,7 @@ class _Sign(NamedTuple):
     is_label: bool
 
 
-class _Part(NamedTuple):
+class _Positions(NamedTuple):
     """Positions of a subexpression."""
 
     empty: bool  # does it match the empty sequence?
@@ -69,7 +69,7 @@ class Grammar(Priced):
         if not isinstance(self.expression, str):
             refuse("expression", repr(self.expression), "a regular expression over labels")
         object.__setattr__(self, "expression", with_dollars(self.expression))
-        _Reader(self.expression)
+        _Parser(self.expression)
 
     @property
     def name(self) -> str:
@@ -78,14 +78,14 @@ class Grammar(Priced):
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
         """Return one rule about all spans."""
-        found = _Reader(self.expression)
-        for label in found.positions:
+        parser = _Parser(self.expression)
+        for label in parser.positions:
             place_of(label, labels)
-        after, kept = _smallest(*self._subsets(found, labels))
+        after, kept = _smallest(*self._subsets(parser, labels))
         return [Rule(after, kept, name="whole text")]
 
     def _subsets(
-        self, found: "_Reader", labels: Sequence[str]
+        self, parser: "_Parser", labels: Sequence[str]
     ) -> tuple[NDArray[np.int32], NDArray[np.bool_]]:
         """Return transition table and accepting states of the subsets of positions; position -1 is the start,
         before the first span.
@@ -98,12 +98,12 @@ class Grammar(Priced):
             row = []
             for label in labels:
                 reached = subset
-                if label in found.labels or not stays:
+                if label in parser.labels or not stays:
                     reached = frozenset(
                         j
                         for i in subset
-                        for j in (found.whole.first if i < 0 else found.follow[i])
-                        if found.positions[j] == label
+                        for j in (parser.root.first if i < 0 else parser.follow[i])
+                        if parser.positions[j] == label
                     )
                 if reached not in numbers:
                     numbers[reached] = len(states)
@@ -115,17 +115,17 @@ class Grammar(Priced):
                 raise ValueError(
                     ConstraintErrors.H312.format(expression=self.expression, what=what)
                 )
-        ends = {*found.whole.last, *([-1] if found.whole.empty else [])}
+        ends = {*parser.root.last, *([-1] if parser.root.empty else [])}
         kept = [bool(subset & ends) for subset in states]
         return np.array(rows, dtype=np.int32), np.array(kept, dtype=bool)
 
 
-class _Reader:
+class _Parser:
     """Recursive-descent parser of an expression.
 
     positions (List[str]): the label of each position. follow (List[Set[int]]): positions that may follow
         each.
-    whole (_Part): the whole expression.
+    root (_Positions): the whole expression.
     RAISES (ValueError): H312 for one that cannot be parsed.
     """
 
@@ -134,12 +134,12 @@ class _Reader:
         self._tokens = [*self._split()]
         self._next = 0
         self.positions, self.follow = list[str](), list[set[int]]()
-        self.whole = self._choice()
+        self.root = self._choice()
         if (token := self._token) is not None:
             self._refuse(f"'{token.text}' is not expected", token.at)
         self.labels = frozenset(self.positions)
 
-    def _split(self) -> Iterator[_Sign]:
+    def _split(self) -> Iterator[_Token]:
         at, end = 0, len(self._expression.rstrip())
         while at < end:
             match = TOKEN.match(self._expression, at)
@@ -147,11 +147,11 @@ class _Reader:
                 self._refuse("a double quote is not closed, or has nothing in it", at)
             quoted, sign, label = match.groups()
             begin = match.end() - len(match.group().lstrip())
-            yield _Sign(quoted or sign or label, begin, sign is None)
+            yield _Token(quoted or sign or label, begin, sign is None)
             at = match.end()
 
     @property
-    def _token(self) -> _Sign | None:
+    def _token(self) -> _Token | None:
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
     def _takes(self, signs: str) -> str:
@@ -162,24 +162,24 @@ class _Reader:
         self._next += 1
         return token.text
 
-    def _choice(self) -> _Part:
+    def _choice(self) -> _Positions:
         """Parse alternatives, separated by "|"."""
         part = self._sequence()
         while self._takes("|"):
             other = self._sequence()
-            part = _Part(
+            part = _Positions(
                 part.empty or other.empty, part.first | other.first, part.last | other.last
             )
         return part
 
-    def _sequence(self) -> _Part:
+    def _sequence(self) -> _Positions:
         """Parse a sequence of subexpressions."""
         part = self._repeated()
         while (token := self._token) is not None and (token.is_label or token.text == "("):
             part = self._joined(part, self._repeated())
         return part
 
-    def _repeated(self) -> _Part:
+    def _repeated(self) -> _Positions:
         """Parse a label or a group with its repetition operators."""
         part = self._single()
         while sign := self._takes("?*+"):
@@ -188,7 +188,7 @@ class _Reader:
             part = part._replace(empty=part.empty or sign != "+")
         return part
 
-    def _single(self) -> _Part:
+    def _single(self) -> _Positions:
         """Parse a label or a group."""
         if (token := self._token) is None:
             self._refuse("a label or a group is missing at the end", len(self._expression))
@@ -203,11 +203,11 @@ class _Reader:
         self.positions.append(token.text)
         self.follow.append(set())
         own = frozenset({len(self.positions) - 1})
-        return _Part(False, own, own)
+        return _Positions(False, own, own)
 
-    def _joined(self, one: _Part, other: _Part) -> _Part:
+    def _joined(self, one: _Positions, other: _Positions) -> _Positions:
         self._link(one.last, other.first)
-        return _Part(
+        return _Positions(
             one.empty and other.empty,
             one.first | other.first if one.empty else one.first,
             one.last | other.last if other.empty else other.last,
@@ -219,7 +219,7 @@ class _Reader:
 
     def _refuse(self, what: str, at: int) -> NoReturn:
         """RAISES (ValueError): H312, always."""
-        here = self._expression[at : at + LEGIBLE]
+        here = self._expression[at : at + N_QUOTED]
         place = f"{what}: character {at + 1}, " + (f"before '{here}'" if here else "the end")
         raise ValueError(ConstraintErrors.H312.format(expression=self._expression, what=place))
 

@@ -27,13 +27,13 @@ from spacy_hocrf.rules.grammar import Grammar
 
 __all__ = ["ProposedGrammar", "propose_grammar"]
 
-LEAST = 0.05
+MIN_BITS = 0.05
 """Bits per text that each additional label must contribute on average."""
-PLAIN = re.compile(r'[^\s()|?*+"]+')
+UNQUOTED = re.compile(r'[^\s()|?*+"]+')
 """A label that needs no quotes."""
-SIGNS = {(True, True): "", (False, True): "?", (True, False): "+", (False, False): "*"}
+OPERATORS = {(True, True): "", (False, True): "?", (True, False): "+", (False, False): "*"}
 """Operator by whether a factor occurs at least once, and at most once."""
-TINY = 1e-300
+MIN_PROBABILITY = 1e-300
 """Lower bound of the probability of satisfying a grammar."""
 
 Sentence = tuple[str, ...]
@@ -80,27 +80,28 @@ def propose_grammar(sentences: Sequence[Sentence], share: float = 0.99) -> Propo
     texts = _texts_of(kinds, labels)
     frequency = texts.size @ texts.count
     lengths = np.bincount(texts.count.sum(axis=1), texts.size).astype(np.float64)
-    rest = {y for y, label in enumerate(labels) if label and '"' not in label}
-    named, best, worth = list[int](), ProposedGrammar("", 0.0, 1.0, ()), 0.0
-    while rest:
+    remaining = {y for y, label in enumerate(labels) if label and '"' not in label}
+    named, best, best_gain = list[int](), ProposedGrammar("", 0.0, 1.0, ()), 0.0
+    while remaining:
         trials = list[tuple[float, int, str]]()
-        for y in sorted(rest):
+        for y in sorted(remaining):
             chosen = sorted([*named, y])
-            expression = _expression(texts.of(chosen), [labels[each] for each in chosen], spare)
+            expression = _expression(texts.of(chosen), [labels[i] for i in chosen], spare)
             if expression:
                 trials.append((_bits(_rule(expression, labels), lengths, frequency), y, expression))
         if not trials:
             break
         bits, y, expression = max(trials)
-        rest.remove(y)
+        remaining.remove(y)
         named.append(y)
-        if bits - LEAST * len(named) > worth:
-            best, worth = ProposedGrammar(expression, bits, 1.0, ()), bits - LEAST * len(named)
+        gain = bits - MIN_BITS * len(named)
+        if gain > best_gain:
+            best, best_gain = ProposedGrammar(expression, bits, 1.0, ()), gain
     if not best.expression:
         return best
     rule = _rule(best.expression, labels)
     broken = Counter(
-        {each: n for each, n in kinds.items() if not rule.keeps(map(labels.index, each))}
+        {kind: n for kind, n in kinds.items() if not rule.keeps(map(labels.index, kind))}
     )
     kept = (total - broken.total()) / total
     return replace(best, kept=kept, broken=tuple(broken.most_common()))
@@ -124,20 +125,20 @@ def _expression(texts: _Texts, labels: Sequence[str], spare: int) -> str:
     """Return the chain that all texts but at most `spare` satisfy."""
     for find in (_disorders, _repeats, _lacks):
         while True:
-            having = find(texts)
-            sizes = texts.size @ having
-            having, sizes = having[:, sizes > 0], sizes[sizes > 0]
+            affected = find(texts)
+            sizes = texts.size @ affected
+            affected, sizes = affected[:, sizes > 0], sizes[sizes > 0]
             if not len(sizes) or sizes.min() > spare:
                 break
             spare -= sizes.min()
-            texts = texts.where(~having[:, sizes.argmin()])
-    names = np.array([y if PLAIN.fullmatch(y) else f'"{y}"' for y in labels])
+            texts = texts.where(~affected[:, sizes.argmin()])
+    names = np.array([y if UNQUOTED.fullmatch(y) else f'"{y}"' for y in labels])
     factors = _chain(texts)
     return " ".join(
         (f"({' | '.join(names[mine])})" if mine.sum() > 1 else str(names[mine][0]))
-        + SIGNS[bool(here.min() > 0), bool(here.max() <= 1)]
-        for mine, here in zip(factors.T, (texts.count @ factors).T)
-        if here.any()
+        + OPERATORS[bool(counts.min() > 0), bool(counts.max() <= 1)]
+        for mine, counts in zip(factors.T, (texts.count @ factors).T)
+        if counts.any()
     )
 
 
@@ -155,8 +156,8 @@ def _repeats(texts: _Texts) -> NDArray[np.bool_]:
 
 def _lacks(texts: _Texts) -> NDArray[np.bool_]:
     """Which texts lack each factor? bool [n, k]"""
-    here = texts.count @ _chain(texts)
-    return np.asarray((here == 0) & here.any(axis=0))
+    counts = texts.count @ _chain(texts)
+    return np.asarray((counts == 0) & counts.any(axis=0))
 
 
 def _chain(texts: _Texts) -> NDArray[np.bool_]:
@@ -164,19 +165,19 @@ def _chain(texts: _Texts) -> NDArray[np.bool_]:
     factor = np.eye(texts.count.shape[1], dtype=bool)
     before = texts.order.any(axis=0) | factor
     while True:
-        here = texts.count @ factor  # spans per text and factor
+        counts = texts.count @ factor  # spans per text and factor
         reach = factor.T @ before @ factor
         for _ in range(len(before).bit_length()):
             reach = reach @ reach
-        one = np.triu(reach & reach.T, 1)
-        if not one.any():
-            once, there = here.max(axis=0) == 1, here > 0
-            apart = ~(reach | reach.T | (there.T @ there))
-            one = np.triu(apart & once & once[:, None], 1)
-        if not one.any():
+        mergeable = np.triu(reach & reach.T, 1)
+        if not mergeable.any():
+            once, present = counts.max(axis=0) == 1, counts > 0
+            never_together = ~(reach | reach.T | (present.T @ present))
+            mergeable = np.triu(never_together & once & once[:, None], 1)
+        if not mergeable.any():
             return factor[:, np.argsort(reach.sum(axis=0), kind="stable")]  # by predecessors
-        size = texts.size @ here
-        i, j = max(np.argwhere(one).tolist(), key=lambda pair: int(size[pair].sum()))
+        size = texts.size @ counts
+        i, j = max(np.argwhere(mergeable).tolist(), key=lambda pair: int(size[pair].sum()))
         factor[:, i] |= factor[:, j]
         factor = np.delete(factor, j, axis=1)
 
@@ -195,6 +196,6 @@ def _bits(rule: Rule, lengths: NDArray[np.float64], frequency: NDArray[np.int64]
     np.add.at(step, (np.arange(len(rule))[:, None], rule.after), frequency / frequency.sum())
     bits, state = 0.0, np.eye(len(rule))[0]
     for n in lengths:
-        bits -= n * log2(max(float(state[rule.kept].sum()), TINY))
+        bits -= n * log2(max(float(state[rule.kept].sum()), MIN_PROBABILITY))
         state = state @ step
     return float(bits / lengths.sum())

@@ -100,7 +100,7 @@ class _OfLabels(Priced):
         chosen = "" if self.labels is None else f": {', '.join(self.labels)}"
         return f"{type(self).__name__}[{number}{chosen}]"
 
-    def _each(self, labels: Sequence[str], rule: Callable[[int], Rule]) -> list[Rule]:
+    def _rules(self, labels: Sequence[str], rule: Callable[[int], Rule]) -> list[Rule]:
         wanted = labels if self.labels is None else self.labels
         return [replace(rule(place_of(label, labels)), name=label) for label in wanted]
 
@@ -128,7 +128,7 @@ class AtMost(_OfLabels):
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
         """Return one rule for each label."""
-        return self._each(labels, lambda y: _counted(y, self.most, len(labels), most=True))
+        return self._rules(labels, lambda y: _counted(y, self.most, len(labels), most=True))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,7 +154,7 @@ class AtLeast(_OfLabels):
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
         """Return one rule for each label."""
-        return self._each(labels, lambda y: _counted(y, self.least - 1, len(labels), most=False))
+        return self._rules(labels, lambda y: _counted(y, self.least - 1, len(labels), most=False))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,11 +239,11 @@ class Apart(_OfPairs):
 
     def rules(self, labels: Sequence[str]) -> list[Rule]:
         """Return one rule for each unordered pair."""
-        found = super().rules(labels)
+        rules = super().rules(labels)
         if self.pairs is not None:
-            return found
+            return rules
         order = list(permutations(range(len(labels)), 2))
-        return [rule for (one, other), rule in zip(order, found) if one < other]
+        return [rule for (one, other), rule in zip(order, rules) if one < other]
 
     def _rule(self, one: int, other: int, n_labels: int) -> Rule:
         """States: 0, neither has come; 1, only the first; 2, only the second; 3, both."""
@@ -259,18 +259,18 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
 
     RAISES (ValueError): H311 for a table that does not fit the labels.
     """
-    found = []
+    checked_rules = []
     price = 0.0 if template.price == LEARNT else float(template.price)
     for rule in template.rules(labels):
         after, kept = rule.after, rule.kept
-        right = after.ndim == 2 and after.shape == (len(kept), len(labels))
-        right = right and 0 < len(kept) <= MOST_STATES
-        if not right or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
+        valid = after.ndim == 2 and after.shape == (len(kept), len(labels))
+        valid = valid and 0 < len(kept) <= MOST_STATES
+        if not valid or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
             table = f"{after.tolist()} with {len(kept)} states"
-            known = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))
-            raise ValueError(ConstraintErrors.H311.format(**known))
-        found.append(replace(rule, price=price, name=f"{template.name}, {rule.name}"))
-    return found
+            where = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))
+            raise ValueError(ConstraintErrors.H311.format(**where))
+        checked_rules.append(replace(rule, price=price, name=f"{template.name}, {rule.name}"))
+    return checked_rules
 
 
 def _staying(n_states: int, n_labels: int) -> NDArray[np.int32]:
