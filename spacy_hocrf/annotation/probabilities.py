@@ -101,12 +101,12 @@ def keep_scores(
         doc.user_data[_place(key)] = _packed(start[own], end[own], label[own], names, spans.scores)
 
 
-def add_scores(doc: Doc, key: str, known: Iterable[SpanScore]) -> list[SpanScore]:
+def add_scores(doc: Doc, key: str, scores: Iterable[SpanScore]) -> list[SpanScore]:
     """Add scores to a component's table; existing scores take precedence.
 
     RETURNS (List[SpanScore]): all scores of the table, by position.
     """
-    spans = {row[:3]: row for row in [*known, *span_scores(doc, key)]}
+    spans = {row[:3]: row for row in [*scores, *span_scores(doc, key)]}
     rows = sorted(spans.values(), key=attrgetter("start"))
     names = sorted({row.label for row in rows})
     if rows:

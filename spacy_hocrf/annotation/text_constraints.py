@@ -91,6 +91,7 @@ class TextConstraints(NamedTuple):
         if not len(spans.start):
             return self.text
         text = np.repeat(np.arange(len(spans.offsets) - 1), np.diff(spans.offsets))
+        # the last span of the same text that begins at the constraint's first token or before
         order = text << POSITION_BITS | spans.start
         last = np.searchsorted(order, self.text << POSITION_BITS | self.start, side="right") - 1
         within = (text[last] == self.text) & (spans.start[last] <= self.start)

@@ -51,8 +51,8 @@ def chances_of(
     """
     if candidates is None:
         return None
-    n_labels = 1 + max(int(each.label.max(initial=0)) for each in (spans, candidates.spans))
-    keys, candidate_keys = (_keys(each, offsets, n_labels) for each in (spans, candidates.spans))
+    n_labels = 1 + max(int(rows.label.max(initial=0)) for rows in (spans, candidates.spans))
+    keys, candidate_keys = (_keys(rows, offsets, n_labels) for rows in (spans, candidates.spans))
     place = np.searchsorted(candidate_keys, keys)
     if not np.array_equal(np.append(candidate_keys, -1)[place], keys):
         return None

@@ -354,8 +354,8 @@ class Predictor:
         allowed: NDArray[np.uint8] = free.copy()
         for i, preset in presets.items():
             tokens = slice(batch.offsets[i], batch.offsets[i + 1])
-            known = Annotation(self._possible_spans(preset), preset.unknown)
-            allowed[tokens] = constrain(self.scheme, free[tokens], known)
+            possible = Annotation(self._possible_spans(preset), preset.unknown)
+            allowed[tokens] = constrain(self.scheme, free[tokens], possible)
         return allowed
 
     def _possible_spans(self, preset: Annotation) -> tuple[tuple[int, int, str], ...]:

@@ -25,6 +25,7 @@ def read(part: Part, decoder: Reranked) -> Answer:
     places = np.stack([first[part.docs], first[part.docs + 1]], axis=1)
     words = part.batch.column(reranker.attribute)
     logs = reranker.log_chances(readings, words, places)
+    # the most probable reading of each text that has any
     order = np.lexsort((-logs, readings.text))
     best = order[np.flatnonzero(np.diff(readings.text[order], prepend=-1))]
     chosen, sizes = readings.at(best), np.zeros(len(part.docs), np.int64)

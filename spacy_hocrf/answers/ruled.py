@@ -41,13 +41,11 @@ class RuledTexts(NamedTuple):
         with self.pool.lend(self.ruled.automaton) as buffers:
             least = at_least if self.blank is None else 0.0
             result = ruled_spans(self.ruled, self.rows, texts, least, buffers=buffers)
-        spans, scores = result.spans, result.probability
+        spans, scores, log_z = result.spans, result.probability, result.log_partition
         if self.blank is not None:
             spans, scores = self._shown(result, texts, at_least)
-        inexact = texts[
-            (result.tolerance != self.ruled.tolerances[0]) | np.isneginf(result.log_partition)
-        ]
-        return *_read(texts, Candidates(spans, scores, *_possible_and_log_z(result))), inexact
+        inexact = texts[(result.tolerance != self.ruled.tolerances[0]) | np.isneginf(log_z)]
+        return *_read(texts, Candidates(spans, scores, log_z > -np.inf, log_z)), inexact
 
     def best(self, texts: NDArray[np.int64], cost: float) -> tuple[NDArray[np.int64], Answer]:
         """Return the reading with the largest gain of some texts, among those that keep the hard rules.
@@ -58,7 +56,8 @@ class RuledTexts(NamedTuple):
         """
         with self.pool.lend(self.ruled.automaton) as buffers:
             best = best_ruled(self.ruled, self.rows, texts, cost, buffers=buffers)
-        return _read(texts, Answer(best.spans, best.probability, *_possible_and_log_z(best)))
+        log_z = best.log_partition
+        return _read(texts, Answer(best.spans, best.probability, log_z > -np.inf, log_z))
 
     def _shown(
         self, result: RuledSpans, texts: NDArray[np.int64], at_least: float
@@ -80,10 +79,6 @@ class RuledTexts(NamedTuple):
         offsets = offsets_of(np.bincount(text, minlength=len(texts)))
         merged = Segments(offsets, *(column.astype(np.int32) for column in columns))
         return merged, np.minimum(scores[likely], 1.0)
-
-
-def _possible_and_log_z(result: RuledSpans) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    return result.log_partition > -np.inf, result.log_partition
 
 
 def _read(texts: NDArray[np.int64], result: Result) -> tuple[NDArray[np.int64], Result]:

@@ -162,6 +162,7 @@ class _FeatureKeys(NamedTuple):
         _, start, end, label = readings.spans
         sizes = np.diff(readings.spans.offsets)
         owner = np.repeat(np.arange(len(sizes)), sizes)
+        # first and last token of each span, and those beside it in its text
         low, high = places[readings.text[owner]].T
         first, behind = low + start, low + end
         before = np.where(first > low, first - 1, len(words))

@@ -113,8 +113,8 @@ def _orders(learner: Learner) -> Sequence[int]:
     """Return the candidate orders that have a template of their own; none if the order is set."""
     settings = learner.structure.settings
     highest = replace(settings, order=ORDERS[-1]).used
-    known = {ORDERS[0], *(template.order for template in highest)}
-    return [order for order in ORDERS if order in known] if settings.auto_order else []
+    used = {ORDERS[0], *(template.order for template in highest)}
+    return [order for order in ORDERS if order in used] if settings.auto_order else []
 
 
 def _tokens(sides: Sequence[Sides]) -> int:

@@ -256,9 +256,9 @@ class Corpus:
             memory=self._memory,
             group_by=self.group_by,
         )
-        wanted = {id(document) for document in documents}
+        ids = {id(document) for document in documents}
         other._documents = {
-            key: document for key, document in self._documents.items() if id(document) in wanted
+            key: document for key, document in self._documents.items() if id(document) in ids
         }
         other._size = sum(document.copies for document in other._documents.values())
         other._stores, other.reads = self._stores, self.reads

@@ -271,10 +271,10 @@ class GrowingModel:
             structure, weights = self.structure, np.array(self.model.get_param("W"))
             source_counts = self._source_counts()
         weights = weights[: structure.size - structure.n_dense].astype(np.float32)
-        kept, ready = weights != 0, structure.ready
+        nonzero, ready = weights != 0, structure.ready
         scheme, index = (structure.scheme, structure.index) if ready else (None, None)
-        if index is not None and kept.any() and not kept.all():
-            index, weights = pruned(index, kept), weights[kept]
+        if index is not None and nonzero.any() and not nonzero.all():
+            index, weights = pruned(index, nonzero), weights[nonzero]
         return LearntModel(
             tuple(self.labels),
             scheme,
@@ -295,10 +295,10 @@ class GrowingModel:
         return annotation.merged() if joins(self.structure.settings) else annotation
 
     def _check_labels(self, annotations: Iterable[Annotation]) -> None:
-        known = set(self.labels)
+        labels = set(self.labels)
         for annotation in annotations:
             for label in annotation.labels:
-                if label not in known:
+                if label not in labels:
                     raise ValueError(Errors.H040.format(label=label, known=", ".join(self.labels)))
             if self.structure.ready and self.scheme.outside < 0 and annotation.has_outside:
                 known_segments(self.scheme, annotation)  # raises H041

@@ -173,7 +173,8 @@ class CompiledRules:
                 return table, product_of(automaton, table, self.prices[list(rules)])
             if rules not in self._products:
                 product = product_of(automaton, table, self.prices[list(rules)])
-                while self._products and self._cached_states() + len(table) > MAX_CACHED_STATES:
+                cached = self._products.values()
+                while cached and sum(p.copies for p in cached) + len(table) > MAX_CACHED_STATES:
                     self._products.pop(next(iter(self._products)))
                 self._products[rules] = product
             return table, self._products[rules]
@@ -234,9 +235,6 @@ class CompiledRules:
             some = [self.rules[i] for i in rules]
             self._joined[rules] = joined(some, self.scheme.n_labels, MAX_JOINT_STATES)
         return self._joined[rules]
-
-    def _cached_states(self) -> int:
-        return sum(product.copies for product in self._products.values())
 
     def _sharing(self, wanted: NDArray[np.bool_]) -> Sets:
         """Group texts by the rules that they follow: the wanted ones, plus a few more where that lets many

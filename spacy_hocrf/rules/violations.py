@@ -100,6 +100,7 @@ def _group(
 ) -> RuleGroup:
     rule, prices = rules[numbers[0]], np.array([rules[i].price for i in numbers])
     after, reachable = np.unique(rule.after, axis=1), rule.reach[0]
+    # the moves from states that can be reached to other states
     source, kind = np.nonzero((after != np.arange(len(rule))[:, None]) & reachable[:, None])
     target = after[source, kind]
     by_state, by_kind = _moves(source, target, kind), _moves(kind, target, source)
