@@ -197,7 +197,7 @@ class Fold:
         self._documents = learnt, held_out
         self._view = self._learner.view()
         unseen = learner.corpus.only(held_out)
-        self._held_back = self._learner.shards_of(unseen)
+        self._held_out = self._learner.shards_of(unseen)
         self.weights = self._view.weights
         if below is not None:
             self.go_on_from(below)
@@ -217,7 +217,7 @@ class Fold:
     def release(self) -> None:
         """Release memory that the next training allocates again."""
         self._view = self._learner.view()
-        for shard in self._held_back:
+        for shard in self._held_out:
             shard.release()
 
     def go_on_from(self, other: "Fold") -> None:
@@ -238,7 +238,7 @@ class Fold:
             nats.
         """
         self.train(trainer)
-        return self._likelihood(self._held_back, trainer.n_threads)(self.weights)[0]
+        return self._likelihood(self._held_out, trainer.n_threads)(self.weights)[0]
 
     def _likelihood(self, shards: Sequence[Shard], threads: int) -> Objective:
         """Return the objective of some documents, without a prior."""
