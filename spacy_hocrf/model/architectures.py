@@ -94,14 +94,14 @@ def build_high_order_crf(
     RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322, H462 or H570 for settings out
         of range.
     """
-    given = make_window() if features is None else features
-    for each in given:
-        if not isinstance(each, (Template, Vectors, Wider)):
-            raise ValueError(ModelErrors.H570.format(found=repr(each)))
-    wider = frozenset(each.name for each in given if isinstance(each, Wider))
-    known = (each.template if isinstance(each, Wider) else each for each in given)
-    templates = tuple(each for each in known if not isinstance(each, Vectors))
-    vectors = tuple(each for each in given if isinstance(each, Vectors))
+    features = make_window() if features is None else features
+    for feature in features:
+        if not isinstance(feature, (Template, Vectors, Wider)):
+            raise ValueError(ModelErrors.H570.format(found=repr(feature)))
+    wider = frozenset(feature.name for feature in features if isinstance(feature, Wider))
+    unwrapped = (each.template if isinstance(each, Wider) else each for each in features)
+    templates = tuple(each for each in unwrapped if not isinstance(each, Vectors))
+    vectors = tuple(feature for feature in features if isinstance(feature, Vectors))
     if encoding != SEGMENTS:
         _check_single_tokens(encoding, parts, outside, repeats, max_length)
         templates, vectors = _for_single_tokens(templates), _of_tokens(vectors)
@@ -202,8 +202,8 @@ def _check_segments(outside: str, max_length: Any) -> None:
         raise ValueError(Errors.H043.format(found=outside))
     limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
     if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
-        found = repr(max_length)
-        raise ValueError(Errors.H044.format(name="max_length", found=found, least=0, most=LARGEST))
+        name, found = "max_length", repr(max_length)
+        raise ValueError(Errors.H044.format(name=name, found=found, least=0, most=LARGEST))
 
 
 def _check_single_tokens(
@@ -213,9 +213,9 @@ def _check_single_tokens(
     if encoding not in CHOICES:
         raise ValueError(Errors.H045.format(found=encoding, known=", ".join(CHOICES)))
     defaults = {"parts": None, "outside": "token", "repeats": None, "max_length": None}
-    for name, found in zip(defaults, (parts, outside, repeats, max_length)):
-        if found != defaults[name]:
-            raise ValueError(ModelErrors.H462.format(name=name, found=found, encoding=encoding))
+    for name, value in zip(defaults, (parts, outside, repeats, max_length)):
+        if value != defaults[name]:
+            raise ValueError(ModelErrors.H462.format(name=name, found=value, encoding=encoding))
 
 
 def _for_single_tokens(features: Sequence[Template]) -> tuple[Template, ...]:

@@ -75,7 +75,7 @@ class CompiledBatch:
         tokens, all_folded = _plain(observations.tokens), all(folded.tolist())
         self.dense = list(dense)
         if all_folded:
-            self.dense = [each._replace(part=TOKEN) for each in self.dense if each.part != INNER]
+            self.dense = [score._replace(part=TOKEN) for score in self.dense if score.part != INNER]
         scored: Sequence[Parts] = compiled.folded_kinds if all_folded else compiled.kinds
         # the kinds that occur, and what their cells are scores of
         self._kinds: list[tuple[int, Parts]] = [
@@ -87,7 +87,7 @@ class CompiledBatch:
         self._cells = None if once else self._sorted(tokens)
         # the parts with scores
         self._parts = {part for _, parts in self._kinds for part in parts if part is not None}
-        self._parts.update(each.part for each in self.dense)
+        self._parts.update(score.part for score in self.dense)
         rows = compiled.rows_of(tokens, folded)
         self.row_offsets, self.row_part, self.row_pattern, self.row_place, self.row_value = rows
         self._compile_spans(_plain(observations.spans))
@@ -125,22 +125,20 @@ class CompiledBatch:
         first, last = self.offsets[sequence : sequence + 2].tolist()
         tokens, rows = slice(first, last), slice(*self.row_offsets[[first, last]].tolist())
         spans = slice(*np.searchsorted(self.span_start, [first, last]).tolist())
-        one = copy(self)
-        one.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
-        one.allowed = self.allowed[tokens]
-        one._cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
-        one.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
-        one.row_part, one.row_pattern, one.row_place = (
-            self.row_part[rows],
-            self.row_pattern[rows],
-            self.row_place[rows],
-        )
-        one.row_value = None if self.row_value is None else self.row_value[rows]
-        one.dense = [each.only(tokens) for each in self.dense]
-        one.span_start, one.span_end = self.span_start[spans] - first, self.span_end[spans] - first
-        one.span_pattern, one.span_place = self.span_pattern[spans], self.span_place[spans]
-        one.span_value = None if self.span_value is None else self.span_value[spans]
-        return one
+        batch = copy(self)
+        batch.offsets = np.array([0, last - first], dtype=self.offsets.dtype)
+        batch.allowed = self.allowed[tokens]
+        batch._cells = [(parts, _cells_of(cells, first, last)) for parts, cells in self.cells]
+        batch.row_offsets = self.row_offsets[first : last + 1] - self.row_offsets[first]
+        batch.row_part, batch.row_pattern = self.row_part[rows], self.row_pattern[rows]
+        batch.row_place = self.row_place[rows]
+        batch.row_value = None if self.row_value is None else self.row_value[rows]
+        batch.dense = [score.only(tokens) for score in self.dense]
+        batch.span_start = self.span_start[spans] - first
+        batch.span_end = self.span_end[spans] - first
+        batch.span_pattern, batch.span_place = self.span_pattern[spans], self.span_place[spans]
+        batch.span_value = None if self.span_value is None else self.span_value[spans]
+        return batch
 
     def potentials(
         self, weights: Placed | NDArray[np.float64], scratch: Scratch | None = None
@@ -177,14 +175,12 @@ class CompiledBatch:
         """Add scale · A'·expected to `counts`."""
         parts = (expected.start, expected.end, expected.token, expected.inner)
         for places, cells in self.cells:
-            some = [None if place is None else parts[place] for place in places]
-            _kernels().add_cell_counts_into(
-                placed=counts.values, cells=cells, parts=some, scale=scale
-            )
-        for each in self.dense:
-            part = parts[each.part]
+            cell_parts = [None if place is None else parts[place] for place in places]
+            _kernels().add_cell_counts_into(counts.values, cells, cell_parts, scale)
+        for score in self.dense:
+            part = parts[score.part]
             assert part is not None
-            each.add_counts_into(counts.dense, counts.words, part, scale)
+            score.add_counts_into(counts.dense, counts.words, part, scale)
         for place, fired, value in (
             (self.row_place, expected.row, self.row_value),
             (self.span_place, expected.span, self.span_value),
@@ -241,26 +237,26 @@ class CompiledBatch:
         """Scores of each part, float64 [N, Y], None if all are 0."""
         extents = self.allowed.shape
         scores: list[NDArray[np.float64] | None] = [None] * len(ON_TOKENS)
-        first = self._kinds[0][1] if self._kinds else ()  # these are overwritten, not added to
+        overwritten = self._kinds[0][1] if self._kinds else ()  # not added to
         for number in self._parts:
             if scratch is not None:
-                make = scratch.array if number in first else scratch.zeros
+                make = scratch.array if number in overwritten else scratch.zeros
                 scores[number] = make(f"scores {number}", extents)
             else:
-                scores[number] = np.empty(extents) if number in first else np.zeros(extents)
+                scores[number] = np.empty(extents) if number in overwritten else np.zeros(extents)
         for number, (kind, places) in enumerate(self._kinds):
-            some = [None if place is None else scores[place] for place in places]
+            cell_scores = [None if place is None else scores[place] for place in places]
             if self._cells is None:
                 assert self._unsorted is not None
-                known = self._unsorted, kind, self.compiled
-                _kernels().add_observed_scores_into(some, *known, placed.values, number == 0)
+                observed = self._unsorted, kind, self.compiled, placed.values
+                _kernels().add_observed_scores_into(cell_scores, *observed, number == 0)
             else:
                 cells = self._cells[number][1]
-                _kernels().add_cell_scores_into(some, cells, placed.values, number == 0)
-        for each in self.dense:
-            part = scores[each.part]
+                _kernels().add_cell_scores_into(cell_scores, cells, placed.values, number == 0)
+        for score in self.dense:
+            part = scores[score.part]
             assert part is not None
-            each.add_into(part, placed.dense, placed.words)
+            score.add_into(part, placed.dense, placed.words)
         return scores
 
     def _gold_rows(self, gold: GoldSegments, segment: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -402,6 +398,6 @@ def _summed(
 
     places (int [levels, n]): places of each segment, -1 for none.
     """
-    there = places >= 0
-    of_place = np.broadcast_to(weight, places.shape)[there]
-    return np.bincount(places[there], of_place, minlength=size).astype(np.float64, copy=False)
+    placed = places >= 0
+    of_place = np.broadcast_to(weight, places.shape)[placed]
+    return np.bincount(places[placed], of_place, minlength=size).astype(np.float64, copy=False)

@@ -104,8 +104,8 @@ class Dense(NamedTuple):
         dense (float64 [H]): all dense weights. tables: tables of word scores, not used.
         RAISES (ValueError): H117 for scores of another shape.
         """
-        found = self.score.scores(self.inputs, self.weights_of(dense, scores.shape[1]))
-        scores += checked_array(self.score, "scores", found, scores.shape)
+        added = self.score.scores(self.inputs, self.weights_of(dense, scores.shape[1]))
+        scores += checked_array(self.score, "scores", added, scores.shape)
 
     def add_counts_into(
         self, dense: Matrix, tables: Sequence[Matrix], expectations: Matrix, scale: float
@@ -114,9 +114,9 @@ class Dense(NamedTuple):
 
         RAISES (ValueError): H117 for counts of another shape.
         """
-        mine = self.weights_of(dense, expectations.shape[1])
-        found = self.score.counts(self.inputs, expectations)
-        mine += scale * checked_array(self.score, "counts", found, mine.shape)
+        own_counts = self.weights_of(dense, expectations.shape[1])
+        added = self.score.counts(self.inputs, expectations)
+        own_counts += scale * checked_array(self.score, "counts", added, own_counts.shape)
 
     def only(self, tokens: slice) -> "Dense":
         """Return the dense score of a slice of tokens."""
@@ -154,7 +154,7 @@ class DenseWeights(NamedTuple):
     """The weights of dense scores, which a model has in addition to those of features."""
 
     size: int  # number of weights H
-    known: KnownWords | None  # the words that have rows in the tables
+    known_words: KnownWords | None  # the words that have rows in the tables
     tables: tuple[Table, ...]
     scores: tuple[DenseScore, ...]
 
@@ -185,11 +185,11 @@ def moved_weights(
     return (np.arange(rows)[:, None] * after + np.arange(before)).ravel()
 
 
-def checked_array(score: DenseScore, what: str, found: Any, shape: tuple[int, ...]) -> Matrix:
+def checked_array(score: DenseScore, what: str, returned: Any, shape: tuple[int, ...]) -> Matrix:
     """Check the shape of an array that a dense score returned. RAISES (ValueError): H117 for
     another shape.
     """
-    array: Matrix = np.asarray(found)
+    array: Matrix = np.asarray(returned)
     if array.shape != shape:
         raise ValueError(
             Errors.H117.format(

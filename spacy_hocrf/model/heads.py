@@ -106,24 +106,24 @@ def dense_of(
     scores: Iterable[tuple[str, DenseScore]],
     inputs: Iterable[NDArray[Any]],
     n_labels: int,
-    known: KnownWords | None,
+    known_words: KnownWords | None,
     tables: Iterable[Table],
 ) -> list[Dense | WordScore]:
     """Return the dense scores of a batch, with the places of their weights.
 
-    known (Optional[KnownWords]), tables (Iterable[Table]): words that have rows in tables, and the tables.
+    known_words (Optional[KnownWords]): the words that have rows in the tables.
     """
-    found, first = list[Dense | WordScore](), 0
+    dense, first = list[Dense | WordScore](), 0
     by_place = {table.first: (number, table) for number, table in enumerate(tables)}
-    for (_, score), here in zip(scores, inputs):
+    for (_, score), rows in zip(scores, inputs):
         part = PARTS.index(score.part)
-        if known is not None and first in by_place:
+        if known_words is not None and first in by_place:
             number, table = by_place[first]
-            found.append(WordScore(table, number, part, here, *known.rows(here)))
+            dense.append(WordScore(table, number, part, rows, *known_words.rows(rows)))
         else:
-            found.append(Dense(score, part, here, first))
+            dense.append(Dense(score, part, rows, first))
         first += score.width * n_labels
-    return found
+    return dense
 
 
 def inputs_of(
@@ -137,17 +137,17 @@ def inputs_of(
         encoder is run once for all its heads.
     RAISES (ValueError): H117 unless there are N rows; H176 or H177 for those of an encoder.
     """
-    found = list[NDArray[Any]]()
+    arrays = list[NDArray[Any]]()
     for _, score in scores:
         if isinstance(score, Head):
             rows = score.inputs(batch) if rows is None else score.checked(rows, batch)
-            found.append(rows)
+            arrays.append(rows)
             continue
         inputs = np.asarray(score.inputs(batch))
         if inputs.ndim < 1 or len(inputs) != len(batch):
             checked_array(score, "inputs", inputs, (len(batch), *inputs.shape[1:]))
-        found.append(inputs)
-    return tuple(found)
+        arrays.append(inputs)
+    return tuple(arrays)
 
 
 def gradient_of_rows(
@@ -160,11 +160,11 @@ def gradient_of_rows(
     """
     parts = (expected.start, expected.end, expected.token, expected.inner)
     gradient: Matrix | None = None
-    for each in dense:
-        part = parts[each.part]
-        if isinstance(each, Dense) and isinstance(each.score, Head) and part is not None:
-            mine = multiply(part, each.weights_of(weights, part.shape[1]).T)
-            gradient = mine if gradient is None else gradient + mine
+    for score in dense:
+        part = parts[score.part]
+        if isinstance(score, Dense) and isinstance(score.score, Head) and part is not None:
+            head_gradient = multiply(part, score.weights_of(weights, part.shape[1]).T)
+            gradient = head_gradient if gradient is None else gradient + head_gradient
     return gradient
 
 

@@ -56,12 +56,12 @@ class Histories:
         touches[1:] = (start[1:] == end[:-1]) & (sequence[1:] == sequence[:-1])
         pattern = np.full((len(self._levels), len(start)), -1, dtype=np.int32)
         parent = np.zeros(len(start), dtype=np.int64)
-        for found, (keys, numbers) in zip(pattern, self._levels):
+        for level_pattern, (keys, numbers) in zip(pattern, self._levels):
             pair = parent * self._labels + label  # negative without a parent
             node = np.searchsorted(keys, pair)
-            known = (np.append(keys, -1)[node] == pair) & (label < self._labels)
-            found[:] = numbers[np.where(known, node, -1)]
-            parent = np.where(touches, np.append(-1, np.where(known, node, -1)[:-1]), -1)
+            in_trie = (np.append(keys, -1)[node] == pair) & (label < self._labels)
+            level_pattern[:] = numbers[np.where(in_trie, node, -1)]
+            parent = np.where(touches, np.append(-1, np.where(in_trie, node, -1)[:-1]), -1)
         return GoldSegments(offsets[sequence] + start, offsets[sequence] + end, pattern)
 
 

@@ -71,8 +71,8 @@ def _forward(
     """
     tok2vec: Tok2Vec = model.layers[0]
     scale: float = model.attrs["scale"]
-    given, backprop = tok2vec(list(docs), is_train)
-    arrays = [_array(doc, array) for doc, array in zip_longest(docs, given)]
+    outputs, backprop = tok2vec(list(docs), is_train)
+    arrays = [_array(doc, array) for doc, array in zip_longest(docs, outputs)]
     ends = np.cumsum([0, *map(len, docs)]).tolist()
     rows = np.ones((ends[-1], max((array.shape[1] for array in arrays), default=0) + 1))
     for array, (first, last) in zip(arrays, pairwise(ends)):
@@ -86,9 +86,9 @@ def _forward(
     return rows, backprop_rows
 
 
-def _array(doc: Doc, given: Any) -> NDArray[Any]:
+def _array(doc: Doc, output: Any) -> NDArray[Any]:
     """Check the encoder's output for one Doc, [T, K - 1]."""
-    array: NDArray[Any] = np.zeros(0) if given is None else FETCH(given)
+    array: NDArray[Any] = np.zeros(0) if output is None else FETCH(output)
     if array.ndim != 2 or len(array) != len(doc):
         found, expected = " x ".join(map(str, array.shape)), f"{len(doc)} x its width"
         raise ValueError(

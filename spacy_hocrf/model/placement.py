@@ -76,9 +76,9 @@ class CompiledIndex:
     def __init__(self, index: FeatureIndex, dense: DenseWeights | None = None) -> None:
         self.dense_weights = dense
         self.n_dense = 0 if dense is None else dense.size
-        self.known = None if dense is None else dense.known
+        self.known_words = None if dense is None else dense.known_words
         self.tables = () if dense is None else dense.tables
-        n_words = 0 if self.known is None else len(self.known.numbers)
+        n_words = 0 if self.known_words is None else len(self.known_words.numbers)
         self.word_rows = tuple(n_words + 1 for _ in self.tables)
         # what is read from the index: patterns, and the features of each observation
         assert index.n_labels <= 2**16  # the labels of cells are uint16
@@ -117,27 +117,28 @@ class CompiledIndex:
 
     def _place_features(self, index: FeatureIndex) -> None:
         """Assign places: first to rows, then to cells, both by observation, then to all other features."""
-        # the kind of each observer: the parts of its templates of order 0, ascending
+        # each observer's templates of order 0, and their parts, ascending: its kind
         templates = index.templates
         of_observer = [
-            [number for number in each.templates if templates[number].order == 0]
-            if each.looks and templates[each.templates[0]].part <= INNER
+            [number for number in observer.templates if templates[number].order == 0]
+            if observer.looks and templates[observer.templates[0]].part <= INNER
             else []
-            for each in index.observers
+            for observer in index.observers
         ]
-        parts = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
-        self.kinds = tuple(dict.fromkeys(some for some in parts if some))
+        kinds = [tuple(sorted(templates[number].part for number in some)) for some in of_observer]
+        self.kinds = tuple(dict.fromkeys(kind for kind in kinds if kind))
         # the kinds if every segment has one token, so that all parts are scores of the token
         self.folded_kinds = tuple(
-            tuple(None if part == INNER else TOKEN for part in some) for some in self.kinds
+            tuple(None if part == INNER else TOKEN for part in kind) for kind in self.kinds
         )
-        # the kind of each observer, and the place of each template's part within its kind
-        kind = np.array([self.kinds.index(some) if some else -1 for some in parts], dtype=np.int32)
+        # the number of each observer's kind, and the place of each template's part within its kind
+        number_of = {kind: number for number, kind in enumerate(self.kinds)}
+        numbers = np.array([number_of.get(kind, -1) for kind in kinds], dtype=np.int32)
         slot = np.full(len(templates), -1, dtype=np.int32)
-        for numbers, some in zip(of_observer, parts):
-            slot[numbers] = [some.index(templates[number].part) for number in numbers]
+        for some, kind in zip(of_observer, kinds):
+            slot[some] = [kind.index(templates[number].part) for number in some]
         # int32 [M] kind of each observation, -1 for none
-        self.observation_kind = np.append(kind, np.int32(-1))[index.table.observers]
+        self.observation_kind = np.append(numbers, np.int32(-1))[index.table.observers]
         # int32 [M] first place of an observation's row, -1 without; int64 [M + 1] its cells, uint16
         # and int32 [·] label and first place of each; int32 [F] place of each feature; S
         (
@@ -152,8 +153,8 @@ class CompiledIndex:
             slot[index.feature_template],
             self.feature_pattern,
             self.observation_kind,
-            np.array([len(some) for some in self.kinds], dtype=np.int32),
-            np.array([SPARSE[len(some) - 1] for some in self.kinds], dtype=np.int32),
+            np.array([len(kind) for kind in self.kinds], dtype=np.int32),
+            np.array([SPARSE[len(kind) - 1] for kind in self.kinds], dtype=np.int32),
             self.n_labels,
             VECTOR,
         )
@@ -171,8 +172,8 @@ class CompiledIndex:
         entries = np.empty((len(cells), 4), dtype=np.int32)
         entries[:, 0], entries[:, 1] = self.observation_kind, self.row_place
         entries[:, 2], entries[:, 3] = self.cell_offsets[:-1], cells
-        few = cells > 0
-        entries[few, 1] = self.cell_place[self.cell_offsets[:-1][few]]
+        has_cells = cells > 0
+        entries[has_cells, 1] = self.cell_place[self.cell_offsets[:-1][has_cells]]
         return entries
 
     @property
@@ -307,16 +308,17 @@ class CompiledIndex:
         touched = np.flatnonzero(counts.values)
         features, values = self._feature_at[touched], counts.values[touched]
         counts.values[touched] = 0.0
-        known = features >= 0  # a row has places without a feature
+        has_feature = features >= 0  # a row has places without a feature
+        features, values = features[has_feature], values[has_feature]
         # constants, lengths and dense weights are few: all of them
         const, length = counts.const[self.const_pattern], self._length_counts(counts)
         dense = self._dense_counts(counts)
         self.nothing(counts)
         n_features = len(self.place)
-        behind = np.arange(n_features, n_features + self.n_dense, dtype=np.int32)
+        dense_features = np.arange(n_features, n_features + self.n_dense, dtype=np.int32)
         return (
-            np.concatenate([features[known], self.const_feature, self.length_feature, behind]),
-            np.concatenate([values[known], const, length, dense]),
+            np.concatenate([features, self.const_feature, self.length_feature, dense_features]),
+            np.concatenate([values, const, length, dense]),
         )
 
     def add_into(
@@ -348,10 +350,10 @@ class CompiledIndex:
         """Expected counts of all dense weights, float64 [H]."""
         dense: NDArray[np.float64] = counts.dense.copy()
         for table, expected in zip(self.tables, counts.words):
-            mine = table.weights(dense, self.n_labels)
-            mine += table.score.from_rows(table.vectors, expected[:-1])
+            table_counts = table.weights(dense, self.n_labels)
+            table_counts += table.score.from_rows(table.vectors, expected[:-1])
         return dense
 
     def _length_counts(self, counts: Placed) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = (counts.length[self.length_row] * self.length_bins).sum(axis=1)
-        return found
+        sums: NDArray[np.float64] = (counts.length[self.length_row] * self.length_bins).sum(axis=1)
+        return sums

@@ -159,9 +159,9 @@ class LabelScheme:
     def numbered(self, spans: Sequence[Sequence[tuple[int, int, str]]]) -> Segments:
         """Convert the spans of each sequence, with the users' labels, to arrays: the inverse of `named`."""
         number = {label: y for y, label in enumerate(self.labels)}
-        rows = [(start, end, number[y]) for found in spans for start, end, y in found]
+        rows = [(start, end, number[y]) for sequence in spans for start, end, y in sequence]
         columns = np.array(rows, dtype=np.int32).reshape(-1, 3).T
-        return Segments(offsets_of([len(found) for found in spans]), *columns)
+        return Segments(offsets_of([len(sequence) for sequence in spans]), *columns)
 
     def span_bits(self, start: int, end: int, label: str) -> NDArray[np.uint8]:
         """Return bits that force exactly this span, uint8 [end - start, Y]."""

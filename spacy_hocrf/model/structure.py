@@ -278,22 +278,22 @@ class Structure:
         """Return the place of every weight in another structure with the same labels, int64 [size]; -1 if
         it is unknown there.
         """
-        mine, theirs = self.index, other.index
-        number = {pattern: z for z, pattern in enumerate(theirs.patterns)}
-        patterns = np.array([number.get(pattern, -1) for pattern in mine.patterns], dtype=np.int64)
-        pattern = patterns[mine.feature_pattern]
-        template = _templates_in(mine, theirs)[mine.feature_template]
-        observation = _observations_in(mine, theirs)[mine.feature_observation]
-        known = (pattern >= 0) & (observation >= 0) & (template >= 0)
-        key = theirs.keys(
-            theirs.feature_observation, theirs.feature_template, theirs.feature_pattern
+        index, others = self.index, other.index
+        number = {pattern: z for z, pattern in enumerate(others.patterns)}
+        patterns = np.array([number.get(pattern, -1) for pattern in index.patterns], dtype=np.int64)
+        pattern = patterns[index.feature_pattern]
+        template = _templates_in(index, others)[index.feature_template]
+        observation = _observations_in(index, others)[index.feature_observation]
+        matched = (pattern >= 0) & (observation >= 0) & (template >= 0)
+        # the place of each feature's key among the ascending keys of the other index
+        keys = others.keys(
+            others.feature_observation, others.feature_template, others.feature_pattern
         )
-        wanted = np.where(known, theirs.keys(observation, template, pattern), -1)
-        place = np.searchsorted(key, wanted)
-        known &= np.append(key, -1)[place] == wanted
-        return np.concatenate(
-            [np.where(known, place, -1), len(theirs) + np.arange(self.n_dense, dtype=np.int64)]
-        )
+        key = np.where(matched, others.keys(observation, template, pattern), -1)
+        place = np.searchsorted(keys, key)
+        matched &= np.append(keys, -1)[place] == key
+        dense_place = len(others) + np.arange(self.n_dense, dtype=np.int64)
+        return np.concatenate([np.where(matched, place, -1), dense_place])
 
     def widen(self) -> None:
         """Insert the single-label patterns of labels that are new in the scheme after those of the earlier
@@ -343,7 +343,7 @@ class Structure:
         scores, inputs = self.settings.dense, observations.inputs
         if not scores:
             return CompiledBatch(compiled, observations, allowed, one_token, once=once)
-        dense = dense_of(scores, inputs, compiled.n_labels, compiled.known, compiled.tables)
+        dense = dense_of(scores, inputs, compiled.n_labels, compiled.known_words, compiled.tables)
         return CompiledBatch(compiled, observations, allowed, one_token, dense, once=once)
 
     @property
@@ -369,22 +369,24 @@ def token_batches(
         yield TokenBatch(docs[first:last], lengths=lengths[first:last])
 
 
-def _templates_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
+def _templates_in(index: FeatureIndex, other: FeatureIndex) -> NDArray[np.int64]:
     """Number of every template in another index, matched by name, -1 for none."""
-    numbers = {template.name: number for number, template in enumerate(theirs.templates)}
-    return np.array([numbers.get(template.name, -1) for template in mine.templates], dtype=np.int64)
+    numbers = {template.name: number for number, template in enumerate(other.templates)}
+    return np.array(
+        [numbers.get(template.name, -1) for template in index.templates], dtype=np.int64
+    )
 
 
-def _observations_in(mine: FeatureIndex, theirs: FeatureIndex) -> NDArray[np.int64]:
+def _observations_in(index: FeatureIndex, other: FeatureIndex) -> NDArray[np.int64]:
     """Number of every observation in another index, int64 [M], -1 for none."""
-    numbers = {observer.name: observer.number for observer in theirs.observers}
-    rows, found = mine.table.rows, np.full(len(mine.table), -1, dtype=np.int64)
-    for observer in mine.observers:
-        if observer.name in numbers:
-            here = rows[:, 0] == observer.number
-            values = np.ascontiguousarray(rows[here, 1 : 1 + observer.template.width])
-            found[here] = theirs.table.lookup(numbers[observer.name], values)
-    return found
+    other_observers = {observer.name: observer.number for observer in other.observers}
+    rows, numbers = index.table.rows, np.full(len(index.table), -1, dtype=np.int64)
+    for observer in index.observers:
+        if observer.name in other_observers:
+            observed = rows[:, 0] == observer.number
+            values = np.ascontiguousarray(rows[observed, 1 : 1 + observer.template.width])
+            numbers[observed] = other.table.lookup(other_observers[observer.name], values)
+    return numbers
 
 
 def _batch_of(docs: Sequence[Doc] | TokenBatch) -> TokenBatch:

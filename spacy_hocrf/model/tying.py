@@ -31,47 +31,48 @@ def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int
     RETURNS (int32 [M]): for each observation, the first one that occurs at the same tokens and has the
         same features; the observation itself if it does not occur.
     """
-    keys, first = np.zeros((len(index.feature_offsets) - 1, 2), dtype=np.uint64), 0
+    keys, n_tokens = np.zeros((len(index.feature_offsets) - 1, 2), dtype=np.uint64), 0
     for rows in corpus:
-        add_signatures_into(keys, rows, first)
-        first += len(rows.offsets) - 1
-    made = keys[:, 0] != 0
+        add_signatures_into(keys, rows, n_tokens)
+        n_tokens += len(rows.offsets) - 1
+    occurs = keys[:, 0] != 0
     n_parts, (_, inside) = index.feature_part.max(initial=0) + np.int64(1), _inside(index)
     feature = (inside * len(index.patterns) + index.feature_pattern) * n_parts + index.feature_part
     keys += _sums(_scrambled(feature), index.feature_offsets)[:, None]
-    _, firsts, number = np.unique(keys[:, 0], return_index=True, return_inverse=True)
-    found = firsts[number]
-    alike = made & (keys == keys[found]).all(axis=1)
-    return np.where(alike, found, np.arange(len(found))).astype(np.int32)
+    # the first observation with the same first key; tied if the second key is the same, too
+    _, first, group = np.unique(keys[:, 0], return_index=True, return_inverse=True)
+    representative = first[group]
+    tied = occurs & (keys == keys[representative]).all(axis=1)
+    return np.where(tied, representative, np.arange(len(representative))).astype(np.int32)
 
 
 def tie(
-    index: "FeatureIndex", found: NDArray[np.int32], dense: "DenseWeights | None" = None
+    index: "FeatureIndex", representative: NDArray[np.int32], dense: "DenseWeights | None" = None
 ) -> tuple[CompiledIndex, NDArray[np.int32]]:
     """Compile an index with one weight for features that always occur together; observations keep their
     numbers.
 
     index (FeatureIndex): F features.
-    found (int32 [M]): the result of `inseparable`.
+    representative (int32 [M]): the result of `inseparable`.
     dense (Optional[DenseWeights]): H dense weights, which are not tied.
     RETURNS (tuple[CompiledIndex, int32 [F + H]]): the arrangement of G tied and H dense weights, and the
         number among these of each feature's, and each dense, weight.
     """
-    own = found == np.arange(len(found))
-    kept = own[index.feature_observation]
-    fewer = copy(index)
-    fewer.feature_template, fewer.feature_pattern = (
-        index.feature_template[kept],
-        index.feature_pattern[kept],
-    )
-    sizes = np.where(own, np.diff(index.feature_offsets), 0)
-    fewer.feature_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    is_representative = representative == np.arange(len(representative))
+    # the index without the features of other observations
+    kept = is_representative[index.feature_observation]
+    tied = copy(index)
+    tied.feature_template = index.feature_template[kept]
+    tied.feature_pattern = index.feature_pattern[kept]
+    sizes = np.where(is_representative, np.diff(index.feature_offsets), 0)
+    tied.feature_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    # for each feature, that of the representative at the same place, and its number in `tied`
     observation, inside = _inside(index)
-    others = index.feature_offsets[found[observation]] + inside
-    group = (np.cumsum(kept) - 1)[others]
-    arranged = CompiledIndex(fewer, dense)
-    behind = len(fewer) + np.arange(arranged.n_dense)
-    return arranged, np.concatenate([group, behind]).astype(np.int32)
+    tied_to = index.feature_offsets[representative[observation]] + inside
+    group = (np.cumsum(kept) - 1)[tied_to]
+    arranged = CompiledIndex(tied, dense)
+    dense_numbers = len(tied) + np.arange(arranged.n_dense)
+    return arranged, np.concatenate([group, dense_numbers]).astype(np.int32)
 
 
 def _inside(index: "FeatureIndex") -> tuple[NDArray[np.int32], NDArray[np.int64]]:

@@ -20,11 +20,11 @@ __all__ = ["KnownWords", "Table", "WordScore", "known_words", "tables_of", "word
 Matrix = NDArray[np.float64]
 Rows = NDArray[np.float32] | NDArray[np.float64]
 
-MOST = 2**15
+MAX_KNOWN_WORDS = 2**15
 """Largest vocabulary of which a loaded model keeps scores for all words; for larger ones it keeps none."""
 
 
-SMALL = 2**21
+MAX_CONVERTED = 2**21
 """Most numbers in a table of vectors that is kept as float64, the type used in products; a larger one would
 take too much memory.
 """
@@ -95,9 +95,9 @@ class WordScore(NamedTuple):
         places = self.rows[:, None] * np.int64(n_labels) + np.arange(n_labels)
         np.add.at(table.reshape(-1), places.ravel(), (scale * expectations).ravel())
         if len(self.unknown):
-            mine = self.table.weights(dense, expectations.shape[1])
-            some = expectations[self.unknown]
-            mine += scale * self.table.score.counts(self.inputs[self.unknown], some)
+            own_counts = self.table.weights(dense, expectations.shape[1])
+            inputs, expectations = self.inputs[self.unknown], expectations[self.unknown]
+            own_counts += scale * self.table.score.counts(inputs, expectations)
 
     def only(self, tokens: slice) -> "WordScore":
         """Return the word score of a slice of tokens."""
@@ -121,7 +121,7 @@ def known_words(
         if isinstance(score, Vectors) and score.words is not None:
             total = len(score.words) + 1
             if seen is None:
-                seen = np.arange(total if total <= MOST else 0, dtype=np.int32)
+                seen = np.arange(total if total <= MAX_KNOWN_WORDS else 0, dtype=np.int32)
             return KnownWords(seen, total)
     return None
 
@@ -135,20 +135,20 @@ def words_of(scores: Iterable[tuple[str, Any]], batch: TokenBatch) -> NDArray[np
 
 
 def tables_of(
-    scores: Iterable[tuple[str, Any]], n_labels: int, known: KnownWords | None
+    scores: Iterable[tuple[str, Any]], n_labels: int, known_words: KnownWords | None
 ) -> tuple[Table, ...]:
     """Return the tables of the dense scores of words, in their order."""
-    found, first = list[Table](), 0
+    tables, first = list[Table](), 0
     vectors: dict[bool, Rows] = {}  # by `normalize`, shared by several scores
     for _, score in scores:
-        if isinstance(score, Vectors) and score.words is not None and known is not None:
+        if isinstance(score, Vectors) and score.words is not None and known_words is not None:
             if score.normalize not in vectors:
-                vectors[score.normalize] = _as_multiplied(score.words.rows(known.numbers))
-            found.append(Table(score, first, vectors[score.normalize]))
+                vectors[score.normalize] = _as_multiplied(score.words.rows(known_words.numbers))
+            tables.append(Table(score, first, vectors[score.normalize]))
         first += score.width * n_labels
-    return tuple(found)
+    return tuple(tables)
 
 
 def _as_multiplied(vectors: NDArray[np.float32]) -> Rows:
     """Convert few vectors to float64 in advance, since the conversion takes as long as the product."""
-    return vectors.astype(np.float64) if vectors.size <= SMALL else vectors
+    return vectors.astype(np.float64) if vectors.size <= MAX_CONVERTED else vectors

@@ -89,7 +89,7 @@ def test_a_loaded_model_knows_all_words_of_a_small_vocabulary_and_none_of_a_larg
     (doc,) = docs_of(vocab, "sun")
     scores = [(each.name, each.learning_from(doc)) for each in make_vectors()]
     assert known_words(scores, None).numbers.tolist() == [0, 1, 2, 3, 4, 5]
-    monkeypatch.setattr(words, "MOST", 5)
+    monkeypatch.setattr(words, "MAX_KNOWN_WORDS", 5)
     assert known_words(scores, None).numbers.tolist() == []
     assert known_words([], None) is None
 
