@@ -28,18 +28,18 @@ def checked_template(template: Any) -> Template:
     name = getattr(template, "name", None)
     if not isinstance(name, str) or not name or not is_unicode(name):
         _refuse_member(ascii(template), "name", ascii(name), "a string that is not empty")
-    for member, least, most in (
+    for member, lowest, highest in (
         ("part", START, CONST),
         ("order", 0, LONGEST_ORDER),
         ("width", 0, WIDEST),
     ):
         value = getattr(template, member, None)
-        if not is_whole(value) or not least <= value <= most:
-            _refuse_member(name, member, value, f"a whole number from {least} to {most}")
+        if not is_whole(value) or not lowest <= value <= highest:
+            _refuse_member(name, member, value, f"a whole number from {lowest} to {highest}")
     if not callable(getattr(template, "events", None)):
         _refuse_member(name, "events", None, "a method")
-    found: Template = template
-    return found
+    checked: Template = template
+    return checked
 
 
 def checked_events(template: Template, batch: TokenBatch) -> Events:
@@ -50,10 +50,10 @@ def checked_events(template: Template, batch: TokenBatch) -> Events:
         weights; for a template on whole segments, ends in the same Doc, after the start.
     RAISES (ValueError): H130 for anything else, with the template's name.
     """
-    found = template.events(batch)
-    if not isinstance(found, tuple) or len(found) != len(Events._fields):
-        _refuse(template, "events", type(found).__name__, "Events")
-    events = Events(*found)
+    returned = template.events(batch)
+    if not isinstance(returned, tuple) or len(returned) != len(Events._fields):
+        _refuse(template, "events", type(returned).__name__, "Events")
+    events = Events(*returned)
     token = _places(template, "token", events.token, len(batch))
     values = _values(template, events.values, len(token))
     weight = None if events.weight is None else _weights(template, events.weight, len(token))
@@ -72,25 +72,25 @@ def checked_events(template: Template, batch: TokenBatch) -> Events:
     return Events(token, values, weight, last + 1)
 
 
-def _whole(template: Template, name: str, given: Any) -> NDArray[np.integer]:
+def _whole(template: Template, name: str, numbers: Any) -> NDArray[np.integer]:
     """A vector of whole numbers of any type and length."""
-    array: NDArray[Any] = np.asarray(given)
+    array: NDArray[Any] = np.asarray(numbers)
     if array.ndim != 1 or not (array.dtype.kind in "iu" or array.size == 0):
         _refuse(template, name, _in_words(array), "a vector of whole numbers")
     return array
 
 
-def _places(template: Template, name: str, given: Any, n: int) -> NDArray[np.int64]:
+def _places(template: Template, name: str, numbers: Any, n: int) -> NDArray[np.int64]:
     """A vector of numbers from 0 to n - 1."""
-    array = _whole(template, name, given)
+    array = _whole(template, name, numbers)
     if len(array) and not 0 <= array.min() <= array.max() < n:
         bounds = f"numbers from {array.min()} to {array.max()}"
         _refuse(template, name, bounds, f"0 to {n - 1}: tokens of the batch")
     return _cast(array, np.int64)
 
 
-def _values(template: Template, given: Any, n: int) -> NDArray[np.uint64]:
-    array: NDArray[Any] = np.asarray(given)
+def _values(template: Template, returned: Any, n: int) -> NDArray[np.uint64]:
+    array: NDArray[Any] = np.asarray(returned)
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] > template.width:
         expected = f"({n}, {template.width}), the template's width being {template.width}"
         _refuse(template, "values", f"an array of the extents {array.shape}", expected)
@@ -100,8 +100,8 @@ def _values(template: Template, given: Any, n: int) -> NDArray[np.uint64]:
     return _cast(array, np.uint64)
 
 
-def _weights(template: Template, given: Any, n: int) -> NDArray[np.float32]:
-    array: NDArray[Any] = np.asarray(given)
+def _weights(template: Template, returned: Any, n: int) -> NDArray[np.float32]:
+    array: NDArray[Any] = np.asarray(returned)
     if array.shape != (n,) or not (array.dtype.kind in "biuf" or array.size == 0):
         _refuse(template, "weight", _in_words(array), f"a vector of {n} real numbers")
     with np.errstate(over="ignore"):

@@ -70,7 +70,7 @@ def make_features(*templates: Sequence[AnyNamed], basics: bool = True) -> list[A
     if not basics or any(isinstance(block, Complete) for block in templates):
         return [*merged.values()]
     added = [*make_segment(["LENGTH"]), *make_label_patterns()]
-    return [*merged.values(), *(each for each in added if each.name not in merged)]
+    return [*merged.values(), *(template for template in added if template.name not in merged)]
 
 
 def make_label_patterns(order: int | None = None) -> list[TransitionTemplate]:
@@ -85,22 +85,22 @@ def make_label_patterns(order: int | None = None) -> list[TransitionTemplate]:
 
 def _merged(blocks: Sequence[Sequence[AnyNamed]]) -> dict[str, AnyNamed]:
     """Merge blocks into templates by name; optional templates give way to others of their name."""
-    asked_for = {each.name for each in chain(*blocks) if not _optional(each)}
+    asked_for = {template.name for template in chain(*blocks) if not _optional(template)}
     merged: dict[str, AnyNamed] = {}
     for block in blocks:
         names: set[str] = set()
-        for each in block:
-            if each.name in names:
-                raise ValueError(Errors.H029.format(name=each.name))
-            names.add(each.name)
-            if _optional(each) and each.name in asked_for:
+        for template in block:
+            if template.name in names:
+                raise ValueError(Errors.H029.format(name=template.name))
+            names.add(template.name)
+            if _optional(template) and template.name in asked_for:
                 continue
-            other = merged.setdefault(each.name, each)
-            if other != each:
-                text = FeatureErrors.H240.format(name=each.name, first=other, second=each)
-                raise ValueError(text)
+            first = merged.setdefault(template.name, template)
+            if first != template:
+                name = template.name
+                raise ValueError(FeatureErrors.H240.format(name=name, first=first, second=template))
     return merged
 
 
-def _optional(each: object) -> bool:
-    return isinstance(each, Wider) or (isinstance(each, Vectors) and each.optional)
+def _optional(template: object) -> bool:
+    return isinstance(template, Wider) or (isinstance(template, Vectors) and template.optional)

@@ -101,10 +101,10 @@ class Command:
     def changed(self, text: str) -> str:
         """Return the text that the command inserts, given the text of its column."""
         if self.kind != "x":
-            found = self.regexp.search(text)
+            match = self.regexp.search(text)
             if self.kind == "t":
-                return "false" if found is None else "true"
-            text = "" if found is None else found[0]
+                return "false" if match is None else "true"
+            text = "" if match is None else match[0]
         return text.lower() if self.lower else text
 
 
@@ -120,9 +120,9 @@ def parse_template(line: str, toolkit: Toolkit, number: int = 1) -> tuple[str | 
         )
     parts: list[str | Command] = []
     at = 0
-    for found in COMMAND.finditer(line):
-        parts += [line[at : found.start()], _command(found, number, toolkit)]
-        at = found.end()
+    for match in COMMAND.finditer(line):
+        parts += [line[at : match.start()], _command(match, number, toolkit)]
+        at = match.end()
     parts.append(line[at:])
     if any(isinstance(part, str) and "%" in part for part in parts):
         raise wrong_template(number, line, "%x[offset,column], or another command, after %")
@@ -134,21 +134,21 @@ def wrong_template(number: int, found: str, expected: str) -> ValueError:
     return ValueError(FeatureErrors.H288.format(line=number, found=found, expected=expected))
 
 
-def _command(found: re.Match[str], number: int, toolkit: Toolkit) -> Command:
-    kind, regexp = found["kind"], found["regexp"]
-    offset = int(found["offset"])
+def _command(match: re.Match[str], number: int, toolkit: Toolkit) -> Command:
+    kind, regexp = match["kind"], match["regexp"]
+    offset = int(match["offset"])
     if kind not in toolkit.commands or (kind in "xX") != (regexp is None):
         raise wrong_template(
-            number, found[0], f"a command of {toolkit.commands} with its arguments"
+            number, match[0], f"a command of {toolkit.commands} with its arguments"
         )
-    if not toolkit.beyond and (found["absolute"] or abs(offset) > toolkit.farthest):
+    if not toolkit.beyond and (match["absolute"] or abs(offset) > toolkit.farthest):
         raise wrong_template(
-            number, found[0], f"offsets from -{toolkit.farthest} to {toolkit.farthest}"
+            number, match[0], f"offsets from -{toolkit.farthest} to {toolkit.farthest}"
         )
     return Command(
         offset,
-        int(found["column"]),
-        bool(found["absolute"]),
+        int(match["column"]),
+        bool(match["absolute"]),
         kind.lower(),
         kind.isupper(),
         _regexp(regexp or "", number),
@@ -158,11 +158,11 @@ def _command(found: re.Match[str], number: int, toolkit: Toolkit) -> Command:
 def _regexp(source: str, number: int) -> re.Pattern[str]:
     """Translate Wapiti's regular expression to Python. RAISES (ValueError): H288 if it is invalid."""
     begins = source.startswith("^")
-    found = re.findall(r"(\\.|[^*?]|)([*?]?)", source[begins:], flags=re.DOTALL)[:-1]
-    if any(not text for text, _ in found):
+    pieces = re.findall(r"(\\.|[^*?]|)([*?]?)", source[begins:], flags=re.DOTALL)[:-1]
+    if any(not text for text, _ in pieces):
         raise wrong_template(number, source, "a character before each * and ?")
-    ends = found[-1:] == [("$", "")]
-    units = [_character(text) + TIMES[times] for text, times in found[: len(found) - ends]]
+    ends = pieces[-1:] == [("$", "")]
+    units = [_character(text) + TIMES[times] for text, times in pieces[: len(pieces) - ends]]
     return re.compile("\\A" * begins + "".join(units) + "\\Z" * ends, re.DOTALL)
 
 

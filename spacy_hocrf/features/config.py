@@ -324,9 +324,9 @@ def check_offsets(window: Iterable[int]) -> None:
         raise ValueError(Errors.H038.format(found=offsets, most=MAX_OFFSET))
 
 
-def _counts(found: object) -> bool:
+def _counts(value: object) -> bool:
     """Is it a whole number of at least 1? (spaCy accepts "3", too.)"""
-    return is_whole(found) and found >= 1
+    return is_whole(value) and value >= 1
 
 
 def check_order(order: int) -> None:

@@ -84,12 +84,12 @@ class DistinctWords:
 
     def codes(self, words: Sequence[str]) -> NDArray[np.int32]:
         """Return the number of each word, int32 [n]; new words are tokenised."""
-        found = list(map(self._codes.get, words))
-        if None in found:
-            new = dict.fromkeys(word for word, code in zip(words, found) if code is None)
+        codes = list(map(self._codes.get, words))
+        if None in codes:
+            new = dict.fromkeys(word for word, code in zip(words, codes) if code is None)
             self._add(list(new))
-            found = list(map(self._codes.get, words))
-        return np.array(found, dtype=np.int32)
+            codes = list(map(self._codes.get, words))
+        return np.array(codes, dtype=np.int32)
 
     def column(self, attribute: str) -> Values:
         """Return an attribute of all tokens, uint64 [R]."""
@@ -103,6 +103,7 @@ class DistinctWords:
         """Tokenise words as one Doc, separated by newlines."""
         doc = self._tokenizer(NEWLINE.join(words))
         columns = _columns_of(doc, self.attributes)
+        # the word of every token of the Doc, the tokens of words, and the place of each in its word
         between = columns["ORTH"] == self.strings[NEWLINE]
         word, token = np.cumsum(between), np.flatnonzero(~between)
         characters = np.array(list(map(len, words)), dtype=np.int64)
@@ -133,16 +134,16 @@ def _reduced(tokenizer: Tokenizer, attributes: Sequence[str]) -> Tokenizer:
     names = [*in_docs(tuple(attributes))]
     vocab, numbers = tokenizer.vocab, [IDS[name] for name in names]
     getters = vocab.lex_attr_getters
-    own = Vocab(lex_attr_getters={n: getters[n] for n in numbers if n in getters})
+    reduced = Vocab(lex_attr_getters={n: getters[n] for n in numbers if n in getters})
     # a lexeme may have been given attributes that its word does not imply
     words = [lexeme.orth_ for lexeme in vocab]
-    theirs, mine = (Doc(each, words=words).to_array(numbers) for each in (vocab, own))
-    for i, j in np.argwhere(theirs != mine).tolist():
-        value = int(theirs[i, j])
-        known = value if names[j] in NUMBERS else vocab.strings[value]
-        own[words[i]].set_attrs(**{names[j]: known})
+    given, implied = (Doc(each, words=words).to_array(numbers) for each in (vocab, reduced))
+    for i, j in np.argwhere(given != implied).tolist():
+        value = int(given[i, j])
+        named = value if names[j] in NUMBERS else vocab.strings[value]
+        reduced[words[i]].set_attrs(**{names[j]: named})
     return Tokenizer(
-        own,
+        reduced,
         rules=tokenizer.rules,
         prefix_search=tokenizer.prefix_search,
         suffix_search=tokenizer.suffix_search,

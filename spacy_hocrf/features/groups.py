@@ -59,17 +59,17 @@ def scores_of(doc: Doc, key: str, name: Callable[[Doc], str]) -> NDArray[np.floa
     if key not in doc.spans:
         return np.zeros(0)
     group = doc.spans[key]
-    given = group.attrs.get("scores")
-    found: NDArray[Any] = np.zeros(0) if given is None else np.asarray(given)
-    if found.shape == (len(group),) and (found.dtype.kind in "biuf" or not len(group)):
-        scores = found.astype(np.float64)
+    attribute = group.attrs.get("scores")
+    array: NDArray[Any] = np.zeros(0) if attribute is None else np.asarray(attribute)
+    if array.shape == (len(group),) and (array.dtype.kind in "biuf" or not len(group)):
+        scores = array.astype(np.float64)
         if np.isfinite(scores).all():
             return scores
     raise ValueError(
         Errors.H181.format(
             key=key,
             text=name(doc),
-            found="none" if given is None else ascii(given)[:60],
+            found="none" if attribute is None else ascii(attribute)[:60],
             expected=len(group),
         )
     )

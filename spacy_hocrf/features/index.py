@@ -145,31 +145,29 @@ class FeatureIndex:
         RETURNS (int64 [F before]): new number of every earlier feature.
         """
         old = self.keys(self.feature_observation, self.feature_template, self.feature_pattern)
-        keys, counts = [old], [self.feature_count.astype(np.int64)]
+        fired = [(old, self.feature_count.astype(np.int64))]
         for batch, segments in gold:
-            for key, count in self._fired(batch, segments):
-                keys.append(key)
-                counts.append(count)
+            fired += self._fired(batch, segments)
             # keeps memory close to what the final index needs
-            if sum(map(len, keys)) > max(MERGED, 2 * len(keys[0])):
-                pairs, total = _merged(keys, counts)
-                keys, counts = [pairs], [total]
-        pairs, total = _merged(keys, counts)
-        keep = (total >= min_count) | np.isin(pairs, old)
-        pairs, total = pairs[keep], total[keep]
+            if sum(len(keys) for keys, _ in fired) > max(MERGED, 2 * len(fired[0][0])):
+                fired = [_merged(fired)]
+        keys, counts = _merged(fired)
+        keep = (counts >= min_count) | np.isin(keys, old)
+        keys, counts = keys[keep], counts[keep]
         if unseen:
-            pairs, total = _with_more(pairs, total, self._unseen(pairs))
+            keys, counts = _with_more(keys, counts, self._unseen(keys))
         if all_pairs:
-            pairs, total = _with_more(pairs, total, self._all_pairs())
+            keys, counts = _with_more(keys, counts, self._all_pairs())
         self.table.trim()
+        # the parts of each key, which are ascending: pattern, template and observation
         n_patterns, n_templates = len(self.patterns), len(self.templates)
-        self.feature_pattern = (pairs % n_patterns).astype(np.int32)
-        self.feature_template = (pairs // n_patterns % n_templates).astype(np.int32)
-        self.feature_count = _small(total)
-        self.feature_offsets = np.searchsorted(
-            pairs // (n_patterns * n_templates), np.arange(len(self.table) + 1)
-        ).astype(np.int64)
-        return np.searchsorted(pairs, old)
+        self.feature_pattern = (keys % n_patterns).astype(np.int32)
+        self.feature_template = (keys // n_patterns % n_templates).astype(np.int32)
+        self.feature_count = _small(counts)
+        observation = keys // (n_patterns * n_templates)
+        bounds = np.arange(len(self.table) + 1)
+        self.feature_offsets = np.searchsorted(observation, bounds).astype(np.int64)
+        return np.searchsorted(keys, old)
 
     def renumber(self, patterns: tuple[LabelPattern, ...], numbers: NDArray[np.int32]) -> None:
         """Take a longer list of patterns; numbers[z] is the new number of pattern z, ascending."""
@@ -180,11 +178,9 @@ class FeatureIndex:
         """Return the known observations of a batch; unknown ones are left out."""
         batch.prefetch(self.attributes)
         columns = list(map(batch.column, self._plan.columns))
-        found_by_plan = self._plan.find(
-            self.table, columns, batch.texts_of, batch.offsets, int(EDGE)
-        )
-        rows = Rows(*found_by_plan, None)
-        found, spans = [], []
+        plan_rows = self._plan.find(self.table, columns, batch.texts_of, batch.offsets, int(EDGE))
+        rows = Rows(*plan_rows, None)
+        unplanned, spans = [], []
         for observer in self._others:
             if observer.template.part == SPAN:
                 events = observer.events(batch)
@@ -192,10 +188,10 @@ class FeatureIndex:
                 assert events.end is not None
                 spans.append(_known_spans(events, events.end, ids))
             else:
-                found.append(observer.found(batch, self.table))
-        if found:
+                unplanned.append(observer.found(batch, self.table))
+        if unplanned:
             tokens = np.repeat(np.arange(len(batch)), np.diff(rows.offsets))
-            rows = rows_by_token([Found(rows.ids, tokens, None), *found], len(batch))
+            rows = rows_by_token([Found(rows.ids, tokens, None), *unplanned], len(batch))
         return Observations(offsets=batch.offsets, tokens=rows, spans=_spans(spans))
 
     def lengths(self) -> list[tuple[int, int, int]]:
@@ -282,9 +278,10 @@ class FeatureIndex:
                 for number in observer.templates
                 for template in [self.templates[number]]
             }
-            known = np.any([patterns >= 0 for patterns in fired.values()], axis=0)
-            ids = np.full(len(known), -1, dtype=np.int32)
-            ids[known] = self.table.add(observer.number, np.ascontiguousarray(events.values[known]))
+            occurs = np.any([patterns >= 0 for patterns in fired.values()], axis=0)
+            ids = np.full(len(occurs), -1, dtype=np.int32)
+            values = np.ascontiguousarray(events.values[occurs])
+            ids[occurs] = self.table.add(observer.number, values)
             for number, patterns in fired.items():
                 fires = patterns >= 0
                 keys = self.keys(ids[fires], number, patterns[fires])
@@ -302,18 +299,18 @@ class FeatureIndex:
             keys = self.keys(self.table.add(observer.number, values), number, patterns[fires])
             yield np.unique(keys, return_counts=True)
 
-    def _unseen(self, pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _unseen(self, keys: NDArray[np.int64]) -> NDArray[np.int64]:
         """Keys that pair all labels with every observation that was seen with any label."""
         n = len(self.patterns)
-        single = np.unique(pairs[pairs % n < self.n_labels] // n)
-        return (single[:, None] * n + np.arange(self.n_labels)).ravel()
+        observed = np.unique(keys[keys % n < self.n_labels] // n)
+        return (observed[:, None] * n + np.arange(self.n_labels)).ravel()
 
     def _all_pairs(self) -> NDArray[np.int64]:
         """Keys that pair all patterns of two labels with the empty observation."""
-        two = np.flatnonzero([len(pattern) == 2 for pattern in self.patterns])
+        pairs = np.flatnonzero([len(pattern) == 2 for pattern in self.patterns])
         nothing = np.zeros((1, 0), dtype=np.uint64)
         keys = [
-            self.keys(self.table.add(observer.number, nothing), observer.templates[0], two)
+            self.keys(self.table.add(observer.number, nothing), observer.templates[0], pairs)
             for observer in self.observers
             if observer.template.part == CONST and observer.template.order == 1
         ]
@@ -334,23 +331,22 @@ def _small(counts: NDArray[np.int64]) -> NDArray[np.unsignedinteger[Any]]:
 
 
 def _merged(
-    keys: list[NDArray[np.int64]], counts: list[NDArray[np.int64]]
+    fired: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the distinct keys, ascending, and the sum of the counts of each, both int64."""
-    pairs, inverse = np.unique(np.concatenate(keys), return_inverse=True)
-    return pairs, np.bincount(inverse, weights=np.concatenate(counts), minlength=len(pairs)).astype(
-        np.int64
-    )
+    all_keys, all_counts = (np.concatenate(arrays) for arrays in zip(*fired))
+    keys, inverse = np.unique(all_keys, return_inverse=True)
+    return keys, np.bincount(inverse, all_counts, minlength=len(keys)).astype(np.int64)
 
 
 def _with_more(
-    keys: NDArray[np.int64], counts: NDArray[np.int64], more: NDArray[np.int64]
+    keys: NDArray[np.int64], counts: NDArray[np.int64], new_keys: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Insert further keys into ascending ones; new keys have the count 0."""
-    merged = np.union1d(keys, more)
-    found = np.zeros(len(merged), dtype=np.int64)
-    found[np.searchsorted(merged, keys)] = counts
-    return merged, found
+    merged = np.union1d(keys, new_keys)
+    merged_counts = np.zeros(len(merged), dtype=np.int64)
+    merged_counts[np.searchsorted(merged, keys)] = counts
+    return merged, merged_counts
 
 
 def _segment_events(template: Template, gold: GoldSegments) -> Events:

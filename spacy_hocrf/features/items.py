@@ -87,15 +87,16 @@ class ItemTemplate(Observing):
     def nothing(self, command: Command) -> list[int]:
         """Return the values of a command where its column is empty, or outside of the text."""
         toolkit = TOOLKITS[self.toolkit]
-        far = range(1, toolkit.farthest + 2)
-        texts = ["", str(None), *(toolkit.outside(sign * each) for each in far for sign in (-1, 1))]
-        return [int(get_string_id(command.changed(text))) for text in texts]
+        distances = range(1, toolkit.farthest + 2)
+        outside = [toolkit.outside(sign * n) for n in distances for sign in (-1, 1)]
+        return [int(get_string_id(command.changed(text))) for text in ("", str(None), *outside)]
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         """Return the string that the toolkit observes."""
-        said = iter(values)
+        value = iter(values)
         return "".join(
-            piece if isinstance(piece, str) else spell(next(said), strings) for piece in self.pieces
+            piece if isinstance(piece, str) else spell(next(value), strings)
+            for piece in self.pieces
         )
 
 
@@ -112,15 +113,15 @@ def make_item(
     RETURNS (list[Template]): one template per part, two for Wapiti's *.
     RAISES (ValueError): H023, H024, H031, H038, H235, H236, H238, H239 or H288.
     """
-    known = TOOLKITS.get(toolkit)
-    if known is None:
+    syntax = TOOLKITS.get(toolkit)
+    if syntax is None:
         raise ValueError(FeatureErrors.H238.format(found=toolkit, known=", ".join(TOOLKITS)))
     if "$" in template:
         raise ValueError(
             FeatureErrors.H239.format(found=template, instead=without_dollars(template))
         )
     text = with_dollars(template)
-    reads = [p.column for p in parse_template(text, known) if isinstance(p, Command)]
+    reads = [p.column for p in parse_template(text, syntax) if isinstance(p, Command)]
     if not reads:
         raise wrong_template(1, text, "a command, such as %x[0,0]")
     if max(reads) >= len(columns):
@@ -133,5 +134,5 @@ def make_item(
     return [
         ItemTemplate(toolkit, text, tuple(columns), part, order)
         for part in checked_parts(parts)
-        for order in known.orders[text[0]]
+        for order in syntax.orders[text[0]]
     ]

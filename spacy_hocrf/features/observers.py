@@ -30,7 +30,7 @@ from spacy_hocrf.types import CONST, LENGTH, TOKEN
 
 __all__ = ["Observer", "observers_of", "planned"]
 
-Ours = (
+SharedTemplate = (
     AttributeTemplate
     | FlagTemplate
     | NgramTemplate
@@ -38,7 +38,7 @@ Ours = (
     | PositionTemplate
     | RealTemplate
 )
-OURS = get_args(Ours)
+SHARED_TEMPLATES = get_args(SharedTemplate)
 """Templates whose observations do not depend on part and order; of other classes this is not known."""
 
 
@@ -71,15 +71,15 @@ class Observer:
 
 def observers_of(templates: Sequence[Template]) -> tuple[Observer, ...]:
     """Group templates into observers, in the order of the first template of each."""
-    found = dict[tuple[str, int], list[int]]()
-    there = dict[tuple[str, int, int], int]()
+    numbers_by_name = dict[tuple[str, int], list[int]]()
+    copies = dict[tuple[str, int, int], int]()
     for number, template in enumerate(templates):
         place = (_observed(template), template.part, template.order)
-        there[place] = there.get(place, 0) + 1
-        found.setdefault((place[0], there[place]), []).append(number)
+        copies[place] = copies.get(place, 0) + 1
+        numbers_by_name.setdefault((place[0], copies[place]), []).append(number)
     return tuple(
         Observer(number, f"{name} {copy}", tuple(numbers), templates[numbers[0]])
-        for number, ((name, copy), numbers) in enumerate(found.items())
+        for number, ((name, copy), numbers) in enumerate(numbers_by_name.items())
     )
 
 
@@ -88,7 +88,7 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
     columns = list[str]()
     steps, others = list[tuple[str, int, Sequence[tuple[int, int]]]](), list[Observer]()
     for observer in observers:
-        attributes = observer.template.attributes if _is_ours(observer.template) else ()
+        attributes = observer.template.attributes if _is_shared(observer.template) else ()
         together = list(dict.fromkeys([*columns, *attributes]))
         step = _step(observer.template, together) if len(together) <= MOST_COLUMNS else None
         if step is None:
@@ -103,7 +103,7 @@ def _step(
     template: Template, columns: Sequence[str]
 ) -> tuple[str, Sequence[tuple[int, int]]] | None:
     """The step of a plan that serves a template; None if there is no such step."""
-    if not _is_ours(template) or template.width > MOST_COLUMNS:
+    if not _is_shared(template) or template.width > MOST_COLUMNS:
         return None
     if isinstance(template, AttributeTemplate):
         terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]
@@ -116,12 +116,12 @@ def _step(
     return None
 
 
-def _is_ours(template: Template) -> TypeGuard[Ours]:
-    return type(template) in OURS
+def _is_shared(template: Template) -> TypeGuard[SharedTemplate]:
+    return type(template) in SHARED_TEMPLATES
 
 
 def _observed(template: Template) -> str:
     """Description of what a template observes, equal only for templates that observe the same."""
-    if _is_ours(template):
+    if _is_shared(template):
         return repr(replace(template, part=TOKEN, order=0))
     return f"'{template.name}'"

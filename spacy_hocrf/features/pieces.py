@@ -41,9 +41,9 @@ class PiecesTemplate(Observing):
         """Pieces at the offset; none beyond the Doc."""
         source, values = batch.map_strings(self.attribute, self._pieces)
         token = source - self.offset
-        there = (token >= 0) & (token < len(batch))
-        there[there] = batch.sequence[token[there]] == batch.sequence[source[there]]
-        return Events(token[there], values[there].reshape(-1, 1))
+        inside = (token >= 0) & (token < len(batch))
+        inside[inside] = batch.sequence[token[inside]] == batch.sequence[source[inside]]
+        return Events(token[inside], values[inside].reshape(-1, 1))
 
     def _pieces(self, string: str) -> Sequence[str]:
         return [piece for piece in dict.fromkeys(string.split(self.separator)) if piece]

@@ -43,7 +43,7 @@ SET_BY_OTHERS = {
     "TAG",
 }
 """Attributes that no tokenizer sets, besides fields of MORPH and extension attributes."""
-ENOUGH = 30
+MIN_EXPECTED = 30
 """Expected number of observations, from the rate in training, after which their absence is reported."""
 
 
@@ -63,8 +63,8 @@ def observed(index: FeatureIndex) -> dict[str, int]:
     for number, template, source in templates:
         assert rows is not None and observation is not None
         features = np.flatnonzero(index.feature_template == number)
-        said = _says(template, source, rows[observation[features]])
-        times = int(index.feature_count[features][said].sum())
+        has_content = _says(template, source, rows[observation[features]])
+        times = int(index.feature_count[features][has_content].sum())
         counts[source] = max(counts.get(source, 0), times)
     return counts
 
@@ -112,14 +112,14 @@ class Watch:
             return
         self._texts += len(batch.docs)
         for source, rate in list(self._rates.items()):
-            found = said_in(batch, source)
-            known = {"source": in_words(source), "name": name}
-            if found and not rate:
-                warnings.warn(Warnings.W014.format(**known, text=beginning(batch.docs[0])))
-            elif not found and rate * self._texts >= ENOUGH:
-                text = Warnings.W015.format(**known, found=self._texts, rate=f"{rate:.2g}")
+            has_content = said_in(batch, source)
+            names = {"source": in_words(source), "name": name}
+            if has_content and not rate:
+                warnings.warn(Warnings.W014.format(**names, text=beginning(batch.docs[0])))
+            elif not has_content and rate * self._texts >= MIN_EXPECTED:
+                text = Warnings.W015.format(**names, found=self._texts, rate=f"{rate:.2g}")
                 warnings.warn(text)
-            elif not found:
+            elif not has_content:
                 continue
             self._rates.pop(source, None)
 
@@ -147,20 +147,20 @@ def _says(template: Template, source: str, values: NDArray[np.uint64]) -> NDArra
         values = values[:, [i for i, name in enumerate(template.attributes) if name == source]]
     elif isinstance(template, ItemTemplate):
         pairs = zip(template.commands, template.attributes, values.T)
-        there = [~np.isin(own, template.nothing(c)) for c, name, own in pairs if name == source]
-        found: NDArray[np.bool_] = np.any(there, axis=0)
-        return found
+        full = [~np.isin(own, template.nothing(c)) for c, name, own in pairs if name == source]
+        has_content: NDArray[np.bool_] = np.any(full, axis=0)
+        return has_content
     elif not isinstance(template, TextTemplate):
         return np.ones(len(values), dtype=bool)  # these observe nothing of empty sources
     empty = np.array([EDGE, *_empty(source)], dtype=np.uint64)
-    said: NDArray[np.bool_] = np.any(~np.isin(values, empty), axis=1)
-    return said
+    has_content = np.any(~np.isin(values, empty), axis=1)
+    return has_content
 
 
 @lru_cache
 def _empty(attribute: str) -> tuple[np.uint64, ...]:
     """Values of an attribute that has not been set."""
-    found = {""}
+    texts = {""}
     if attribute.startswith("_."):
-        found |= {str(None), str(Token.get_extension(attribute[2:])[0])}
-    return tuple(np.uint64(get_string_id(value)) if value else np.uint64(0) for value in found)
+        texts |= {str(None), str(Token.get_extension(attribute[2:])[0])}
+    return tuple(np.uint64(get_string_id(text)) if text else np.uint64(0) for text in texts)

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["MOST", "multiply", "multiply_transposed"]
+__all__ = ["MAX_TILE", "multiply", "multiply_transposed"]
 
 Matrix = NDArray[np.float64]
 
-MOST = 2**18
+MAX_TILE = 2**18
 """Most multiplications in a tile."""
 LEAST_ROWS, MOST_ROWS = 16, 1024
 """Rows of a tile: with fewer, BLAS rearranges the columns for too little work; with more, the copy as
@@ -28,13 +28,13 @@ def multiply(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
     """Return left [n, K] · right [K, Y], float64 [n, Y]."""
     right = np.asarray(right, dtype=np.float64)
     product = np.empty((len(left), right.shape[1]))
-    if len(left) * right.size <= MOST:
+    if len(left) * right.size <= MAX_TILE:
         return _multiply_into(product, np.asarray(left, dtype=np.float64), right)
     rows, columns = _tiles(len(left), *right.shape)
-    for some in rows:
-        block = np.asarray(left[some], dtype=np.float64)
-        for several in columns:
-            _multiply_into(product[some, several], block, right[:, several])
+    for tile_rows in rows:
+        block = np.asarray(left[tile_rows], dtype=np.float64)
+        for tile_columns in columns:
+            _multiply_into(product[tile_rows, tile_columns], block, right[:, tile_columns])
     return product
 
 
@@ -42,16 +42,16 @@ def multiply_transposed(left: NDArray[Any], right: NDArray[Any]) -> Matrix:
     """Return left' [K, n] · right [n, Y], float64 [K, Y]."""
     right = np.asarray(right, dtype=np.float64)
     product = np.zeros((left.shape[1], right.shape[1]))
-    if left.size * right.shape[1] <= MOST:
+    if left.size * right.shape[1] <= MAX_TILE:
         return _multiply_into(product, np.asarray(left, dtype=np.float64).T, right)
     rows, columns = _tiles(len(left), *product.shape)
     tile = np.empty((len(product), max((each.stop - each.start for each in columns), default=0)))
-    for some in rows:
-        block = np.asarray(left[some], dtype=np.float64).T
-        for several in columns:
-            mine = tile[:, : several.stop - several.start]
-            _multiply_into(mine, block, right[some, several])
-            product[:, several] += mine
+    for tile_rows in rows:
+        block = np.asarray(left[tile_rows], dtype=np.float64).T
+        for tile_columns in columns:
+            summand = tile[:, : tile_columns.stop - tile_columns.start]
+            _multiply_into(summand, block, right[tile_rows, tile_columns])
+            product[:, tile_columns] += summand
     return product
 
 
@@ -63,13 +63,13 @@ def _multiply_into(product: Matrix, left: Matrix, right: Matrix) -> Matrix:
 
 
 def _tiles(n: int, width: int, n_columns: int) -> tuple[list[slice], list[slice]]:
-    """Cut n rows and n_columns columns into tiles so that rows · width · columns is at most MOST.
+    """Cut n rows and n_columns columns into tiles so that rows · width · columns is at most MAX_TILE.
 
     RETURNS (tuple[list[slice], list[slice]]): rows, and columns.
     """
     of_row = max(1, width * n_columns)
-    rows = min(max(MOST // of_row, LEAST_ROWS), MOST_ROWS)
-    columns = max(1, MOST // max(1, rows * width))
+    rows = min(max(MAX_TILE // of_row, LEAST_ROWS), MOST_ROWS)
+    columns = max(1, MAX_TILE // max(1, rows * width))
     return _parts(n, rows), _parts(n_columns, columns)
 
 

@@ -14,13 +14,13 @@ from spacy.tokens import Doc
 
 from spacy_hocrf.features.columns import distinct
 
-__all__ = ["MANY", "is_of_lexemes", "read_columns"]
+__all__ = ["MIN_TOKENS", "is_of_lexemes", "read_columns"]
 
 Values = NDArray[np.uint64]
 
-MANY = 500
+MIN_TOKENS = 500
 """Least number of tokens for which words are looked up once each (measured: about where it pays)."""
-FEW = 2
+MAX_COPIED = 2
 """Number of lexeme attributes up to which it does not pay."""
 
 NAMED = frozenset(("LANG", "LENGTH", "LOWER", "PREFIX", "SHAPE", "SUFFIX"))
@@ -38,10 +38,10 @@ def read_columns(docs: Sequence[Doc], attributes: Sequence[str]) -> dict[str, Va
     attributes (Sequence[str]): names that `Doc.to_array` knows.
     RETURNS (dict[str, uint64 [N]]): each attribute, and "ORTH" if it had to be read.
     """
-    if sum(map(len, docs)) < MANY or len({id(doc.vocab) for doc in docs}) > 1:
+    if sum(map(len, docs)) < MIN_TOKENS or len({id(doc.vocab) for doc in docs}) > 1:
         return _read_tokens(docs, attributes)
     shared = [name for name in attributes if is_of_lexemes(name)]
-    if len(shared) <= FEW:
+    if len(shared) <= MAX_COPIED:
         return _read_tokens(docs, attributes)
     own = [name for name in dict.fromkeys((*attributes, "ORTH")) if name not in shared]
     columns = _read_tokens(docs, own)

@@ -189,8 +189,8 @@ def record(doc: Doc, reads: Iterable[str]) -> tuple[Record, bytes]:
     )
     scores = (_compact(batch.span_scores(key)[0]) for key in scored)
     real = (_compact(batch.real(source)[0]) for source in sources)
-    found = Record(len(doc), columns, tuple(spans), tuple(scores), tuple(real))
-    return found, batch.fingerprint(sorted(reads))
+    recorded = Record(len(doc), columns, tuple(spans), tuple(scores), tuple(real))
+    return recorded, batch.fingerprint(sorted(reads))
 
 
 def _by_kind(reads: Iterable[str]) -> tuple[list[str], ...]:

@@ -44,10 +44,10 @@ def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
     _need(np.array_equal(label[:n_labels], np.arange(n_labels)), "pattern_label")
     labels, ends = label.tolist(), np.cumsum(length, dtype=np.int64).tolist()
     patterns = tuple(tuple(labels[end - n : end]) for n, end in zip(length.tolist(), ends))
-    known = set(patterns)
-    _need(len(known) == len(patterns), "pattern_label")
+    distinct = set(patterns)
+    _need(len(distinct) == len(patterns), "pattern_label")
     longer = patterns[n_labels:]
-    _need(all(z[:-1] in known and z[1:] in known for z in longer), "pattern_label")
+    _need(all(z[:-1] in distinct and z[1:] in distinct for z in longer), "pattern_label")
     return patterns
 
 
@@ -81,12 +81,14 @@ def check_arrays(
     _need(_within(pattern, 0, len(patterns)), "feature_pattern")
     _need(template.shape == pattern.shape, "feature_template")
     _need(_within(template, 0, len(templates)), "feature_template")
+    # each feature's template is one of its observation's observer
     per_row = np.diff(offsets)
     observer_of = np.zeros(len(templates), dtype=np.int32)
     for observer in observers:
         observer_of[list(observer.templates)] = observer.number
     observed = np.repeat(rows[:, 0].astype(np.int32), per_row)
     _need((observer_of[template] == observed).all(), "feature_template")
+    # the features of an observation ascend by template, then by pattern
     observation = np.repeat(np.arange(len(rows), dtype=np.int32), per_row)
     step = np.diff(template)
     new = observation[1:] != observation[:-1]

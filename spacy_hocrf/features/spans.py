@@ -24,7 +24,7 @@ from spacy_hocrf.types import END, INNER, SPAN, START, TOKEN
 
 __all__ = ["SpanTemplate", "make_spans"]
 
-PARTS = {
+PARTS_OF = {
     "MATCH": (SPAN,),
     "START": (START,),
     "END": (END,),
@@ -46,7 +46,7 @@ class SpanTemplate(Observing):
     """
 
     source: str  # "ents", or "spans.KEY"
-    what: str  # one of PARTS
+    what: str  # one of PARTS_OF
     part: int
     order: int = 0
     bins: tuple[float, ...] = ()  # lowest score of each bin but the first; empty ignores scores
@@ -95,10 +95,10 @@ class SpanTemplate(Observing):
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
         """The label, the place, and the lowest score of the bin."""
-        rest = list(values[1:])
-        place = [PLACES[rest.pop(0)]] if self.what == "TOKENS" else []
-        least = [f"≥{self.bins[b - 1]:g}" if b else f"<{self.bins[0]:g}" for b in rest]
-        return "|".join([spell(values[0], strings), *place, *least])
+        remaining = list(values[1:])
+        place = [PLACES[remaining.pop(0)]] if self.what == "TOKENS" else []
+        bins = [f"≥{self.bins[b - 1]:g}" if b else f"<{self.bins[0]:g}" for b in remaining]
+        return "|".join([spell(values[0], strings), *place, *bins])
 
     def _spans(self, batch: TokenBatch) -> LaidSpans:
         if self.key is not None:
@@ -141,10 +141,10 @@ def make_spans(
         raise ValueError(Errors.H180.format(found=source))
     if not what:
         raise ValueError(Errors.H030.format(name="what"))
-    for given, known in ((what, PARTS), (scores, SCORES)):
-        for entry in given:
-            if entry not in known:
-                raise ValueError(Errors.H037.format(found=entry, known=", ".join(known)))
+    for names, valid in ((what, PARTS_OF), (scores, SCORES)):
+        for entry in names:
+            if entry not in valid:
+                raise ValueError(Errors.H037.format(found=entry, known=", ".join(valid)))
     check_order(order)
     lowest = tuple(map(float, bins))
     ascend = all(low < high for low, high in pairwise(lowest))
@@ -153,7 +153,7 @@ def make_spans(
     return [
         SpanTemplate(source, entry, part, order, *read)
         for entry in what
-        for part in PARTS[entry]
+        for part in PARTS_OF[entry]
         for read in _readings(scores, lowest)
     ]
 
@@ -174,8 +174,8 @@ def _tokens(what: str, part: int, spans: LaidSpans) -> tuple[NDArray[np.int64], 
 
     RETURNS (tuple[int64 [n], int64 [n]]): the number of a span, and a token.
     """
-    some = np.flatnonzero(spans.start < spans.end)  # empty spans are nowhere
+    nonempty = np.flatnonzero(spans.start < spans.end)  # empty spans are nowhere
     if what == "TOKENS" or (what == "OVERLAP" and part == START):
-        lengths = (spans.end - spans.start)[some]
-        return np.repeat(some, lengths), ranges(spans.start[some], lengths)
-    return some, spans.end[some] - 1 if what == "END" else spans.start[some]
+        lengths = (spans.end - spans.start)[nonempty]
+        return np.repeat(nonempty, lengths), ranges(spans.start[nonempty], lengths)
+    return nonempty, spans.end[nonempty] - 1 if what == "END" else spans.start[nonempty]

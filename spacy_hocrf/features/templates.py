@@ -135,9 +135,9 @@ class AttributeTemplate(Observing):
     def events(self, batch: TokenBatch) -> Events:
         columns, present = [], np.ones(len(batch), dtype=bool)
         for attribute, offset in self.terms:
-            values, there = batch.shifted(attribute, offset)
+            values, exists = batch.shifted(attribute, offset)
             columns.append(values)
-            present &= there
+            present &= exists
         return Events(np.flatnonzero(present), np.stack(columns, axis=1)[present])
 
     def describe(self, values: Sequence[int], strings: StringStore) -> str:
@@ -182,9 +182,9 @@ class NgramTemplate(Observing):
             word = np.flatnonzero(values)  # 0 for a string that is too short
             values = values[word]
         if batch.learn:
-            known, said = batch.strings, words.tolist()
-            for i in word[[value not in known for value in values.tolist()]].tolist():
-                for ngram in self._ngrams(known[said[i]]):
+            strings, hashes = batch.strings, words.tolist()
+            for i in word[[value not in strings for value in values.tolist()]].tolist():
+                for ngram in self._ngrams(strings[hashes[i]]):
                     batch.intern(ngram)
         token, entry = spread_lists(np.searchsorted(word, np.arange(len(words) + 1)), codes)
         return Events(token, values[entry].reshape(-1, 1))
@@ -271,12 +271,12 @@ class RealTemplate(Observing):
         dimensions = [np.zeros(0, dtype=np.int64)]
         weights = [np.zeros(0)]
         for rows, first in zip(batch.real(self.source), batch.offsets):
-            here, dimension = np.nonzero(rows)
-            inside = (here - self.offset >= 0) & (here - self.offset < len(rows))
-            here, dimension = here[inside], dimension[inside]
-            tokens.append(first + here - self.offset)
+            position, dimension = np.nonzero(rows)
+            inside = (position - self.offset >= 0) & (position - self.offset < len(rows))
+            position, dimension = position[inside], dimension[inside]
+            tokens.append(first + position - self.offset)
             dimensions.append(dimension)
-            weights.append(rows[here, dimension])
+            weights.append(rows[position, dimension])
         token = np.concatenate(tokens)
         order = np.argsort(token, kind="stable")
         values = np.concatenate(dimensions).astype(np.uint64).reshape(-1, 1)

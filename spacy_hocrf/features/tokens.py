@@ -56,7 +56,7 @@ ATTRIBUTES = (
 ).split()
 """Token attributes of spaCy that a template may read."""
 
-KNOWN = frozenset((*ATTRIBUTES, "FLAGS"))
+READABLE = frozenset((*ATTRIBUTES, "FLAGS"))
 
 NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE_"))) | {
     "ENT_IOB",
@@ -137,7 +137,7 @@ class TokenBatch:
         self._texts: dict[str, JoinedStrings] = {}
         self._laid: dict[str, LaidSpans] = {}
         self._scores: dict[str, NDArray[np.float64]] = {}
-        self._said: dict[int, str] = {}  # strings of extension attributes, which a store may lack
+        self._extension_strings: dict[int, str] = {}  # a store may lack these
         self.reads: set[str] = set()
 
     def __len__(self) -> int:
@@ -178,11 +178,11 @@ class TokenBatch:
         named = in_docs(tuple(attributes))
         if named <= self._columns.keys():
             return
-        wanted = [name for name in named if name not in self._columns]
+        missing = [name for name in named if name not in self._columns]
         if self.offsets[-1]:
-            self._columns.update(read_columns(self.docs, wanted))
+            self._columns.update(read_columns(self.docs, missing))
         else:
-            self._columns.update((name, NO_VALUES) for name in wanted)
+            self._columns.update((name, NO_VALUES) for name in missing)
 
     def column(self, attribute: str) -> Values:
         """Return one attribute of every token, uint64 [N].
@@ -222,13 +222,13 @@ class TokenBatch:
         RETURNS (tuple[uint64 [N], bool [N]]): values, and where there is one: EDGE one position beyond
             either end, and none further out.
         """
-        here = np.arange(len(self))
-        there = here + offset
+        tokens = np.arange(len(self))
+        target = tokens + offset
         first, last = self.offsets[:-1][self.sequence], self.offsets[1:][self.sequence]
         values = np.full(len(self), EDGE, dtype=np.uint64)
-        inside = (there >= first) & (there < last)
-        values[inside] = self.column(attribute)[there[inside]]
-        return values, (there >= first - 1) & (there <= last)
+        inside = (target >= first) & (target < last)
+        values[inside] = self.column(attribute)[target[inside]]
+        return values, (target >= first - 1) & (target <= last)
 
     def map_strings(
         self, attribute: str, derive: Callable[[str], Sequence[str]]
@@ -239,12 +239,10 @@ class TokenBatch:
         RETURNS (tuple[int64 [n], uint64 [n]]): token and value of each derived string.
         """
         values, codes = self.distinct(attribute)
-        derived = [[self.intern(string) for string in derive(said)] for said in self._spelt(values)]
+        derived = [[self.intern(string) for string in derive(text)] for text in self._spelt(values)]
         firsts = np.cumsum([0, *map(len, derived)], dtype=np.int64)
         tokens, places = spread_lists(firsts, codes)
-        return tokens, np.array([value for found in derived for value in found], dtype=np.uint64)[
-            places
-        ]
+        return tokens, np.array([*chain(*derived)], dtype=np.uint64)[places]
 
     def span_groups(self, key: str) -> list[list[Span]]:
         """Return the spans of `doc.spans[key]` for every Doc; an empty list where the key is missing."""
@@ -299,8 +297,8 @@ class TokenBatch:
             kind, _, key = name.partition(":")
             if kind == "spans":
                 groups = self.span_groups(key)
-                found = [[(s.start, s.end, s.label) for s in spans] for spans in groups]
-                digest.update(repr((self.has_group(key), found)).encode())
+                triples = [[(s.start, s.end, s.label) for s in spans] for spans in groups]
+                digest.update(repr((self.has_group(key), triples)).encode())
             elif kind in ("real", "scores"):
                 for rows in self.real(key) if kind == "real" else self.span_scores(key):
                     digest.update(rows.tobytes())
@@ -347,15 +345,13 @@ class TokenBatch:
 
     def _interned(self, strings: list[str]) -> Values:
         hashes = {string: self.intern(string) for string in dict.fromkeys(strings)}
-        self._said.update((value, string) for string, value in hashes.items())
+        self._extension_strings.update((value, string) for string, value in hashes.items())
         return np.array([hashes[string] for string in strings], dtype=np.uint64)
 
     def _spelt(self, values: Values) -> list[str]:
         """The strings that values stand for."""
-        said, strings = self._said, self.strings
-        if not said:
-            return [strings[value] for value in values.tolist()]
-        return [said[value] if value in said else strings[value] for value in values.tolist()]
+        own, strings = self._extension_strings, self.strings
+        return [own[value] if value in own else strings[value] for value in values.tolist()]
 
 
 @lru_cache
@@ -396,10 +392,10 @@ def _unchecked_rows(doc: Doc, source: str) -> list[NDArray[np.float64]]:
     return [np.atleast_1d(_as_reals(token._.get(source[2:]))).ravel() for token in doc]
 
 
-def _as_reals(given: object) -> NDArray[np.float64]:
-    array: NDArray[Any] = np.asarray(given)
+def _as_reals(values: object) -> NDArray[np.float64]:
+    array: NDArray[Any] = np.asarray(values)
     if array.dtype.kind not in "biuf":
-        raise TypeError(ascii(given))
+        raise TypeError(ascii(values))
     return array.astype(np.float64, copy=False)
 
 
@@ -427,7 +423,7 @@ def check_attribute(attribute: str) -> None:
     if attribute.startswith("_."):
         if not Token.has_extension(attribute[2:]):
             raise ValueError(Errors.H024.format(name=attribute[2:]))
-    elif not (attribute in KNOWN or (attribute.startswith("MORPH.") and len(attribute) > 6)):
-        known = ", ".join((*ATTRIBUTES, "FLAGS"))
+    elif not (attribute in READABLE or (attribute.startswith("MORPH.") and len(attribute) > 6)):
+        valid = ", ".join((*ATTRIBUTES, "FLAGS"))
         hint = " (a position, a head or the like is no category)" if attribute in IDS else ""
-        raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=known))
+        raise ValueError(Errors.H023.format(name=attribute, hint=hint, known=valid))

@@ -38,7 +38,7 @@ Rows = NDArray[np.float32] | NDArray[np.float64]
 NOWHERE = -1
 """Number of the position beyond either end of a Doc."""
 FETCH: Callable[[object], object] = to_numpy  # spaCy may keep vectors on a GPU
-MOST_MET = 2**15
+MAX_CACHED = 2**15
 """Words whose numbers are cached for later batches."""
 BLOCK = 1024
 """Rows that are computed together."""
@@ -58,7 +58,7 @@ class Words:
         lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
         self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
         self._empty = np.append(lengths == 0, True)  # [V + 1] is there no vector?
-        self._met, self._lock = Lexicon(1, MOST_MET), Lock()
+        self._cache, self._lock = Lexicon(1, MAX_CACHED), Lock()
 
     def __len__(self) -> int:
         """Number of words V, without that of words without vectors."""
@@ -70,27 +70,27 @@ class Words:
         hashes (uint64 [n]): hashes of the words.
         """
         with self._lock:
-            rows, numbers = self._met.look_up(hashes, self._find)
-        found: NDArray[np.int32] = numbers[rows, 0]
-        return found
+            rows, numbers = self._cache.look_up(hashes, self._find)
+        result: NDArray[np.int32] = numbers[rows, 0]
+        return result
 
     def _find(self, hashes: NDArray[np.uint64]) -> NDArray[np.int32]:
         """Look up the number of each word, int32 [n, 1]."""
-        known, none = self._numbers, len(self)
-        found = np.array([[known.get(value, none)] for value in hashes.tolist()], dtype=np.int32)
-        found = np.minimum(found, none)  # vectors added later have larger numbers
-        return np.where(self._empty[found], np.int32(none), found)
+        number_of, none = self._numbers, len(self)
+        values = [[number_of.get(value, none)] for value in hashes.tolist()]
+        numbers = np.minimum(np.array(values, dtype=np.int32), none)  # later vectors have larger
+        return np.where(self._empty[numbers], np.int32(none), numbers)
 
     def rows(self, numbers: NDArray[np.int32]) -> NDArray[np.float32]:
         """Return the rows by which words are scored, float32 [n, K]; zeros for NOWHERE."""
         rows = np.zeros((len(numbers), self._vectors.shape[1] + 1), dtype=np.float32)
-        some = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
-        for first in range(0, len(some), BLOCK):
-            chosen = some[first : first + BLOCK]
-            vectors = self._vectors[numbers[chosen]]
+        scored = np.flatnonzero((numbers >= 0) & (numbers < len(self)))
+        for first in range(0, len(scored), BLOCK):
+            block = scored[first : first + BLOCK]
+            vectors = self._vectors[numbers[block]]
             if self._factor is not None:
-                vectors = vectors * self._factor[numbers[chosen], None]
-            rows[chosen, :-1] = vectors
+                vectors = vectors * self._factor[numbers[block], None]
+            rows[block, :-1] = vectors
         rows[numbers == len(self), -1] = 1.0
         return rows
 
@@ -209,8 +209,8 @@ class Vectors:
         if self.source == "vector":
             values, codes = batch.distinct("ORTH")
             strings, vectors = batch.strings, self._vocab.vectors  # type: ignore[attr-defined]
-            found = vectors.get_batch([strings[value] for value in values.tolist()])
-            return np.asarray(FETCH(found), dtype=np.float64)[codes]
+            arrays = vectors.get_batch([strings[value] for value in values.tolist()])
+            return np.asarray(FETCH(arrays), dtype=np.float64)[codes]
         arrays = batch.real(self.source)
         for i, rows in enumerate(arrays):
             if len(rows) and rows.shape[1] + 1 != self.width:
@@ -228,11 +228,11 @@ class Vectors:
         """Shift values by `offset` tokens within their Doc."""
         if not self.offset:
             return values
-        there = np.arange(len(batch)) + self.offset
+        target = np.arange(len(batch)) + self.offset
         first, last = batch.offsets[:-1][batch.sequence], batch.offsets[1:][batch.sequence]
-        inside = (there >= first) & (there < last)
+        inside = (target >= first) & (target < last)
         shifted = np.full_like(values, beyond)
-        shifted[inside] = values[there[inside]]
+        shifted[inside] = values[target[inside]]
         return shifted
 
     def __deepcopy__(self, memo: Any) -> Vectors:

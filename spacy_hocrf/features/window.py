@@ -78,21 +78,19 @@ def make_window(
     at_ends, names = _at_ends(boundaries), set[str]()
     templates: list[Template | Vectors | Wider] = []
     for wider in (False, True) if wide else (False,):
-        shown = ATTRS[wider] if attrs is None else attrs
-        sides = sides_of(shown, window, wider)
+        used = ATTRS[wider] if attrs is None else attrs
+        sides = sides_of(used, window, wider)
         pairs = BIGRAMS[wider] if bigrams is None else bigrams
         for part in ("tokens", "start", "end"):
             observed = {
-                "attrs": [t for attr in shown for t in make_token([attr], sides[attr], [part])],
-                "prefix": make_char_ngrams(shown[0], prefix=prefix, parts=[part]) if prefix else [],
-                "suffix": make_char_ngrams(shown[0], suffix=suffix, parts=[part]) if suffix else [],
+                "attrs": [t for attr in used for t in make_token([attr], sides[attr], [part])],
+                "prefix": make_char_ngrams(used[0], prefix=prefix, parts=[part]) if prefix else [],
+                "suffix": make_char_ngrams(used[0], suffix=suffix, parts=[part]) if suffix else [],
                 "bigrams": _pairs(pairs, part),
                 "flags": make_flags(window=flags, parts=[part]) if flags else [],
             }
-            made = [
-                t for name in (OBSERVED if part == "tokens" else at_ends) for t in observed[name]
-            ]
-            new = [template for template in made if template.name not in names]
+            repeated = OBSERVED if part == "tokens" else at_ends
+            new = [t for name in repeated for t in observed[name] if t.name not in names]
             templates += map(Wider, new) if wider and wide == AUTO else new
         names = {template.name for template in templates}
     if lengths:

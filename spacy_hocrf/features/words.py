@@ -69,7 +69,7 @@ class WordTokenizer:
     ) -> None:
         self._nlp, self._letters = nlp, letters
         self._pairs = np.array(sorted(_pairs(nlp.tokenizer)), dtype=np.uint64)
-        self._known = DistinctWords(
+        self._words = DistinctWords(
             nlp.tokenizer, (name for name in attributes if name in OF_WORDS)
         )
 
@@ -91,15 +91,15 @@ class WordTokenizer:
                 numbers.append(i)
                 sizes.append(len(split))
                 words += split
-        if self._known.letters > self._letters:
-            self._known = DistinctWords(self._nlp.tokenizer, self._known.attributes)
-        codes, counts = self._known.codes(words), np.array(sizes, dtype=np.int64)
+        if self._words.letters > self._letters:
+            self._words = DistinctWords(self._nlp.tokenizer, self._words.attributes)
+        codes, counts = self._words.codes(words), np.array(sizes, dtype=np.int64)
         good = self._without_risk(codes, counts)
         if not good.all():
-            numbers = [i for i, each in zip(numbers, good.tolist()) if each]
+            numbers = [i for i, is_good in zip(numbers, good.tolist()) if is_good]
             codes, counts = codes[np.repeat(good, counts)], counts[good]
         plain = [texts[i] for i in numbers]
-        return PlainTexts(numbers, plain, self._known, *self._laid(codes, counts))
+        return PlainTexts(numbers, plain, self._words, *self._laid(codes, counts))
 
     def _without_risk(
         self, codes: NDArray[np.int32], counts: NDArray[np.int64]
@@ -112,7 +112,7 @@ class WordTokenizer:
         good = np.ones(len(counts), dtype=bool)
         if not len(codes) or not len(self._pairs):
             return good
-        firsts, orth = self._known.firsts.values, self._known.column("ORTH")
+        firsts, orth = self._words.firsts.values, self._words.column("ORTH")
         first, last = orth[firsts[codes[1:]]], orth[firsts[codes[:-1] + 1] - 1]
         text = np.repeat(np.arange(len(counts)), counts)
         met = np.isin(_pair(last, first), self._pairs) & (text[1:] == text[:-1])
@@ -123,18 +123,19 @@ class WordTokenizer:
         self, codes: NDArray[np.int32], counts: NDArray[np.int64]
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
         """Compute rows, start, spaced and offsets of `PlainTexts`."""
-        known, bounds = self._known, offsets_of(counts)
-        firsts = known.firsts.values
+        words, bounds = self._words, offsets_of(counts)
+        firsts = words.firsts.values
         word, rows = spread_lists(firsts, codes)
         # first character of each word, as if all texts were joined by single spaces
-        begin = offsets_of(known.characters.values[codes] + 1)[:-1]
+        begin = offsets_of(words.characters.values[codes] + 1)[:-1]
         begin -= np.repeat(begin[bounds[:-1]], counts)
+        # tokens before each word and each text; a space follows the last token of a word inside a text
         ends = offsets_of((firsts[1:] - firsts[:-1])[codes])
         offsets = ends[bounds]
         spaced = np.zeros(len(rows), dtype=np.uint64)
         spaced[ends[1:] - 1] = 1
         spaced[offsets[1:] - 1] = 0
-        return rows, begin[word] + known.start.values[rows], spaced, offsets
+        return rows, begin[word] + words.start.values[rows], spaced, offsets
 
 
 class TextBatch(TokenBatch):
@@ -210,7 +211,7 @@ def _pairs(tokenizer: Tokenizer) -> set[int]:
         url_match=tokenizer.url_match,
     )
     cases = (np.asarray(plain(case).to_array([ORTH])).ravel() for case in tokenizer.rules or ())
-    return {each for case in cases for each in _pair(case[:-1], case[1:]).tolist()}
+    return {pair for case in cases for pair in _pair(case[:-1], case[1:]).tolist()}
 
 
 def _pair(first: Values, second: Values) -> Values:

@@ -135,14 +135,15 @@ class LabelScheme:
         prefixes = PREFIXES.get(self.encoding, ("",))
         labelled = np.flatnonzero(label != self.outside)
         start, end = start[labelled], end[labelled]
-        number, kind = np.divmod(label[labelled] - (self.outside == 0), len(prefixes))
+        # each label of a segment is a user's label and a prefix
+        number, prefix = np.divmod(label[labelled] - (self.outside == 0), len(prefixes))
         opens = np.ones(len(labelled), dtype=bool)
         if self.encoding in ENCODINGS:
+            # a span opens at B- or S-, at the start of a sequence, after a gap, and with a new label
             begins = np.zeros(len(label) + 1, dtype=bool)
             begins[offsets] = True
-            opens = (
-                np.array([prefix in ("B-", "S-") for prefix in prefixes])[kind] | begins[labelled]
-            )
+            opening = np.array([text in ("B-", "S-") for text in prefixes])
+            opens = opening[prefix] | begins[labelled]
             opens[:1] = True
             opens[1:] |= (np.diff(labelled) > 1) | (np.diff(number) != 0)
         heads = np.flatnonzero(opens)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from spacy_hocrf.features.products import MOST, _tiles, multiply, multiply_transposed
+from spacy_hocrf.features.products import MAX_TILE, _tiles, multiply, multiply_transposed
 
 SIZES = [
     (0, 3, 2),
@@ -44,7 +44,7 @@ def test_tiles_cover_all_and_are_small_enough_for_one_thread(n, width, columns):
     covered = np.zeros((n, columns), dtype=int)
     for some, several in product(*_tiles(n, width, columns)):
         rows, cut = some.stop - some.start, several.stop - several.start
-        assert rows * width * cut <= MOST
+        assert rows * width * cut <= MAX_TILE
         covered[some, several] += 1
     assert (covered == 1).all()
 

@@ -24,7 +24,7 @@ def vocab():
 @pytest.fixture(autouse=True, params=[0, 10_000])
 def many(request, monkeypatch):
     """Are a few tokens many? Both ways of reading must give the same."""
-    monkeypatch.setattr(reading, "MANY", request.param)
+    monkeypatch.setattr(reading, "MIN_TOKENS", request.param)
 
 
 def docs_of(vocab):
