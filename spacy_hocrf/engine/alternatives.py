@@ -46,8 +46,8 @@ def best_segmentations(
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     lattice, scores = _lattice(potentials, automaton, buffers, sums=False)
-    offsets, values, bounds, found = lattice.best(scores, n)
-    return Ranked(offsets, values, _segments(bounds, found))
+    offsets, values, bounds, segments = lattice.best(scores, n)
+    return Ranked(offsets, values, _segments(bounds, segments))
 
 
 def ranked(
@@ -139,16 +139,16 @@ def sum_between(
     RAISES (ValueError): as `best_segmentations`.
     """
     stretches = _cut(potentials, [0, start, end, len(potentials.allowed)])
-    read, states = automaton, len(automaton.states)
+    constrained, states = automaton, len(automaton.states)
     for number in np.flatnonzero(np.diff(stretches.offsets))[::-1].tolist():
         if number == 1:
-            read = product_of(read, rule, np.array([np.inf]), range(states))
-        graph = Graph(read)
+            constrained = product_of(constrained, rule, np.array([np.inf]), range(states))
+        graph = Graph(constrained)
         lattice = Lattice(graph, True)
-        lattice.load(Scores(Problem(stretches.only(number), read), graph), 0)
-        read = replace(automaton, final=lattice.values()[:states])
-    assert read.final is not None
-    return float(read.final[0])
+        lattice.load(Scores(Problem(stretches.only(number), constrained), graph), 0)
+        constrained = replace(automaton, final=lattice.values()[:states])
+    assert constrained.final is not None
+    return float(constrained.final[0])
 
 
 def _cut(potentials: Potentials, cuts: Sequence[int]) -> Potentials:
@@ -157,8 +157,8 @@ def _cut(potentials: Potentials, cuts: Sequence[int]) -> Potentials:
     cuts (Sequence[int]): where the stretches begin, followed by the end.
     """
     first, last = potentials.span_start, potentials.span_end
-    own = np.searchsorted(cuts, first, side="right") == np.searchsorted(cuts, last)
-    spans = {name: getattr(potentials, name)[own] for name in SPANS}
+    uncut = np.searchsorted(cuts, first, side="right") == np.searchsorted(cuts, last)
+    spans = {name: getattr(potentials, name)[uncut] for name in SPANS}
     return replace(potentials, offsets=np.array(cuts), **spans)
 
 
@@ -186,6 +186,6 @@ def _drawn(lattice: Lattice, random: np.random.Generator) -> Iterator[Segments]:
         yield _segments(np.array([0, len(segments)]), segments)
 
 
-def _segments(bounds: NDArray[np.int64], found: NDArray[np.int32]) -> Segments:
-    start, end, label = np.ascontiguousarray(found.T)
+def _segments(bounds: NDArray[np.int64], rows: NDArray[np.int32]) -> Segments:
+    start, end, label = np.ascontiguousarray(rows.T)
     return Segments(bounds, start, end, label)

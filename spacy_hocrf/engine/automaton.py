@@ -239,13 +239,13 @@ def _sum_program(trie: _Trie) -> tuple[IntArray, IntArray]:
     children: list[list[int]] = [[] for _ in trie.states]
     for state, suffix in enumerate(trie.tails.suffix[1:], 1):
         children[suffix].append(state)
-    wanted = []
+    sums = []
     for arc in trie.alive:
         state, label = trie.state[arc], trie.arcs[arc][-1]
         shared = [q for q in children[state] if (*trie.states[q], label) not in trie.number]
-        wanted.append((state, shared))
+        sums.append((state, shared))
     registers = np.full(len(trie.arcs), -1, dtype=np.int32)
-    registers[trie.alive], additions = compile_sums(children, wanted)
+    registers[trie.alive], additions = compile_sums(children, sums)
     return registers, np.array(additions, dtype=np.int32).reshape(-1, 3)
 
 

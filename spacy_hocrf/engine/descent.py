@@ -6,12 +6,13 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["RUNNING", "TINY", "Descent"]
+__all__ = ["MIN_CURVATURE", "RUNNING", "TINY", "Descent"]
 
 Vector = NDArray[np.float64]  # [F]
 
 RUNNING = "running"
 TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
+MIN_CURVATURE = 1e-8  # of a variable, relative to the mean
 
 
 class Descent:

@@ -46,7 +46,7 @@ class Forbidden(NamedTuple):
 
     def added_to(self, patterns: Sequence[LabelPattern]) -> Sequence[LabelPattern]:
         """Return a model's label patterns, followed by those that it lacks."""
-        new = {each.pattern for each in self.patterns}.difference(patterns)
+        new = {zero.pattern for zero in self.patterns}.difference(patterns)
         return (*patterns, *sorted(new, key=lambda z: (len(z), z))) if new else patterns
 
 
@@ -72,8 +72,8 @@ class Observed:
 
         potentials (Potentials): unconstrained potentials of the batch. automaton (Automaton): theirs.
         """
-        own = self.automaton or automaton
-        return log_partition(self._left(potentials, own), own)
+        extended = self.automaton or automaton
+        return log_partition(self._restricted(potentials, extended), extended)
 
     def expectations(
         self,
@@ -88,29 +88,29 @@ class Observed:
         buffers (Optional[Buffers]): buffers of this automaton, see `engine.forward_backward.expectations`.
         weights (Optional[float64 [D]]): factor of the counts of each sequence.
         """
-        own = self.automaton or automaton
-        left = self._left(potentials, own)
-        kept = buffers if own is automaton else None
-        found = expectations(left, own, buffers=kept, weights=weights)
+        extended = self.automaton or automaton
+        restricted = self._restricted(potentials, extended)
+        reused = buffers if extended is automaton else None
+        expected = expectations(restricted, extended, buffers=reused, weights=weights)
         if self.forbidden is None:
-            return found
+            return expected
         spans, rows = _places(potentials, self.forbidden)
         return replace(
-            found,
-            const=found.const[: len(potentials.const)],
-            row=np.delete(found.row, rows + np.arange(len(rows))),
-            span=np.delete(found.span, spans + np.arange(len(spans))),
+            expected,
+            const=expected.const[: len(potentials.const)],
+            row=np.delete(expected.row, rows + np.arange(len(rows))),
+            span=np.delete(expected.span, spans + np.arange(len(spans))),
         )
 
-    def _left(self, potentials: Potentials, automaton: Automaton) -> Potentials:
+    def _restricted(self, potentials: Potentials, automaton: Automaton) -> Potentials:
         """The potentials, or the scores, with log 0 for all other segmentations."""
         potentials = potentials if self.scores is None else self.scores
-        left = replace(potentials, allowed=self.allowed)
+        restricted = replace(potentials, allowed=self.allowed)
         if self.forbidden is None:
-            return left
+            return restricted
         # new offsets make it another batch for caches
-        left = replace(left, offsets=left.offsets.copy())
-        return without(left, self.forbidden, automaton.patterns)
+        restricted = replace(restricted, offsets=restricted.offsets.copy())
+        return without(restricted, self.forbidden, automaton.patterns)
 
 
 def without(
@@ -132,17 +132,17 @@ def without(
     if not forbidden.patterns:
         return potentials
     number = {pattern: z for z, pattern in enumerate(patterns)}
-    chosen = np.array([number[each.pattern] for each in forbidden.patterns], dtype=np.int32)
-    tokens = np.array([each.start for each in forbidden.patterns])
-    more = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
+    numbers = np.array([number[zero.pattern] for zero in forbidden.patterns], dtype=np.int32)
+    tokens = np.array([zero.start for zero in forbidden.patterns])
+    inserted = np.searchsorted(tokens, np.arange(len(potentials.allowed) + 1))
     return replace(
         potentials,
         const=np.append(potentials.const, np.zeros(len(patterns) - len(potentials.const))),
-        row_offsets=potentials.row_offsets + more,
+        row_offsets=potentials.row_offsets + inserted,
         row_part=np.insert(potentials.row_part, rows, np.uint8(START)),
-        row_pattern=np.insert(potentials.row_pattern, rows, chosen),
+        row_pattern=np.insert(potentials.row_pattern, rows, numbers),
         row_score=np.insert(
-            potentials.row_score, rows, [each.score for each in forbidden.patterns]
+            potentials.row_score, rows, [zero.score for zero in forbidden.patterns]
         ),
     )
 
@@ -152,5 +152,5 @@ def _places(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Where scores are inserted among those of whole segments, and among rows, int64 [n], ascending."""
     spans = np.searchsorted(potentials.span_start, forbidden.segments[:, 0], side="right")
-    tokens = np.array([each.start for each in forbidden.patterns], dtype=np.int64)
+    tokens = np.array([zero.start for zero in forbidden.patterns], dtype=np.int64)
     return spans.astype(np.int64), potentials.row_offsets[tokens + 1]

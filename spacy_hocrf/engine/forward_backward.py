@@ -70,18 +70,15 @@ class Buffers(Scratch):
 
     def constants(self, potentials: Potentials) -> Constants:
         """Return the constants of scores, cached for the same read-only scores as in the last call."""
-        const, length, pattern = (
-            potentials.const,
-            potentials.length_score,
-            potentials.length_pattern,
-        )
-        known = self._constants
-        if known is not None and known[0] is const and known[1] is length and known[2] is pattern:
-            return known[3]
-        found = constants_of(potentials, self.automaton)
+        const, pattern = potentials.const, potentials.length_pattern
+        length = potentials.length_score
+        cached = self._constants
+        if cached and cached[0] is const and cached[1] is length and cached[2] is pattern:
+            return cached[3]
+        constants = constants_of(potentials, self.automaton)
         if not const.flags.writeable and not length.flags.writeable:
-            self._constants = const, length, pattern, found
-        return found
+            self._constants = const, length, pattern, constants
+        return constants
 
 
 def log_partition(
@@ -211,8 +208,9 @@ def log_state_scores(
     RAISES (ValueError): as `log_partition`.
     """
     problem = Problem(potentials, automaton)
-    left = np.full((len(potentials.allowed) + len(problem.lengths), len(automaton.states)), -np.inf)
-    right = left.copy()
+    n_boundaries = len(potentials.allowed) + len(problem.lengths)
+    log_alpha = np.full((n_boundaries, len(automaton.states)), -np.inf)
+    log_beta = log_alpha.copy()
 
     def run(ws: Memory, module: EngineKernels, chosen: Sequences, space: str) -> Lost:
         return module.state_scores(
@@ -220,12 +218,12 @@ def log_state_scores(
             batch=module.Batch(problem),
             chosen=chosen,
             space=space,
-            log_alpha=left,
-            log_beta=right,
+            log_alpha=log_alpha,
+            log_beta=log_beta,
         )
 
     run_kernels(run, problem, buffers or Buffers(automaton), space)
-    return left, right
+    return log_alpha, log_beta
 
 
 def run_kernels(
@@ -242,8 +240,8 @@ def run_kernels(
         lost = []
         for path, planned in plan(problem):
             chosen = planned if among is None else planned[np.isin(planned, among)]
-            found, not_finite = run(buffers.workspace(path), kernels(path), chosen, "scaled")
-            lost += found
+            lost_here, not_finite = run(buffers.workspace(path), kernels(path), chosen, "scaled")
+            lost += lost_here
             if not_finite:
                 problem.check_tokens()
     if logs and lost:
@@ -273,11 +271,11 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
     width = kernels(path).WIDTH
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
-    rest = (len(order) - large) % width
-    together = len(order) - (rest if rest <= MOST_LEFT_OVER else 0)
-    found = [
+    left_over = (len(order) - large) % width
+    together = len(order) - (left_over if left_over <= MOST_LEFT_OVER else 0)
+    groups = [
         (path, order[large:together]),
         ("single", np.concatenate([order[:large], order[together:]])),
     ]
-    problem.plans[path] = [(name, chosen) for name, chosen in found if len(chosen)]
+    problem.plans[path] = [(name, chosen) for name, chosen in groups if len(chosen)]
     return problem.plans[path]

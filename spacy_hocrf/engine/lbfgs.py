@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.descent import RUNNING, TINY, Descent
+from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import Probe, strong_wolfe
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.vectors import BLOCK, dot, sweep
@@ -51,7 +51,6 @@ __all__ = ["LBFGS"]
 
 Vector = NDArray[np.float64]  # [F]
 
-LEAST = 1e-8  # least curvature of a direction, relative to the mean
 FADING = 0.99
 """Factor, per pair, of the share of the diagonal that began with the given curvature."""
 NO_RENEWAL = 1.0, 0.0, 0.0, 0.0
@@ -119,12 +118,12 @@ class LBFGS(Descent):
             self._move(self._search.send(probe))
             return False
         except StopIteration as end:
-            found = end.value
-        if found:
+            accepted = end.value
+        if accepted:
             self._accept(probe, g)
         else:
             self._retreat()
-        return bool(found)
+        return bool(accepted)
 
     def _accept_start(self, f: float, g: Vector) -> bool:
         self._best_gg, self._best_xx = self._dot(g, g), self._dot(self.best_x, self.best_x)
@@ -283,12 +282,12 @@ class _Memory:
             return
         mean = max(yy / sy, TINY)
         self._share *= FADING
-        for each, (_, ses, yey) in enumerate(weighed.tolist()):
+        for diagonal, (_, ses, yey) in enumerate(weighed.tolist()):
             if len(self) == 1:
-                self._e[each] *= yey / sy
-                self._renewal[each] = NO_RENEWAL
+                self._e[diagonal] *= yey / sy
+                self._renewal[diagonal] = NO_RENEWAL
             elif TINY < ses < math.inf and TINY < yey < math.inf:
-                self._renewal[each] = yey / sy, 1.0 / sy, yey / sy / ses, LEAST * mean
+                self._renewal[diagonal] = yey / sy, 1.0 / sy, yey / sy / ses, MIN_CURVATURE * mean
 
     def descend(self, g: Vector, *, out: Vector) -> float:
         """Compute out = -H g for the g of the last `add`, both float64 [F]; there must be a pair.
@@ -297,7 +296,7 @@ class _Memory:
         """
         products = self._products[np.ix_(self._rows, self._rows)]
         a = _solve_upper(products, -self._sg)
-        rest = self._sweep(
+        dots = self._sweep(
             "solve_into",
             len(self),
             out,
@@ -311,9 +310,8 @@ class _Memory:
             np.array([1.0 - self._share, self._share] if self._diagonals == 2 else [1.0]),
         )
         self._renew_nothing()
-        b = _solve_upper(products.T[::-1, ::-1], (products.diagonal() * a - rest)[::-1])[
-            ::-1
-        ].copy()
+        right = products.diagonal() * a - dots
+        b = _solve_upper(products.T[::-1, ::-1], right[::-1])[::-1].copy()
         return float(self._sweep("combine_into", 1, out, self._s, self._used, b, g)[0])
 
     def _renew_nothing(self) -> None:

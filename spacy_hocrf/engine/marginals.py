@@ -68,11 +68,11 @@ def segment_marginals(
     problem = Problem(potentials, automaton, constants=buffers.constants)
     _check_segments(potentials, automaton, segments)
     if (automaton.limits != 1).any():
-        found, log_z = probabilities(problem, segments, starts, buffers)
+        probability, log_z = probabilities(problem, segments, starts, buffers)
     else:
         assert starts is None
-        found, log_z = _expected(potentials, automaton, segments, buffers)
-    return SegmentMarginals(np.clip(found, 0.0, 1.0), log_z)
+        probability, log_z = _expected(potentials, automaton, segments, buffers)
+    return SegmentMarginals(np.clip(probability, 0.0, 1.0), log_z)
 
 
 def window_marginals(
@@ -126,6 +126,7 @@ def _expected(
     """Expected counts of segments as entries of the potentials, float64 [n], and log Z of each
     sequence, float64 [D].
     """
+    # the segments become spans with score 0 among those of the potentials, sorted by start and end
     first = np.repeat(potentials.offsets[:-1], np.diff(segments.offsets))
     start = np.concatenate([potentials.span_start, first + segments.start])
     end = np.concatenate([potentials.span_end, first + segments.end])
@@ -139,9 +140,9 @@ def _expected(
         span_pattern=pattern[order],
         span_score=score[order],
     )
-    found, counts = expectations(watched, automaton, buffers=buffers), np.zeros(len(order))
-    counts[order] = found.span
-    return counts[len(potentials.span_start) :], found.log_partition
+    expected, counts = expectations(watched, automaton, buffers=buffers), np.zeros(len(order))
+    counts[order] = expected.span
+    return counts[len(potentials.span_start) :], expected.log_partition
 
 
 def _check_segments(potentials: Potentials, automaton: Automaton, segments: Segments) -> None:
@@ -150,10 +151,10 @@ def _check_segments(potentials: Potentials, automaton: Automaton, segments: Segm
     if len(offsets) != len(lengths) + 1:
         found, expected = f"{len(offsets) - 1} segmentations", f"{len(lengths)} sequences"
         raise ValueError(Errors.H139.format(found=found, expected=expected))
-    most = np.repeat(lengths, np.diff(offsets))
-    fits = (0 <= start) & (start < end) & (end <= most) & (0 <= label) & (label < n_labels)
+    length = np.repeat(lengths, np.diff(offsets))
+    fits = (0 <= start) & (start < end) & (end <= length) & (0 <= label) & (label < n_labels)
     for i in np.flatnonzero(~fits).tolist():
-        expected = f"{most[i]} tokens and {n_labels} labels"
+        expected = f"{length[i]} tokens and {n_labels} labels"
         found = f"label {label[i]} from {start[i]} to {end[i]}"
         raise ValueError(Errors.H139.format(found=found, expected=expected))
 
@@ -164,14 +165,14 @@ def _check_windows(potentials: Potentials, automaton: Automaton, windows: Sequen
         raise ValueError(Errors.H139.format(found=found, expected=expected))
     lengths, n_labels = np.diff(potentials.offsets).tolist(), len(automaton.limits)
     for sequence, start, allowed in ((w.sequence, w.start, w.allowed) for w in windows):
-        known = 0 <= sequence < len(lengths)
+        exists = 0 <= sequence < len(lengths)
         if (
-            not known
+            not exists
             or not 0 <= start <= lengths[sequence] - len(allowed)
             or (allowed.dtype, allowed.shape[1:]) != (np.dtype(np.uint8), (n_labels,))
         ):
             found = f"a window from {start} of {allowed.dtype} {allowed.shape}"
-            inside = f"of {lengths[sequence]} tokens" if known else f"(not one of {len(lengths)})"
+            inside = f"of {lengths[sequence]} tokens" if exists else f"(not one of {len(lengths)})"
             expected = f"{n_labels} labels, sequence {sequence} {inside}"
             raise ValueError(Errors.H139.format(found=found, expected=expected))
 
@@ -185,6 +186,7 @@ def _take(
     """Select tokens from potentials, as sequences of the given lengths; tokens may occur several
     times.
     """
+    # the rows of the tokens, and the spans that begin at them and have one token
     counts = np.diff(potentials.row_offsets)[tokens]
     rows = ranges(potentials.row_offsets[tokens], counts)
     span_first = np.searchsorted(potentials.span_start, tokens)

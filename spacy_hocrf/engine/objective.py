@@ -63,19 +63,19 @@ class Objective:
         self._threads = Threads(threads)
         self._sum = ShardSum(shards, likelihood, layout, automaton, threads)
         counts, buffers = layout.nothing(), Buffers(automaton)
-        in_part = list[Shard]()
+        partial = list[Shard]()
         tokens = 0
         for shard in chain.from_iterable(self._sum.parts):
             compiled = shard.compiled
-            _add_known(compiled, automaton, buffers, counts)
+            _add_fixed_counts(compiled, automaton, buffers, counts)
             if ratios and compiled.observed is not None and compiled.observed.scores is None:
-                in_part.append(shard)
+                partial.append(shard)
                 tokens += compiled.copies * len(compiled.observed.allowed)
         self.counts = np.zeros(len(precision))  # [F] empirical counts of the complete annotation
         layout.add_collected_into(self.counts, counts)
         self._gradient = np.empty(len(precision))
-        known = in_part, tokens, layout, automaton, threads
-        self._ratios = [RatioPenalty(ratio, *known) for ratio in ratios if tokens]
+        shared = partial, tokens, layout, automaton, threads
+        self._ratios = [RatioPenalty(ratio, *shared) for ratio in ratios if tokens]
 
     def __call__(self, weights: Vector) -> tuple[float, Vector]:
         """Return loss in nats and gradient. The weights, float64 [F], are not changed.
@@ -98,10 +98,10 @@ class Objective:
         """Rough size of the Hessian's diagonal at zero weights: precision + counts, float64
         [F], above 0.
         """
-        alike = len(self._precision) < len(self.counts)
-        most = np.abs(self.counts) + (self._precision[0] if alike else self._precision)
-        most[most == 0.0] = 1.0
-        return most
+        constant = len(self._precision) < len(self.counts)
+        curvature = np.abs(self.counts) + (self._precision[0] if constant else self._precision)
+        curvature[curvature == 0.0] = 1.0
+        return curvature
 
     def release(self) -> None:
         """Free memory that the next evaluation allocates again."""
@@ -121,12 +121,12 @@ def likelihood(
     expected = expectations(potentials, automaton, buffers=buffers, weights=shard.weights)
     loss = _added(counts, shard, expected, 1.0)
     if shard.observed is not None and shard.observed.scores is None:
-        known = shard.observed.expectations(potentials, automaton, buffers, shard.weights)
-        loss += _added(counts, shard, known, -1.0)
+        constrained = shard.observed.expectations(potentials, automaton, buffers, shard.weights)
+        loss += _added(counts, shard, constrained, -1.0)
     return loss
 
 
-def _add_known(shard: Compiled, automaton: Automaton, buffers: Buffers, counts: Any) -> None:
+def _add_fixed_counts(shard: Compiled, automaton: Automaton, buffers: Buffers, counts: Any) -> None:
     """Add the counts that do not depend on the weights."""
     if shard.observed is None:
         shard.add_gold_into(counts)
@@ -148,5 +148,5 @@ def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) ->
 
 def _chunk_of(vector: Vector) -> Vector:
     """One chunk of a vector that is constant, to stand for every chunk; other vectors as they are."""
-    alike = len(vector) > CHUNK and bool((vector == vector[0]).all())
-    return vector[:CHUNK].copy() if alike else vector
+    constant = len(vector) > CHUNK and bool((vector == vector[0]).all())
+    return vector[:CHUNK].copy() if constant else vector

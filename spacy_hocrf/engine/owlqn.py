@@ -26,7 +26,7 @@ from collections import deque
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.engine.descent import RUNNING, TINY, Descent
+from spacy_hocrf.engine.descent import MIN_CURVATURE, RUNNING, TINY, Descent
 from spacy_hocrf.engine.line_search import DECREASE, ROUNDING
 
 __all__ = ["OWLQN", "pseudo_gradient"]
@@ -35,7 +35,6 @@ Vector = NDArray[np.float64]  # [F]
 
 GROWTH = 2.0
 """A step may be at most this much longer than the last one, up to 1."""
-LEAST = 1e-8  # least curvature of a variable, relative to the mean
 
 
 class OWLQN(Descent):
@@ -111,7 +110,7 @@ class OWLQN(Descent):
         self.best_f = value
         self._values.append(value)
         self._pseudo = pseudo_gradient(self.best_x, self.best_g, self._absolute)
-        lengths = (float(np.linalg.norm(each)) for each in (self._pseudo, self.best_x))
+        lengths = (float(np.linalg.norm(vector)) for vector in (self._pseudo, self.best_x))
         if not self._converges(*lengths):
             self._start_search()
 
@@ -187,7 +186,7 @@ class _Pairs:
         ses, factor = float(es @ s), float(y @ (y / self._e)) / sy
         if TINY < ses < math.inf and TINY < factor < math.inf:
             self._e = factor * (self._e - es * es / ses) + y * y / sy
-            np.maximum(self._e, LEAST * yy / sy, out=self._e)
+            np.maximum(self._e, MIN_CURVATURE * yy / sy, out=self._e)
         self._s.append(s.astype(np.float32))
         self._y.append(y.astype(np.float32))
 
@@ -203,15 +202,15 @@ class _Pairs:
             sy = float(s_free @ y_free)
             if TINY < sy < math.inf:
                 pairs.append((s_free, y_free, sy))
-        found: Vector = vector.copy()
-        parts = []
+        direction: Vector = vector.copy()
+        alphas = []
         for s_free, y_free, sy in reversed(pairs):
-            parts.append(float(s_free @ found) / sy)
-            found -= parts[-1] * y_free
-        found /= self._e[free]
-        for (s_free, y_free, sy), part in zip(pairs, reversed(parts)):
-            found += (part - float(y_free @ found) / sy) * s_free
-        return found
+            alphas.append(float(s_free @ direction) / sy)
+            direction -= alphas[-1] * y_free
+        direction /= self._e[free]
+        for (s_free, y_free, sy), alpha in zip(pairs, reversed(alphas)):
+            direction += (alpha - float(y_free @ direction) / sy) * s_free
+        return direction
 
 
 def pseudo_gradient(x: Vector, g: Vector, absolute: float | Vector) -> Vector:
@@ -221,5 +220,5 @@ def pseudo_gradient(x: Vector, g: Vector, absolute: float | Vector) -> Vector:
     x, g (float64 [F]): the point, and the gradient of f there. absolute: the c_i.
     """
     at_zero = np.sign(g) * np.maximum(np.abs(g) - absolute, 0.0)
-    found: Vector = np.where(x == 0.0, at_zero, g + np.sign(x) * absolute)
-    return found
+    gradient: Vector = np.where(x == 0.0, at_zero, g + np.sign(x) * absolute)
+    return gradient

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BufferPool", "Loan"]
 
-OTHERS = 4
+MAX_OTHERS = 4
 """Buffers kept for other automata than the requested one: those that were used last."""
 
 
@@ -39,7 +39,7 @@ class BufferPool:
                 break
             others.append(buffers)
         if others:
-            self._idle.extend(reversed(others[:OTHERS]))
+            self._idle.extend(reversed(others[:MAX_OTHERS]))
         return Loan(self._idle, buffers)
 
     def __reduce__(self) -> tuple[Callable[[], "BufferPool"], tuple[()]]:

@@ -94,14 +94,15 @@ def probabilities(
     buffers (Buffers): buffers of this thread and automaton.
     """
     offsets, *columns = segments
-    order = np.lexsort((columns[0], np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))))
+    sequence = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((columns[0], sequence))
     rows = np.stack(columns, axis=1)[order].astype(np.int64)
     asked = Asked(offsets, rows, np.zeros(len(rows)))
     question = _Question(np.zeros((0, 5), dtype=np.int32), 1.0, buffers, asked, starts)
     *_, total = _find(problem, question, "auto")
-    found = np.empty(len(rows))
-    found[order] = asked.probability
-    return found, total
+    probability = np.empty(len(rows))
+    probability[order] = asked.probability
+    return probability, total
 
 
 class _Question(NamedTuple):
@@ -114,11 +115,11 @@ class _Question(NamedTuple):
     starts: Starts | None = None
 
 
-Found = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
+FoundSpans = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]
 """Sequence, start, end and rule of spans [n, 4], their probabilities [n], and log Z [D]."""
 
 
-def _find(problem: Problem, question: _Question, space: str) -> Found:
+def _find(problem: Problem, question: _Question, space: str) -> FoundSpans:
     """Find the spans of long sequences stretch by stretch; those of other sequences, and of those whose
     stretches disagree, directly.
     """
@@ -128,16 +129,16 @@ def _find(problem: Problem, question: _Question, space: str) -> Found:
     edges, asked = stretches.edges(), question.asked
     of_stretches = question._replace(asked=None if asked is None else stretches.asked(asked))
     places, values, log_z = _search(stretches.problem, of_stretches, "scaled", edges=edges)
-    good, ratio = stretches.compare(edges, np.flatnonzero(np.isnan(log_z)))
+    agrees, ratio = stretches.compare(edges, np.flatnonzero(np.isnan(log_z)))
     places, total = stretches.in_sequences(places), stretches.total(ratio, log_z)
-    kept, rest = good[places[:, 0]], np.flatnonzero(~good)
-    if not len(rest):
+    agreeing, disagreeing = agrees[places[:, 0]], np.flatnonzero(~agrees)
+    if not len(disagreeing):
         return places, values, total
     if asked is not None:
-        asked.probability[np.repeat(~good, np.diff(asked.offsets))] = 0.0
-    others, more, totals = _search(problem, question, space, rest)
-    total[rest] = totals[rest]
-    return *_together([(places[kept], values[kept]), (others, more)]), total
+        asked.probability[np.repeat(~agrees, np.diff(asked.offsets))] = 0.0
+    others, others_values, log_z = _search(problem, question, space, disagreeing)
+    total[disagreeing] = log_z[disagreeing]
+    return *_together([(places[agreeing], values[agreeing]), (others, others_values)]), total
 
 
 def _search(
@@ -146,7 +147,7 @@ def _search(
     space: str,
     among: Sequences | None = None,
     edges: Edges | None = None,
-) -> Found:
+) -> FoundSpans:
     """Find the spans of all sequences, or `among` some; log Z is nan where a value was lost for good."""
     total, rows = np.zeros(len(problem.lengths)), _rows(problem)
     searches: list[SpanSearch] = []
@@ -172,16 +173,16 @@ def _search(
         )
 
     total[run_kernels(run, problem, question.buffers, space, among)] = np.nan
-    found = [search.found() for search in searches]
-    return *(found[0] if len(found) == 1 else _together(found)), total
+    spans = [search.found() for search in searches]
+    return *(spans[0] if len(spans) == 1 else _together(spans)), total
 
 
 def _together(
-    found: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
+    spans: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Concatenate the spans that several searches found in separate sequences, sorted by sequence."""
-    places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in found)])
-    values = np.concatenate([np.zeros(0), *(value for _, value in found)])
+    places = np.concatenate([np.zeros((0, 4), dtype=np.int64), *(place for place, _ in spans)])
+    values = np.concatenate([np.zeros(0), *(value for _, value in spans)])
     order = np.argsort(places[:, 0], kind="stable")
     return places[order], values[order]
 
@@ -208,9 +209,9 @@ def _check_starts(starts: Starts, potentials: Potentials) -> None:
     """Check starts. RAISES (ValueError): H004 or H138."""
     tokens, n_labels = potentials.token.shape
     expected = tokens, len(starts.labels)
-    for found in (starts.chance.shape, starts.cover.shape):
-        if found != expected:
-            raise ValueError(Errors.H004.format(name="starts", found=found, expected=expected))
+    for shape in (starts.chance.shape, starts.cover.shape):
+        if shape != expected:
+            raise ValueError(Errors.H004.format(name="starts", found=shape, expected=expected))
     if len(starts.labels) and not 0 <= starts.labels.min() <= starts.labels.max() < n_labels:
         text = f"labels below {n_labels}"
         raise ValueError(Errors.H138.format(name="starts", found=starts.labels, expected=text))
@@ -221,8 +222,8 @@ def _checked(rules: NDArray[np.int32], automaton: Automaton) -> NDArray[np.int32
     table = np.ascontiguousarray(rules, dtype=np.int32)
     n_labels = len(automaton.limits)
     one_token = bool((automaton.limits == 1).all())
-    whole = table.ndim == 2 and table.shape[1:] == (5,) and bool((table[:, 3] >= 0).all())
-    fits = table.ndim == 2 and table.shape[1:] == (5,) and (one_token or whole)
+    fits = table.ndim == 2 and table.shape[1:] == (5,)
+    fits = fits and (one_token or bool((table[:, 3] >= 0).all()))
     if not fits or (len(table) and not -1 <= table.min() <= table.max() < n_labels):
         expected = f"rows of five labels below {n_labels}"
         found = f"an array of the extents {table.shape}"

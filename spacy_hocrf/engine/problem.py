@@ -114,16 +114,14 @@ class Problem:
             self._aim_rows(potentials)
         # result of forward_backward.plan, by build
         self.plans: dict[str, list[tuple[str, NDArray[np.int64]]]] = {}
-        if self.constants is None:
-            found = constants_of(potentials, automaton)
-        else:
-            found = self.constants(potentials)
-        self.arc_const, self.body_length, self.scalable = found
+        self.arc_const, self.body_length, self.scalable = (
+            self.constants(potentials) if self.constants else constants_of(potentials, automaton)
+        )
         self._check_scores()
 
     def _sort_spans(self, potentials: Potentials) -> None:
-        found = np.searchsorted(potentials.span_start, potentials.offsets)
-        self.span_offsets = found.astype(np.int64)
+        span_offsets = np.searchsorted(potentials.span_start, potentials.offsets)
+        self.span_offsets = span_offsets.astype(np.int64)
         self.span_by_end = np.argsort(potentials.span_end, kind="stable").astype(np.int64)
 
     def _aim_rows(self, potentials: Potentials) -> None:
@@ -232,9 +230,9 @@ def _check_each(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns
         **dict.fromkeys(("span_start", "span_end", "span_pattern"), potentials.span_score.shape),
     }
     for name, extents in expected.items():
-        found = getattr(potentials, name)
-        if found is not None and found.shape != extents:
-            raise ValueError(Errors.H004.format(name=name, found=found.shape, expected=extents))
+        array = getattr(potentials, name)
+        if array is not None and array.shape != extents:
+            raise ValueError(Errors.H004.format(name=name, found=array.shape, expected=extents))
 
 
 def _check_finite(

@@ -57,7 +57,7 @@ def parts_of(shards: Sequence[Shard], extent: int) -> list[Sequence[Shard]]:
     number = min(MOST_PARTS, max(LEAST_PARTS, affordable))
     k = max(1, min(number, len(shards))).bit_length() - 1
     first = [int(f"{part:0{k}b}"[::-1], 2) for part in range(1 << k)]
-    return [shards[each :: 1 << k] for each in first]
+    return [shards[start :: 1 << k] for start in first]
 
 
 class PartialSum(NamedTuple):
@@ -85,19 +85,19 @@ class ReductionTree:
         self._waiting: dict[tuple[int, int], PartialSum] = {}  # by first and size
         self._lock = Lock()
 
-    def put(self, found: PartialSum) -> None:
+    def put(self, partial: PartialSum) -> None:
         """Add a sum to its neighbour if that is ready, and continue with the result up the tree."""
         while True:
-            first, size = found.first, found.size
+            first, size = partial.first, partial.size
             with self._lock:
                 other = self._waiting.pop((first ^ size, size), None)
                 if other is None:
-                    self._waiting[first, size] = found
+                    self._waiting[first, size] = partial
                     return
-            left, right = (found, other) if first < other.first else (other, found)
+            left, right = (partial, other) if first < other.first else (other, partial)
             self._layout.merge(left.counts, right.counts)
             self._free(right.counts)
-            found = PartialSum(left.first, 2 * size, left.loss + right.loss, left.counts)
+            partial = PartialSum(left.first, 2 * size, left.loss + right.loss, left.counts)
 
     @property
     def total(self) -> PartialSum:

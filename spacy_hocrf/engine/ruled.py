@@ -41,8 +41,8 @@ class RuleTables(NamedTuple):
     """R rules in the form that the kernels take, padded to S states, those of the largest; see
     kernels/ruled.pxi."""
 
-    told_offsets: NDArray[np.int32]  # [Y + 1]
-    told: NDArray[np.int32]  # [n] the rules whose state a segment of each label can change
+    affected_offsets: NDArray[np.int32]  # [Y + 1]
+    affected: NDArray[np.int32]  # [n] the rules whose state a segment of each label can change
     after: NDArray[np.int32]  # [R, S, Y] -1 where the rule can no longer be kept
     settled: NDArray[np.int32]  # [R, S] the first state that is broken, or kept, like this one
     broken: NDArray[np.uint8]  # [R, S]
@@ -55,16 +55,18 @@ class RuleTables(NamedTuple):
         after = np.full((len(rules), size, n_labels), DEAD, dtype=np.int32)
         broken = np.zeros((len(rules), size), dtype=np.uint8)
         settled = np.zeros((len(rules), size), dtype=np.int32)
-        told = np.zeros((n_labels, len(rules)), dtype=bool)
+        affected = np.zeros((n_labels, len(rules)), dtype=bool)
         for i, rule in enumerate(rules):
             states = len(rule)
             after[i, :states] = np.where(rule.dead[rule.after], DEAD, rule.after)
             broken[i, :states] = ~rule.kept
             settled[i, :states] = np.where(rule.kept, np.argmax(rule.kept), np.argmax(~rule.kept))
-            told[:, i] = rule.told_by
-        offsets = offsets_of(told.sum(axis=1)).astype(np.int32)
+            affected[:, i] = rule.told_by
+        offsets = offsets_of(affected.sum(axis=1)).astype(np.int32)
         factor = np.exp(-np.array([rule.price for rule in rules], dtype=np.float64))
-        return cls(offsets, np.nonzero(told)[1].astype(np.int32), after, settled, broken, factor)
+        return cls(
+            offsets, np.nonzero(affected)[1].astype(np.int32), after, settled, broken, factor
+        )
 
 
 class Ruled(NamedTuple):
@@ -161,15 +163,13 @@ def broken_sets(
         return None
     scores = Scores(problem, buffers.graph)
     for tolerance in ruled.tolerances:
-        found = ruling.broken_together(scores, sequence, labels, chances, total, tolerance)
-        if found is not None:
-            break
-    else:
-        return None
-    sets, number = np.unique(found[0], axis=0, return_inverse=True)
-    probability = np.zeros(len(sets))
-    np.add.at(probability, number.reshape(-1), found[1])
-    return BrokenSets(sets > 0, probability)
+        paths = ruling.broken_together(scores, sequence, labels, chances, total, tolerance)
+        if paths is not None:
+            sets, number = np.unique(paths[0], axis=0, return_inverse=True)
+            probability = np.zeros(len(sets))
+            np.add.at(probability, number.reshape(-1), paths[1])
+            return BrokenSets(sets > 0, probability)
+    return None
 
 
 def _find(
@@ -187,22 +187,23 @@ def _find(
     labels, chances, _ = ruled.starts
     matter, left_out = _that_matter(ruled.violations[sequences], LEFT_OUT * ruled.tolerances[0])
     ruling, scores = _ruling(ruled, rows, buffers), Scores(problem, buffers.graph)
-    found, tolerance = np.full((2, len(sequences)), -np.inf)
-    parts, rest = list[tuple[NDArray[np.int64], NDArray[np.float64]]](), np.arange(len(sequences))
-    for each in ruled.tolerances:
-        log_z, own = total[rest], sequences[rest]
-        known = scores, own, labels, chances, matter[rest], left_out[rest], log_z, each
-        places, values = ruling.find(*known, least, cost or 0.0, cost is not None)
-        places[:, 0] = rest[places[:, 0]]
+    log_partition, tolerance = np.full((2, len(sequences)), -np.inf)
+    parts = list[tuple[NDArray[np.int64], NDArray[np.float64]]]()
+    todo = np.arange(len(sequences))
+    for limit in ruled.tolerances:
+        log_z, numbers = total[todo], sequences[todo]
+        question = scores, numbers, labels, chances, matter[todo], left_out[todo], log_z, limit
+        places, values = ruling.find(*question, least, cost or 0.0, cost is not None)
+        places[:, 0] = todo[places[:, 0]]
         parts.append((places, values))
-        found[rest], tolerance[rest] = log_z, each
-        rest = rest[np.isneginf(log_z) & ~np.isneginf(total[rest])]
-        if not len(rest):
+        log_partition[todo], tolerance[todo] = log_z, limit
+        todo = todo[np.isneginf(log_z) & ~np.isneginf(total[todo])]
+        if not len(todo):
             break
-    places, values = (np.concatenate(each) for each in zip(*parts))
+    places, values = (np.concatenate(arrays) for arrays in zip(*parts))
     order = np.argsort(places[:, 0], kind="stable")
     spans = Segments(*by_sequence(places[order], len(sequences)))
-    return RuledSpans(spans, values[order], found, tolerance)
+    return RuledSpans(spans, values[order], log_partition, tolerance)
 
 
 def _that_matter(

@@ -50,12 +50,12 @@ class Rule:
     @cached_property
     def reach(self) -> NDArray[np.bool_]:
         """Which states can be reached from which? (bool [S, S], true on the diagonal)"""
-        found = np.eye(len(self), dtype=bool)
-        found[np.arange(len(self))[:, None], self.after] = True
+        reachable = np.eye(len(self), dtype=bool)
+        reachable[np.arange(len(self))[:, None], self.after] = True
         for _ in range(len(self).bit_length()):
-            steps = found.astype(np.float32)
-            found = steps @ steps > 0
-        return found
+            steps = reachable.astype(np.float32)
+            reachable = steps @ steps > 0
+        return reachable
 
     @cached_property
     def dead(self) -> NDArray[np.bool_]:
@@ -147,6 +147,7 @@ def product_of(
         arc c is m C + c, and a pattern's arc is the one in copy 0.
     """
     n_states, n_arcs, copies = len(automaton.states), len(automaton.arcs), len(rules)
+    # the states of the product: reached ones, and the suffixes of these
     reached, alive = _reached(automaton, rules.after, begins)
     kept = reached.copy()
     for p in range(n_states - 1, 0, -1):  # suffixes of kept states are needed for their arcs
@@ -154,6 +155,7 @@ def product_of(
     copy, state = np.nonzero(kept)
     number = np.full(kept.shape, NOWHERE, dtype=np.int64)
     number[kept] = np.arange(len(state))
+    # the target of each arc, and its open state: one for each pair of a body and a target
     into = np.maximum(rules.after[:, automaton.arc_label], 0)  # [M, C]
     target = np.where(alive, number[into, automaton.arc_target], 0)
     body = np.searchsorted(automaton.body_offsets, automaton.arc_open, side="right") - 1
@@ -161,11 +163,11 @@ def product_of(
     bodies = pairs // len(state)
     opens = np.full(alive.shape, NOWHERE, dtype=np.int32)
     opens[alive] = opened.reshape(-1)
-    arcs = np.flatnonzero(alive)
-    by_open = arcs[np.argsort(opened.reshape(-1), kind="stable")]
+    by_open = np.flatnonzero(alive)[np.argsort(opened.reshape(-1), kind="stable")]
+    # how many arcs each state has of its own, and which
     offsets = automaton.state_offsets.astype(np.int64)
-    own = np.diff(offsets)[state]
-    own_arcs = automaton.state_arcs[ranges(offsets[state], own)]
+    n_own = np.diff(offsets)[state]
+    own_arcs = automaton.state_arcs[ranges(offsets[state], n_own)] + np.repeat(copy * n_arcs, n_own)
     suffix = automaton.state_suffix[state]
     register, additions = _sums(automaton, np.where(reached, number, NOWHERE), alive, len(state))
     final = -np.where(rules.broken, prices, 0.0).sum(axis=1)[copy]
@@ -176,8 +178,8 @@ def product_of(
         states=tuple(automaton.states[p] for p in state.tolist()),
         arcs=automaton.arcs * copies,
         state_suffix=np.where(suffix < 0, NOWHERE, number[copy, suffix]).astype(np.int32),
-        state_offsets=offsets_of(own).astype(np.int32),
-        state_arcs=(own_arcs + np.repeat(copy * n_arcs, own)).astype(np.int32),
+        state_offsets=offsets_of(n_own).astype(np.int32),
+        state_arcs=own_arcs.astype(np.int32),
         arc_label=np.tile(automaton.arc_label, copies),
         arc_suffix=_tiled(automaton.arc_suffix, copies, n_arcs),
         arc_target=target.reshape(-1).astype(np.int32),
@@ -209,15 +211,15 @@ def _reached(
     n_states, exits = len(automaton.states), automaton.exits
     reached = np.zeros((len(after), n_states), dtype=bool)
     alive = np.zeros((len(after), len(automaton.arcs)), dtype=bool)
-    new = np.array(begins, dtype=np.int64)
-    while len(new):
-        reached.reshape(-1)[new] = True
-        copy, state = np.divmod(new, n_states)
+    frontier = np.array(begins, dtype=np.int64)
+    while len(frontier):
+        reached.reshape(-1)[frontier] = True
+        copy, state = np.divmod(frontier, n_states)
         arc, behind = exits[state], after[copy]  # [n, Y]
         taken = (behind >= 0) & (automaton.arc_register[arc] >= 0)
         alive[np.repeat(copy, taken.sum(axis=1)), arc[taken]] = True
-        found = np.unique(behind[taken] * n_states + automaton.arc_target[arc[taken]])
-        new = found[~reached.reshape(-1)[found]]
+        entered = np.unique(behind[taken] * n_states + automaton.arc_target[arc[taken]])
+        frontier = entered[~reached.reshape(-1)[entered]]
     return reached, alive
 
 
@@ -232,24 +234,24 @@ def _sums(
     """
     program, (copies, plain) = automaton.additions, states.shape
     extents = copies, plain + len(program)
-    register, wanted = np.full(extents, NOWHERE), np.zeros(extents, dtype=bool)
+    register, needed = np.full(extents, NOWHERE), np.zeros(extents, dtype=bool)
     register[:, :plain] = states
     copy, arc = np.nonzero(alive)
-    wanted[copy, automaton.arc_register[arc]] = True
+    needed[copy, automaton.arc_register[arc]] = True
     for d, a, b in program[::-1].tolist():
-        wanted[:, a] |= wanted[:, d]
-        wanted[:, b] |= wanted[:, d]
+        needed[:, a] |= needed[:, d]
+        needed[:, b] |= needed[:, d]
     first = n_states + np.arange(copies) * len(program)
     for i, (d, a, b) in enumerate(program.tolist()):
-        one, other = register[:, a], register[:, b]
-        both = (one >= 0) & (other >= 0) & wanted[:, d]
-        register[:, d] = np.where(both, first + i, np.maximum(one, other))
+        left, right = register[:, a], register[:, b]
+        added = (left >= 0) & (right >= 0) & needed[:, d]
+        register[:, d] = np.where(added, first + i, np.maximum(left, right))
     rows = register[:, program]  # [M, A, 3]
-    made = np.flatnonzero(rows[..., 0] == first[:, None] + np.arange(len(program)))
+    used = np.flatnonzero(rows[..., 0] == first[:, None] + np.arange(len(program)))
     number = np.arange(n_states + copies * len(program))
-    number[n_states + made] = n_states + np.arange(len(made))
-    found = np.where(alive, number[register[:, automaton.arc_register]], NOWHERE)
-    return found, number[rows.reshape(-1, 3)[made]].astype(np.int32)
+    number[n_states + used] = n_states + np.arange(len(used))
+    registers = np.where(alive, number[register[:, automaton.arc_register]], NOWHERE)
+    return registers, number[rows.reshape(-1, 3)[used]].astype(np.int32)
 
 
 def _tiled(places: NDArray[np.int32], copies: int, step: int) -> NDArray[np.int32]:

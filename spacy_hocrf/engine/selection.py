@@ -18,6 +18,7 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
     sequences (int64 [n]): their numbers, in any order.
     RETURNS (Potentials): n sequences; arrays of tokens, rows and spans are copied.
     """
+    # tokens, rows and spans of the sequences, and how far the tokens of each span move
     first = potentials.offsets[sequences]
     lengths = potentials.offsets[sequences + 1] - first
     tokens = ranges(first, lengths)

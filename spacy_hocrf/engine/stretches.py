@@ -45,7 +45,7 @@ AGREES = 1e-10
 class Agreement(NamedTuple):
     """Whether, and how, the n stretches of D sequences fit together."""
 
-    whole: NDArray[np.bool_]  # [D] do all stretches of the sequence agree?
+    agrees: NDArray[np.bool_]  # [D] do all stretches of the sequence agree?
     ratio: NDArray[np.float64]  # [n] log ratio of alpha to that of the next stretch, 0 for the last
 
 
@@ -72,21 +72,23 @@ class Stretches:
         edges (Edges): edges of the stretches. lost (int64 [m]): stretches in which a value was lost.
         in_nats (bool): values are log scores already, without beta, as for the best path.
         """
-        whole, ratio = np.ones(int(self.sequence[-1]) + 1, dtype=bool), np.zeros(len(self.sequence))
-        whole[self.sequence[lost]] = False
+        agrees = np.ones(int(self.sequence[-1]) + 1, dtype=bool)
+        agrees[self.sequence[lost]] = False
+        ratio = np.zeros(len(self.sequence))
         joined = np.flatnonzero(self.sequence[1:] == self.sequence[:-1])
         before, after = _logs(edges, joined, in_nats), _logs(edges, joined + 1, in_nats)
-        agree, ratio[joined] = _same(before[:, 1], after[:, 0], 10 * AGREES if in_nats else AGREES)
+        equal, ratio[joined] = _same(before[:, 1], after[:, 0], 10 * AGREES if in_nats else AGREES)
         ratio[joined] += edges.scales[joined, 1, 0] - edges.scales[joined + 1, 0, 0]
         if not in_nats:
-            agree &= _same(after[:, 2], before[:, 3], AGREES)[0]
-        whole[self.sequence[joined[~agree]]] = False
-        return Agreement(whole, ratio)
+            equal &= _same(after[:, 2], before[:, 3], AGREES)[0]
+        agrees[self.sequence[joined[~equal]]] = False
+        return Agreement(agrees, ratio)
 
     def asked(self, asked: Asked) -> Asked:
         """Assign segments to the stretches in whose own part they start; the answers go to the same
         array.
         """
+        # the segments ascend, so those of a stretch lie between two bounds
         firsts = self.problem.potentials.offsets[:-1]
         sequence = np.repeat(np.arange(len(firsts)), np.diff(asked.offsets))
         begins = firsts[sequence] + asked.segments[:, 0]
@@ -108,13 +110,13 @@ class Stretches:
         moved[:, 1:3] += self._begins()[stretch, None]
         return np.asarray(moved)
 
-    def join(self, best: Segments, whole: NDArray[np.bool_]) -> Segments:
+    def join(self, best: Segments, agrees: NDArray[np.bool_]) -> Segments:
         """Join the best segmentations of stretches to those of the sequences.
 
         Where the segmentations of two neighbours reach the same state after the cut, the joined one switches
         from the first to the second.
 
-        whole (bool [D]): do the alphas agree? Set to False if there is no such place; then
+        agrees (bool [D]): do the alphas agree? Set to False if there is no such place; then
             the sequence has no segment.
         """
         stretch = np.repeat(np.arange(len(self.sequence)), np.diff(best.offsets))
@@ -122,15 +124,16 @@ class Stretches:
         low, high = self._begins(), np.full(len(self.sequence), np.iinfo(np.int64).max)
         memory = max(len(state) for state in self.problem.automaton.states)
         for i in np.flatnonzero(self.sequence[1:] == self.sequence[:-1]).tolist():
-            mine, others = (slice(*best.offsets[j : j + 2]) for j in (i, i + 1))
+            first, second = (slice(*best.offsets[j : j + 2]) for j in (i, i + 1))
             cut_at = int(self._begins()[i + 1] + self.problem.own[i + 1, 0])
             place = _meeting(
-                (end[mine], best.label[mine]), (end[others], best.label[others]), cut_at, memory
+                (end[first], best.label[first]), (end[second], best.label[second]), cut_at, memory
             )
-            whole[self.sequence[i]] &= place >= 0
+            agrees[self.sequence[i]] &= place >= 0
             high[i] = low[i + 1] = place
-        keep = (start >= low[stretch]) & (end <= high[stretch]) & whole[self.sequence[stretch]]
-        counts = np.bincount(self.sequence[stretch[keep]], minlength=len(whole))
+        # of each stretch, the segments between the two places where it is joined to its neighbours
+        keep = (start >= low[stretch]) & (end <= high[stretch]) & agrees[self.sequence[stretch]]
+        counts = np.bincount(self.sequence[stretch[keep]], minlength=len(agrees))
         columns = (np.asarray(x[keep], dtype=np.int32) for x in (start, end, best.label))
         return Segments(offsets_of(counts), *columns)
 
@@ -153,10 +156,12 @@ def cut(problem: Problem, most: int = LONG) -> Stretches | None:
     if problem.automaton.copies > 1 or problem.automaton.final is not None:
         return None
     path, reach = dispatch.active(), problem.automaton.longest
-    n = np.where(problem.lengths < LONG, 1, -(-problem.lengths // (SIDE_BY_SIDE * most)))
-    n = np.where(problem.lengths < LONG, n, n * SIDE_BY_SIDE)
+    # number of stretches of each sequence
+    n = SIDE_BY_SIDE * -(-problem.lengths // (SIDE_BY_SIDE * most))
+    n = np.where(problem.lengths < LONG, 1, n)
     if (n == 1).all() or path == "single":
         return None
+    # for each stretch: its sequence and number there, its own part, and this with a run-up to either side
     sequence = np.repeat(np.arange(len(n)), n)
     number = np.arange(len(sequence)) - np.repeat(np.cumsum(n) - n, n)
     length, parts = problem.lengths[sequence], n[sequence]
@@ -182,32 +187,32 @@ def _logs(edges: Edges, chosen: NDArray[np.int64], in_nats: bool) -> NDArray[np.
 
 
 def _same(
-    mine: NDArray[np.float64], others: NDArray[np.float64], tolerance: float
+    first: NDArray[np.float64], second: NDArray[np.float64], tolerance: float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
     """Are two arrays [m, n, P] equal up to a constant for each of m, with -inf in the same places? (bool
     [m]); and the constant, [m], where they are.
     """
-    live = ~np.isneginf(mine)
-    same = (live == ~np.isneginf(others)).all(axis=(1, 2)) & live.any(axis=(1, 2))
+    live = ~np.isneginf(first)
+    same = (live == ~np.isneginf(second)).all(axis=(1, 2)) & live.any(axis=(1, 2))
     with np.errstate(invalid="ignore"):
-        difference = mine - others
-    most = np.where(live, difference, -np.inf).max(axis=(1, 2), initial=-np.inf)
-    least = np.where(live, difference, np.inf).min(axis=(1, 2), initial=np.inf)
-    same &= most <= least + tolerance
-    return np.asarray(same), np.where(same, most, 0.0)
+        difference = first - second
+    highest = np.where(live, difference, -np.inf).max(axis=(1, 2), initial=-np.inf)
+    lowest = np.where(live, difference, np.inf).min(axis=(1, 2), initial=np.inf)
+    same &= highest <= lowest + tolerance
+    return np.asarray(same), np.where(same, highest, 0.0)
 
 
 Path = tuple[NDArray[np.int64], NDArray[np.int32]]
 """Ends and labels of segments."""
 
 
-def _meeting(mine: Path, others: Path, low: int, memory: int) -> int:
+def _meeting(first: Path, second: Path, low: int, memory: int) -> int:
     """Return the first boundary, from `low` on, at which both paths end a segment and have the same state,
     since the last `memory` labels are the same; -1 if there is none.
     """
-    shared, i, j = np.intersect1d(mine[0], others[0], assume_unique=True, return_indices=True)
+    shared, i, j = np.intersect1d(first[0], second[0], assume_unique=True, return_indices=True)
     for place, a, b in zip(shared.tolist(), i.tolist(), j.tolist()):
         if place >= low and min(a, b) + 1 >= memory:
-            if (mine[1][a - memory + 1 : a + 1] == others[1][b - memory + 1 : b + 1]).all():
+            if (first[1][a - memory + 1 : a + 1] == second[1][b - memory + 1 : b + 1]).all():
                 return int(place)
     return -1

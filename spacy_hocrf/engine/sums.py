@@ -38,24 +38,26 @@ def compile_sums(
     n_states = len(children)
     # children in a sum of each state → its node
     node_of: list[dict[tuple[int, ...], int]] = [{} for _ in children]
-    for state, some in wanted:
-        node_of[state][tuple(some)] = -1
+    for state, summands in wanted:
+        node_of[state][tuple(summands)] = -1
     for sums in node_of:
-        for child in {child for some in sums for child in some}:
+        for child in {child for summands in sums for child in summands}:
             node_of[child][tuple(children[child])] = -1
     pairs: list[tuple[int, int]] = []  # the nodes whose sum is node P + i; nodes 0..P-1 are alpha
     for state in reversed(range(n_states)):
         total = {
             child: node_of[child][tuple(children[child])]
-            for some in node_of[state]
-            for child in some
+            for summands in node_of[state]
+            for child in summands
         }
         nodes = _share(
-            [{state, *(total[child] for child in some)} for some in node_of[state]], pairs, n_states
+            [{state, *map(total.__getitem__, summands)} for summands in node_of[state]],
+            pairs,
+            n_states,
         )
         node_of[state] = dict(zip(node_of[state], nodes))
     register, additions = _in_chains(pairs, n_states)
-    return [register[node_of[state][tuple(some)]] for state, some in wanted], additions
+    return [register[node_of[state][tuple(summands)]] for state, summands in wanted], additions
 
 
 def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -> list[int]:
@@ -66,7 +68,7 @@ def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -
     pair (Paar, "Optimized arithmetic for Reed-Solomon encoders", ISIT 1997). Of several such pairs
     the newest is taken, so that sums build on one another.
     """
-    rest: list[list[int]] = [[] for _ in sums]
+    terms_of: list[list[int]] = [[] for _ in sums]
     terms = sorted(set().union(*sums))
     for start in range(0, len(terms), BLOCK):
         uses = {
@@ -77,17 +79,17 @@ def _share(sums: Sequence[set[int]], pairs: list[tuple[int, int]], first: int) -
         for node in sorted(uses, reverse=True):
             for i in range(len(sums)):
                 if uses[node] >> i & 1:
-                    rest[i].append(node)
-    found = []
-    made: dict[tuple[int, int], int] = {}  # sums may still share their first blocks
-    for node, *others in rest:
+                    terms_of[i].append(node)
+    nodes = []
+    node_of: dict[tuple[int, int], int] = {}  # sums may still share their first blocks
+    for node, *others in terms_of:
         for other in others:
-            if (node, other) not in made:
-                made[node, other] = first + len(pairs)
+            if (node, other) not in node_of:
+                node_of[node, other] = first + len(pairs)
                 pairs.append((node, other))
-            node = made[node, other]
-        found.append(node)
-    return found
+            node = node_of[node, other]
+        nodes.append(node)
+    return nodes
 
 
 def _pair(uses: dict[int, int], pairs: list[tuple[int, int]], first: int) -> None:

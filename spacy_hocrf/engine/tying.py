@@ -58,8 +58,8 @@ class Tied:
 
     def outside(self, v: Vector) -> Vector:
         """Return the weights, float64 [F], for v."""
-        found: Vector = (v / self._root)[self.group]
-        return found
+        weights: Vector = (v / self._root)[self.group]
+        return weights
 
     def objective(self, sums: Objective) -> "TiedObjective":
         """Return the objective as a function of v, given that of the sums u."""

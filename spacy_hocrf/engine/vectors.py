@@ -21,7 +21,7 @@ BLOCK = 2048
 CHUNK = 4 * BLOCK
 """Elements that are summed by one thread."""
 
-PARTS = 2
+PARTS_PER_THREAD = 2
 """Calls per thread: a thread that starts late leaves some to the others."""
 
 
@@ -37,7 +37,7 @@ def sweep(
     """
     run, chunks = getattr(kernels(active()), kernel), -(-size // CHUNK)
     sums = np.empty((chunks, columns))
-    parts = 1 if threads.count == 1 else max(1, min(PARTS * threads.count, chunks))
+    parts = 1 if threads.count == 1 else max(1, min(PARTS_PER_THREAD * threads.count, chunks))
     ends = [chunks * part // parts for part in range(parts + 1)]
 
     def work(part: int) -> None:

@@ -15,7 +15,7 @@ from spacy_hocrf.types import Potentials, Segments
 
 __all__ = ["Best", "viterbi"]
 
-MOST = 2048
+MAX_STRETCH = 2048
 """Longest own part of a stretch, in tokens: all its states are kept, together with those of others."""
 
 
@@ -49,12 +49,14 @@ def viterbi(
     if stretches is None:
         return _best(problem, buffers)
     edges = stretches.edges()
-    found = _best(stretches.problem, buffers, edges=edges)
-    whole, ratio = stretches.compare(edges, np.zeros(0, dtype=np.int64), in_nats=True)
-    segments = stretches.join(found.segments, whole)
-    best = Best(segments, stretches.total(ratio, found.scores))
-    rest = np.flatnonzero(~whole)
-    return _with(best, _best(problem, buffers, among=rest), rest) if len(rest) else best
+    by_stretch = _best(stretches.problem, buffers, edges=edges)
+    agrees, ratio = stretches.compare(edges, np.zeros(0, dtype=np.int64), in_nats=True)
+    segments = stretches.join(by_stretch.segments, agrees)
+    best = Best(segments, stretches.total(ratio, by_stretch.scores))
+    disagreeing = np.flatnonzero(~agrees)
+    if not len(disagreeing):
+        return best
+    return _with(best, _best(problem, buffers, among=disagreeing), disagreeing)
 
 
 def _stretches(problem: Problem) -> Stretches | None:
@@ -62,7 +64,7 @@ def _stretches(problem: Problem) -> Stretches | None:
     automaton = problem.automaton
     row = (len(automaton.states) + len(automaton.open_target)) * 8 * SIDE_BY_SIDE
     cuttable = automaton.longest > 0 and not len(problem.potentials.span_score)
-    return cut(problem, MOST) if cuttable and row * MOST <= SINGLE_BYTES else None
+    return cut(problem, MAX_STRETCH) if cuttable and row * MAX_STRETCH <= SINGLE_BYTES else None
 
 
 def _best(
@@ -74,7 +76,7 @@ def _best(
 ) -> Best:
     """Best segmentation of each sequence, or of those in `among`; others have no segment and score 0."""
     n = len(problem.lengths)
-    found = np.zeros((int(problem.offsets[-1]), 3), dtype=np.int32)
+    rows = np.zeros((int(problem.offsets[-1]), 3), dtype=np.int32)
     counts, scores = np.zeros(n, dtype=np.int64), np.zeros(n)
     for path, planned in plan(problem):
         module = kernels(path)
@@ -82,17 +84,17 @@ def _best(
             ws=buffers.workspace(path),
             batch=module.Batch(problem),
             chosen=planned if among is None else planned[np.isin(planned, among)],
-            found=found,
+            segments=rows,
             counts=counts,
             scores=scores,
             edges=edges,
         ):
             problem.check_tokens()
+    # the rows of each sequence, which begin with its last segment, in reverse
     offsets = offsets_of(counts)
-    last_first = np.repeat(problem.offsets[:-1] + counts - 1 + offsets[:-1], counts) - np.arange(
-        offsets[-1]
-    )
-    start, end, label = np.ascontiguousarray(found[last_first].T)
+    last = problem.offsets[:-1] + counts - 1
+    reverse = np.repeat(last + offsets[:-1], counts) - np.arange(offsets[-1])
+    start, end, label = np.ascontiguousarray(rows[reverse].T)
     return Best(Segments(offsets, start, end, label), scores)
 
 
@@ -100,6 +102,7 @@ def _with(best: Best, other: Best, chosen: Sequences) -> Best:
     """Replace the best segmentations of chosen sequences by others."""
     scores = best.scores.copy()
     scores[chosen] = other.scores[chosen]
+    # the segments of both, sorted by sequence
     columns = [np.concatenate(pair) for pair in zip(best.segments[1:], other.segments[1:])]
     sizes = [np.diff(segments.offsets) for segments in (best.segments, other.segments)]
     sequence = np.concatenate([np.repeat(np.arange(len(scores)), size) for size in sizes])

@@ -69,10 +69,10 @@ def end_to_end(list strings not None):
 def any_set(const uint64[::1] column not None):
     """Is any value not 0?"""
     cdef Py_ssize_t t
-    cdef uint64 found = 0
+    cdef uint64 bits = 0
     for t in range(column.shape[0]):
-        found |= column[t]
-    return found != 0
+        bits |= column[t]
+    return bits != 0
 
 
 cdef class Lexicon:
@@ -109,8 +109,7 @@ cdef class Lexicon:
         try:
             codes = self._codes(column)
             if self.count > before:
-                found = find(self._new(before))
-                self._numbers[before : self.count] = found
+                self._numbers[before : self.count] = find(self._new(before))
         except BaseException:  # also MemoryError and KeyboardInterrupt: some values have no numbers yet
             self.clear()
             raise

@@ -193,7 +193,7 @@ cdef class Plan:
     ) noexcept nogil:
         """Write the observations of all steps, token by token."""
         cdef Py_ssize_t d, t, i, j, there, begin, end, n = 0
-        cdef int kind, found
+        cdef int kind, observation
         cdef const Column* column
         for d in range(offsets.shape[0] - 1):
             begin, end = offsets[d], offsets[d + 1]
@@ -210,15 +210,15 @@ cdef class Plan:
                                     n += 1
                         continue
                     if kind == TUPLE:
-                        found = self._tuple_at(table, i, columns, t, begin, end, edge)
+                        observation = self._tuple_at(table, i, columns, t, begin, end, edge)
                     elif begin <= there < end:
-                        found = column.known[column.code[there] * column.width + self._place[i]]
+                        observation = column.known[column.code[there] * column.width + self._place[i]]
                     elif there == begin - 1 or there == end:
-                        found = column.edge[self._place[i]]
+                        observation = column.edge[self._place[i]]
                     else:
-                        found = -1
-                    if found >= 0:
-                        out[n] = found
+                        observation = -1
+                    if observation >= 0:
+                        out[n] = observation
                         n += 1
                 rows[t + 1] = n
 

@@ -14,26 +14,26 @@ from spacy_hocrf.types import Rows
 __all__ = ["add_signatures_into", "rows_by_token"]
 
 
-def rows_by_token(found, Py_ssize_t n_tokens):
+def rows_by_token(observations, Py_ssize_t n_tokens):
     """Sort observations into the rows of a batch; within a token they keep their order.
 
-    found (Sequence[Found]): what each template has found. Numbers of -1 are left out.
+    observations (Sequence[Found]): what each template has found. Numbers of -1 are left out.
     n_tokens (int): number N of tokens in the batch.
     RETURNS (Rows): the observations; values are None if no template has weights.
     """
     offsets = np.zeros(n_tokens + 1, dtype=np.int64)
     cdef long long[::1] firsts = offsets
     cdef Py_ssize_t t
-    for ids, token, _ in found:
+    for ids, token, _ in observations:
         _count_into(firsts, token, ids)
     for t in range(n_tokens):
         firsts[t + 1] += firsts[t]
     numbers = np.empty(int(firsts[n_tokens]), dtype=np.int32)
     values = None
-    if any(entry.weight is not None for entry in found):
+    if any(entry.weight is not None for entry in observations):
         values = np.empty(len(numbers), dtype=np.float32)
     cdef long long[::1] cursor = offsets[:n_tokens].copy()
-    for ids, token, weight in found:
+    for ids, token, weight in observations:
         _place_into(numbers, values, cursor, token, ids, weight)
     return Rows(offsets, numbers, values)
 

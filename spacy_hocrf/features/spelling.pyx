@@ -22,12 +22,12 @@ cdef object category = unicodedata.category
 
 def spellings(list words not None, int first=0):
     """Return int32 [n, 1] with one number per word, whose bit first + i is set if SPELLINGS[i] is true."""
-    found = np.empty((len(words), 1), dtype=np.int32)
-    cdef int[:, ::1] out = found
+    result = np.empty((len(words), 1), dtype=np.int32)
+    cdef int[:, ::1] out = result
     cdef Py_ssize_t i
     for i in range(len(words)):
         out[i, 0] = _spelling(words[i]) << first
-    return found
+    return result
 
 
 cdef int _spelling(str word) except -1:

@@ -119,16 +119,16 @@ cdef class MaxSum:
             self._distribute(assignment)
         return total
 
-    def max_marginals_into(self, const double[::1] scores not None, double[::1] found not None):
+    def max_marginals_into(self, const double[::1] scores not None, double[::1] marginals not None):
         """Compute for each cell the highest total score of its tree's assignments that contain the cell.
 
         scores (float64 [E]): scores of all cells.
-        found (float64 [E]): set to the result.
+        marginals (float64 [E]): set to the result.
         """
         with nogil:
             self.best[:] = scores
             self._collect()
-            self._spread(found)
+            self._spread(marginals)
 
     cdef double _collect(self) noexcept nogil:
         """Set `best` to the highest score of the subtree below each cell; return the sum over the roots'
@@ -168,9 +168,9 @@ cdef class MaxSum:
                 message[s] = score if score > message[s] else message[s]
             row += width
 
-    cdef void _spread(self, double[::1] found) noexcept nogil:
-        """Compute found(v, t) = best(v, t) + max_s (table(t, s) + found(p, s) - message(s)), removing v's
-        message from its parent's value.
+    cdef void _spread(self, double[::1] marginals) noexcept nogil:
+        """Compute marginals(v, t) = best(v, t) + max_s (table(t, s) + marginals(p, s) - message(s)),
+        removing v's message from its parent's value.
         """
         cdef Py_ssize_t i, v, p, s, t, width
         cdef const double* row
@@ -183,18 +183,18 @@ cdef class MaxSum:
             here = &self.best[self.offsets[v]]
             if p < 0:
                 for t in range(self.offsets[v + 1] - self.offsets[v]):
-                    found[self.offsets[v] + t] = here[t]
+                    marginals[self.offsets[v] + t] = here[t]
                 continue
             width = self.offsets[p + 1] - self.offsets[p]
             self._send(v, width)
             for s in range(width):
-                message[s] = found[self.offsets[p] + s] - message[s]
+                message[s] = marginals[self.offsets[p] + s] - message[s]
             row = &self.tables[self.table_offsets[v]]
             for t in range(self.offsets[v + 1] - self.offsets[v]):
                 most = -INFINITY
                 for s in range(width):
                     most = row[s] + message[s] if row[s] + message[s] > most else most
-                found[self.offsets[v] + t] = here[t] + most
+                marginals[self.offsets[v] + t] = here[t] + most
                 row += width
 
     cdef void _distribute(self, int[::1] assignment) noexcept nogil:

@@ -135,7 +135,7 @@ cdef class LocalSearch:
         """Return the vertex whose change raises the score most, or lowers it least, among those that may
         change; -1 for none.
         """
-        cdef Py_ssize_t i, v, c, found = -1
+        cdef Py_ssize_t i, v, c, chosen = -1
         cdef double here
         for i in range(self.n_dirty):
             v = self.dirty[i]
@@ -151,9 +151,9 @@ cdef class LocalSearch:
             if self.rise[v] == -INFINITY:
                 continue
             if self.until[v] <= step or self.score + self.rise[v] > best:
-                if found < 0 or self.rise[v] > self.rise[found]:
-                    found = v
-        return found
+                if chosen < 0 or self.rise[v] > self.rise[chosen]:
+                    chosen = v
+        return chosen
 
     cdef void _kick(self, int step) noexcept nogil:
         """Complete a pattern of positive weight, and do not change its vertices for a while; or

@@ -203,13 +203,13 @@ def kinds_among(const int[::1] ids not None, const int[:, ::1] entries not None,
     RETURNS (list[int]): the kinds, ascending.
     """
     cdef Py_ssize_t i
-    found = set()
+    occurring = set()
     for i in range(ids.shape[0]):
-        if entries[ids[i], 1] >= 0 and entries[ids[i], 0] not in found:
-            found.add(entries[ids[i], 0])
-            if len(found) == kinds:
+        if entries[ids[i], 1] >= 0 and entries[ids[i], 0] not in occurring:
+            occurring.add(entries[ids[i], 0])
+            if len(occurring) == kinds:
                 break
-    return sorted(found)
+    return sorted(occurring)
 
 
 def expand_rows(

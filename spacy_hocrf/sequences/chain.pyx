@@ -152,11 +152,11 @@ cdef class Chain:
 
     def best(self):
         """Return the numbers of the most probable labels, int32 [T]; ties are broken deterministically."""
-        found = np.empty(self.n_items, dtype=np.int32)
-        cdef int[::1] label = found
+        labels = np.empty(self.n_items, dtype=np.int32)
+        cdef int[::1] label = labels
         with nogil:
             _best(self, self.model, label)
-        return found
+        return labels
 
     def log_probability(self, const int[::1] label not None):
         """Return the log of the probability of labels, given by number, in nats."""

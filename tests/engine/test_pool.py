@@ -7,7 +7,7 @@ import threading
 import pytest
 
 from spacy_hocrf.engine.automaton import compile_automaton
-from spacy_hocrf.engine.pool import OTHERS, BufferPool
+from spacy_hocrf.engine.pool import MAX_OTHERS, BufferPool
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_buffers_that_are_no_longer_asked_for_are_dropped(automaton):
     pool = BufferPool()
     with pool.lend(automaton) as first:
         pass
-    for _ in range(OTHERS + 1):
+    for _ in range(MAX_OTHERS + 1):
         with pool.lend(compile_automaton([(0,)], [1])):
             pass
     with pool.lend(automaton) as second:

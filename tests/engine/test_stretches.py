@@ -62,7 +62,7 @@ def agreements(monkeypatch):
 
     def noted(self, *arguments, **settings):
         found = compare(self, *arguments, **settings)
-        seen.append(found.whole)
+        seen.append(found.agrees)
         return found
 
     monkeypatch.setattr(stretches.Stretches, "compare", noted)
@@ -228,7 +228,7 @@ def test_best_segmentations_of_stretches_join(build, seed, agreements, monkeypat
         whole = viterbi(potentials, automaton)
         assert not agreements
         monkeypatch.setattr(stretches, "LONG", 500)
-        monkeypatch.setattr(engine_viterbi, "MOST", 200)
+        monkeypatch.setattr(engine_viterbi, "MAX_STRETCH", 200)
         cut = viterbi(potentials, automaton)
     assert [good.tolist() for good in agreements] == [[True] * 5]
     for mine, other in zip(cut.segments, whole.segments):

@@ -94,7 +94,7 @@ cdef void _take_arcs_with_rows(
     cdef lanes* factor = factor_row(ws, u)
     cdef lanes* first = at2(ws.first, u, 0)
     cdef lanes value, mass, share
-    cdef flags alive, found = nowhere()
+    cdef flags alive, lost = nowhere()
     if not ws.keeps_factors:
         weigh_rows(ring, fsa, batch, ws, u)
     for c in range(fsa.arcs):
@@ -107,7 +107,7 @@ cdef void _take_arcs_with_rows(
         if summing is Scaled:
             alive = differ(mass, splat(0.0)) & differ(open_value[o], splat(0.0))
             alive &= differ(first[fsa.open_label[o]], splat(0.0))
-            found |= less(value, splat(LOST)) & less(splat(1.0), factor[c]) & alive
+            lost |= less(value, splat(LOST)) & less(splat(1.0), factor[c]) & alive
             value = choose(alive, value * factor[c], splat(0.0))
         else:
             value = times(ring, value, factor[c])
@@ -116,8 +116,8 @@ cdef void _take_arcs_with_rows(
         arc_now[i] = arc_now[i] + share
         adjoint[fsa.taken_register[i]] = plus(ring, adjoint[fsa.taken_register[i]], value)
     if summing is Scaled:
-        if any_of(found & within(ws, u)):
-            lose(ws, found & within(ws, u))
+        if any_of(lost & within(ws, u)):
+            lose(ws, lost & within(ws, u))
     if counting:
         _count_rows(fsa, batch, ws, counts, u)
 

@@ -97,9 +97,9 @@ cdef void _close(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogil:
 
 cdef inline lanes known_log_partition(Workspace ws) noexcept nogil:
     """log Z of each lane; +inf, so that all probabilities are 0, if it is lost or has no segmentation."""
-    cdef lanes found = splat(INFINITY)
+    cdef lanes log_z = splat(INFINITY)
     cdef int lane
     for lane in range(ws.count):
         if not ws.lost[lane] and ws.log_partition[lane] > -INFINITY:
-            (<double*> &found)[lane] = ws.log_partition[lane]
-    return found
+            (<double*> &log_z)[lane] = ws.log_partition[lane]
+    return log_z

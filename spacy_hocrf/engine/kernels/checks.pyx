@@ -71,13 +71,13 @@ def first_uncarried(
         need not be carried. None if all are observed elsewhere.
     RETURNS (int): index into `patterns`, -1 if there is none.
     """
-    cdef Py_ssize_t i, found = -1
+    cdef Py_ssize_t i, place = -1
     cdef bint anywhere = parts is not None
     assert not anywhere or parts.shape[0] == patterns.shape[0]
     with nogil:
         for i in range(patterns.shape[0]):
             if pattern_body[patterns[i]] < 0 and not pattern_folded[patterns[i]]:
                 if not (anywhere and parts[i] == start):
-                    found = i
+                    place = i
                     break
-    return found
+    return place

@@ -178,11 +178,11 @@ cdef void note_segment(Lattice lattice, int number, int rank, int* begin) noexce
         end = node.place
     if end < 0:
         return
-    lattice.found = <int*> room(
-        lattice, lattice.found, &lattice.found_room, 3 * (lattice.found_count + 1), sizeof(int)
+    lattice.segments = <int*> room(
+        lattice, lattice.segments, &lattice.segment_room, 3 * (lattice.segment_count + 1), sizeof(int)
     )
     if lattice.full:
         return
-    out = lattice.found + 3 * lattice.found_count
+    out = lattice.segments + 3 * lattice.segment_count
     out[0], out[1], out[2] = begin[0], end, lattice.graph.open_label[node.index]
-    lattice.found_count += 1
+    lattice.segment_count += 1

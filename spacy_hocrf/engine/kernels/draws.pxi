@@ -4,7 +4,7 @@
 cdef void draw_path(Lattice lattice, const double[:, ::1] uniform) noexcept nogil:
     """Draw a path, with random numbers [T + 1, 3] in [0, 1), and write its segments to lattice.found."""
     cdef int number, begin = 0, choice
-    lattice.found_count = 0
+    lattice.segment_count = 0
     number = state_node(lattice, 0, 0)
     while not lattice.full and lattice.nodes[number].kind != AT_END:
         choice = _chosen(lattice, number, uniform)

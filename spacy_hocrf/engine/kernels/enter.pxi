@@ -82,7 +82,7 @@ cdef void _enter_with_rows(
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* factor = factor_row(ws, u)
     cdef lanes mass, weighed, rows
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     for o in range(fsa.opens):
         entry[o] = zero(ring)
     for i in range(fsa.taken.shape[0]):
@@ -91,13 +91,13 @@ cdef void _enter_with_rows(
         rows = factor[fsa.taken[i]]
         weighed = times(ring, mass, splat(ws.arc_weight[i]))
         if semiring is Scaled:  # without mass, an infinite factor must not give nan
-            found |= less(weighed, splat(LOST)) & less(splat(1.0), rows) & differ(mass, splat(0.0))
+            lost |= less(weighed, splat(LOST)) & less(splat(1.0), rows) & differ(mass, splat(0.0))
             entry[o] = entry[o] + choose(differ(mass, splat(0.0)), weighed * rows, splat(0.0))
         else:
             entry[o] = plus(ring, entry[o], times(ring, weighed, rows))
     if semiring is Scaled:
-        if any_of(found & within(ws, u)):
-            lose(ws, found & within(ws, u))
+        if any_of(lost & within(ws, u)):
+            lose(ws, lost & within(ws, u))
 
 
 cdef inline void _check_entries(
@@ -106,10 +106,10 @@ cdef inline void _check_entries(
     """Set `lost` in the lanes in which an entry has overflowed or underflowed; `high` and `low` are the
     largest and the smallest entry.
     """
-    cdef flags active = within(ws, u), found = ~less(high, splat(TOO_LARGE)) & active
+    cdef flags active = within(ws, u), lost = ~less(high, splat(TOO_LARGE)) & active
     cdef lanes least = splat(LOST) * larger(high, splat(1.0))
-    if any_of(found):
-        lose(ws, found)
+    if any_of(lost):
+        lose(ws, lost)
     if any_of(~at_least(low, least) & active):
         lose(ws, _lost_entries(fsa, ws, u, entry, least) & active)
 
@@ -120,11 +120,11 @@ cdef flags _lost_starts(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry)
     """
     cdef Py_ssize_t o
     cdef lanes weight
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     for o in range(fsa.opens):
         weight = at2(ws.first, u, fsa.open_label[o])[0]
-        found |= differ(entry[o], splat(0.0)) & differ(weight, splat(0.0)) & less(weight, splat(LOST))
-    return found
+        lost |= differ(entry[o], splat(0.0)) & differ(weight, splat(0.0)) & less(weight, splat(LOST))
+    return lost
 
 
 cdef flags _lost_entries(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry, lanes least) noexcept nogil:
@@ -132,13 +132,13 @@ cdef flags _lost_entries(Automaton fsa, Workspace ws, Py_ssize_t u, lanes* entry
     cdef Py_ssize_t o, i
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* first = at2(ws.first, u, 0)
-    cdef flags found = nowhere(), small
+    cdef flags lost = nowhere(), small
     for o in range(fsa.opens):
         small = ~at_least(entry[o], least) & differ(first[fsa.open_label[o]], splat(0.0))
         if any_of(small):
             for i in range(fsa.open_offsets[o], fsa.open_offsets[o + 1]):
-                found |= small & differ(x[fsa.taken_register[fsa.open_taken[i]]], splat(0.0))
-    return found
+                lost |= small & differ(x[fsa.taken_register[fsa.open_taken[i]]], splat(0.0))
+    return lost
 
 
 # opening_u(k) = token_k(u) + scale of entry_u          -inf where nothing enters body k

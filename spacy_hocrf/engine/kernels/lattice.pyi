@@ -31,8 +31,8 @@ class Ruling:
     def __init__(
         self,
         lattice: Lattice,
-        told_offsets: NDArray[np.int32],
-        told: NDArray[np.int32],
+        affected_offsets: NDArray[np.int32],
+        affected: NDArray[np.int32],
         after: NDArray[np.int32],
         settled: NDArray[np.int32],
         broken: NDArray[np.uint8],

@@ -61,21 +61,21 @@ cdef class Graph:
         cdef Py_ssize_t i
         offsets, places = np.zeros(self.states + 1, dtype=np.int32), np.zeros(self.states, dtype=np.int32)
         cdef int[::1] stack = np.zeros(self.registers + 1, dtype=np.int32)
-        cdef int[::1] place = places, found = np.zeros(0, dtype=np.int32)
+        cdef int[::1] place = places, exits = np.zeros(0, dtype=np.int32)
         cdef bint ruling = True
         for _ in range(2):
             with nogil:
                 for i in range(self.taken.shape[0]):
-                    self._add_exits(self.taken_register[i], self.taken[i], stack, place, found, ruling)
+                    self._add_exits(self.taken_register[i], self.taken[i], stack, place, exits, ruling)
             if ruling:
                 np.cumsum(places, out=offsets[1:])
                 places[:] = offsets[: self.states]
-                found = np.zeros(offsets[self.states], dtype=np.int32)
+                exits = np.zeros(offsets[self.states], dtype=np.int32)
                 ruling = False
-        self.exit_offsets, self.exits = offsets, found
+        self.exit_offsets, self.exits = offsets, exits
 
     cdef void _add_exits(
-        self, int register, int arc, int[::1] stack, int[::1] place, int[::1] found, bint ruling
+        self, int register, int arc, int[::1] stack, int[::1] place, int[::1] exits, bint ruling
     ) noexcept nogil:
         """For each state in the sum of a register, count the arc in `place`, and list it unless `ruling`."""
         cdef Py_ssize_t height = 1
@@ -90,7 +90,7 @@ cdef class Graph:
                 height += 2
                 continue
             if not ruling:
-                found[place[at]] = arc
+                exits[place[at]] = arc
             place[at] += 1
 
 
@@ -179,9 +179,9 @@ cdef class Lattice:
     cdef Path* paths
     cdef int* queue  # a heap of paths
     cdef int* way  # stack: nodes without a heap of detours, or paths from one back to the best
-    cdef int* found  # [n, 3] start, end and label of segments
-    cdef int detour_count, path_count, queue_count, way_count, found_count
-    cdef size_t detour_room, path_room, queue_room, way_room, found_room
+    cdef int* segments  # [n, 3] start, end and label of segments
+    cdef int detour_count, path_count, queue_count, way_count, segment_count
+    cdef size_t detour_room, path_room, queue_room, way_room, segment_room
 
     def __init__(self, Graph graph not None, bint sums):
         self.graph, self.sums = graph, sums
@@ -198,7 +198,7 @@ cdef class Lattice:
         free(self.paths)
         free(self.queue)
         free(self.way)
-        free(self.found)
+        free(self.segments)
 
     def load(self, Scores scores not None, Py_ssize_t sequence):
         """Make the lattice of a sequence of a batch. RAISES (MemoryError)."""
@@ -228,7 +228,7 @@ cdef class Lattice:
         """
         cdef bint more
         cdef double score
-        self.found_count = 0
+        self.segment_count = 0
         with nogil:
             more = next_path(self, &score)
         self._check()
@@ -257,7 +257,7 @@ cdef class Lattice:
                 while m < offset[d] + n and next_path(self, &score):
                     value[m] = score
                     m += 1
-                    bound[m] = self.found_count
+                    bound[m] = self.segment_count
                 offset[d + 1] = m
         self._check()
         return offsets, values[:m], bounds[: m + 1], self._segments()
@@ -277,15 +277,15 @@ cdef class Lattice:
     def _segments(self):
         cdef int[:, ::1] out
         cdef Py_ssize_t i
-        segments = np.empty((self.found_count, 3), dtype=np.int32)
+        segments = np.empty((self.segment_count, 3), dtype=np.int32)
         out = segments
-        for i in range(3 * self.found_count):
-            (&out[0, 0])[i] = self.found[i]
+        for i in range(3 * self.segment_count):
+            (&out[0, 0])[i] = self.segments[i]
         return segments
 
     def _clear(self):
         self.full = False
-        self.found_count = 0
+        self.segment_count = 0
 
     def _check(self):
         if self.full:

@@ -7,11 +7,11 @@ cdef inline flags within(Workspace ws, Py_ssize_t u) noexcept nogil:
     return less(splat(u), (<lanes*> &ws.extent[0])[0])
 
 
-cdef void lose(Workspace ws, flags found) noexcept nogil:
-    """Set `lost` in the lanes of `found`, which `within` excludes from now on."""
+cdef void lose(Workspace ws, flags lost) noexcept nogil:
+    """Set `ws.lost` in the lanes of `lost`, which `within` excludes from now on."""
     cdef int lane
     for lane in range(LANES):
-        if (<long long*> &found)[lane]:
+        if (<long long*> &lost)[lane]:
             ws.lost[lane] = True
             ws.extent[lane] = 0.0
 
@@ -23,14 +23,14 @@ cdef inline lanes check_alphas(Automaton fsa, Batch batch, Workspace ws, Py_ssiz
     cdef Py_ssize_t p
     cdef lanes* alpha = at2(ws.alpha, v, 0)
     cdef lanes largest = splat(0.0), low = splat(TOO_LARGE)
-    cdef flags active, found
+    cdef flags active, lost
     for p in range(1, fsa.states):
         largest = larger(alpha[p], largest)
         low = smaller(alpha[p], low)
     active = within(ws, v - 1)
-    found = ~less(largest, splat(TOO_LARGE)) & active
-    if any_of(found):
-        lose(ws, found)
+    lost = ~less(largest, splat(TOO_LARGE)) & active
+    if any_of(lost):
+        lose(ws, lost)
     if any_of(~at_least(low, splat(LOST)) & active):
         score_endings(fsa, batch, ws, v)
         lose(ws, _lost_alphas(fsa, ws, v) & active)
@@ -44,7 +44,7 @@ cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogi
     cdef Py_ssize_t k, d, o
     cdef lanes* alpha = at2(ws.alpha, v, 0)
     cdef lanes* scores
-    cdef flags found = nowhere(), small, possible
+    cdef flags lost = nowhere(), small, possible
     for k in range(fsa.bodies):
         scores = at1(ws.score, ws.window_offset[k])
         for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
@@ -53,11 +53,11 @@ cdef flags _lost_alphas(Automaton fsa, Workspace ws, Py_ssize_t v) noexcept nogi
                 continue
             for d in range(min(ws.window[k], v)):
                 possible = less(splat(-INFINITY), scores[d])
-                found |= small & possible & differ(at2(ws.entry, v - 1 - d, o)[0], splat(0.0))
+                lost |= small & possible & differ(at2(ws.entry, v - 1 - d, o)[0], splat(0.0))
             if ws.any_tail and ws.has_tail[k]:
                 possible = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
-                found |= small & possible & differ(at2(ws.tail, v, o)[0], splat(0.0))
-    return found
+                lost |= small & possible & differ(at2(ws.tail, v, o)[0], splat(0.0))
+    return lost
 
 
 cdef inline lanes check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes outer) noexcept nogil:
@@ -68,14 +68,14 @@ cdef inline lanes check_opens(Automaton fsa, Workspace ws, Py_ssize_t u, lanes o
     cdef lanes* open_value = at1(ws.open_value, 0)
     cdef lanes* entry = at2(ws.entry, u, 0)
     cdef lanes largest = splat(0.0), low = splat(TOO_LARGE), value
-    cdef flags active = within(ws, u), found
+    cdef flags active = within(ws, u), lost
     for o in range(opens):
         largest = larger(open_value[o], largest)
         value = choose(differ(entry[o], splat(0.0)), open_value[o], splat(TOO_LARGE))
         low = smaller(value, low)
-    found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
-    if any_of(found):
-        lose(ws, found)
+    lost = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+    if any_of(lost):
+        lose(ws, lost)
     if any_of(~at_least(low, splat(LOST)) & active):
         lose(ws, _lost_opens(fsa, ws, u) & active)
     return rescale(open_value, opens, largest, active)
@@ -87,7 +87,7 @@ cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil
     """
     cdef Py_ssize_t k, d, o
     cdef lanes* beta
-    cdef flags found = nowhere(), small, allowed, going_on
+    cdef flags lost = nowhere(), small, allowed, going_on
     for k in range(fsa.bodies):
         for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
             small = ~at_least(at1(ws.open_value, o)[0], splat(LOST))
@@ -100,11 +100,11 @@ cdef flags _lost_opens(Automaton fsa, Workspace ws, Py_ssize_t u) noexcept nogil
                     going_on &= less(splat(-INFINITY), at2(ws.step, u + d, k)[0])
                 allowed = less(splat(-INFINITY), at2(ws.end, u + d, k)[0])
                 beta = beta_row(ws, u + d + 1)
-                found |= going_on & allowed & differ(beta[fsa.open_target[o]], splat(0.0))
+                lost |= going_on & allowed & differ(beta[fsa.open_target[o]], splat(0.0))
             if ws.any_tail and ws.has_tail[k] and u + ws.window[k] + 1 <= ws.tokens:
                 allowed = less(splat(-INFINITY), at1(ws.tail_score, k)[0])
-                found |= small & allowed & differ(at2(ws.rest, u + ws.window[k] + 1, o)[0], splat(0.0))
-    return found
+                lost |= small & allowed & differ(at2(ws.rest, u + ws.window[k] + 1, o)[0], splat(0.0))
+    return lost
 
 
 cdef inline lanes check_betas(
@@ -126,9 +126,9 @@ cdef inline lanes check_betas(
     cdef lanes* beta = beta_row(ws, u)
     cdef flags active = within(ws, u)
     cdef lanes least = splat(LOST) * larger(largest, splat(1.0))
-    cdef flags found = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
-    if any_of(found):
-        lose(ws, found)
+    cdef flags lost = (~less(largest, splat(TOO_LARGE)) | ~less(outer, splat(INFINITY))) & active
+    if any_of(lost):
+        lose(ws, lost)
     if any_of(~at_least(low, least) & active):
         if not ws.has_rows[u] and not counting:
             sum_entries(ring, fsa, ws, u)
@@ -147,7 +147,7 @@ cdef flags _lost_betas(
     cdef lanes* x = at1(ws.x, 0)
     cdef lanes* adjoint = at1(ws.adjoint, 0)
     cdef lanes* alpha = at2(ws.alpha, u, 0)
-    cdef flags found = nowhere(), open_here
+    cdef flags lost = nowhere(), open_here
     for i in range(fsa.taken.shape[0]):
         p = fsa.taken_register[i]
         o = fsa.taken_open[i]
@@ -159,7 +159,7 @@ cdef flags _lost_betas(
         adjoint[addition[1]] = larger(adjoint[addition[1]], adjoint[P + i])
         adjoint[addition[2]] = larger(adjoint[addition[2]], adjoint[P + i])
     for p in range(P):
-        found |= differ(alpha[p], splat(0.0)) & differ(adjoint[p], splat(0.0)) & ~at_least(beta[p], least)
+        lost |= differ(alpha[p], splat(0.0)) & differ(adjoint[p], splat(0.0)) & ~at_least(beta[p], least)
     for i in range(fsa.registers):
         adjoint[i] = splat(0.0)
-    return found
+    return lost

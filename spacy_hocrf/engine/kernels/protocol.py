@@ -161,12 +161,12 @@ class EngineKernels(Protocol):
         ws: Memory,
         batch: BatchViews,
         chosen: Numbers,
-        found: NDArray[np.int32],
+        segments: NDArray[np.int32],
         counts: Numbers,
         scores: Floats,
         edges: Edges | None,
     ) -> bool:
-        """The best segments into `found`, int32 [N, 3], the last one of a sequence first; how many,
+        """The best segments into `segments`, int32 [N, 3], the last one of a sequence first; how many,
         int64 [D]; the score, float64 [D]. RETURNS: whether some score is not finite.
         """
         ...

@@ -13,7 +13,7 @@ cdef void _rest(
     cdef lanes* after
     cdef lanes* tail
     cdef lanes* closed = at1(ws.closed, 0)
-    cdef flags active, found = nowhere()
+    cdef flags active, lost = nowhere()
     if v == 0:
         return
     active = within(ws, v - 1)
@@ -27,16 +27,16 @@ cdef void _rest(
         for o in range(fsa.body_offsets[k], fsa.body_offsets[k + 1]):
             dot = plus(ring, dot, times(ring, tail[o], closed[o]))
         share = probability(ring, dot, lift(ring, at2(ws.tail_scale, v, k)[0] + ending - log_z))
-        found |= ~less(share, splat(INFINITY))
+        lost |= ~less(share, splat(INFINITY))
         at2(ws.length_now, k, last)[0] += share
         at2(ws.ended, v - 1, k)[0] += share
         if ws.block[k] > 0:
-            found |= _rest_up_to_limit(ring, fsa, batch, ws, v, k, closed, ending)
+            lost |= _rest_up_to_limit(ring, fsa, batch, ws, v, k, closed, ending)
             continue
         going = splat(-INFINITY)
         if v < ws.tokens:
             going = at2(ws.step, v, k)[0] + at2(ws.rest_scale, v + 1, k)[0]
-        found |= merge(
+        lost |= merge(
             ring,
             at2(ws.rest, v, 0),
             at2(ws.rest_scale, v, k),
@@ -47,8 +47,8 @@ cdef void _rest(
             fsa.body_offsets[k],
             fsa.body_offsets[k + 1],
         )
-    if any_of(found & active):
-        lose(ws, found & active)
+    if any_of(lost & active):
+        lose(ws, lost & active)
 
 
 cdef inline lanes _end_tails(
@@ -86,7 +86,7 @@ cdef flags _rest_up_to_limit(
     cdef lanes* behind
     cdef lanes* later = at1(ws.closed_later, 0)
     cdef lanes step = splat(-INFINITY), score
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     if v < ws.tokens:
         step = at2(ws.step, v, k)[0]
     run[0] = run[0] + step
@@ -102,7 +102,7 @@ cdef flags _rest_up_to_limit(
                 at2(ws.ends_behind_scale, place, k)[0] = at2(ws.ends_behind_scale, place - 1, k)[0]
                 _copy(behind, at2(ws.ends_behind, place - 1, 0), low, high)
                 continue
-            found |= merge(
+            lost |= merge(
                 ring,
                 behind,
                 at2(ws.ends_behind_scale, place, k),
@@ -115,14 +115,14 @@ cdef flags _rest_up_to_limit(
             )
             if e < ws.tokens:
                 score = score + at2(ws.step, e, k)[0]
-    found |= merge(ring, in_block, scale, closed, ending, in_block, scale[0] + step, low, high)
+    lost |= merge(ring, in_block, scale, closed, ending, in_block, scale[0] + step, low, high)
     place = v % D  # ends up to v + D - 1 include the first v % D ends of the next block
     behind = at2(ws.ends_behind, place, 0)
     score = at2(ws.ends_behind_scale, place, k)[0] + run[0]
-    found |= merge(
+    lost |= merge(
         ring, at2(ws.rest, v, 0), at2(ws.rest_scale, v, k), in_block, scale[0], behind, score, low, high
     )
-    return found
+    return lost
 
 
 cdef inline void _copy(lanes* out, lanes* source, Py_ssize_t low, Py_ssize_t high) noexcept nogil:

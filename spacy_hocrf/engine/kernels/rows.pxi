@@ -17,20 +17,20 @@ cdef void forget_rows(Lattice lattice, Py_ssize_t u) noexcept nogil:
 cdef bint _add_rows(Lattice lattice, Py_ssize_t u, bint forget) noexcept nogil:
     cdef Py_ssize_t i = lattice.base + u, r, s
     cdef int z
-    cdef bint found = False
+    cdef bint noted = False
     if lattice.scores.rows:
         for r in range(lattice.scores.row_offsets[i], lattice.scores.row_offsets[i + 1]):
             if lattice.scores.row_target[r] >= 0:
-                found = True
+                noted = True
                 _add_own(lattice, lattice.scores.row_target[r], lattice.scores.row_score[r], forget)
     for s in range(first_span(lattice, i), lattice.span_high):
         if lattice.scores.span_start[s] > i:
             break
         z = lattice.scores.span_pattern[s]
         if lattice.scores.span_end[s] == i + 1 and lattice.graph.pattern_body[z] < 0:
-            found = True
+            noted = True
             _add_own(lattice, lattice.graph.pattern_arc[z], lattice.scores.span_score[s], forget)
-    return found
+    return noted
 
 
 cdef inline void _add_own(Lattice lattice, Py_ssize_t arc, double score, bint forget) noexcept nogil:

@@ -65,14 +65,15 @@ cdef class Ruling:
     """R rules on the labels of segments, and buffers to decode sequences under them.
 
     lattice (Lattice): a lattice of best values (sums=False).
-    told_offsets (int32 [Y + 1]), told (int32 [n]): the rules whose state a segment of a label can change.
+    affected_offsets (int32 [Y + 1]), affected (int32 [n]): the rules whose state a segment of a label can
+        change.
     after (int32 [R, S, Y]): state after a segment of a label, -1 where the rule can no longer be kept.
     settled (int32 [R, S]): the first state that is broken, or kept, like this one.
     broken (uint8 [R, S]): is the rule broken if a sequence ends in the state?
     factor (float64 [R]): exp(-price). spans (int32 [Y]): row of each label's spans, -1 if not wanted.
     """
     cdef Lattice lattice
-    cdef const int[::1] told_offsets, told, spans
+    cdef const int[::1] affected_offsets, affected, spans
     cdef const int[:, :, ::1] after
     cdef const int[:, ::1] settled
     cdef const unsigned char[:, ::1] broken
@@ -107,11 +108,11 @@ cdef class Ruling:
     cdef int found_count
 
     def __init__(
-        self, Lattice lattice not None, told_offsets, told, after, settled, broken, factor, spans
+        self, Lattice lattice not None, affected_offsets, affected, after, settled, broken, factor, spans
     ):
         cdef Py_ssize_t label, i
         self.lattice = lattice
-        self.told_offsets, self.told, self.after = told_offsets, told, after
+        self.affected_offsets, self.affected, self.after = affected_offsets, affected, after
         self.settled, self.broken, self.factor, self.spans = settled, broken, factor, spans
         self.rules, self.words = self.broken.shape[0], (self.spans.shape[0] + 63) // 64
         self.labels_of = <unsigned long long*> calloc(
@@ -120,8 +121,8 @@ cdef class Ruling:
         if self.labels_of == NULL:
             raise MemoryError(f"{self.rules} rules")
         for label in range(self.spans.shape[0]):
-            for i in range(self.told_offsets[label], self.told_offsets[label + 1]):
-                self.labels_of[self.told[i] * self.words + label // 64] |= bit_of(label)
+            for i in range(self.affected_offsets[label], self.affected_offsets[label + 1]):
+                self.labels_of[self.affected[i] * self.words + label // 64] |= bit_of(label)
 
     def __dealloc__(self):
         free(self.place_of)

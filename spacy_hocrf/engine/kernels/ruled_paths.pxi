@@ -306,8 +306,8 @@ cdef int _after(
     cdef int i, word, other, rule, state
     memcpy(states, &ruling.joint[joint * rules], rules * sizeof(unsigned short))
     if label >= 0:
-        for i in range(ruling.told_offsets[label], ruling.told_offsets[label + 1]):
-            rule = ruling.told[i]
+        for i in range(ruling.affected_offsets[label], ruling.affected_offsets[label + 1]):
+            rule = ruling.affected[i]
             if not ruling.matter[rule]:
                 continue
             state = ruling.after[rule, states[rule], label]
@@ -356,8 +356,8 @@ cdef unsigned long long _settle_rules(
     cdef unsigned long long mixed = 0
     cdef int i, word, rule
     cdef bint open
-    for i in range(ruling.told_offsets[label], ruling.told_offsets[label + 1]):
-        rule = ruling.told[i]
+    for i in range(ruling.affected_offsets[label], ruling.affected_offsets[label + 1]):
+        rule = ruling.affected[i]
         if not ruling.matter[rule]:
             continue
         own = &ruling.labels_of[<size_t> rule * ruling.words]

@@ -19,7 +19,7 @@ cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) n
     cdef lanes* entry
     cdef lanes* tail = at2(ws.tail, v, 0)
     cdef lanes* scale
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     for k in range(fsa.bodies):
         if not ws.has_tail[k]:
             continue
@@ -31,14 +31,14 @@ cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) n
                 tail[o] = zero(ring)
             continue
         if ws.block[k] > 0:
-            found |= _lengthen_up_to_limit(ring, fsa, ws, v, k, start)
+            lost |= _lengthen_up_to_limit(ring, fsa, ws, v, k, start)
             continue
         late = late_entry(ws, v, k)
         old = splat(-INFINITY)
         if v > 1:
             old = at2(ws.tail_scale, v - 1, k)[0] + at2(ws.step, v - 1, k)[0]
         entry = at2(ws.entry, start, 0)
-        found |= merge(
+        lost |= merge(
             ring,
             tail,
             scale,
@@ -50,8 +50,8 @@ cdef void _lengthen(semiring* ring, Automaton fsa, Workspace ws, Py_ssize_t v) n
             fsa.body_offsets[k + 1],
         )
     if semiring is Scaled:
-        if any_of(found & within(ws, v - 1)):
-            lose(ws, found & within(ws, v - 1))
+        if any_of(lost & within(ws, v - 1)):
+            lose(ws, lost & within(ws, v - 1))
 
 
 # tail_v(o) = Σ_{v-L ≤ u < v-W} entry_u(o) exp body(u, v)
@@ -69,7 +69,7 @@ cdef flags _lengthen_up_to_limit(
     cdef lanes* before
     cdef lanes* longer
     cdef lanes step = at2(ws.step, v - 1, k)[0], late, score
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     run[0] = run[0] + step
     # a new block begins: starts_before[place] becomes the sum of the last D - place starts of the one before
     if start % D == 0:
@@ -84,7 +84,7 @@ cdef flags _lengthen_up_to_limit(
                 place = u - (start - D)
                 before = at2(ws.starts_before, place, 0)
                 longer = at2(ws.starts_before, place + 1, 0)
-                found |= merge(
+                lost |= merge(
                     ring,
                     before,
                     at2(ws.starts_before_scale, place, k),
@@ -97,14 +97,14 @@ cdef flags _lengthen_up_to_limit(
                 )
                 score = score + at2(ws.step, u, k)[0]
     late = late_entry(ws, v, k)
-    found |= merge(ring, in_block, scale, in_block, scale[0] + step, at2(ws.entry, start, 0), late, low, high)
+    lost |= merge(ring, in_block, scale, in_block, scale[0] + step, at2(ws.entry, start, 0), late, low, high)
     place = start % D + 1  # v - L is this place of the block before; D if it is in the current block
     before = at2(ws.starts_before, place, 0)
     score = at2(ws.starts_before_scale, place, k)[0] + run[0]
-    found |= merge(
+    lost |= merge(
         ring, at2(ws.tail, v, 0), at2(ws.tail_scale, v, k), in_block, scale[0], before, score, low, high
     )
-    return found
+    return lost
 
 
 cdef lanes late_entry(Workspace ws, Py_ssize_t v, Py_ssize_t k) noexcept nogil:
@@ -140,7 +140,7 @@ cdef flags merge(
     cdef lanes top = larger(a_scale, b_scale), largest = splat(0.0), shift
     cdef lanes less_weight, weight_a, weight_b, from_a, from_b
     cdef flags has_a = less(splat(-INFINITY), a_scale), has_b = less(splat(-INFINITY), b_scale), source
-    cdef flags found = nowhere()
+    cdef flags lost = nowhere()
     if semiring is Scaled:  # the larger of the two weights is 1; one is nan where neither has mass
         less_weight = lanes_exp(choose(less(a_scale, b_scale), a_scale - b_scale, b_scale - a_scale))
         weight_a = choose(less(a_scale, b_scale), less_weight, splat(1.0))
@@ -155,7 +155,7 @@ cdef flags merge(
             source = (has_a & differ(a[o], splat(0.0))) | (has_b & differ(b[o], splat(0.0)))
             out[o] = from_a + from_b
             largest = larger(out[o], largest)
-            found |= source & ~at_least(out[o], splat(LOST))
+            lost |= source & ~at_least(out[o], splat(LOST))
         else:
             out[o] = plus(ring, from_a, from_b)
     if semiring is Scaled:
@@ -166,4 +166,4 @@ cdef flags merge(
         out_scale[0] = choose(less(splat(0.0), largest), top + shift * splat(LN2), splat(-INFINITY))
     else:
         out_scale[0] = choose(has_a | has_b, splat(0.0), splat(-INFINITY))
-    return found
+    return lost

@@ -11,7 +11,7 @@ def viterbi(
     Workspace ws not None,
     Batch batch not None,
     const long long[::1] chosen not None,
-    int[:, ::1] found not None,
+    int[:, ::1] segments not None,
     long long[::1] counts not None,
     double[::1] scores not None,
     edges,
@@ -19,7 +19,7 @@ def viterbi(
     """Find the best segmentation of chosen sequences, LANES at a time in their order.
 
     chosen (int64 [n]): numbers of the sequences.
-    found (int32 [N, 3]): gets start, end and label of each sequence's segments, the last one first,
+    segments (int32 [N, 3]): gets start, end and label of each sequence's segments, the last one first,
         from row `batch.offsets[d]` of sequence d on.
     counts (int64 [D]), scores (float64 [D]): get the number of segments and the score; -inf if there
         is no segmentation.
@@ -36,7 +36,7 @@ def viterbi(
         while group < chosen.shape[0]:
             load(fsa, batch, ws, &chosen[group], <int> min(LANES, chosen.shape[0] - group))
             run_forward(MAX, fsa, batch, ws)
-            _trace(fsa, batch, ws, found, counts)
+            _trace(fsa, batch, ws, segments, counts)
             for lane in range(ws.count):
                 scores[ws.sequence[lane]] = ws.log_partition[lane]
                 if ws.has_edges:
@@ -52,7 +52,7 @@ cdef struct Step:
 
 
 cdef void _trace(
-    Automaton fsa, Batch batch, Workspace ws, int[:, ::1] found, long long[::1] counts
+    Automaton fsa, Batch batch, Workspace ws, int[:, ::1] segments, long long[::1] counts
 ) noexcept nogil:
     """Write the best segments of every lane, last one first."""
     cdef Py_ssize_t u, p, at
@@ -88,9 +88,9 @@ cdef void _trace(
             if u > 0:
                 _last_segment(fsa, batch, ws, u, lane, step)
                 at = batch.offsets[ws.sequence[lane]] + counts[ws.sequence[lane]]
-                found[at, 0] = <int> step.begin
-                found[at, 1] = <int> u
-                found[at, 2] = fsa.open_label[step.open_state]
+                segments[at, 0] = <int> step.begin
+                segments[at, 1] = <int> u
+                segments[at, 2] = fsa.open_label[step.open_state]
                 counts[ws.sequence[lane]] += 1
 
 

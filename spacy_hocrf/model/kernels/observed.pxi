@@ -17,7 +17,7 @@ cdef struct Observed:
     const Entry* entries
     const unsigned short* cell_label
 
-cdef struct Found:  # a ring of AHEAD + 1 tokens with their observations, at most `most` of each
+cdef struct Lookahead:  # a ring of AHEAD + 1 tokens with their observations, at most `most` of each
     Py_ssize_t most
     Py_ssize_t rows[AHEAD + 1]  # number of observations with a row
     Py_ssize_t others[AHEAD + 1]  # number of observations with cells
@@ -36,7 +36,7 @@ def add_observed_scores_into(
     index (CompiledIndex): places of their features. placed (float64 [S]): the weights, by place.
     """
     cdef Py_ssize_t t, most = 0
-    cdef Observed these
+    cdef Observed observed
     cdef Scores scores
     cdef const long long[::1] offsets = rows.offsets
     cdef const int[::1] ids = rows.ids
@@ -47,100 +47,104 @@ def add_observed_scores_into(
     if not shape[0] or not shape[1]:
         return
     assert len(parts) <= MOST_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
-    these.tokens, these.labels, these.size = shape[0], shape[1], len(parts)
-    these.width = (these.size * these.labels + 7) // 8 * 8
-    these.far = placed.shape[0] > FAR
-    these.kind, these.offsets, these.ids = kind, &offsets[0], NULL
+    observed.tokens, observed.labels, observed.size = shape[0], shape[1], len(parts)
+    observed.width = (observed.size * observed.labels + 7) // 8 * 8
+    observed.far = placed.shape[0] > FAR
+    observed.kind, observed.offsets, observed.ids = kind, &offsets[0], NULL
     if ids.shape[0]:
-        these.ids = &ids[0]
-    these.values = &values[0] if values is not None and values.shape[0] else NULL
-    these.entries = <const Entry*> &entries[0, 0] if entries.shape[0] else NULL
-    these.cell_label = &labels[0] if labels.shape[0] else NULL
-    scores = _scores_of(parts, these.tokens, these.labels, anew)
-    for t in range(these.tokens):
+        observed.ids = &ids[0]
+    observed.values = &values[0] if values is not None and values.shape[0] else NULL
+    observed.entries = <const Entry*> &entries[0, 0] if entries.shape[0] else NULL
+    observed.cell_label = &labels[0] if labels.shape[0] else NULL
+    scores = _scores_of(parts, observed.tokens, observed.labels, anew)
+    for t in range(observed.tokens):
         most = max(most, offsets[t + 1] - offsets[t])
-    cdef double[::1] sums = np.empty(these.width)
+    cdef double[::1] sums = np.empty(observed.width)
     cdef Py_ssize_t room = max((AHEAD + 1) * most, 1)
     cdef int[:, ::1] numbers = np.empty((2, room), dtype=np.int32)
     cdef float[::1] row_values = np.empty(room, dtype=np.float32)
-    cdef Found found
-    found.most, found.row_place, found.other = most, &numbers[0, 0], &numbers[1, 0]
-    found.row_value = &row_values[0]
+    cdef Lookahead ahead
+    ahead.most, ahead.row_place, ahead.other = most, &numbers[0, 0], &numbers[1, 0]
+    ahead.row_value = &row_values[0]
     cdef const double* places = &placed[0] if placed.shape[0] else NULL
     with nogil:
-        if these.values == NULL:
-            _add_observed_scores_into(<char*> NULL, &scores, &sums[0], places, found, these)
+        if observed.values == NULL:
+            _add_observed_scores_into(<char*> NULL, &scores, &sums[0], places, ahead, observed)
         else:
-            _add_observed_scores_into(<float*> NULL, &scores, &sums[0], places, found, these)
+            _add_observed_scores_into(<float*> NULL, &scores, &sums[0], places, ahead, observed)
 
 
 cdef void _add_observed_scores_into(
-    value_type* _, Scores* scores, own sums, const double* placed, Found found, Observed these
+    value_type* _, Scores* scores, own sums, const double* placed, Lookahead ahead, Observed observed
 ) noexcept nogil:
     """Sum the scores of each token; its observations are looked up, and prefetched, AHEAD tokens before."""
-    cdef Py_ssize_t t, r, Y = these.labels, K = these.size, W = these.width, at
+    cdef Py_ssize_t t, r, Y = observed.labels, K = observed.size, W = observed.width, at
     cdef const float* values
-    for t in range(-AHEAD, these.tokens):
-        if t + AHEAD < these.tokens:
-            _look_up(placed, t + AHEAD, &found, these)
+    for t in range(-AHEAD, observed.tokens):
+        if t + AHEAD < observed.tokens:
+            _look_up(placed, t + AHEAD, &ahead, observed)
         if t < 0:
             continue
         at = t % (AHEAD + 1)
-        r = at * found.most
-        values = NULL if value_type is char else found.row_value
-        sum_rows(sums, W, placed, NULL, found.row_place, 1, values, r, r + found.rows[at])
+        r = at * ahead.most
+        values = NULL if value_type is char else ahead.row_value
+        sum_rows(sums, W, placed, NULL, ahead.row_place, 1, values, r, r + ahead.rows[at])
         if K == 3:
-            _add_others_into(_, sums, placed, found, at, these, 3)
+            _add_others_into(_, sums, placed, ahead, at, observed, 3)
         elif K == 2:
-            _add_others_into(_, sums, placed, found, at, these, 2)
+            _add_others_into(_, sums, placed, ahead, at, observed, 2)
         elif K == 1:
-            _add_others_into(_, sums, placed, found, at, these, 1)
+            _add_others_into(_, sums, placed, ahead, at, observed, 1)
         else:
-            _add_others_into(_, sums, placed, found, at, these, K)
+            _add_others_into(_, sums, placed, ahead, at, observed, K)
         _write_scores(scores, sums, t, Y, K)
 
 
-cdef inline void _look_up(const double* placed, Py_ssize_t t, Found* found, Observed these) noexcept nogil:
-    """Write the observations of token t to `found`, and prefetch their weights if they are far."""
+cdef inline void _look_up(
+    const double* placed, Py_ssize_t t, Lookahead* ahead, Observed observed
+) noexcept nogil:
+    """Write the observations of token t to `ahead`, and prefetch their weights if they are far."""
     cdef Py_ssize_t i, y, at = t % (AHEAD + 1)
-    cdef Py_ssize_t row = at * found.most, other = row
+    cdef Py_ssize_t row = at * ahead.most, other = row
     cdef Entry entry
-    if these.far and t + EARLIER < these.tokens:
-        for i in range(these.offsets[t + EARLIER], these.offsets[t + EARLIER + 1]):
-            hocrf_prefetch(these.entries + these.ids[i])
-    for i in range(these.offsets[t], these.offsets[t + 1]):
-        entry = these.entries[these.ids[i]]
-        if entry.kind != these.kind or entry.place < 0:
+    if observed.far and t + EARLIER < observed.tokens:
+        for i in range(observed.offsets[t + EARLIER], observed.offsets[t + EARLIER + 1]):
+            hocrf_prefetch(observed.entries + observed.ids[i])
+    for i in range(observed.offsets[t], observed.offsets[t + 1]):
+        entry = observed.entries[observed.ids[i]]
+        if entry.kind != observed.kind or entry.place < 0:
             continue
-        if these.far:
+        if observed.far:
             hocrf_prefetch(placed + entry.place)
         if entry.cells:
-            found.other[other] = <int> i
+            ahead.other[other] = <int> i
             other += 1
             continue
-        if these.far and these.width <= NARROW:
-            for y in range(8, these.width, 8):
+        if observed.far and observed.width <= NARROW:
+            for y in range(8, observed.width, 8):
                 hocrf_prefetch(placed + entry.place + y)
-        found.row_place[row] = entry.place
-        if these.values != NULL:
-            found.row_value[row] = these.values[i]
+        ahead.row_place[row] = entry.place
+        if observed.values != NULL:
+            ahead.row_value[row] = observed.values[i]
         row += 1
-    found.rows[at], found.others[at] = row - at * found.most, other - at * found.most
+    ahead.rows[at], ahead.others[at] = row - at * ahead.most, other - at * ahead.most
 
 
 cdef inline void _add_others_into(
-    value_type* _, own sums, const double* placed, Found found, Py_ssize_t at, Observed these, Py_ssize_t K
+    value_type* _, own sums, const double* placed, Lookahead ahead, Py_ssize_t at, Observed observed,
+    Py_ssize_t K
 ) noexcept nogil:
     """Add the cells of one token to `sums`, observation by observation; `at` is its place in the ring."""
-    cdef Py_ssize_t i, c, k, y, Y = these.labels
+    cdef Py_ssize_t i, c, k, y, Y = observed.labels
     cdef Entry entry
     cdef const double* a
     cdef double value
-    for i in range(at * found.most, at * found.most + found.others[at]):
-        entry, value = these.entries[these.ids[found.other[i]]], value_at(_, these.values, found.other[i])
+    for i in range(at * ahead.most, at * ahead.most + ahead.others[at]):
+        entry = observed.entries[observed.ids[ahead.other[i]]]
+        value = value_at(_, observed.values, ahead.other[i])
         a = placed + entry.place
         for c in range(entry.cell, entry.cell + entry.cells):
-            y = these.cell_label[c]
+            y = observed.cell_label[c]
             for k in range(K):
                 sums[k * Y + y] += value * a[k]
             a += K
