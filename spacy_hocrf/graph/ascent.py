@@ -49,9 +49,9 @@ def ascend(
         ]
         rewards = _linear(instance, assignment)
         rewards[cells] += np.abs(rewards).sum() + instance.weights[pattern]
-        better, found = _climb(instance, first, primal, assignment, rewards)
+        better, candidate = _climb(instance, first, primal, assignment, rewards)
         idle = 0 if better > primal else idle + 1
-        primal, assignment = better, found
+        primal, assignment = better, candidate
     return primal, assignment
 
 
@@ -67,15 +67,15 @@ def _climb(
     """
     rewards = _linear(instance, assignment) if forced is None else forced
     while True:
-        value, found = first.maximise(rewards)
-        rewarded = float(rewards[instance.offsets[:-1] + found].sum())
-        score = value - first.slack - rewarded + instance.score(found)
+        value, candidate = first.maximise(rewards)
+        rewarded = float(rewards[instance.offsets[:-1] + candidate].sum())
+        score = value - first.slack - rewarded + instance.score(candidate)
         if score > primal + 1e-12 * (1.0 + abs(primal)):
-            primal, assignment = score, found
+            primal, assignment = score, candidate
             first.keep()
         elif forced is None:
             return primal, assignment
-        forced, rewards = None, _linear(instance, found)
+        forced, rewards = None, _linear(instance, candidate)
 
 
 def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[np.float64]:

@@ -63,12 +63,12 @@ def _hybrid(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subpro
     """Make a cut for some of the factors, int64 [B], and a subproblem for each of the others."""
     tighter = _tighter_alone(instance, factors)
     together, alone = factors[~tighter], factors[tighter]
-    found = []
+    subproblems = []
     if len(together):
-        found.append(cut_of(positive_terms(instance, pattern_rows(instance, together)[0])))
+        subproblems.append(cut_of(positive_terms(instance, pattern_rows(instance, together)[0])))
     if len(alone):
-        found.append(maxima_of(instance, alone))
-    return tuple(found)
+        subproblems.append(maxima_of(instance, alone))
+    return tuple(subproblems)
 
 
 def _tighter_alone(instance: GraphInstance, factors: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -79,13 +79,13 @@ def dual_decompose(
     parts = decompose(instance, settings.kind, first, edges)
     master = _Master(instance, settings, parts, is_forest=first is None)
     master.descend()
-    found = master.decoding()
-    if first is not None or found.certificate or ilp_seconds <= 0:
-        return found
+    decoding = master.decoding()
+    if first is not None or decoding.certificate or ilp_seconds <= 0:
+        return decoding
     from spacy_hocrf.graph.ilp import solve_ilp
 
     assert isinstance(master.first, ForestSubproblem)
-    return solve_ilp(instance, found, master.first.losses(master.best_rewards), ilp_seconds)
+    return solve_ilp(instance, decoding, master.first.losses(master.best_rewards), ilp_seconds)
 
 
 class _Outside(NamedTuple):
@@ -148,8 +148,8 @@ class _Master:
 
     def decoding(self) -> Decoding:
         """Return the best assignment so far, with its bound and the history of both."""
-        least = self.primal - ROUNDING * (1.0 + abs(self.primal))
-        assert self.bound >= least, (self.bound, self.primal)
+        lower = self.primal - ROUNDING * (1.0 + abs(self.primal))
+        assert self.bound >= lower, (self.bound, self.primal)
         return Decoding(
             self._assignment,
             self.primal,

@@ -90,11 +90,11 @@ class FeatureGraph:
 
         assignment (Sequence[int]): state of each vertex, [V].
         """
-        found: dict[str, float] = {}
+        counts: dict[str, float] = {}
         for vertices, states, name, value in self.events:
             if all(assignment[v] == state for v, state in zip(vertices, states)):
-                found[name] = found.get(name, 0.0) + value
-        return found
+                counts[name] = counts.get(name, 0.0) + value
+        return counts
 
 
 def learn_graphs(
@@ -165,14 +165,14 @@ class _GraphTask:
     ) -> tuple[NDArray[np.int32], float, float]:
         """Return an assignment with a high score, the score, and an upper bound."""
         instance = self._graph.scored(weights[self._features], loss_weight * self._wrong)
-        found = dual_decompose(instance, self._settings)
-        return found.assignment, found.primal, found.bound
+        decoding = dual_decompose(instance, self._settings)
+        return decoding.assignment, decoding.primal, decoding.bound
 
     def counts(self, output: NDArray[np.int32]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
         """Return the features that fire, and their counts."""
-        found = self._graph.counts(output.tolist())
-        features = np.array([self._number[name] for name in found], dtype=np.int32)
-        return features, np.array(list(found.values()), dtype=np.float64)
+        counts = self._graph.counts(output.tolist())
+        features = np.array([self._number[name] for name in counts], dtype=np.int32)
+        return features, np.array(list(counts.values()), dtype=np.float64)
 
     def loss(self, output: NDArray[np.int32]) -> float:
         """Return the number of vertices with a wrong state."""

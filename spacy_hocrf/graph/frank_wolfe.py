@@ -18,7 +18,7 @@ ICML 2016).
     value(w) - bound = Σ_tasks [max_y (loss(y) - w · ψ(y)) - Σ_y α(y) (loss(y) - w · ψ(y))]
 
 is the duality gap; with the decoder's upper bounds instead of the maxima it is certainly not too
-small. To tell how much of it is due to the decoder, and not to α, `Value.found` has the best
+small. To tell how much of it is due to the decoder, and not to α, `Value.lower` has the best
 outputs that were found instead of the maxima.
 
 **Weights kept at 0 or above** have a multiplier each, b ≥ 0 and w = mean + V (s + b). For given α
@@ -48,7 +48,7 @@ SETTLED = 0.01
 """The passes end when the remaining gap is at most this fraction of the tolerance, or of the
 gap that decoding found.
 """
-KEPT = 30
+MAX_IDLE = 30
 """Number of outputs that are kept for each task, besides those with a share."""
 TINY = float(np.finfo(np.float64).tiny)
 """Divisor instead of a value of 0."""
@@ -58,7 +58,7 @@ class Value(NamedTuple):
     """The objective at some weights."""
 
     value: float  # upper bound of the objective, from the decoder's bounds
-    found: float  # lower bound of it, from the outputs found
+    lower: float  # lower bound of it, from the outputs found
     bound: float  # lower bound for all weights
 
     @property
@@ -99,7 +99,7 @@ class FrankWolfe:
         self._mean = (
             np.zeros_like(self._variance) if mean is None else np.array(mean, dtype=np.float64)
         )
-        self._least = least_weights(nonnegative, len(self._variance))
+        self._lowest = least_weights(nonnegative, len(self._variance))
         self._check(tolerance)
         self.value: Value | None = None
         self.status = "running"
@@ -143,7 +143,7 @@ class FrankWolfe:
                 if value.gap <= self._tolerance:
                     self.status = "converged: gap"
                     break
-                if (value.found - value.bound) <= 0.5 * self._tolerance * value.value:
+                if (value.lower - value.bound) <= 0.5 * self._tolerance * value.value:
                     self.status = "converged: up to the decoder's bounds"
                     break
         else:
@@ -161,13 +161,13 @@ class FrankWolfe:
         """
         gap = 0.0
         for number in self._random.permutation(len(self._tasks)).tolist():
-            found = decode(self._tasks[number], self._current, loss_weight=1.0)
-            self._blocks[number].keep(found)
+            comparison = decode(self._tasks[number], self._current, loss_weight=1.0)
+            self._blocks[number].keep(comparison)
             gap += self._step(number)
         value = self.bound + gap
-        enough = SETTLED * max(gap, self._tolerance * value)
+        small_step = SETTLED * max(gap, self._tolerance * value)
         for _ in range(ROUNDS):
-            if sum(self._step(number) for number in range(len(self._tasks))) <= enough:
+            if sum(self._step(number) for number in range(len(self._tasks))) <= small_step:
                 break
         for block in self._blocks:
             block.drop()
@@ -179,10 +179,10 @@ class FrankWolfe:
         penalty = 0.5 * float(self._variance @ self._lifted(self._sum) ** 2)
         value = lower = penalty
         for task, block in zip(self._tasks, self._blocks):
-            found = decode(task, self._current, loss_weight=1.0)
-            block.keep(found)
-            value += found.bound
-            lower += max(0.0, found.violation)
+            comparison = decode(task, self._current, loss_weight=1.0)
+            block.keep(comparison)
+            value += comparison.bound
+            lower += max(0.0, comparison.violation)
         result = Value(value, lower, self.bound)
         if self.value is None or value <= self.value.value:
             self.value = result
@@ -221,7 +221,7 @@ class FrankWolfe:
         allowed values.
         """
         free = self._mean[places] + self._variance[places] * total[places]
-        weights: Vector = np.maximum(free, self._least[places])
+        weights: Vector = np.maximum(free, self._lowest[places])
         return weights
 
     def _lifted(self, total: Vector) -> Vector:
@@ -235,33 +235,24 @@ class FrankWolfe:
 
     def _check(self, tolerance: float) -> None:
         for name, array in (("variance", self._variance), ("mean", self._mean)):
-            if (
-                array.shape != self._variance.shape
-                or array.ndim != 1
-                or not np.isfinite(array).all()
-            ):
-                found = f"an array of extents {array.shape}"
-                raise ValueError(
-                    Errors.H107.format(
-                        name=name, found=found, expected=f"{len(self._least)} finite numbers"
-                    )
-                )
-        if (self._variance < 0).any():
-            raise ValueError(
-                Errors.H107.format(
-                    name="variance", found=self._variance.min(), expected="at least 0"
-                )
-            )
-        if (self._mean < self._least).any():
-            raise ValueError(
-                Errors.H107.format(
-                    name="mean", found=self._mean.min(), expected="at least 0 where nonnegative"
-                )
-            )
-        if not tolerance > 0:
-            raise ValueError(
-                Errors.H107.format(name="tolerance", found=tolerance, expected="above 0")
-            )
+            fits = array.ndim == 1 and array.shape == self._variance.shape
+            if not fits or not np.isfinite(array).all():
+                text = f"an array of extents {array.shape}"
+                expected = f"{len(self._lowest)} finite numbers"
+                raise ValueError(Errors.H107.format(name=name, found=text, expected=expected))
+        variance, mean = self._variance, self._mean
+        for name, wrong, found, expected in (
+            ("variance", (variance < 0).any(), variance.min(initial=0.0), "at least 0"),
+            (
+                "mean",
+                (mean < self._lowest).any(),
+                mean.min(initial=0.0),
+                "at least 0 where nonnegative",
+            ),
+            ("tolerance", not tolerance > 0, tolerance, "above 0"),
+        ):
+            if wrong:
+                raise ValueError(Errors.H107.format(name=name, found=found, expected=expected))
 
 
 class Block:
@@ -275,10 +266,10 @@ class Block:
         self.losses: Vector = np.zeros(1)  # [n]
         self.shares: Vector = np.ones(1)  # [n]
 
-    def keep(self, found: Comparison) -> None:
+    def keep(self, comparison: Comparison) -> None:
         """Add an output; do nothing if one with the same counts and loss is known."""
-        changed = np.flatnonzero(found.difference)
-        features, difference = found.features[changed], found.difference[changed]
+        changed = np.flatnonzero(comparison.difference)
+        features, difference = comparison.features[changed], comparison.difference[changed]
         union = np.union1d(self.features, features)
         if len(union) > len(self.features):
             wider = np.zeros((len(self.losses), len(union)))
@@ -286,15 +277,15 @@ class Block:
             self.features, self.differences = union, wider
         row = np.zeros(len(union))
         row[np.searchsorted(union, features)] = difference
-        if not ((self.losses == found.loss) & (self.differences == row).all(axis=1)).any():
+        if not ((self.losses == comparison.loss) & (self.differences == row).all(axis=1)).any():
             self.differences = np.vstack([self.differences, row])
-            self.losses = np.append(self.losses, found.loss)
+            self.losses = np.append(self.losses, comparison.loss)
             self.shares = np.append(self.shares, 0.0)
 
     def drop(self) -> None:
         """Drop the oldest outputs without a share, except for the right one."""
         idle = np.flatnonzero(self.shares == 0)
-        idle = idle[idle > 0][:-KEPT]
+        idle = idle[idle > 0][:-MAX_IDLE]
         if len(idle):
             keep = np.ones(len(self.shares), dtype=bool)
             keep[idle] = False

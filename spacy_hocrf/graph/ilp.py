@@ -41,12 +41,12 @@ ROUNDING = 1e-6  # error of a slack, relative to the score
 
 
 def solve_ilp(
-    instance: GraphInstance, known: Decoding, losses: NDArray[np.float64], seconds: float
+    instance: GraphInstance, decoding: Decoding, losses: NDArray[np.float64], seconds: float
 ) -> Decoding:
     """Return the best assignment if the time suffices; else the best that was found, and an upper bound.
 
     instance (GraphInstance): unary scores and patterns.
-    known (Decoding): the result of dual decomposition.
+    decoding (Decoding): the result of dual decomposition.
     losses (float64 [E]): by how much the bound on assignments with each cell is below the bound on all, nats:
         cells that cannot be in a better assignment are left out of the program.
     seconds (float): time limit of the solver.
@@ -55,18 +55,18 @@ def solve_ilp(
     program, tables = _Program(instance), _suits_table(instance)
     program.add_tables(np.flatnonzero(tables))
     program.add_patterns(np.flatnonzero(~tables))
-    slack = known.gap + ROUNDING * (1.0 + abs(known.primal))
-    found = program.solve(np.flatnonzero(losses > slack), seconds)
-    primal, assignment = known.primal, known.assignment
-    if found.variables is not None:
-        chosen = np.split(found.variables[: len(instance.unary)], instance.offsets[1:-1])
-        other = np.array([row.argmax() for row in chosen], dtype=np.int32)
-        if instance.score(other) > primal:
-            primal, assignment = instance.score(other), other
-    bound = max(min(known.bound, found.bound), primal)
+    slack = decoding.gap + ROUNDING * (1.0 + abs(decoding.primal))
+    solution = program.solve(np.flatnonzero(losses > slack), seconds)
+    primal, assignment = decoding.primal, decoding.assignment
+    if solution.variables is not None:
+        chosen = np.split(solution.variables[: len(instance.unary)], instance.offsets[1:-1])
+        assigned = np.array([row.argmax() for row in chosen], dtype=np.int32)
+        if instance.score(assigned) > primal:
+            primal, assignment = instance.score(assigned), assigned
+    bound = max(min(decoding.bound, solution.bound), primal)
     certificate = bound - primal <= TOLERANCE
     return replace(
-        known, assignment=assignment, primal=primal, bound=bound, certificate=certificate
+        decoding, assignment=assignment, primal=primal, bound=bound, certificate=certificate
     )
 
 
@@ -115,8 +115,8 @@ class _Program:
             vertices = instance.vertices[instance.factors.first[chosen][:, None] + np.arange(size)]
             widths, group = np.unique(instance.n_states[vertices], axis=0, return_inverse=True)
             for i, width in enumerate(widths):
-                mine = group.ravel() == i
-                self._add_equal_tables(chosen[mine], vertices[mine], width)
+                equal = group.ravel() == i
+                self._add_equal_tables(chosen[equal], vertices[equal], width)
 
     def _add_equal_tables(
         self, factors: NDArray[np.int64], vertices: NDArray[np.int32], width: NDArray[np.int64]
@@ -138,8 +138,8 @@ class _Program:
         inside = (np.cumsum(width) - width)[:, None] + np.array(
             np.unravel_index(np.arange(n_choices), tuple(width))
         )  # [K, choices]
-        each = n_marginals * np.arange(len(factors))
-        rows = each[:, None, None] + inside
+        first_row = n_marginals * np.arange(len(factors))
+        rows = first_row[:, None, None] + inside
         columns = np.broadcast_to(choice[:, None, :], rows.shape)
         cells = np.concatenate(
             [instance.offsets[vertices[:, k], None] + np.arange(n) for k, n in enumerate(width)],

@@ -68,7 +68,7 @@ class GraphInstance:
         first = np.array(offsets, dtype=np.int64, ndmin=1)
         scores = np.array(unary, dtype=np.float64, ndmin=1)
         bounds = np.array(pattern_offsets, dtype=np.int64, ndmin=1)
-        vertex, state = (np.array(each, dtype=np.int64, ndmin=1) for each in (vertices, states))
+        vertex, state = (np.array(array, dtype=np.int64, ndmin=1) for array in (vertices, states))
         weight = np.array(weights, dtype=np.float64, ndmin=1)
         _check(first, scores, bounds, vertex, state, weight)
         sizes = np.diff(bounds)
@@ -150,9 +150,9 @@ class Factors:
         same_size = np.flatnonzero(np.diff(sizes) == 0) + 1
         if len(same_size):
             before = vertices[ranges(bounds[same_size - 1], sizes[same_size])]
-            here = vertices[ranges(bounds[same_size], sizes[same_size])]
+            after = vertices[ranges(bounds[same_size], sizes[same_size])]
             ends = np.concatenate([[0], np.cumsum(sizes[same_size])])
-            begins[same_size] = np.logical_or.reduceat(before != here, ends[:-1])
+            begins[same_size] = np.logical_or.reduceat(before != after, ends[:-1])
         first = np.flatnonzero(begins)
         return cls(np.append(first, len(sizes)), sizes[first], bounds[first])
 

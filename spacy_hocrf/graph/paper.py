@@ -84,11 +84,11 @@ def naive(instance: GraphInstance, factors: NDArray[np.int64]) -> tuple[Subprobl
     subproblems = [maxima_of(instance, larger)] if len(larger) else []
     while len(pairs):
         ends = instance.vertices[instance.factors.first[pairs][:, None] + np.arange(2)]
-        one, other = np.ascontiguousarray(ends.T)
-        edge = spanning_forest(one, other, instance.n_vertices)[2]
-        taken = np.isin(np.arange(len(pairs)), edge)
-        subproblems.append(_forest(instance, pairs[taken]))
-        pairs = pairs[~taken]
+        left, right = np.ascontiguousarray(ends.T)
+        edge = spanning_forest(left, right, instance.n_vertices)[2]
+        in_tree = np.isin(np.arange(len(pairs)), edge)
+        subproblems.append(_forest(instance, pairs[in_tree]))
+        pairs = pairs[~in_tree]
     return tuple(subproblems)
 
 
@@ -97,8 +97,11 @@ def _pairs_of(instance: GraphInstance, negative: NDArray[np.int64]) -> GraphInst
     weight on every pair of its cells.
     """
     sizes = np.diff(instance.pattern_offsets)
-    own = np.flatnonzero(sizes == 2)
-    rows, weights = [instance.pattern_offsets[own][:, None] + np.arange(2)], [instance.weights[own]]
+    of_two = np.flatnonzero(sizes == 2)
+    rows, weights = (
+        [instance.pattern_offsets[of_two][:, None] + np.arange(2)],
+        [instance.weights[of_two]],
+    )
     for size in np.unique(sizes[negative]).tolist():
         chosen = negative[sizes[negative] == size]
         pairs = np.stack(np.triu_indices(size, 1), axis=1)
@@ -125,11 +128,11 @@ def _lifted(quadratic: GraphInstance, factors: NDArray[np.int64]) -> tuple[list[
     for b in np.flatnonzero(psi).tolist():
         v, w = quadratic.vertices[quadratic.factors.first[factors[b]] + np.arange(2)].tolist()
         table = np.full((quadratic.n_states[v], quadratic.n_states[w]), psi[b])
-        mine = patterns[owner == b]
-        at = quadratic.pattern_offsets[mine]
-        table[quadratic.states[at], quadratic.states[at + 1]] += quadratic.weights[mine]
-        one, other = np.indices(table.shape).reshape(2, -1)
-        cells = np.stack([quadratic.offsets[v] + one, quadratic.offsets[w] + other], axis=1)
+        of_factor = patterns[owner == b]
+        at = quadratic.pattern_offsets[of_factor]
+        table[quadratic.states[at], quadratic.states[at + 1]] += quadratic.weights[of_factor]
+        left, right = np.indices(table.shape).reshape(2, -1)
+        cells = np.stack([quadratic.offsets[v] + left, quadratic.offsets[w] + right], axis=1)
         terms.append(Terms(cells, table.ravel(), ()))
     return terms, float(psi.sum())
 

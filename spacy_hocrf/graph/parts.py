@@ -49,12 +49,12 @@ def by_size(
 ) -> list[tuple[NDArray[np.int64], NDArray[np.float64]]]:
     """Return cells, int64 [m, K], and weights, float64 [m], of patterns, for each K."""
     sizes = np.diff(instance.pattern_offsets)[patterns]
-    found = []
+    groups = []
     for size in np.unique(sizes).tolist():
         chosen = patterns[sizes == size]
         places = instance.pattern_offsets[chosen][:, None] + np.arange(size)
-        found.append((instance.cells[places], instance.weights[chosen]))
-    return found
+        groups.append((instance.cells[places], instance.weights[chosen]))
+    return groups
 
 
 def positive_terms(instance: GraphInstance, patterns: NDArray[np.int64]) -> list[Terms]:

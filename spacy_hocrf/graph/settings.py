@@ -14,7 +14,7 @@ HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
 """Kinds of dual decomposition, explained in `decomposition`."""
 STEPS = ("harmonic", "geometric")
 """Rules for the length of a step, explained in `multipliers.Steps`."""
-MOST = sys.float_info.max
+LARGEST = sys.float_info.max
 """Larger numbers overflow where they are used."""
 
 
@@ -47,9 +47,9 @@ class DualSettings:
         self._check_word("step", self.step, (None, *STEPS))
         self._check_count("max_iterations")
         gap = self.tolerance
-        if not is_number(gap) or not 0 <= gap <= MOST:
-            found = {"found": gap, "expected": "finite and not negative"}
-            raise ValueError(Errors.H088.format(name="tolerance", **found))
+        if not is_number(gap) or not 0 <= gap <= LARGEST:
+            expected = "finite and not negative"
+            raise ValueError(Errors.H088.format(name="tolerance", found=gap, expected=expected))
 
     @property
     def step_rule(self) -> str:
@@ -61,15 +61,15 @@ class DualSettings:
         """`local_search`, or the default for the kind."""
         return self.kind != TWO_SLAVE if self.local_search is None else self.local_search
 
-    def _check_word(self, name: str, found: str | None, known: Sequence[str | None]) -> None:
+    def _check_word(self, name: str, word: str | None, valid: Sequence[str | None]) -> None:
         """Raise H087 for an unknown word; None is shown as null, as in a config."""
-        if found not in known:
-            words = ", ".join("null" if word is None else word for word in known)
-            raise ValueError(Errors.H087.format(name=name, found=found, known=words))
+        if word not in valid:
+            words = ", ".join("null" if word is None else word for word in valid)
+            raise ValueError(Errors.H087.format(name=name, found=word, known=words))
 
     def _check_count(self, name: str) -> None:
         """Raise H088 for a number that is not whole, or below 1."""
-        found = getattr(self, name)
-        if not is_whole(found) or found < 1:
+        value = getattr(self, name)
+        if not is_whole(value) or value < 1:
             expected = "a whole number, at least 1"
-            raise ValueError(Errors.H088.format(name=name, found=found, expected=expected))
+            raise ValueError(Errors.H088.format(name=name, found=value, expected=expected))

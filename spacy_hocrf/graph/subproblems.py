@@ -109,8 +109,8 @@ class ForestSubproblem:
         # [n, 2]
         ends = instance.vertices[factors.first[edges][:, None] + np.arange(2)].astype(np.int32)
         self.offsets = instance.offsets
-        one, other = np.ascontiguousarray(ends.T)
-        order, parent, edge = spanning_forest(one, other, instance.n_vertices)
+        left, right = np.ascontiguousarray(ends.T)
+        order, parent, edge = spanning_forest(left, right, instance.n_vertices)
         widths = instance.n_states
         sizes = np.where(parent >= 0, widths * widths[parent], 0)
         table_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -121,11 +121,11 @@ class ForestSubproblem:
             np.int64
         )
         below = np.where(ends[owner, 0] == child[owner], 0, 1)
-        each = np.arange(len(patterns))
+        rows = np.arange(len(patterns))
         place = (
             table_offsets[child[owner]]
-            + states[each, below] * widths[parent[child[owner]]]
-            + states[each, 1 - below]
+            + states[rows, below] * widths[parent[child[owner]]]
+            + states[rows, 1 - below]
         )
         tables = np.zeros(int(table_offsets[-1]))
         tables[place] = instance.weights[patterns]
@@ -171,30 +171,33 @@ def choose_edges(
         if len(pairs):
             weight = np.add.reduceat(np.abs(instance.weights), factors.offsets[:-1])[pairs]
         order = np.argsort(-weight, kind="stable")
-        one, other = np.ascontiguousarray(ends[order].T)
-        return pairs[order[_taken(one, other, instance.n_vertices)]]
-    asked = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)
+        left, right = np.ascontiguousarray(ends[order].T)
+        return pairs[order[_taken(left, right, instance.n_vertices)]]
+    edges = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)
     outside = np.flatnonzero(
-        (asked[:, 0] < 0) | (asked[:, 1] >= instance.n_vertices) | (asked[:, 0] == asked[:, 1])
+        (edges[:, 0] < 0) | (edges[:, 1] >= instance.n_vertices) | (edges[:, 0] == edges[:, 1])
     )
     if len(outside):
         raise ValueError(
             Errors.H086.format(
-                pair=asked[outside[0]].tolist(),
+                pair=edges[outside[0]].tolist(),
                 reason=f"is no pair of {instance.n_vertices} vertices",
             )
         )
-    one, other = np.ascontiguousarray(asked.T.astype(np.int32))
-    closing = np.setdiff1d(np.arange(len(asked)), _taken(one, other, instance.n_vertices))
+    left, right = np.ascontiguousarray(edges.T.astype(np.int32))
+    closing = np.setdiff1d(np.arange(len(edges)), _taken(left, right, instance.n_vertices))
     if len(closing):
         raise ValueError(
             Errors.H086.format(
-                pair=asked[closing[0]].tolist(), reason="closes a cycle with those before it"
+                pair=edges[closing[0]].tolist(), reason="closes a cycle with those before it"
             )
         )
     n = max(1, instance.n_vertices)
     return pairs[
-        np.isin(ends[:, 0].astype(np.int64) * n + ends[:, 1], asked[:, 0] * n + asked[:, 1])
+        np.isin(
+            ends[:, 0].astype(np.int64) * n + ends[:, 1],
+            edges[:, 0] * n + edges[:, 1],
+        )
     ]
 
 

@@ -98,8 +98,8 @@ class SegmentationSubproblem:
     def spread(self) -> float:
         """Return the largest difference between the scores of two segmentations of all sequences, in nats."""
         high, low = (
-            viterbi(each, self.automaton, buffers=self._buffers).scores.sum()
-            for each in (self.potentials, _negated(self.potentials))
+            viterbi(potentials, self.automaton, buffers=self._buffers).scores.sum()
+            for potentials in (self.potentials, _negated(self.potentials))
         )
         return float(high + low)
 

@@ -41,12 +41,12 @@ class JointMemory:
 
     def reads(self, doc: Doc) -> Mapping[str, set[str]]:
         """Return the attributes that each template reads of a Doc, by name of the template."""
-        found: dict[str, set[str]] = {}
+        reads: dict[str, set[str]] = {}
         for template in self.templates:
             batch = TokenBatch([doc])
             template.find(batch, np.zeros(1, dtype=np.int64))
-            found[template.name] = batch.reads
-        return found
+            reads[template.name] = batch.reads
+        return reads
 
 
 class JointDocuments(NamedTuple):

@@ -106,7 +106,7 @@ class JointDecoder:
         gap = best.bounds - best.scores if isinstance(best, BoundedBest) else np.zeros(n)
         certificate = gap <= self.settings.tolerance
         traces: list[Trace] = [()] * n
-        found: list[tuple[NDArray[np.int64], Best | BoundedBest]] = []
+        decoded: list[tuple[NDArray[np.int64], Best | BoundedBest]] = []
         patterns = self.features.patterns(batch, groups, self.weights != 0)
         finite = np.where(np.isinf(self.weights), 0.0, self.weights)
         with self.pool.lend(automaton) as buffers:
@@ -125,9 +125,9 @@ class JointDecoder:
                 certificate[problem.sequences] = decoding.certificate
                 for sequence in problem.sequences.tolist():
                     traces[sequence] = decoding.trace
-                found.append((problem.sequences, subproblem.best))
-        joint = _replaced(best, found)
-        if found:
+                decoded.append((problem.sequences, subproblem.best))
+        joint = _replaced(best, decoded)
+        if decoded:
             problem = patterns.undivided()
             rewarded = RewardedPotentials(potentials, automaton.limits, problem.vertices)
             rewarded.put(problem.rewards(problem.vertices.states_in(joint.segments), finite))
@@ -157,27 +157,27 @@ class JointDecoder:
 
 
 def _replaced(
-    best: Best | BoundedBest, found: Sequence[tuple[NDArray[np.int64], Best | BoundedBest]]
+    best: Best | BoundedBest, decoded: Sequence[tuple[NDArray[np.int64], Best | BoundedBest]]
 ) -> Best:
     """Replace the best segmentations of some sequences.
 
-    found (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
+    decoded (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
         sequence at most once.
     """
-    if not found:
+    if not decoded:
         return Best(best.segments, best.scores)
     counts = np.diff(best.segments.offsets)
     stays = np.ones(len(counts), dtype=bool)
     scores = best.scores.copy()
     sequence, parts = [np.repeat(np.arange(len(counts)), counts)], [best.segments]
-    for numbers, part in found:
+    for numbers, part in decoded:
         stays[numbers] = False
         scores[numbers] = part.scores
         sequence.append(np.repeat(numbers, np.diff(part.segments.offsets)))
         parts.append(part.segments)
-    kept = np.concatenate(
-        [stays[sequence[0]], *(np.ones(len(each), dtype=bool) for each in sequence[1:])]
-    )
+    # the segments of sequences that stay, and all of the others, sorted by sequence
+    kept = np.ones(sum(map(len, sequence)), dtype=bool)
+    kept[: len(sequence[0])] = stays[sequence[0]]
     owner = np.concatenate(sequence)[kept]
     start, end, label = (
         np.concatenate([getattr(part, name) for part in parts])[kept]

@@ -44,15 +44,15 @@ class JointFeatures:
     @cached_property
     def _features(self) -> tuple[tuple[int, What], ...]:
         """Template of each feature, and the label of all places in a set, or the state of each, [G]."""
-        found = list[tuple[int, What]]()
+        features = list[tuple[int, What]]()
         for k, template in enumerate(self.templates):
             stated = states_of(template)
             if stated is not None:
                 check_states(stated, self.scheme)
             outside = [OUTSIDE] if template.outside and self.scheme.outside >= 0 else []
             agreeing = [*self.scheme.labels, *outside]
-            found += ((k, state) for state in (agreeing if stated is None else [stated]))
-        return tuple(found)
+            features += ((k, state) for state in (agreeing if stated is None else [stated]))
+        return tuple(features)
 
     @cached_property
     def agree(self) -> NDArray[np.bool_]:
@@ -88,15 +88,15 @@ class JointFeatures:
         RAISES (ValueError): H120 for places that a template must not find.
         """
         places: dict[int, PlaceSets] = {}
-        found: list[tuple[int, PlacePatterns]] = []
+        patterns: list[tuple[int, PlacePatterns]] = []
         for g, (k, state) in enumerate(self._features):
             if chosen is not None and not chosen[g]:
                 continue
             if k not in places:
                 places[k] = places_of(self.templates[k], batch, groups)
             if len(places[k]):
-                found.append((g, self._patterns(places[k], state, batch)))
-        return BatchPatterns(batch, found, self.scheme.n_labels)
+                patterns.append((g, self._patterns(places[k], state, batch)))
+        return BatchPatterns(batch, patterns, self.scheme.n_labels)
 
     def _patterns(
         self, places: PlaceSets, state: str | tuple[str, ...], batch: TokenBatch

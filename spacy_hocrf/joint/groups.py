@@ -113,19 +113,19 @@ class SingleLinkage:
         w)², and memory for one entry per distinct word of a Doc.
         """
         words = _distinct_words(docs, self.attr)
-        n_words = 1 + max((int(own.max()) for own in words if len(own)), default=-1)
+        n_words = 1 + max((int(each.max()) for each in words if len(each)), default=-1)
         frequency = np.bincount(
             np.concatenate([*words, np.zeros(0, dtype=np.int64)]), minlength=n_words
         )
         if self.max_docs is not None:
-            words = [own[frequency[own] <= self.max_docs] for own in words]
+            words = [each[frequency[each] <= self.max_docs] for each in words]
         # int64 [words + 1], where each word's list of Docs begins
         begin = np.concatenate([[0], np.cumsum(frequency)])
         filled = begin[:-1].copy()
         lists = np.empty(begin[-1], dtype=np.int64)
         group = np.arange(len(docs))  # number of the first Doc in each Doc's group
-        for i, own in enumerate(words):
-            earlier = [lists[begin[w] : filled[w]] for w in own]
+        for i, doc_words in enumerate(words):
+            earlier = [lists[begin[w] : filled[w]] for w in doc_words]
             overlap = (
                 np.bincount(np.concatenate(earlier), minlength=i)
                 if earlier
@@ -134,8 +134,8 @@ class SingleLinkage:
             joined = np.append(group[:i][overlap >= self.min_overlap], i)
             if len(joined) > 1:
                 group[: i + 1][np.isin(group[: i + 1], joined)] = joined.min()
-            lists[filled[own]] = i
-            filled[own] += 1
+            lists[filled[doc_words]] = i
+            filled[doc_words] += 1
         _, numbers = np.unique(group, return_inverse=True)
         return [int(number) for number in numbers.ravel()]
 

@@ -81,14 +81,14 @@ def stated_patterns(
     """
     parts, fits = list[PlacePatterns](), np.ones(len(places), dtype=bool)
     for i, state in enumerate(states):
-        start, end = (each[i :: len(states)] for each in (places.start, places.end))
-        own = PlaceSets(np.arange(len(start) + 1), start, end)
-        parts.append(_stated(own, state, scheme, batch))
+        start, end = (bound[i :: len(states)] for bound in (places.start, places.end))
+        single = PlaceSets(np.arange(len(start) + 1), start, end)
+        parts.append(_stated(single, state, scheme, batch))
         if scheme.encoding == "segments" and state in scheme.labels:
             limit = scheme.limits[scheme.encode_span(0, 1, state)[0].label]
             fits &= end - start <= (limit or np.inf)
-    found = reduce(_merged, parts).only(fits)
-    return _possible(_once(found)) if len(found.pattern) else found
+    patterns = reduce(_merged, parts).only(fits)
+    return _possible(_once(patterns)) if len(patterns.pattern) else patterns
 
 
 def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
@@ -96,8 +96,8 @@ def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
     for state in states:
         label = state.removeprefix(NOT)
         if state not in (*scheme.labels, *scheme.names) and label not in scheme.labels:
-            known = ", ".join(dict.fromkeys((*scheme.labels, *scheme.names)))
-            expected = f"one of {known}, or one of {NOT}{', '.join(scheme.labels)}"
+            valid = ", ".join(dict.fromkeys((*scheme.labels, *scheme.names)))
+            expected = f"one of {valid}, or one of {NOT}{', '.join(scheme.labels)}"
             text = Errors.H099.format(name="states", found=repr(state), expected=expected)
             raise ValueError(text)
 
@@ -131,12 +131,12 @@ def entity_patterns(
     scheme (LabelScheme): how entities are encoded.
     label (str): the user's label.
     """
-    found = _entities(places, scheme, label, batch)
+    patterns = _entities(places, scheme, label, batch)
     if scheme.encoding != "segments":
-        return _possible(found)
+        return _possible(patterns)
     limit = scheme.limits[scheme.encode_span(0, 1, label)[0].label]
     longest = np.maximum.reduceat(places.end - places.start, places.offsets[:-1])
-    return found.only(longest <= (limit or np.inf))
+    return patterns.only(longest <= (limit or np.inf))
 
 
 def _entities(
@@ -169,8 +169,8 @@ def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlaceP
     position = tokens - np.repeat(places.start, lengths)
     state = np.zeros(len(tokens), dtype=np.int64)
     for n in np.unique(lengths).tolist():
-        here = length == n
-        state[here] = np.array(spell(n))[position[here]]
+        same_length = length == n
+        state[same_length] = np.array(spell(n))[position[same_length]]
     number, place = np.repeat([places.number, places.start], lengths, axis=1)
     return _cells(number, TOKEN, tokens, tokens + 1, place, state=state)
 
@@ -185,7 +185,7 @@ def _closed(places: PlaceSets, scheme: LabelScheme, label: str, batch: TokenBatc
     before = np.full(len(sequence), scheme.encoding == "io")
     before &= places.start > batch.offsets[sequence]
     number, place = (
-        np.concatenate([each[before], each[after]]) for each in (places.number, places.start)
+        np.concatenate([column[before], column[after]]) for column in (places.number, places.start)
     )
     tokens = np.concatenate([places.start[before] - 1, places.end[after]])
     # one token may be before a place and after another

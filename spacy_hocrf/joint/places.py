@@ -54,9 +54,9 @@ def repeated(
     skip_stopwords (bool): leave out phrases that end with a stop word, or begin or end with
         punctuation. Phrases never begin or end with white space.
     """
-    found: list[Repeated] = []
+    phrases: list[Repeated] = []
     if not len(batch):
-        return found
+        return phrases
     values, codes = batch.distinct(attr)
     begins = ends = ~batch.blank
     if skip_stopwords:
@@ -77,8 +77,8 @@ def repeated(
         at, phrase = at[again], phrase[again]
         if length >= lengths[0]:
             usable = begins[at] & ends[at + length - 1]
-            found.append(_apart(at[usable], phrase[usable], length))
-    return found
+            phrases.append(_apart(at[usable], phrase[usable], length))
+    return phrases
 
 
 def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Repeated:
@@ -101,18 +101,18 @@ def pairs(phrases: Repeated, most: int) -> PlaceSets:
     """Pairs of places of each phrase: all neighbours, then the nearest others up to `most` pairs."""
     at, counts, length = phrases
     first = np.cumsum(counts) - counts
-    left = np.maximum(most, counts - 1)
+    remaining = np.maximum(most, counts - 1)
     alive, distance = np.arange(len(counts)), 1
-    one, other = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    left, right = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     while len(alive):
-        taken = np.minimum(counts[alive] - distance, left[alive])
-        alive, taken = alive[taken > 0], taken[taken > 0]
-        left[alive] -= taken
-        places = ranges(first[alive], taken)
-        one.append(places)
-        other.append(places + distance)
+        n_pairs = np.minimum(counts[alive] - distance, remaining[alive])
+        alive, n_pairs = alive[n_pairs > 0], n_pairs[n_pairs > 0]
+        remaining[alive] -= n_pairs
+        places = ranges(first[alive], n_pairs)
+        left.append(places)
+        right.append(places + distance)
         distance += 1
-    start = at[np.stack([np.concatenate(one), np.concatenate(other)], axis=1)].ravel()
+    start = at[np.stack([np.concatenate(left), np.concatenate(right)], axis=1)].ravel()
     return PlaceSets(np.arange(0, len(start) + 1, 2), start, start + length)
 
 

@@ -92,12 +92,12 @@ class JointProblem:
 class BatchPatterns:
     """All patterns of a batch of D Docs.
 
-    found (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
+    patterns (Sequence[Tuple[int, PlacePatterns]]): joint features, and their patterns.
     n_labels (int): number of labels Y.
     """
 
     batch: TokenBatch
-    found: Sequence[tuple[int, PlacePatterns]]
+    patterns: Sequence[tuple[int, PlacePatterns]]
     n_labels: int
 
     def undivided(self) -> JointProblem:
@@ -127,7 +127,7 @@ class BatchPatterns:
 
     @cached_property
     def _joined(self) -> tuple[NDArray[np.int32], PlacePatterns]:
-        return _joined(self.found)
+        return _joined(self.patterns)
 
     def _problem(
         self,
@@ -148,7 +148,7 @@ class BatchPatterns:
         place = np.searchsorted(sequences, batch.sequence[start])
         base = batch.offsets[sequences[place]]
         start, end = start - base, end - base
-        segment, token, labelled = (kind == each for each in (SEGMENT, TOKEN, LABEL))
+        segment, token, labelled = (kind == number for number in (SEGMENT, TOKEN, LABEL))
         lengths = np.diff(batch.offsets)[sequences]
         vertices = Vertices(
             offsets_of(lengths),
@@ -157,26 +157,27 @@ class BatchPatterns:
             np.stack([place, start], axis=1)[token],
             np.stack([place, start, label], axis=1)[labelled],
         )
-        known = offsets_of(sizes), vertex, state.astype(np.int32), cell_place, feature
-        return JointProblem(sequences, vertices, *known)
+        arrays = offsets_of(sizes), vertex, state.astype(np.int32), cell_place, feature
+        return JointProblem(sequences, vertices, *arrays)
 
 
 def _joined(
-    found: Sequence[tuple[int, PlacePatterns]],
+    by_feature: Sequence[tuple[int, PlacePatterns]],
 ) -> tuple[NDArray[np.int32], PlacePatterns]:
     """Return the feature of each pattern, int32 [M], and the patterns of all features, concatenated."""
     counts = [
-        int(patterns.pattern[-1]) + 1 if len(patterns.pattern) else 0 for _, patterns in found
+        int(patterns.pattern[-1]) + 1 if len(patterns.pattern) else 0 for _, patterns in by_feature
     ]
     before = offsets_of(counts)[:-1].tolist()
     none = [np.zeros(0, dtype=np.int64)]
     number = np.concatenate(
-        none + [patterns.pattern + shift for (_, patterns), shift in zip(found, before)]
+        none + [patterns.pattern + shift for (_, patterns), shift in zip(by_feature, before)]
     )
     others = (
-        np.concatenate(none + [getattr(patterns, name) for _, patterns in found]) for name in FIELDS
+        np.concatenate(none + [getattr(patterns, name) for _, patterns in by_feature])
+        for name in FIELDS
     )
-    feature = np.repeat([g for g, _ in found], counts).astype(np.int32)
+    feature = np.repeat([g for g, _ in by_feature], counts).astype(np.int32)
     return feature, PlacePatterns(number, *others)
 
 

@@ -40,5 +40,5 @@ class Joint:
         """Make the object that decodes a component's Docs together; see `JointDecoding`."""
         trainer = (self.trainer or JointMaxMargin()) if self.learn else None
         decoder = self.decoder or DualDecomposition()
-        known = tuple(self.features.values()), decoder, self.group_by, trainer
-        return JointDecoding(*known, name=name, target=target, scheme=scheme)
+        parts = tuple(self.features.values()), decoder, self.group_by, trainer
+        return JointDecoding(*parts, name=name, target=target, scheme=scheme)

@@ -83,8 +83,8 @@ class Pattern:
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
         """Return the sets of places that `places` finds."""
-        found: PlaceSets = self.places.find(batch, groups)
-        return found
+        places: PlaceSets = self.places.find(batch, groups)
+        return places
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,13 +139,13 @@ class MatchedPlaces:
 
         tokens (Sequence[int]): for each token of the match, its place in the pattern.
         """
-        found = list[tuple[int, int]]()
+        bounds = list[tuple[int, int]]()
         for place in range(1, size + 1):
-            mine = [i for i, token in enumerate(tokens) if self._places[token] == place]
-            if not mine:
+            numbers = [i for i, token in enumerate(tokens) if self._places[token] == place]
+            if not numbers:
                 return []
-            found.append((start + mine[0], start + mine[-1] + 1))
-        return found
+            bounds.append((start + numbers[0], start + numbers[-1] + 1))
+        return bounds
 
 
 def _refuse(name: str, found: Any, expected: str) -> None:

@@ -93,15 +93,16 @@ class IdenticalPhrases:
     def __post_init__(self) -> None:
         check_attribute(self.attr)
         if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
-            expected = f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
-            found = repr(self.weight)
+            found, expected = repr(self.weight), f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
             raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
-        leasts = {"min_length": 1, "max_length": self.min_length, "max_pairs": 1}
-        for name, least in leasts.items():
+        bounds = {"min_length": 1, "max_length": self.min_length, "max_pairs": 1}
+        for name, bound in bounds.items():
             value = getattr(self, name)
-            if not (is_whole(value) and value >= least):
-                wrong = {"found": repr(value), "expected": f"at least {least}"}
-                raise ValueError(Errors.H099.format(name=name, **wrong))
+            if not (is_whole(value) and value >= bound):
+                expected = f"at least {bound}"
+                raise ValueError(
+                    Errors.H099.format(name=name, found=repr(value), expected=expected)
+                )
 
     @property
     def name(self) -> str:
@@ -111,8 +112,8 @@ class IdenticalPhrases:
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
         """Return sets of places with one phrase, in Docs of one group."""
         lengths = range(self.min_length, self.max_length + 1)
-        found = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
-        return joined([pairs(phrases, self.max_pairs) for phrases in found])
+        repeats = repeated(batch, groups, self.attr, lengths, skip_stopwords=self.skip_stopwords)
+        return joined([pairs(phrases, self.max_pairs) for phrases in repeats])
 
 
 def checked_weight(weight: Any) -> float:
@@ -152,14 +153,14 @@ def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int
     RAISES (ValueError): H120 for invalid sets: places outside the batch, in two Docs, in two groups or
         overlapping, or a single place; and for sets of another size than the number of states.
     """
-    found, states = template.find(batch, groups), states_of(template)
-    reason = _wrong(found, batch, groups)
-    if reason is None and states is not None and (np.diff(found.offsets) != len(states)).any():
-        sizes = ", ".join(map(str, np.unique(np.diff(found.offsets)).tolist()))
+    places, states = template.find(batch, groups), states_of(template)
+    reason = _wrong(places, batch, groups)
+    if reason is None and states is not None and (np.diff(places.offsets) != len(states)).any():
+        sizes = ", ".join(map(str, np.unique(np.diff(places.offsets)).tolist()))
         reason = f"sets of {sizes} places, and {len(states)} states"
     if reason is not None:
         raise ValueError(Errors.H120.format(template=template.name, reason=reason))
-    return found
+    return places
 
 
 def states_of(template: JointTemplate) -> tuple[str, ...] | None:
@@ -168,9 +169,9 @@ def states_of(template: JointTemplate) -> tuple[str, ...] | None:
     return None if states is None else tuple(states)
 
 
-def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
+def _wrong(places: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
     """Describe what is wrong with sets of places, for a message; None if nothing is."""
-    offsets, start, end = found.offsets, found.start, found.end
+    offsets, start, end = places.offsets, places.start, places.end
     sizes = np.diff(offsets)
     if offsets[0] != 0 or offsets[-1] != len(start) or len(start) != len(end) or (sizes < 2).any():
         return "sets of fewer than two places"
@@ -180,10 +181,10 @@ def _wrong(found: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> st
         return f"places outside the batch of {len(batch)} tokens"
     if (batch.sequence[start] != batch.sequence[end - 1]).any():
         return "places that reach into the next Doc"
-    if (np.diff(groups[batch.sequence[start]])[np.diff(found.number) == 0] != 0).any():
+    if (np.diff(groups[batch.sequence[start]])[np.diff(places.number) == 0] != 0).any():
         return "sets of places in several groups"
-    order = np.lexsort((start, found.number))
+    order = np.lexsort((start, places.number))
     over = start[order[1:]] < end[order[:-1]]
-    if (over & (np.diff(found.number) == 0)).any():
+    if (over & (np.diff(places.number) == 0)).any():
         return "places that overlap"
     return None

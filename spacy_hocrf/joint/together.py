@@ -71,11 +71,11 @@ class JointDecoding:
         self.decoder, self.group_by = decoder, group_by
         self.trainer = None if decoder.ignores_patterns else trainer
         if self.trainer is not None and (missing := missing_members(self.trainer, JointTrainer)):
-            found = {"found": type(trainer).__name__, "missing": ", ".join(missing)}
-            raise ValueError(Errors.H121.format(name=name, **found))
+            kind, names = type(trainer).__name__, ", ".join(missing)
+            raise ValueError(Errors.H121.format(name=name, found=kind, missing=names))
         self._name, self._scheme = name, scheme
         # by the names of the features; others have the initial weight of their template
-        self._known: Mapping[str, float] = {}
+        self._learnt: Mapping[str, float] = {}
 
     # Joint features
 
@@ -112,16 +112,16 @@ class JointDecoding:
                 else f"an array of the extents {values.shape}"
             )
             raise ValueError(Errors.H102.format(found=found, expected=len(names), most=HEAVIEST))
-        self._known = dict(zip(names, values.tolist()))
+        self._learnt = dict(zip(names, values.tolist()))
 
     def forget(self) -> None:
         """Reset the weights to those of the templates."""
-        self._known = {}
+        self._learnt = {}
 
     def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:
         initial = features.initial_weights
-        found = [self._known.get(*pair) for pair in zip(features.names, initial.tolist())]
-        return np.where(features.hard, initial, np.array(found, dtype=np.float64))
+        values = [self._learnt.get(*pair) for pair in zip(features.names, initial.tolist())]
+        return np.where(features.hard, initial, np.array(values, dtype=np.float64))
 
     # Training
 
@@ -190,8 +190,8 @@ class JointDecoding:
         if groups is None:
             groups = np.array([number for number, _ in self._numbered(docs)], dtype=np.int64)
         features, rules = self.features, predictor.rules
-        known = features, self._weights_of(features), self.decoder, rules, predictor.exact.pool
-        decoder = JointDecoder(*known)
+        weights, pool = self._weights_of(features), predictor.exact.pool
+        decoder = JointDecoder(features, weights, self.decoder, rules, pool)
         first = 0
         for batch in token_batches(docs, groups):
             last = first + len(batch.docs)
@@ -223,4 +223,4 @@ class JointDecoding:
         )
 
     def _know(self, weights: Mapping[str, float]) -> None:
-        self._known = dict(weights)
+        self._learnt = dict(weights)

@@ -79,10 +79,10 @@ class JointMaxMargin:
         """
         if learner.adapts or not is_due(learner.steps, run.running):
             return None
-        found = self.learn(learner, joint)
-        if found is None and not joint.features(learner.scheme).hard.all():
+        weights = self.learn(learner, joint)
+        if weights is None and not joint.features(learner.scheme).hard.all():
             warnings.warn(Warnings.W009.format(name=joint.name), stacklevel=2)
-        return found
+        return weights
 
     def learn(self, learner: Learner, joint: JointModel) -> LearntWeights | None:
         """Learn the weights from a corpus.
@@ -101,9 +101,9 @@ class JointMaxMargin:
             learner, members, folds=self.folds, seed=self.seed, steps=learner.steps
         ):
             assert model.scheme.names == features.scheme.names
-            own = joint.features(model.scheme)
+            held_out_features = joint.features(model.scheme)
             tasks += (
-                _task(model, learner.corpus, part, decoder, own)
+                _task(model, learner.corpus, part, decoder, held_out_features)
                 for number in unseen
                 for part in groups[number]
             )

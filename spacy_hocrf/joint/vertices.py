@@ -59,22 +59,24 @@ class Vertices:
         """The token of each label vertex, counted over all sequences, int64 [V_l]."""
         return self.tokens_of[self.labels[:, 0]] + self.labels[:, 1]
 
-    def states_in(self, found: Segments) -> NDArray[np.int32]:
+    def states_in(self, segmentation: Segments) -> NDArray[np.int32]:
         """Return the state of every vertex, int32 [V].
 
-        found (Segments): a segmentation of each sequence, which covers its tokens.
+        segmentation (Segments): a segmentation of each sequence, which covers its tokens.
         """
         # [N] number of the segment that covers each token
-        covering = np.repeat(np.arange(len(found.label)), found.end - found.start)
-        there = covering[self.first_token]
-        exact = (found.start[there] == self.segments[:, 1]) & (
-            found.end[there] == self.segments[:, 2]
+        covering = np.repeat(
+            np.arange(len(segmentation.label)), segmentation.end - segmentation.start
+        )
+        segment = covering[self.first_token]
+        exact = (segmentation.start[segment] == self.segments[:, 1]) & (
+            segmentation.end[segment] == self.segments[:, 2]
         )
         parts = [
-            np.where(exact, found.label[there], np.int32(self.n_labels)),
-            found.label[covering[self.token]],
+            np.where(exact, segmentation.label[segment], np.int32(self.n_labels)),
+            segmentation.label[covering[self.token]],
         ]
         if len(self.labels):
-            differs = found.label[covering[self.labelled_token]] != self.labels[:, 2]
+            differs = segmentation.label[covering[self.labelled_token]] != self.labels[:, 2]
             parts.append(differs.astype(np.int32))
         return np.concatenate(parts)

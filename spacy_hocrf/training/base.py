@@ -253,7 +253,7 @@ def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> 
     if isinstance(sigma, str):
         raise ValueError(Errors.H146.format(found=sigma))
     sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
-    fits = (1 / LARGEST_SIGMA <= each <= LARGEST_SIGMA or each == np.inf for each in sigmas)
+    fits = (1 / LARGEST_SIGMA <= value <= LARGEST_SIGMA or value == np.inf for value in sigmas)
     if isinstance(sigma, bool) or not sigmas or not all(fits):
         expected = f"above 0, from {1 / LARGEST_SIGMA:g} to {LARGEST_SIGMA:g}"
         raise ValueError(Errors.H048.format(name=name, found=sigma, expected=expected))

@@ -90,15 +90,18 @@ class LBFGSTrainer(BaseTrainer):
         _check_least(self, iterations=1, threads=0, memory=1, improvement_period=1)
         checked_sigma(self.adapt_sigma, "adapt_sigma")
         if self.memory > MOST_PAIRS:
-            found = {"name": "memory", "found": self.memory, "expected": f"at most {MOST_PAIRS}"}
-            raise ValueError(Errors.H048.format(**found))
+            expected = f"at most {MOST_PAIRS}"
+            raise ValueError(
+                Errors.H048.format(name="memory", found=self.memory, expected=expected)
+            )
         for name in ("ratio_weight", "gradient_tolerance", "improvement_tolerance"):
             value, negative = getattr(self, name), name == "improvement_tolerance"
             number = type(value) in (int, float) and math.isfinite(value)
             if not number or (value < 0 and not negative):
                 expected = "a finite number" if negative else "at least 0 and finite"
-                found = {"name": name, "found": repr(value)}
-                raise ValueError(Errors.H048.format(**found, expected=expected))
+                raise ValueError(
+                    Errors.H048.format(name=name, found=repr(value), expected=expected)
+                )
         _check_ratio(self.ratio)
 
     @property
@@ -122,9 +125,10 @@ class LBFGSTrainer(BaseTrainer):
 
     def precision(self, model: Trainable) -> Vector:
         """Return 1/sigma² of every weight, float64 [F]: `adapt_sigma` for loaded weights that are adapted."""
-        own = precision_of(self.sigmas, model.orders)
-        adapts = self.adapts(model)
-        return np.where(model.new_features, own, self.adapt_sigma**-2.0) if adapts else own
+        precision = precision_of(self.sigmas, model.orders)
+        if not self.adapts(model):
+            return precision
+        return np.where(model.new_features, precision, self.adapt_sigma**-2.0)
 
     def mean(self, model: Trainable) -> Vector:
         """Return the centre of the prior, float64 [F]."""
@@ -328,21 +332,16 @@ class TiedRun(LBFGSRun):
         return self._tied.outside(super().weights)
 
 
-def _check_least(settings: "LBFGSTrainer", **least: int) -> None:
+def _check_least(settings: "LBFGSTrainer", **bounds: int) -> None:
     """Check that settings are whole numbers with at least these values.
 
     RAISES (ValueError): H048 for the first one that is not.
     """
-    for name, bound in least.items():
+    for name, bound in bounds.items():
         value = getattr(settings, name)
-        if type(value) is not int:
-            raise ValueError(
-                Errors.H048.format(name=name, found=repr(value), expected="a whole number")
-            )
-        if value < bound:
-            raise ValueError(
-                Errors.H048.format(name=name, found=value, expected=f"at least {bound}")
-            )
+        if type(value) is not int or value < bound:
+            expected = "a whole number" if type(value) is not int else f"at least {bound}"
+            raise ValueError(Errors.H048.format(name=name, found=repr(value), expected=expected))
 
 
 def _check_ratio(ratio: float | Mapping[str, float]) -> None:

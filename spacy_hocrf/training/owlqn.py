@@ -110,8 +110,8 @@ class OWLQNRun(LBFGSRun):
     @property
     def status(self) -> str:
         """Why training ended, after how many iterations, and how many weights are not 0, for the log."""
-        left = int(np.count_nonzero(self.weights))
-        return f"{super().status}, {left:,} of {len(self._centre):,} weights are not 0"
+        n_nonzero = int(np.count_nonzero(self.weights))
+        return f"{super().status}, {n_nonzero:,} of {len(self._centre):,} weights are not 0"
 
     def _value(self, x: Vector) -> tuple[float, Vector]:
         return self._objective(self._centre + x)

@@ -33,16 +33,16 @@ def select_patterns(
         more labels, or more labels in all of them.
     RETURNS (tuple[LabelPattern, ...]): the Y single labels, then longer patterns by length and label.
     """
-    found = {*more}
-    n_spelt = sum(map(len, found))
-    for length, patterns in enumerate(_by_length(histories, min_counts), 2):
+    patterns = {*more}
+    n_spelt = sum(map(len, patterns))
+    for length, frequent in enumerate(_by_length(histories, min_counts), 2):
         if order is not None and length > order + 1:
             break
-        found |= patterns
-        n_spelt += length * len(patterns)
-        if len(found) > most or n_spelt > most_labels:
+        patterns |= frequent
+        n_spelt += length * len(frequent)
+        if len(patterns) > most or n_spelt > most_labels:
             break
-    longer = sorted(found, key=lambda z: (len(z), z))
+    longer = sorted(patterns, key=lambda z: (len(z), z))
     return (*((y,) for y in range(n_labels)), *longer)
 
 

@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from small_tasks import GraphTask, random_tasks
 
-from spacy_hocrf.graph.frank_wolfe import KEPT, Block, FrankWolfe
+from spacy_hocrf.graph.frank_wolfe import MAX_IDLE, Block, FrankWolfe
 from spacy_hocrf.graph.learning import Comparison
 
 TIGHT = 1e-7
@@ -101,7 +101,7 @@ def test_the_bound_rises_and_stays_below_every_value(seed, slack):
         values.append(objective(tasks, learner.current, variance, mean))
         evaluated = learner.evaluate()
         assert (
-            evaluated.found
+            evaluated.lower
             <= objective(tasks, learner.weights, variance, mean) * (1 + 1e-12)
             <= evaluated.value * (1 + 2e-12)
         )
@@ -115,8 +115,8 @@ def test_what_the_decoder_leaves_open_is_told_apart():
     learner = FrankWolfe(tasks, np.ones(tasks[0].n_features), tolerance=0.01)
     value = learner.learn(200)
     assert learner.status == "converged: up to the decoder's bounds"
-    assert value.value - value.found == pytest.approx(0.25 * len(tasks))
-    assert value.gap > 0.01 > (value.found - value.bound) / value.value
+    assert value.value - value.lower == pytest.approx(0.25 * len(tasks))
+    assert value.gap > 0.01 > (value.lower - value.bound) / value.value
 
 
 def test_outputs_that_the_search_misses_do_no_harm_to_the_bounds():
@@ -125,11 +125,11 @@ def test_outputs_that_the_search_misses_do_no_harm_to_the_bounds():
     learner = FrankWolfe(tasks, np.ones(n))
     value = learner.learn(100)
     assert (
-        value.found
+        value.lower
         <= objective(tasks, learner.weights, np.ones(n), np.zeros(n))
         <= value.value * (1 + 1e-12)
     )
-    assert value.bound <= value.found
+    assert value.bound <= value.lower
     assert any(
         task.decode(learner.weights, 1.0)[1] < task.decode(learner.weights, 1.0)[2]
         for task in tasks
@@ -189,17 +189,17 @@ def test_learning_stops_after_so_many_epochs_and_goes_on():
 
 def test_a_block_keeps_what_has_a_share_and_the_latest():
     block = Block()
-    for i in range(KEPT + 20):
+    for i in range(MAX_IDLE + 20):
         block.keep(
             Comparison(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0)
         )
         block.keep(
             Comparison(np.array([i % 3, 5], dtype=np.int32), np.array([1.0, i]), float(i), 0.0, 0.0)
         )
-    assert len(block.losses) == KEPT + 21
+    assert len(block.losses) == MAX_IDLE + 21
     block.shares[[0, 3]] = 0.5
     block.drop()
-    assert block.losses.tolist() == [0.0, 2.0, *range(20, KEPT + 20)]
+    assert block.losses.tolist() == [0.0, 2.0, *range(20, MAX_IDLE + 20)]
     assert block.shares[:2].tolist() == [0.5, 0.5]
     assert_array_equal(block.differences[1], [0.0, 0.0, 1.0, 2.0])
     assert_array_equal(block.features, [0, 1, 2, 5])
