@@ -82,6 +82,7 @@ def _linear(instance: GraphInstance, assignment: NDArray[np.int32]) -> NDArray[n
     """Change of score for each cell if it is chosen and all other vertices stay as they are, float64 [E]."""
     linear: NDArray[np.float64] = instance.unary.copy()
     if len(instance.weights):
+        # a cell gains the weight of a pattern if no other cell of it is missing
         on = assignment[instance.vertices] == instance.states
         sizes, begins = np.diff(instance.pattern_offsets), instance.pattern_offsets[:-1]
         missing = np.repeat(np.add.reduceat(~on, begins, dtype=np.int64), sizes)

@@ -78,6 +78,7 @@ def _tighter_alone(instance: GraphInstance, factors: NDArray[np.int64]) -> NDArr
     negatives = np.bincount(owner, weights=is_negative, minlength=len(factors))
     sizes = np.diff(instance.pattern_offsets)[patterns]
     cells = instance.cells[ranges(instance.pattern_offsets[patterns], sizes)]
+    # factors whose patterns have fewer distinct cells than cells
     n_cells = max(1, len(instance.unary))
     owner_of_distinct = np.unique(np.repeat(owner, sizes) * n_cells + cells) // n_cells
     distinct = np.bincount(owner_of_distinct, minlength=len(factors))

@@ -75,9 +75,8 @@ def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
     too many of these? (bool [B])
     """
     factors = instance.factors
-    widths = instance.n_states[instance.vertices[ranges(factors.first, factors.sizes)]].astype(
-        np.float64
-    )
+    vertices = instance.vertices[ranges(factors.first, factors.sizes)]
+    widths = instance.n_states[vertices].astype(np.float64)
     choices = np.multiply.reduceat(widths, np.cumsum(factors.sizes) - factors.sizes)
     filled = np.diff(factors.offsets) / choices
     suits: NDArray[np.bool_] = (factors.sizes == 2) | (filled >= LEAST_FILLED)
@@ -126,18 +125,16 @@ class _Program:
         """
         instance, n_choices, n_marginals = self._instance, int(width.prod()), int(width.sum())
         patterns, owner = pattern_rows(instance, factors)
-        states = instance.states[
-            instance.pattern_offsets[patterns][:, None] + np.arange(len(width))
-        ]
+        # score of each combination of states, from the patterns of the factor
+        at = instance.pattern_offsets[patterns][:, None] + np.arange(len(width))
+        combination = np.ravel_multi_index(tuple(instance.states[at].T), tuple(width))
         scores = np.zeros((len(factors), n_choices))
-        scores[owner, np.ravel_multi_index(tuple(states.T), tuple(width))] = instance.weights[
-            patterns
-        ]
+        scores[owner, combination] = instance.weights[patterns]
         choice = self._n_columns + np.arange(scores.size).reshape(scores.shape)
         self._add_variables(scores.ravel())
-        inside = (np.cumsum(width) - width)[:, None] + np.array(
-            np.unravel_index(np.arange(n_choices), tuple(width))
-        )  # [K, choices]
+        # rows: the combinations with a cell sum to that cell's variable
+        states = np.array(np.unravel_index(np.arange(n_choices), tuple(width)))  # [K, choices]
+        inside = (np.cumsum(width) - width)[:, None] + states
         first_row = n_marginals * np.arange(len(factors))
         rows = first_row[:, None, None] + inside
         columns = np.broadcast_to(choice[:, None, :], rows.shape)
@@ -163,6 +160,7 @@ class _Program:
         sizes = np.diff(instance.pattern_offsets)[patterns]
         cells = instance.cells[ranges(instance.pattern_offsets[patterns], sizes)]
         of = np.repeat(np.arange(len(patterns)), sizes)  # pattern of each of these cells
+        # rows: the patterns of positive weight with a cell, in one factor, sum to that cell at most
         likes = weights[of] > 0
         n_cells = len(instance.unary)
         together = owner[of[likes]] * n_cells + cells[likes]
@@ -174,6 +172,7 @@ class _Program:
             low=never,
             high=np.zeros(len(limited)),
         )
+        # rows: a pattern of negative weight fires if all its cells are chosen
         disliked = np.flatnonzero(weights < 0)
         row = np.searchsorted(disliked, of[~likes])
         never = np.full(len(disliked), -np.inf)

@@ -71,6 +71,7 @@ class GraphInstance:
         vertex, state = (np.array(array, dtype=np.int64, ndmin=1) for array in (vertices, states))
         weight = np.array(weights, dtype=np.float64, ndmin=1)
         _check(first, scores, bounds, vertex, state, weight)
+        # the cells of each pattern, sorted by vertex
         sizes = np.diff(bounds)
         pattern = np.repeat(np.arange(len(weight)), sizes)
         order = np.argsort(pattern * max(1, len(first) - 1) + vertex, kind="stable")
@@ -257,9 +258,9 @@ def _merged(
     for size in np.unique(sizes[sizes > 1]).tolist():
         members = np.flatnonzero(sizes == size)
         at = bounds[members][:, None] + np.arange(size)
-        radices = [(vertices[at[:, j]], len(offsets) - 1) for j in range(size)] + [
-            (states[at[:, j]], most) for j in range(size)
-        ]
+        # rank of each pattern by vertices, then by states: digits of one number, renumbered if it is large
+        radices = [(vertices[at[:, j]], len(offsets) - 1) for j in range(size)]
+        radices += [(states[at[:, j]], most) for j in range(size)]
         rank, n_ranks = np.zeros(len(members), dtype=np.int64), 1
         for digit, radix in radices:
             if n_ranks > RADIX_LIMIT // radix:

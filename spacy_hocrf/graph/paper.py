@@ -98,10 +98,8 @@ def _pairs_of(instance: GraphInstance, negative: NDArray[np.int64]) -> GraphInst
     """
     sizes = np.diff(instance.pattern_offsets)
     of_two = np.flatnonzero(sizes == 2)
-    rows, weights = (
-        [instance.pattern_offsets[of_two][:, None] + np.arange(2)],
-        [instance.weights[of_two]],
-    )
+    rows = [instance.pattern_offsets[of_two][:, None] + np.arange(2)]
+    weights = [instance.weights[of_two]]
     for size in np.unique(sizes[negative]).tolist():
         chosen = negative[sizes[negative] == size]
         pairs = np.stack(np.triu_indices(size, 1), axis=1)

@@ -111,15 +111,16 @@ class ForestSubproblem:
         self.offsets = instance.offsets
         left, right = np.ascontiguousarray(ends.T)
         order, parent, edge = spanning_forest(left, right, instance.n_vertices)
+        # a table of scores for each vertex with a parent, and that vertex for each edge
         widths = instance.n_states
         sizes = np.where(parent >= 0, widths * widths[parent], 0)
         table_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
         child = np.zeros(len(edges), dtype=np.int64)
         child[edge[parent >= 0]] = np.flatnonzero(parent >= 0)
         patterns, owner = pattern_rows(instance, edges)
-        states = instance.states[instance.pattern_offsets[patterns][:, None] + np.arange(2)].astype(
-            np.int64
-        )
+        # where each pattern's weight belongs in them
+        at = instance.pattern_offsets[patterns][:, None] + np.arange(2)
+        states = instance.states[at].astype(np.int64)
         below = np.where(ends[owner, 0] == child[owner], 0, 1)
         rows = np.arange(len(patterns))
         place = (
@@ -174,31 +175,18 @@ def choose_edges(
         left, right = np.ascontiguousarray(ends[order].T)
         return pairs[order[_taken(left, right, instance.n_vertices)]]
     edges = np.sort(np.asarray(wanted, dtype=np.int64).reshape(-1, 2), axis=1)
-    outside = np.flatnonzero(
-        (edges[:, 0] < 0) | (edges[:, 1] >= instance.n_vertices) | (edges[:, 0] == edges[:, 1])
-    )
+    n = instance.n_vertices
+    outside = np.flatnonzero((edges[:, 0] < 0) | (edges[:, 1] >= n) | (edges[:, 0] == edges[:, 1]))
     if len(outside):
-        raise ValueError(
-            Errors.H086.format(
-                pair=edges[outside[0]].tolist(),
-                reason=f"is no pair of {instance.n_vertices} vertices",
-            )
-        )
+        pair, reason = edges[outside[0]].tolist(), f"is no pair of {n} vertices"
+        raise ValueError(Errors.H086.format(pair=pair, reason=reason))
     left, right = np.ascontiguousarray(edges.T.astype(np.int32))
-    closing = np.setdiff1d(np.arange(len(edges)), _taken(left, right, instance.n_vertices))
+    closing = np.setdiff1d(np.arange(len(edges)), _taken(left, right, n))
     if len(closing):
-        raise ValueError(
-            Errors.H086.format(
-                pair=edges[closing[0]].tolist(), reason="closes a cycle with those before it"
-            )
-        )
-    n = max(1, instance.n_vertices)
-    return pairs[
-        np.isin(
-            ends[:, 0].astype(np.int64) * n + ends[:, 1],
-            edges[:, 0] * n + edges[:, 1],
-        )
-    ]
+        pair, reason = edges[closing[0]].tolist(), "closes a cycle with those before it"
+        raise ValueError(Errors.H086.format(pair=pair, reason=reason))
+    keys = ends[:, 0].astype(np.int64) * max(1, n) + ends[:, 1]
+    return pairs[np.isin(keys, edges[:, 0] * max(1, n) + edges[:, 1])]
 
 
 def pattern_rows(
