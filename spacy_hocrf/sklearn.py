@@ -36,7 +36,7 @@ __all__ = ["HighOrderCRF"]
 
 ALGORITHM = "lbfgs"
 NO_LIMIT = 2**31 - 1
-WHOLE = {"order": 0, "num_memories": 1, "period": 1, "max_linesearch": 1}
+WHOLE_NUMBERS = {"order": 0, "num_memories": 1, "period": 1, "max_linesearch": 1}
 NUMBERS = ("c1", "c2", "min_freq", "epsilon", "delta")
 
 ELSEWHERE = frozenset(
@@ -144,14 +144,13 @@ class HighOrderCRF(BaseEstimator):
         """
         if X_dev is not None or y_dev is not None:
             raise ValueError(SequenceErrors.H421.format(name="fit(X, y, X_dev, y_dev)"))
-        features, settings = self._settings()
+        feature_settings, settings = self._settings()
         data = _dataset(X, y)
         labelled = data.take(-1)
-        found = features_of(labelled, data.attributes, len(data.labels), features)
+        features = features_of(labelled, data.attributes, len(data.labels), feature_settings)
         self.n_iter_, self.loss_ = 0, float("nan")
-        weights, _ = learn(labelled, found, settings, self._note)
-        model = model_of(data.labels, data.attributes, found, weights)
-        self.model_ = model.without_zeros()
+        weights, _ = learn(labelled, features, settings, self._note)
+        self.model_ = model_of(data.labels, data.attributes, features, weights).without_zeros()
         return self
 
     def predict(self, X: Items) -> NDArray[np.object_]:
@@ -172,9 +171,7 @@ class HighOrderCRF(BaseEstimator):
     def predict_marginals(self, X: Items) -> list[list[dict[str, float]]]:
         """Return P(label | sequence) of the items of each sequence, as a dict from label for each item."""
         names = self.classes_
-        return [
-            [dict(zip(names, row)) for row in found.tolist()] for found in self.predict_proba(X)
-        ]
+        return [[dict(zip(names, row)) for row in rows.tolist()] for rows in self.predict_proba(X)]
 
     def predict_marginals_single(self, xseq: Iterable[Any]) -> list[dict[str, float]]:
         """Return P(label | sequence) of the items of one sequence, as a dict from label for each item."""
@@ -185,14 +182,12 @@ class HighOrderCRF(BaseEstimator):
 
         RAISES (ValueError): H272 or H286 for different numbers of labels or sequences.
         """
-        found = self.predict(X)
-        _check_sizes(len(found), len(y))
-        for labels, gold in zip(found, y):
+        predicted = self.predict(X)
+        _check_sizes(len(predicted), len(y))
+        for labels, gold in zip(predicted, y):
             if len(labels) != len(gold):
                 raise ValueError(SequenceErrors.H272.format(items=len(labels), labels=len(gold)))
-        right = [
-            label == known for labels, gold in zip(found, y) for label, known in zip(labels, gold)
-        ]
+        right = [a == b for labels, gold in zip(predicted, y) for a, b in zip(labels, gold)]
         return float(np.mean(right)) if right else 0.0
 
     @property
@@ -264,7 +259,7 @@ class HighOrderCRF(BaseEstimator):
         }
         if chosen["algorithm"] != ALGORITHM:
             raise ValueError(SequenceErrors.H421.format(name=f"algorithm={self.algorithm!r}"))
-        for name, least in WHOLE.items():
+        for name, least in WHOLE_NUMBERS.items():
             _check_whole(name, chosen[name], least)
         for name in NUMBERS:
             _check_number(name, chosen[name])
@@ -324,16 +319,16 @@ def _checked_orders(
 ) -> Mapping[str, Sequence[int]]:
     """Return checked orders. RAISES (ValueError): H278 for an invalid one, or one above `order`."""
     named = isinstance(orders or {}, Mapping)
-    if not named or any(not isinstance(some, list | tuple) for some in (orders or {}).values()):
-        known = {"name": "attribute_orders", "found": orders, "expected": "a dict of lists"}
-        raise ValueError(SequenceErrors.H278.format(**known))
-    for prefix, some in (orders or {}).items():
-        for order in some:
+    if not named or any(not isinstance(each, list | tuple) for each in (orders or {}).values()):
+        name, expected = "attribute_orders", "a dict of lists"
+        raise ValueError(SequenceErrors.H278.format(name=name, found=orders, expected=expected))
+    for prefix, listed in (orders or {}).items():
+        for order in listed:
             name = f"attribute_orders[{prefix!r}]"
             _check_whole(name, order, 0)
             if order > most:
                 expected = f"orders of at most {most} (see order)"
-                text = SequenceErrors.H278.format(name=name, found=list(some), expected=expected)
+                text = SequenceErrors.H278.format(name=name, found=list(listed), expected=expected)
                 raise ValueError(text)
     return orders or {}
 

@@ -52,10 +52,14 @@ class EncoderPipe:
             files = EncoderFiles.find(Path(self.folder), self.file, self.name)
             if self._named is not None and files.checksum != self._named["checksum"]:
                 other = Encoder(files, self.pool, self.window, self.threads, self.name)
-                found = {"folder": self.folder, "found": files.checksum[:12], "width": other.width}
+                current = {
+                    "folder": self.folder,
+                    "found": files.checksum[:12],
+                    "width": other.width,
+                }
                 saved, width = self._named["checksum"][:12], self._named["width"]
                 raise ValueError(
-                    Errors.H497.format(**found, name=self.name, checksum=saved, expected=width)
+                    Errors.H497.format(**current, name=self.name, checksum=saved, expected=width)
                 )
             self._files = files
         return self._files
@@ -85,10 +89,10 @@ class EncoderPipe:
         batches: Iterable[list[Doc]] = BATCHES(stream, batch_size)
         for docs in batches:
             for first, last in stretches(map(len, docs), TOGETHER):
-                some = docs[first:last]
-                texts = [[token.text for token in doc] for doc in some]
+                batch = docs[first:last]
+                texts = [[token.text for token in doc] for doc in batch]
                 tensors: list[Any] = self.encoder.rows(texts)
-                for doc, rows in zip(some, tensors):
+                for doc, rows in zip(batch, tensors):
                     doc.tensor = rows
                     yield doc
 

@@ -58,8 +58,13 @@ def make_hocrf_encoder(
         ("threads", threads, type(threads) is int and threads >= 1, "1 or more"),
     ):
         if not right:
-            found = {"name": name, "setting": setting, "found": repr(value), "expected": expected}
-            raise ValueError(Errors.H498.format(**found))
+            arguments = {
+                "name": name,
+                "setting": setting,
+                "found": repr(value),
+                "expected": expected,
+            }
+            raise ValueError(Errors.H498.format(**arguments))
     requirements = nlp.meta.setdefault("requirements", [])
     if REQUIREMENT not in requirements:
         requirements.append(REQUIREMENT)

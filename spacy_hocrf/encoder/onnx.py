@@ -62,10 +62,11 @@ class EncoderFiles:
         models = sorted([*folder.glob("*.onnx"), *folder.glob("onnx/*.onnx")])
         chosen = models if file is None else [folder / file]
         if len(chosen) != 1 or not chosen[0].is_file():
-            known = ", ".join(each.relative_to(folder).as_posix() for each in models) or "none"
+            known = ", ".join(model.relative_to(folder).as_posix() for model in models) or "none"
             wanted = "one" if file is None else repr(file)
-            what = {"folder": folder, "known": known, "wanted": wanted, "name": name}
-            raise ValueError(Errors.H492.format(**what))
+            raise ValueError(
+                Errors.H492.format(folder=folder, known=known, wanted=wanted, name=name)
+            )
         return cls(chosen[0], path.read_bytes(), str(chosen[0]))
 
     def read(self) -> bytes:
@@ -123,7 +124,7 @@ class Encoder:
         RAISES (ValueError): H496 if the model fails.
         """
         pieces = [self._cut(words) for words in texts]
-        found = [np.zeros((len(words), self.width), dtype=np.float32) for words in texts]
+        rows_of = [np.zeros((len(words), self.width), dtype=np.float32) for words in texts]
         groups = defaultdict[int, list[tuple[int, Window]]](list)
         for i, text in enumerate(pieces):
             added = len(text.ids) - len(text.words)
@@ -134,22 +135,22 @@ class Encoder:
             size = max(1, PIECES // length)
             if len(group) > 1 and (length == 1 or self._depends_on_company):
                 size = 1
-            for some in (group[at : at + size] for at in range(0, len(group), size)):
+            for windows in (group[at : at + size] for at in range(0, len(group), size)):
                 read = self._read(
-                    np.stack([pieces[i].read(pieces[i].ids, window) for i, window in some]),
-                    np.stack([pieces[i].read(pieces[i].types, window) for i, window in some]),
+                    np.stack([pieces[i].read(pieces[i].ids, window) for i, window in windows]),
+                    np.stack([pieces[i].read(pieces[i].types, window) for i, window in windows]),
                 )
-                for (i, (first, _, begin, end)), rows in zip(some, read):
+                for (i, (first, _, begin, end)), window_rows in zip(windows, read):
                     text = pieces[i]
                     used = begin + np.flatnonzero(text.pooled[begin:end])
                     words, starts = np.unique(text.words[used], return_index=True)
                     if len(words):
-                        rows = rows[text.before + used - first]
-                        found[i][words] += np.add.reduceat(rows, starts, axis=0)
-        for text, rows in zip(pieces, found):
+                        window_rows = window_rows[text.before + used - first]
+                        rows_of[i][words] += np.add.reduceat(window_rows, starts, axis=0)
+        for text, rows in zip(pieces, rows_of):
             counts = np.bincount(text.words[text.pooled], minlength=len(rows))
             rows /= np.maximum(counts, 1).astype(np.float32)[:, None]
-        return found
+        return rows_of
 
     def _cut(self, words: Sequence[str]) -> _Pieces:
         cut = self._tokenizer.encode(list(words), is_pretokenized=True)
@@ -170,7 +171,7 @@ class Encoder:
         for length in TRIED:
             ids = draw.integers(0, self._tokenizer.get_vocab_size(), (4, length))
             together = self._read(ids, np.zeros_like(ids))
-            alone = [self._read(some, np.zeros_like(some)) for some in ids[:, None]]
+            alone = [self._read(text, np.zeros_like(text)) for text in ids[:, None]]
             if not np.array_equal(np.concatenate(alone), together):
                 return True
         return False
@@ -190,29 +191,27 @@ class Encoder:
     def _checked_inputs(self) -> dict[str, type[np.integer[Any]]]:
         """Check the inputs, and return the type of each."""
         inputs = self._session.get_inputs()
-        names = {each.name for each in inputs}
-        right = all(each.type in TYPES and _free(each.shape, 2) for each in inputs)
+        names = {node.name for node in inputs}
+        right = all(node.type in TYPES and _free(node.shape, 2) for node in inputs)
         if not (right and "input_ids" in names and names <= INPUTS):
             found = "; ".join(map(_spelt, inputs))
-            what = {"place": self._place, "found": found, "name": self._name}
-            raise ValueError(Errors.H494.format(**what))
-        return {each.name: TYPES[each.type] for each in inputs}
+            raise ValueError(Errors.H494.format(place=self._place, found=found, name=self._name))
+        return {node.name: TYPES[node.type] for node in inputs}
 
     def _checked_output(self) -> tuple[str, int]:
         """Check the outputs, and return name and width of the one with a row for each piece."""
         outputs = self._session.get_outputs()
         fitting = {
-            each.name: each.shape[2]
-            for each in outputs
-            if each.type.startswith("tensor(float")
-            and _free(each.shape[:2], 2)
-            and len(each.shape) == 3
-            and isinstance(each.shape[2], int)
+            node.name: node.shape[2]
+            for node in outputs
+            if node.type.startswith("tensor(float")
+            and _free(node.shape[:2], 2)
+            and len(node.shape) == 3
+            and isinstance(node.shape[2], int)
         }
         if not fitting:
             found = "; ".join(map(_spelt, outputs))
-            what = {"place": self._place, "found": found, "name": self._name}
-            raise ValueError(Errors.H495.format(**what))
+            raise ValueError(Errors.H495.format(place=self._place, found=found, name=self._name))
         name = "last_hidden_state" if "last_hidden_state" in fitting else next(iter(fitting))
         return name, fitting[name]
 
@@ -267,8 +266,8 @@ def _free(shape: Sequence[Any], rank: int) -> bool:
     return len(shape) == rank and not any(isinstance(extent, int) for extent in shape)
 
 
-def _spelt(each: Any) -> str:
-    return f"{each.name} {each.type} {each.shape}"
+def _spelt(node: Any) -> str:
+    return f"{node.name} {node.type} {node.shape}"
 
 
 def _line(error: Exception) -> str:

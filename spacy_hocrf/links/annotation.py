@@ -26,7 +26,7 @@ def linked(thread: Thread, attribute: str) -> set[Link] | None:
 
     RAISES (ValueError): H299 for annotation that is not a list of pairs of items.
     """
-    found: set[Link] = set()
+    annotated: set[Link] = set()
     for number, doc in enumerate(thread.docs):
         links = links_of(doc, attribute)
         if links is None:
@@ -38,10 +38,12 @@ def linked(thread: Thread, attribute: str) -> set[Link] | None:
                 last, least, most = end - first - 1, -first, len(thread) - first - 1
                 reason = f": item from 0 to {last}, target from {least} to {most}"
                 reason = reason if first < end else ", but the text has no items"
-                told = {"attribute": attribute, "text": thread.text, "found": repr(pair)[:60]}
-                raise ValueError(LinkErrors.H299.format(**told, reason=reason))
-            found.add((thread.ends[first + pair[0]], thread.ends[first + pair[1]]))
-    return found
+                where = {"attribute": attribute, "text": thread.text}
+                raise ValueError(
+                    LinkErrors.H299.format(**where, found=repr(pair)[:60], reason=reason)
+                )
+            annotated.add((thread.ends[first + pair[0]], thread.ends[first + pair[1]]))
+    return annotated
 
 
 def contents(thread: Thread, attribute: str, group: Hashable) -> tuple[bytes, ...]:
@@ -62,10 +64,11 @@ def gold_shares(thread: Thread, pairs: Pairs, links: set[Link]) -> tuple[NDArray
     RETURNS (tuple[float64 [P], int]): the probabilities, and the number of lost links.
     """
     number = {end: i for i, end in enumerate(thread.ends)}
-    known = [(number[i], number[j]) for i, j in links if i in number and j in number]
+    paired = [(number[i], number[j]) for i, j in links if i in number and j in number]
+    # both ends of a pair as one number
     n = max(1, len(thread))
-    wanted = np.array([i * n + j for i, j in known], dtype=np.int64)
-    linked = np.isin(pairs.source * n + pairs.target, wanted).astype(np.float64)
+    keys = np.array([i * n + j for i, j in paired], dtype=np.int64)
+    linked = np.isin(pairs.source * n + pairs.target, keys).astype(np.float64)
     if not len(linked):
         return linked, len(links)
     several = np.maximum(np.add.reduceat(linked, pairs.choices[:-1]), 1.0)

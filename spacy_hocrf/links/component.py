@@ -93,13 +93,13 @@ class LinkPipe(StoredPipe, Pipe):
         sigma: float = 1.0,
         scorer: Callable[..., Any] | None = None,
     ) -> None:
-        for setting, value, kind, known in (
+        for setting, value, kind, maker in (
             ("items", items, ItemFinder, "spacy-hocrf.SpanItems.v1"),
             ("pairs", pairs, LinkPairs, "spacy-hocrf.LinkPairs.v1"),
             ("features", features, LinkFeatures, "spacy-hocrf.LinkFeatures.v1"),
         ):
             if not isinstance(value, kind):
-                found, expected = type(value).__name__, f"what {known} makes"
+                found, expected = type(value).__name__, f"what {maker} makes"
                 text = LinkErrors.H295.format(
                     setting=setting, name=name, found=found, expected=expected
                 )
@@ -120,9 +120,9 @@ class LinkPipe(StoredPipe, Pipe):
         self.cfg = {"attribute": attribute, "items": items, "group_by": group_by}
         self._learner: LinkLearner | None = None
         register_links(attribute)
-        for each in features.reads:
-            if each.startswith("_."):
-                registered(each[2:])
+        for attr in features.reads:
+            if attr.startswith("_."):
+                registered(attr[2:])
         check_group_by(group_by, name)
 
     @property
@@ -143,29 +143,29 @@ class LinkPipe(StoredPipe, Pipe):
         """
         saved_settings.check(nlp, self.name)
         read = annotated(get_examples, nlp, self.name)
-        found: list[_Seen] = []
+        observed: list[_Seen] = []
         texts = 0
         for thread in threads_of(validated(read(), "LinkPipe.initialize"), self.group_by):
             texts += len(thread)
             seen = self._see(thread)
             if seen is not None:
-                found.append(seen)
-        if not found:
+                observed.append(seen)
+        if not observed:
             raise ValueError(
                 LinkErrors.H303.format(
                     found=texts, attribute=self.attribute, items=self.items.place, name=self.name
                 )
             )
-        lost, links = sum(seen.lost for seen in found), sum(seen.links for seen in found)
+        lost, links = sum(seen.lost for seen in observed), sum(seen.links for seen in observed)
         if lost:
             text = Warnings.W031.format(found=lost, all=links, name=self.name)
             warnings.warn(text, stacklevel=2)
         for k, name in enumerate(self.features.reads):
-            if not any(seen.said[k] for seen in found):
+            if not any(seen.said[k] for seen in observed):
                 warnings.warn(Warnings.W032.format(found=name, name=self.name), stacklevel=2)
-        keys = known_keys([seen.keys for seen in found], self.features.min_count)
+        keys = known_keys([seen.keys for seen in observed], self.features.min_count)
         learner = LinkLearner(LinkModel(keys, np.zeros(len(keys))), self.sigma)
-        for seen in found:
+        for seen in observed:
             learner.add(seen.contents, seen.text(learner.model), initial=True)
         self._learner = learner
 
@@ -208,14 +208,14 @@ class LinkPipe(StoredPipe, Pipe):
         """
         self._trained().step()
 
-    def _see(self, thread: Sequence[Example], known: LinkLearner | None = None) -> "_Seen | None":
+    def _see(self, thread: Sequence[Example], learner: LinkLearner | None = None) -> "_Seen | None":
         """Return what there is to learn from a thread; None if its links are unknown, or if it has no items
         or is part of a known one.
         """
         reference = Thread([example.reference for example in thread], self.items)
         group = group_in(thread[0], self.group_by)
         annotated_docs = contents(reference, self.attribute, group)
-        if known is not None and known.is_part(annotated_docs):
+        if learner is not None and learner.is_part(annotated_docs):
             return None
         items = Thread([example.predicted for example in thread], self.items)
         links = linked(reference, self.attribute)
@@ -253,7 +253,7 @@ class LinkPipe(StoredPipe, Pipe):
             if groups[0] == groups[-1]:
                 self.get_error_handler()(self.name, self, docs, error)
                 return []
-        return [doc for some in groups_apart(docs, groups) for doc in self._annotated(*some)]
+        return [doc for group in groups_apart(docs, groups) for doc in self._annotated(*group)]
 
     def predict(self, docs: Iterable[Doc]) -> list[FoundLinks]:
         """Return the most probable links of each Doc; the Docs are not changed.
@@ -266,30 +266,30 @@ class LinkPipe(StoredPipe, Pipe):
 
     def set_annotations(self, docs: Iterable[Doc], scores: Sequence[FoundLinks]) -> None:
         """Write links and their probabilities to their Docs."""
-        for doc, found in zip(docs, scores):
-            set_links(doc, self.attribute, found)
+        for doc, links in zip(docs, scores):
+            set_links(doc, self.attribute, links)
 
     def _numbered(self, docs: Iterable[Doc]) -> Iterator[tuple[int, Doc]]:
         return numbered(docs, self.group_by, most=sys.maxsize, name=self.name)
 
     def _predict(self, docs: Sequence[Doc], groups: Sequence[int]) -> list[FoundLinks]:
         model = self._trained().model
-        found: list[FoundLinks] = [[] for _ in docs]
+        links_of: list[FoundLinks] = [[] for _ in docs]
         first = 0  # number of the thread's first Doc
         for _, members in groupby(zip(groups, docs), key=lambda pair: pair[0]):
             thread = Thread([doc for _, doc in members], self.items)
             pairs = self.pairs.find(thread)
             scores = model.scores(observe(self.features, thread, pairs))
-            links = best_pairs(scores, pairs.choices)
-            probabilities = normalized(scores, pairs.choices)[1][links].tolist()
-            source, target = pairs.source[links], pairs.target[links]
+            best = best_pairs(scores, pairs.choices)
+            probabilities = normalized(scores, pairs.choices)[1][best].tolist()
+            source, target = pairs.source[best], pairs.target[best]
             number = np.searchsorted(thread.firsts, source, side="right") - 1
-            counted = (each - thread.firsts[number] for each in (source, target))
-            places = zip(number.tolist(), *(each.tolist() for each in counted))
+            counted = (column - thread.firsts[number] for column in (source, target))
+            places = zip(number.tolist(), *(column.tolist() for column in counted))
             for (doc, i, j), probability in zip(places, probabilities):
-                found[first + doc].append((i, j, probability))
+                links_of[first + doc].append((i, j, probability))
             first += len(thread.docs)
-        return found
+        return links_of
 
     def _trained(self) -> LinkLearner:
         """The learner. RAISES (ValueError): H042 before initialization."""

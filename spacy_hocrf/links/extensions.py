@@ -33,7 +33,7 @@ def links_of(doc: Doc, attribute: str) -> Any:
     return doc._.get(attribute)
 
 
-def set_links(doc: Doc, attribute: str, found: Sequence[tuple[int, int, float]]) -> None:
+def set_links(doc: Doc, attribute: str, links: Sequence[tuple[int, int, float]]) -> None:
     """Set the links of a Doc: item, target and probability of each."""
-    doc._.set(attribute, [[item, target] for item, target, _ in found])
-    doc._.set(attribute + SCORES, [probability for _, _, probability in found])
+    doc._.set(attribute, [[item, target] for item, target, _ in links])
+    doc._.set(attribute + SCORES, [probability for _, _, probability in links])

@@ -99,8 +99,8 @@ class SentenceItems:
 
     def find(self, doc: Doc) -> list[tuple[int, int, str]]:
         """The sentences of a Doc."""
-        known = doc.has_annotation("SENT_START")
-        return [(s.start, s.end, "") for s in doc.sents] if known else []
+        annotated = doc.has_annotation("SENT_START")
+        return [(s.start, s.end, "") for s in doc.sents] if annotated else []
 
 
 @dataclass(frozen=True)
@@ -123,11 +123,11 @@ class Thread:
 
     def __init__(self, docs: Sequence[Doc], finder: ItemFinder) -> None:
         self.docs = docs
-        found = [finder.find(doc) for doc in docs]
-        self.items = [Item(d, *item) for d, items in enumerate(found) for item in items]
-        self.firsts: NDArray[np.int64] = offsets_of([len(items) for items in found])
+        items_of = [finder.find(doc) for doc in docs]
+        self.items = [Item(d, *item) for d, items in enumerate(items_of) for item in items]
+        self.firsts: NDArray[np.int64] = offsets_of([len(items) for items in items_of])
         """Number of the first item of each Doc, followed by N; int64 [D + 1]."""
-        self.whole = isinstance(finder, DocItems)
+        self.are_docs = isinstance(finder, DocItems)
         """Are the items whole Docs?"""
         self._batch = TokenBatch(docs)
         self._codes: dict[str, Codes] = {}
@@ -154,9 +154,9 @@ class Thread:
         name, its Doc's.
         """
         if name not in self._values:
-            spans = not self.whole and Span.has_extension(name)
+            spans = not self.are_docs and Span.has_extension(name)
             holders: Any = self._spans if spans else [self.docs[item.doc] for item in self.items]
-            self._values[name] = [each._.get(name) for each in holders]
+            self._values[name] = [holder._.get(name) for holder in holders]
         return self._values[name]
 
     def codes(self, attribute: str) -> Codes:
@@ -213,8 +213,8 @@ class Thread:
         return first
 
     def _lists(self, name: str) -> tuple[NDArray[np.int64], Codes]:
-        found = self.values(name)
-        for value in found:
+        lists = self.values(name)
+        for value in lists:
             strings = isinstance(value, list | tuple | set | frozenset)
             if value is not None and not (strings and all(isinstance(s, str) for s in value)):
                 raise ValueError(
@@ -226,7 +226,7 @@ class Thread:
                         text=self.text,
                     )
                 )
-        pairs = [(i, get_string_id(s)) for i, strings in enumerate(found) for s in strings or ()]
+        pairs = [(i, get_string_id(s)) for i, strings in enumerate(lists) for s in strings or ()]
         items = np.array([i for i, _ in pairs], dtype=np.int64)
         return items, np.array([code for _, code in pairs], dtype=np.uint64)
 
@@ -241,27 +241,27 @@ class Thread:
         assert term is not None, attribute
         column, first = self._batch.column(term["name"]), self._tokens
         if term["place"] is None:
-            return self._whole(column, spelt=term["name"] not in NUMBERS)
+            return self._texts(column, spelt=term["name"] not in NUMBERS)
         codes = np.zeros(len(self), dtype=np.uint64)
-        some = self.lengths > 0
+        nonempty = self.lengths > 0
         place = first if term["place"] == "0" else first + self.lengths - 1
-        codes[some] = column[place[some]] + np.uint64(term["name"] in NUMBERS)
+        codes[nonempty] = column[place[nonempty]] + np.uint64(term["name"] in NUMBERS)
         return codes
 
-    def _whole(self, column: Codes, *, spelt: bool) -> Codes:
+    def _texts(self, column: Codes, *, spelt: bool) -> Codes:
         """Codes of the values of all tokens in each item, joined by spaces."""
         strings = self._batch.strings
-        said = [strings[c] if spelt else str(c) for c in column.tolist()] if len(self) else []
+        words = [strings[c] if spelt else str(c) for c in column.tolist()] if len(self) else []
         ends = zip(self._tokens.tolist(), self.lengths.tolist())
-        texts = [" ".join(said[first : first + n]) for first, n in ends]
+        texts = [" ".join(words[first : first + n]) for first, n in ends]
         return np.array([get_string_id(text) for text in texts], dtype=np.uint64)
 
 
 def check_item_attribute(attribute: str) -> None:
     """Check an attribute. RAISES (ValueError): H300 if items have no such attribute."""
     term = TERM.fullmatch(attribute)
-    known = attribute in {"LABEL", "LENGTH"} or (attribute.startswith("_.") and attribute[2:])
-    if not known and (term is None or term["name"] not in ATTRIBUTES):
+    is_own = attribute in {"LABEL", "LENGTH"} or (attribute.startswith("_.") and attribute[2:])
+    if not is_own and (term is None or term["name"] not in ATTRIBUTES):
         hint = " (an extension attribute is '_.name')" if attribute.startswith("_") else ""
         raise ValueError(LinkErrors.H300.format(found=attribute, hint=hint))
 

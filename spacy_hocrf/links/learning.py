@@ -87,7 +87,7 @@ class LinkLearner:
             have changed its Docs, replaces the oldest text with these contents.
         """
         texts = self._texts.setdefault(contents, [])
-        place = next((k for k, (known, _) in enumerate(texts) if _equal(known, text)), None)
+        place = next((k for k, (earlier, _) in enumerate(texts) if _equal(earlier, text)), None)
         copies = 1
         if initial and place is not None:
             copies += texts.pop(place)[1]

@@ -49,8 +49,8 @@ def known_keys(seen: Sequence[Keys], min_count: int) -> Keys:
     """
     every = np.concatenate([np.zeros(0, dtype=np.uint64), *(keys.ravel() for keys in seen)])
     keys, counts = np.unique(every, return_counts=True)
-    known: Keys = keys[counts >= min_count]
-    return known
+    frequent: Keys = keys[counts >= min_count]
+    return frequent
 
 
 def normalized(scores: Floats, choices: Choices) -> tuple[Floats, Floats]:

@@ -69,7 +69,8 @@ class LinkPairs:
     def find(self, thread: Thread) -> Pairs:
         """Return the pairs of a thread."""
         labels = [item.label for item in thread.items]
-        sources, targets = (_chosen(labels, wanted) for wanted in (self.sources, self.targets))
+        sources, targets = _chosen(labels, self.sources), _chosen(labels, self.targets)
+        # the targets of each source are consecutive: counts of them, from the first
         window = len(labels) if self.window is None else self.window
         lowest = sources if self.direction == "forward" else sources - window
         highest = sources if self.direction == "backward" else sources + window
@@ -87,5 +88,5 @@ def _chosen(labels: Sequence[str], wanted: Sequence[str] | None) -> NDArray[np.i
     """Numbers of the items with one of the labels, ascending; all items for None."""
     if wanted is None:
         return np.arange(len(labels))
-    known = set(with_dollars(wanted))
-    return np.flatnonzero([label in known for label in labels])
+    among = set(with_dollars(wanted))
+    return np.flatnonzero([label in among for label in labels])

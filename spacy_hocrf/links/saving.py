@@ -76,9 +76,9 @@ def read_links(
 
 def _described(features: LinkFeatures, pairs: LinkPairs) -> dict[str, Any]:
     """Description of the settings that features and weights depend on."""
-    found: dict[str, Any] = {
+    values: dict[str, Any] = {
         f"values.{name}": described(value, kind=type(value).__qualname__)
         for name, value in features.values.items()
     }
     # as numbers of JSON, since they are compared with those that were read
-    return described(None, **found, templates=[*features.templates], one_each=pairs.one_each)
+    return described(None, **values, templates=[*features.templates], one_each=pairs.one_each)

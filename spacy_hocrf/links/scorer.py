@@ -44,11 +44,11 @@ def score_links(
         if gold is None:
             continue
         annotated = True
-        for name, (found, right) in {
+        for name, (predicted_links, gold_links) in {
             "": (predicted or set(), gold),
             "_replies": (_replies(predicted or set()), _replies(gold)),
         }.items():
-            for k, links in enumerate((found & right, found, right)):
+            for k, links in enumerate((predicted_links & gold_links, predicted_links, gold_links)):
                 counts[name][k] += len(links)
     return {
         f"{attribute}{name}_{measure}": score if annotated else None

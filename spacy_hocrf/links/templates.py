@@ -79,10 +79,10 @@ class LinkFeatures:
         right = isinstance(count, Integral) and count >= 1
         checks.append(("min_count", repr(count), right, "at least 1"))
         checks.append(("templates", repr(self.templates), listed, "a list of templates"))
-        for name, found, right, expected in checks:
+        for name, shown, right, expected in checks:
             if not right:
                 raise ValueError(
-                    LinkErrors.H298.format(name=name, found=found, expected=expected, block=BLOCK)
+                    LinkErrors.H298.format(name=name, found=shown, expected=expected, block=BLOCK)
                 )
         for template in self.templates:
             _check(parsed(template), template, self.values)
@@ -98,12 +98,12 @@ def parsed(template: str) -> tuple[Term, ...]:
     """Parse a template into terms. RAISES (ValueError): H296 if it is invalid."""
     terms = []
     for part in template.split("+"):
-        found = TERM.fullmatch(part)
-        if found is None:
+        match = TERM.fullmatch(part)
+        if match is None:
             reason = "expected name, name(place) or name(place, place)"
             raise _unreadable(part, template, reason)
-        places = tuple(place.strip() for place in found[2].split(",")) if found[2] else ()
-        terms.append(Term(found[1], places))
+        places = tuple(place.strip() for place in match[2].split(",")) if match[2] else ()
+        terms.append(Term(match[1], places))
     return tuple(terms)
 
 
@@ -128,16 +128,16 @@ def _column(term: Term, values: Mapping[str, Value], thread: Thread, pairs: Pair
     items = [getattr(pairs, place) for place in term.places or PLACES]
     if hasattr(value, "of_pairs"):  # isinstance of a protocol takes longer than most values
         return _checked(value.of_pairs(thread, *items), term.name, len(items[0]))
-    found: NDArray[Any] = _checked(value.of_items(thread), term.name, len(thread))[items[0]]
-    return found
+    column: NDArray[Any] = _checked(value.of_items(thread), term.name, len(thread))[items[0]]
+    return column
 
 
-def _checked(found: Any, name: str, size: int) -> NDArray[Any]:
+def _checked(numbers: Any, name: str, size: int) -> NDArray[Any]:
     """Check the numbers of a value. RAISES (ValueError): H304 unless they are `size` whole numbers."""
-    array: NDArray[Any] = np.asarray(found)
+    array: NDArray[Any] = np.asarray(numbers)
     if array.shape != (size,) or array.dtype.kind not in "biu":
-        shown = f"{array.dtype} of the extents {array.shape}"
-        raise ValueError(LinkErrors.H304.format(name=name, found=shown, expected=size))
+        found = f"{array.dtype} of the extents {array.shape}"
+        raise ValueError(LinkErrors.H304.format(name=name, found=found, expected=size))
     return array
 
 
@@ -150,14 +150,14 @@ def _check(terms: Sequence[Term], template: str, values: Mapping[str, Value]) ->
                 raise _unreadable(shown, template, f"'{term.name}' has no places")
             continue
         if term.name not in values:
-            known = ", ".join((ITSELF, *values))
+            valid = ", ".join((ITSELF, *values))
             raise ValueError(
-                LinkErrors.H297.format(template=template, found=term.name, known=known)
+                LinkErrors.H297.format(template=template, found=term.name, known=valid)
             )
         for place in term.places:
             if place not in PLACES:
-                known = ", ".join(PLACES)
-                raise _unreadable(shown, template, f"'{place}' is no place, but {known} are")
+                valid = ", ".join(PLACES)
+                raise _unreadable(shown, template, f"'{place}' is no place, but {valid} are")
         is_pair = isinstance(values[term.name], PairValue)
         if len(term.places) not in ((0, 2) if is_pair else (1,)):
             expected = "two places, or none" if is_pair else "one place, such as source"

@@ -123,19 +123,20 @@ class Number(_Reading):
         """Number of the bin; 0 for a missing value. RAISES (ValueError): H305 if it is not a number."""
         if self.attr == "LENGTH":
             return np.digitize(thread.lengths, self.bins)
-        found = thread.values(self.attr[2:])
-        for each in found:
-            if each is not None and not (isinstance(each, Real) and math.isfinite(each)):
+        values = thread.values(self.attr[2:])
+        for value in values:
+            if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
                 raise ValueError(
                     LinkErrors.H305.format(
                         attribute=self.attr,
-                        found=repr(each)[:60],
+                        found=repr(value)[:60],
                         expected="a number",
                         value="LinkNumber",
                         text=thread.text,
                     )
                 )
-        return np.digitize(np.array([each or 0.0 for each in found], dtype=np.float64), self.bins)
+        numbers = np.array([value or 0.0 for value in values], dtype=np.float64)
+        return np.digitize(numbers, self.bins)
 
 
 @dataclass(frozen=True)
@@ -153,14 +154,14 @@ class Addressed(_Reading):
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
         """0, 1 or 2."""
         items, codes = thread.listed(self.names)
-        who = thread.codes(self.attr)
-        known, first = np.unique(who, return_index=True)  # first item of each
-        place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-        before = (known[place] == codes) & (first[place] < items) if len(known) else codes > 0
-        found = np.zeros(len(thread), dtype=np.int64)
-        found[items] = 2
-        found[items[before]] = 1
-        return found
+        values = thread.codes(self.attr)
+        distinct, first = np.unique(values, return_index=True)  # first item of each
+        place = np.minimum(np.searchsorted(distinct, codes), len(distinct) - 1)
+        before = (distinct[place] == codes) & (first[place] < items) if len(distinct) else codes > 0
+        result = np.zeros(len(thread), dtype=np.int64)
+        result[items] = 2
+        result[items[before]] = 1
+        return result
 
 
 @dataclass(frozen=True)
@@ -239,12 +240,13 @@ class Names(_Reading):
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.bool_]:
         """False if a has no list, or b no value."""
         items, codes = thread.listed(self.names)
-        who = thread.codes(self.attr)
-        every, numbers = np.unique(np.concatenate([codes, who]), return_inverse=True)
-        named = items * len(every) + numbers.ravel()[: len(items)]
-        asked = a * len(every) + numbers.ravel()[len(items) :][b]
-        named_there: NDArray[np.bool_] = np.isin(asked, named) & (who[b] != MISSING)
-        return named_there
+        values = thread.codes(self.attr)
+        distinct, numbers = np.unique(np.concatenate([codes, values]), return_inverse=True)
+        # an item and a code as one number: the codes in each list, and the code of b for each pair
+        listed_keys = items * len(distinct) + numbers.ravel()[: len(items)]
+        pair_keys = a * len(distinct) + numbers.ravel()[len(items) :][b]
+        is_named: NDArray[np.bool_] = np.isin(pair_keys, listed_keys) & (values[b] != MISSING)
+        return is_named
 
 
 @dataclass(frozen=True)
@@ -262,8 +264,8 @@ class Latest(_Reading):
         order = np.argsort(codes, kind="stable")
         after = np.full(len(codes), len(codes), dtype=np.int64)  # next item of the value
         before = np.full(len(codes), -1, dtype=np.int64)
-        same = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (codes[order][1:] != 0))
-        after[order[same]], before[order[same + 1]] = order[same + 1], order[same]
+        repeated = np.flatnonzero((codes[order][1:] == codes[order][:-1]) & (codes[order][1:] != 0))
+        after[order[repeated]], before[order[repeated + 1]] = order[repeated + 1], order[repeated]
         return np.where(a >= b, after[b] >= a, before[b] <= a)
 
 
@@ -286,13 +288,14 @@ def _in_common(
 
     items, codes: as from `Thread.listed`; a pair shares the codes of a that b has, too.
     """
-    every, numbers = np.unique(codes, return_inverse=True)
-    known = items * max(1, len(every)) + numbers.ravel()  # ascending
+    distinct, numbers = np.unique(codes, return_inverse=True)
+    item_keys = items * max(1, len(distinct)) + numbers.ravel()  # ascending
+    # the codes of a for each pair, and whether b has them
     counts = np.bincount(items, minlength=n_items)
     first = np.cumsum(counts) - counts
-    asked = counts[a]
-    pair = np.repeat(np.arange(len(a)), asked)
-    wanted = b[pair] * max(1, len(every)) + numbers.ravel()[ranges(first[a], asked)]
-    place = np.minimum(np.searchsorted(known, wanted), max(0, len(known) - 1))
-    shared = known[place] == wanted if len(known) else np.zeros(0, dtype=bool)
+    n_codes = counts[a]
+    pair = np.repeat(np.arange(len(a)), n_codes)
+    keys = b[pair] * max(1, len(distinct)) + numbers.ravel()[ranges(first[a], n_codes)]
+    place = np.minimum(np.searchsorted(item_keys, keys), max(0, len(item_keys) - 1))
+    shared = item_keys[place] == keys if len(item_keys) else np.zeros(0, dtype=bool)
     return np.bincount(pair[shared], minlength=len(a))

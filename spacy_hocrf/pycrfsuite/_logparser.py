@@ -86,10 +86,10 @@ class TrainLogParser:
             percent = self.featgen_percent + 2 if text == "." else 10 * int(text)
             self.featgen_percent = min(100, percent)
             return self._end("featgen_progress")
-        if found := re.match(r"Number of features: (\d+)", line):
-            self.featgen_num_features = int(found[1])
-        if found := re.match(rf"Seconds required: {NUMBER}", line):
-            self.featgen_seconds = float(found[1])
+        if match := re.match(r"Number of features: (\d+)", line):
+            self.featgen_num_features = int(match[1])
+        if match := re.match(rf"Seconds required: {NUMBER}", line):
+            self.featgen_seconds = float(match[1])
             self._read = self._preparation
             return self._end("featgen_end")
         return None
@@ -106,8 +106,8 @@ class TrainLogParser:
         return self._training_end(line)
 
     def _iteration(self, line: str) -> str | None:
-        if found := ITERATION.match(line):
-            self.last_iteration = {"num": int(found[1]), "scores": {}}
+        if match := ITERATION.match(line):
+            self.last_iteration = {"num": int(match[1]), "scores": {}}
             self.iterations.append(self.last_iteration)
         elif line == "\n":
             self._read = self._between
@@ -124,16 +124,16 @@ class TrainLogParser:
         return self._training_end(line)
 
     def _training_end(self, line: str) -> str | None:
-        if found := re.match(rf"Total seconds required for training: {NUMBER}", line):
-            self.training_seconds = float(found[1])
+        if match := re.match(rf"Total seconds required for training: {NUMBER}", line):
+            self.training_seconds = float(match[1])
         elif line == "\n" and self.training_seconds is not None:
             self._read = self._storing
             return self._end("optimization_end")
         return None
 
     def _storing(self, line: str) -> str | None:
-        if found := re.match(rf"Seconds required: {NUMBER}", line):
-            self.storing_seconds = float(found[1])
+        if match := re.match(rf"Seconds required: {NUMBER}", line):
+            self.storing_seconds = float(match[1])
         elif line == "\n":
             return self._end("end")
         return None
@@ -142,18 +142,18 @@ class TrainLogParser:
 def _read_field(line: str, iteration: dict[str, Any]) -> None:
     """Store the numbers in a line under their names."""
     for pattern, name, kind in FIELDS:
-        if found := re.match(pattern, line):
-            iteration[name] = kind(found[1])
+        if match := re.match(pattern, line):
+            iteration[name] = kind(match[1])
             return
-    if found := re.match(rf"\s+(.+): {COUNTS} \((.*), (.*), (.*)\)", line):
-        counts, scores = map(int, found.group(2, 3, 4)), map(_score, found.group(5, 6, 7))
-        iteration["scores"][found[1]] = LabelScore(*counts, *scores)
-    elif found := re.match(rf"Macro-average precision, recall, F1: {SCORE}", line):
-        for name, value in zip(("avg_precision", "avg_recall", "avg_f1"), found.groups()):
+    if match := re.match(rf"\s+(.+): {COUNTS} \((.*), (.*), (.*)\)", line):
+        counts, scores = map(int, match.group(2, 3, 4)), map(_score, match.group(5, 6, 7))
+        iteration["scores"][match[1]] = LabelScore(*counts, *scores)
+    elif match := re.match(rf"Macro-average precision, recall, F1: {SCORE}", line):
+        for name, value in zip(("avg_precision", "avg_recall", "avg_f1"), match.groups()):
             iteration[name] = float(value)
-    elif found := re.match(rf"(Item|Instance) accuracy: {RATIO}", line):
-        name = f"{found[1].lower()}_accuracy"
-        right, total = int(found[2]), int(found[3])
+    elif match := re.match(rf"(Item|Instance) accuracy: {RATIO}", line):
+        name = f"{match[1].lower()}_accuracy"
+        right, total = int(match[2]), int(match[3])
         iteration[name] = Fraction(right, total) if total else Fraction(0)
         iteration[f"{name}_float"] = float(iteration[name])
 

@@ -155,27 +155,27 @@ def cast(algorithm: str, name: str, value: object) -> Value:
 
     RAISES (ValueError): H277 for an unknown parameter, H278 for an invalid value.
     """
-    known = parameter(algorithm, name)
+    definition = parameter(algorithm, name)
     try:
-        return _cast(value, known)
+        return _cast(value, definition)
     except (TypeError, ValueError) as error:
-        expected = f"a value such as {known.default!r}"
-        expected += f", at most {known.largest}" if known.largest < float("inf") else ""
-        expected = ", ".join(known.among) or expected
+        expected = f"a value such as {definition.default!r}"
+        expected += f", at most {definition.largest}" if definition.largest < float("inf") else ""
+        expected = ", ".join(definition.among) or expected
         text = SequenceErrors.H278.format(name=name, found=value, expected=expected)
         raise ValueError(text) from error
 
 
-def _cast(value: object, known: Parameter) -> Value:
+def _cast(value: object, definition: Parameter) -> Value:
     """Convert a value. RAISES (TypeError, ValueError): for another type, or a value out of range."""
-    default = known.default
+    default = definition.default
     if isinstance(default, str):
-        if value not in known.among:
+        if value not in definition.among:
             raise ValueError(value)
         return str(value)
     number = float(value)  # type: ignore[arg-type]
     if not 0.0 <= number < float("inf") or (not isinstance(default, float) and number % 1):
         raise ValueError(value)
-    if number > known.largest or (known.positive and not number):
+    if number > definition.largest or (definition.positive and not number):
         raise ValueError(value)
     return type(default)(number)

@@ -76,9 +76,9 @@ class Tagger:
     def tag(self, xseq: ItemSequence | Iterable[Any] | None = None) -> list[str]:
         """Return the most probable labels of a sequence, by default the current one."""
         chain = self._asked() if xseq is None else self._read(xseq)
-        found = self._opened().best(chain)
+        labels = self._opened().best(chain)
         self._chain = chain
-        return found
+        return labels
 
     def probability(self, yseq: Sequence[str]) -> float:
         """Return P(labels | sequence) for the current sequence.

@@ -171,8 +171,8 @@ class BaseTrainer:
             self._say(*_iteration_in_words(at))
             if held_out is not None:
                 model = model_of(labels, attributes, features, at.weights)
-                found = model.label_numbers(held_out.items)
-                self._say(*performance(list(labels), found, held_out.label, held_out.items.offsets))
+                predicted, offsets = model.label_numbers(held_out.items), held_out.items.offsets
+                self._say(*performance(list(labels), predicted, held_out.label, offsets))
             self._say("\n")
 
         if self._algorithm in ONLINE:
@@ -193,34 +193,34 @@ class BaseTrainer:
         """Settings of L-BFGS: the default of lbfgs if the algorithm lacks the parameter."""
         from spacy_hocrf.sequences.learning import LearningSettings
 
-        known = {**defaults("lbfgs"), **self._parameters}
-        passes = int(known["max_iterations"]) if self._algorithm != SGD else 0
+        values = {**defaults("lbfgs"), **self._parameters}
+        passes = int(values["max_iterations"]) if self._algorithm != SGD else 0
         return LearningSettings(
-            c1=float(known["c1"]),
-            c2=float(known["c2"]),
+            c1=float(values["c1"]),
+            c2=float(values["c2"]),
             max_iterations=passes or LARGEST_INT,
-            num_memories=int(known["num_memories"]),
-            epsilon=float(known["epsilon"]),
-            period=int(known["period"]),
-            delta=float(known["delta"]),
-            max_linesearch=int(known["max_linesearch"]),
+            num_memories=int(values["num_memories"]),
+            epsilon=float(values["epsilon"]),
+            period=int(values["period"]),
+            delta=float(values["delta"]),
+            max_linesearch=int(values["max_linesearch"]),
         )
 
     def _online_settings(self) -> dict[str, Any]:
         """Settings of an online algorithm."""
         from spacy_hocrf.sequences.online import Arow, AveragedPerceptron, PassiveAggressive
 
-        known = self._parameters
+        values = self._parameters
         learner: Callable[..., AveragedPerceptron] = AveragedPerceptron
         if self._algorithm == "passive-aggressive":
-            slack, c = int(known["type"]), float(known["c"])
-            errors = bool(known["error_sensitive"])
+            slack, c = int(values["type"]), float(values["c"])
+            errors = bool(values["error_sensitive"])
             learner = partial(PassiveAggressive, slack=slack, c=c, errors=errors)
         elif self._algorithm == "arow":
-            variance, gamma = float(known["variance"]), float(known["gamma"])
+            variance, gamma = float(values["variance"]), float(values["gamma"])
             learner = partial(Arow, variance=variance, gamma=gamma)
-        averaging = bool(known.get("averaging", self._algorithm != "arow"))
-        epochs, epsilon = int(known["max_iterations"]), float(known["epsilon"])
+        averaging = bool(values.get("averaging", self._algorithm != "arow"))
+        epochs, epsilon = int(values["max_iterations"]), float(values["epsilon"])
         return {
             "learner": learner,
             "epochs": epochs,

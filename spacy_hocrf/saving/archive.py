@@ -187,8 +187,8 @@ def _damaged(reason: str) -> ValueError:
 
 def _checksum(body: str, *arrays: bytes | memoryview) -> str:
     digest = hashlib.sha256(body.encode())
-    for each in arrays:
-        digest.update(each)
+    for array in arrays:
+        digest.update(array)
     return digest.hexdigest()
 
 

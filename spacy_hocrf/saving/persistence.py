@@ -251,7 +251,7 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any], kind: str =
 def _read_extra(
     payload: Payload, keepers: Mapping[str, Keeper], scheme: LabelScheme, name: str
 ) -> dict[str, Any]:
-    found: dict[str, Section | None] = dict.fromkeys(keepers)
+    sections: dict[str, Section | None] = dict.fromkeys(keepers)
     for key, value in payload.header["extra"].items():
         entry = checked(_SectionHeader, value, f"extra.{key}")
         if key not in keepers:
@@ -261,8 +261,8 @@ def _read_extra(
             for array, values in payload.arrays.items()
             if array.startswith(f"{key}.")
         }
-        found[key] = Section(entry.header, arrays)
-    return {key: keeper.checked(found[key], scheme) for key, keeper in keepers.items()}
+        sections[key] = Section(entry.header, arrays)
+    return {key: keeper.checked(sections[key], scheme) for key, keeper in keepers.items()}
 
 
 def _limits_of(scheme: LabelScheme) -> list[int]:
@@ -275,11 +275,11 @@ def _limits_of(scheme: LabelScheme) -> list[int]:
 def _check_names(payload: Payload) -> None:
     """Check name, type and size of every array. RAISES (ValueError): H039 or H136."""
     sections = payload.header.get("extra", {})
-    known = ARRAYS if payload.header["ready"] else {}
+    expected = ARRAYS if payload.header["ready"] else {}
     for name in payload.arrays:
-        if name not in known and name.split(".")[0] not in sections:
+        if name not in expected and name.split(".")[0] not in sections:
             raise ValueError(Errors.H039.format(name=name[:40]))
-    for name, (dtype, dimensions, size) in known.items():
+    for name, (dtype, dimensions, size) in expected.items():
         array = payload.arrays.get(name, EMPTY)
         if array.dtype != dtype or array.ndim != dimensions:
             raise ValueError(Errors.H039.format(name=name))

@@ -56,14 +56,14 @@ Amount = Annotated[int, Meta(ge=0, le=2**53)]
 Shape = TypeVar("Shape")
 
 
-def checked(shape: type[Shape], found: Any, name: str = "") -> Shape:
+def checked(shape: type[Shape], value: Any, name: str = "") -> Shape:
     """Validate a part of the header as its declared type.
 
     name (str): path of the part in the header.
     RAISES (ValueError): H134 with the path of the invalid value.
     """
     try:
-        return convert(found, shape)
+        return convert(value, shape)
     except ValidationError as error:
         reason, _, place = str(error).partition(" - at `$")
         name = (name + place.removesuffix("`")).lstrip(".") or "the header"

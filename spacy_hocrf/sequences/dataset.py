@@ -47,7 +47,7 @@ class Dataset:
         RAISES (ValueError): H272 for more or fewer labels than items, H284 for a label that is not a
             string or UTF-8 bytes; then nothing is added.
         """
-        names = [_label(each) for each in labels]
+        names = [_label(label) for label in labels]
         if len(names) != len(sequence):
             raise ValueError(SequenceErrors.H272.format(items=len(sequence), labels=len(names)))
         self._lengths.append(len(names))
@@ -60,8 +60,8 @@ class Dataset:
     def take(self, holdout: int, *, held_out: bool = False) -> Labelled:
         """Return all sequences except those of a group; or only these if `held_out`."""
         everything = self._all()
-        mine = np.array(self._groups, dtype=np.int64) == holdout
-        chosen = np.flatnonzero(mine if held_out else ~mine)
+        in_group = np.array(self._groups, dtype=np.int64) == holdout
+        chosen = np.flatnonzero(in_group if held_out else ~in_group)
         return everything if len(chosen) == len(self) else sequences_at(everything, chosen)
 
     def _append_item(self, item: Attributes) -> None:
@@ -97,10 +97,11 @@ def _label(label: Any) -> str:
 def sequences_at(data: Labelled, chosen: NDArray[np.int64]) -> Labelled:
     """Select sequences by number, int64 [n]; they keep that order."""
     items = data.items
+    # the items of the sequences, and the attributes of these
     lengths = np.diff(items.offsets)[chosen]
     tokens = ranges(items.offsets[chosen], lengths)
     counts = np.diff(items.row_offsets)[tokens]
     rows = ranges(items.row_offsets[tokens], counts)
     value = None if items.value is None else items.value[rows]
-    some = Items(offsets_of(lengths), offsets_of(counts), items.attribute[rows], value)
-    return Labelled(some, data.label[tokens])
+    selected = Items(offsets_of(lengths), offsets_of(counts), items.attribute[rows], value)
+    return Labelled(selected, data.label[tokens])

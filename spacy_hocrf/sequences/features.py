@@ -61,19 +61,19 @@ def features_of(
 
     attributes (Mapping[str, int]): number of each attribute.
     """
-    found = [_Order(data, n_labels, order, settings) for order in range(settings.order + 1)]
+    orders = [_Order(data, n_labels, order, settings) for order in range(settings.order + 1)]
     seen_at = _orders(attributes, settings)
     keys = []  # attribute and pattern of each feature, as one number
-    first, n_patterns = 0, sum(len(each.patterns) for each in found)
-    for order, each in enumerate(found):
-        keys.append(each.attributes(data, seen_at[:, order], settings, n_patterns, first))
-        first += len(each.patterns)
+    first, n_patterns = 0, sum(len(of_order.patterns) for of_order in orders)
+    for order, of_order in enumerate(orders):
+        keys.append(of_order.attributes(data, seen_at[:, order], settings, n_patterns, first))
+        first += len(of_order.patterns)
     key = np.sort(np.concatenate(keys))
     return Features(
         n_labels=n_labels,
         offsets=np.searchsorted(key // max(1, n_patterns), np.arange(len(attributes) + 1)),
         pattern=(key % max(1, n_patterns)).astype(np.int32),
-        patterns=tuple(pattern for each in found[1:] for pattern in each.patterns),
+        patterns=tuple(pattern for of_order in orders[1:] for pattern in of_order.patterns),
     )
 
 
@@ -88,6 +88,7 @@ class _Order:
         self, data: Labelled, n_labels: int, order: int, settings: FeatureSettings
     ) -> None:
         offsets = data.items.offsets
+        # the last item of each sequence of order + 1 labels, and its labels
         place = np.arange(len(data.label)) - np.repeat(offsets[:-1], np.diff(offsets))
         last = np.flatnonzero(place >= order)
         labels = np.stack([data.label[last - order + i] for i in range(order + 1)], axis=1)
@@ -121,28 +122,29 @@ class _Order:
         chosen (bool [A]): attributes that have features with these patterns.
         first (int): number of the first of these patterns.
         """
+        # the key of the feature that fires with each attribute of an item, and how often each does
         items = data.items
         pattern = np.repeat(self.of_item, np.diff(items.row_offsets))
         fires = np.flatnonzero((pattern >= 0) & chosen[items.attribute])
         key = items.attribute[fires].astype(np.int64) * n_patterns + first + pattern[fires]
-        found, inverse = np.unique(key, return_inverse=True)
+        keys, inverse = np.unique(key, return_inverse=True)
         weight = None if items.value is None else np.abs(items.value[fires])
-        count = np.bincount(inverse, weight, len(found))
+        count = np.bincount(inverse, weight, len(keys))
         if settings.all_states and first == 0 and settings.min_freq <= 0.0:
             every = np.flatnonzero(chosen)[:, None] * n_patterns + np.arange(len(self.patterns))
             return every.ravel()
-        seen: NDArray[np.int64] = found[count >= settings.min_freq]
-        return seen
+        frequent: NDArray[np.int64] = keys[count >= settings.min_freq]
+        return frequent
 
 
 def _orders(attributes: Mapping[str, int], settings: FeatureSettings) -> NDArray[np.bool_]:
     """Which orders of features each attribute has, bool [A, order + 1]."""
-    found = np.zeros((len(attributes), settings.order + 1), dtype=bool)
+    orders = np.zeros((len(attributes), settings.order + 1), dtype=bool)
     if not settings.attribute_orders:
-        found[:, 0] = True
-        return found
+        orders[:, 0] = True
+        return orders
     for name, number in attributes.items():
-        found[number, [order for order in settings.orders_of(name) if order <= settings.order]] = (
+        orders[number, [order for order in settings.orders_of(name) if order <= settings.order]] = (
             True
         )
-    return found
+    return orders

@@ -118,8 +118,8 @@ def learn(
         return np.zeros(0), "converged: gradient"
     precision, nothing = np.full(len(features), 2.0 * settings.c2), np.zeros(len(features))
     if settings.c1 > 0.0:  # under a Laplace prior, weights that are tied need not be equal
-        known = laid_out(data, features)
-        plain = Objective(*known, precision, nothing, threads=settings.threads)
+        problem = laid_out(data, features)
+        plain = Objective(*problem, precision, nothing, threads=settings.threads)
         return _minimise(plain, len(features), settings, watch, lambda weights: weights)
     tied, automaton = _tied(data, features)
     sums = Objective(
@@ -202,8 +202,8 @@ def _tied(data: Labelled, features: Features) -> tuple[Tied, Automaton]:
     weight.
     """
     index, items = _index_of(features), data.items
-    found = inseparable(index, [Rows(items.row_offsets, items.attribute, _values(items))])
-    arranged, group = tie(index, found)
+    representative = inseparable(index, [Rows(items.row_offsets, items.attribute, _values(items))])
+    arranged, group = tie(index, representative)
     shards = list(_shards(data, arranged, Histories(index.patterns)))
     automaton = compile_automaton(index.patterns, [1] * features.n_labels)
     return Tied(shards, arranged, group), automaton
@@ -258,8 +258,8 @@ def _minimise(
             now, trials = perf_counter(), optimiser.evaluations - before
             gradient = pseudo_gradient(optimiser.best_x, optimiser.best_g, settings.c1)
             norm, weights = float(np.linalg.norm(gradient)), outside(optimiser.best_x)
-            known = optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began
-            watch(Progress(*known, step=step))
+            numbers = optimiser.iterations, optimiser.best_f, weights, norm, trials, now - began
+            watch(Progress(*numbers, step=step))
         if accepted:
             began, before = perf_counter(), optimiser.evaluations
     if optimiser.status.startswith("failed"):
@@ -286,10 +286,11 @@ def _index_of(features: Features) -> FeatureIndex:
     singles = [(y,) for y in range(n_labels)]
     order_of = np.array([len(z) - 1 for z in (*singles, *features.patterns)], dtype=np.int64)
     order = order_of[features.pattern]
-    seen, transitions = np.unique(order), np.unique(order_of[n_labels:])
-    templates: list[Template] = [_AttributeTemplate(k) for k in seen.tolist() or [0]]
+    orders, transitions = np.unique(order), np.unique(order_of[n_labels:])
+    templates: list[Template] = [_AttributeTemplate(k) for k in orders.tolist() or [0]]
     templates += [TransitionTemplate(k) for k in transitions.tolist()]
     index = FeatureIndex((*singles, *features.patterns), templates)
+    # the rows of the table: each attribute, seen by observer 0, and an observer for each order of patterns
     observers = 1 + np.arange(len(transitions))
     rows = np.zeros((n_attributes + len(observers), 2), dtype=np.uint64)
     rows[:n_attributes, 1] = np.arange(n_attributes)
@@ -299,7 +300,7 @@ def _index_of(features: Features) -> FeatureIndex:
     n = np.bincount(of_transition, minlength=len(transitions))
     index.feature_offsets = np.append(features.offsets, len(order) + np.cumsum(n))
     first = len(templates) - len(transitions)
-    template = np.append(np.searchsorted(seen, order), first + of_transition)
+    template = np.append(np.searchsorted(orders, order), first + of_transition)
     index.feature_template = template.astype(np.int32)
     numbers = n_labels + np.arange(len(features.patterns))
     index.feature_pattern = np.append(features.pattern, numbers).astype(np.int32)

@@ -63,6 +63,7 @@ class SequenceModel:
     def without_zeros(self) -> "SequenceModel":
         """Return a copy without features of weight 0, and without attributes that have no features."""
         n_labels = len(self.labels)
+        # the features that are kept, and the attributes and patterns that these need
         kept = np.flatnonzero(self.feature_weight)
         attribute = np.repeat(np.arange(len(self.attributes)), np.diff(self.feature_offsets))[kept]
         used = np.unique(attribute)
@@ -113,11 +114,11 @@ class SequenceModel:
     def label_numbers(self, items: Items) -> NDArray[np.int32]:
         """Return the numbers of the most probable labels of N items, int32 [N]."""
         chain = Chain(self._compiled, items)
-        found = [np.zeros(0, dtype=np.int32)]
-        for number in range(len(items.offsets) - 1):
-            chain.read(number)
-            found.append(chain.best())
-        return np.concatenate(found)
+        numbers = [np.zeros(0, dtype=np.int32)]
+        for sequence in range(len(items.offsets) - 1):
+            chain.read(sequence)
+            numbers.append(chain.best())
+        return np.concatenate(numbers)
 
     def transitions(self) -> dict[tuple[str, ...], float]:
         """Return the weight of each label pattern, oldest label first."""

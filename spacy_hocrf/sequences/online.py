@@ -68,7 +68,7 @@ class AveragedPerceptron:
         self._sequences: list[tuple[CompiledShard, Segments]] = []
         for shard in shards:
             alone = [shard.only(i) for i in range(len(shard.gold().offsets) - 1)]
-            self._sequences += [(each, each.gold()) for each in alone]
+            self._sequences += [(sequence, sequence.gold()) for sequence in alone]
         self._placed = layout.place_weights(self.weights)
         self._counts = layout.nothing()
         self._weighted = np.zeros_like(self.weights)  # u
@@ -101,12 +101,12 @@ class AveragedPerceptron:
 
     def _learn(self, sequence: CompiledShard, gold: Segments) -> float | None:
         """Learn from a sequence. RETURNS: its loss, None if there was no mistake."""
-        found, loss = self._best(sequence), None
-        if not _equal(found, gold):
+        predicted, loss = self._best(sequence), None
+        if not _equal(predicted, gold):
             sequence.add_segments_into(gold, 1.0, self._counts)
-            sequence.add_segments_into(found, -1.0, self._counts)
+            sequence.add_segments_into(predicted, -1.0, self._counts)
             features, difference = self._layout.take(self._counts)
-            amounts, loss = self._step(features, difference, gold, found)
+            amounts, loss = self._step(features, difference, gold, predicted)
             self._layout.add_into(self._placed, features, amounts)
             self.weights[features] += amounts
             self._weighted[features] += self.seen * amounts
@@ -114,14 +114,14 @@ class AveragedPerceptron:
         return loss
 
     def _step(
-        self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
+        self, features: NDArray[np.int32], difference: Vector, gold: Segments, predicted: Segments
     ) -> tuple[Vector, float]:
         """Return the change of the weights after one sequence, and its loss.
 
         features (int32 [n]): features with different counts in the annotation and in what was found.
         difference (float64 [n]): difference of the counts.
         """
-        return difference, _errors(gold, found) / len(gold.label)
+        return difference, _errors(gold, predicted) / len(gold.label)
 
     def _best(self, sequence: CompiledShard) -> Segments:
         potentials = sequence.potentials(self._placed, self._buffers)
@@ -143,10 +143,10 @@ class PassiveAggressive(AveragedPerceptron):
         self._slack, self._c, self._counts_errors = slack, c, errors
 
     def _step(
-        self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
+        self, features: NDArray[np.int32], difference: Vector, gold: Segments, predicted: Segments
     ) -> tuple[Vector, float]:
         norm = float(difference @ difference)
-        margin = math.sqrt(_errors(gold, found)) if self._counts_errors else 1.0
+        margin = math.sqrt(_errors(gold, predicted)) if self._counts_errors else 1.0
         loss = margin - float(self.weights[features] @ difference)
         if self._slack == 2:
             tau = self._c * loss / (self._c * norm + 0.5)
@@ -169,10 +169,10 @@ class Arow(AveragedPerceptron):
         self._variance, self._gamma = np.full(len(self.weights), variance), gamma
 
     def _step(
-        self, features: NDArray[np.int32], difference: Vector, gold: Segments, found: Segments
+        self, features: NDArray[np.int32], difference: Vector, gold: Segments, predicted: Segments
     ) -> tuple[Vector, float]:
         squares, variance, gamma = difference**2, self._variance[features], self._gamma
-        loss = _errors(gold, found) - float(self.weights[features] @ difference)
+        loss = _errors(gold, predicted) - float(self.weights[features] @ difference)
         self._variance[features] = variance * gamma / (gamma + variance * squares)
         return loss / (gamma + variance @ squares) * variance * difference, loss
 
@@ -182,10 +182,10 @@ def _equal(one: Segments, other: Segments) -> bool:
     return np.array_equal(one.start, other.start) and np.array_equal(one.label, other.label)
 
 
-def _errors(gold: Segments, found: Segments) -> int:
+def _errors(gold: Segments, predicted: Segments) -> int:
     """Count segments of the annotation that were not found; if each is one item, wrong labels."""
-    places = {*zip(found.start.tolist(), found.end.tolist(), found.label.tolist())}
+    places = {*zip(predicted.start.tolist(), predicted.end.tolist(), predicted.label.tolist())}
     return sum(
-        each not in places
-        for each in zip(gold.start.tolist(), gold.end.tolist(), gold.label.tolist())
+        segment not in places
+        for segment in zip(gold.start.tolist(), gold.end.tolist(), gold.label.tolist())
     )

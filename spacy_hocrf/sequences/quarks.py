@@ -71,14 +71,14 @@ def write_quarks(strings: Sequence[str]) -> bytes:
 
 def hashes(keys: Sequence[bytes]) -> Words:
     """Return the hash of each key, uint32 [n]."""
-    found = np.zeros(len(keys), dtype=np.uint32)
+    result = np.zeros(len(keys), dtype=np.uint32)
     by_length: dict[int, list[int]] = {}
     for i, key in enumerate(keys):
         by_length.setdefault(len(key), []).append(i)
     for length, places in by_length.items():
         padded = b"".join(keys[i] + bytes(-length % BLOCK) for i in places)
-        found[places] = _hash(np.frombuffer(padded, "<u4").reshape(len(places), -1), length)
-    return found
+        result[places] = _hash(np.frombuffer(padded, "<u4").reshape(len(places), -1), length)
+    return result
 
 
 def _read_record(data: bytes, start: int, end: int) -> str:

@@ -117,7 +117,7 @@ def _texts(name: str, strings: list[str]) -> Arrays:
     encoded = [string.encode("utf8", "surrogatepass") for string in strings]
     return {
         f"{name}s": np.frombuffer(b"".join(encoded), dtype=np.uint8),
-        f"{name}_ends": offsets_of([len(each) for each in encoded])[1:],
+        f"{name}_ends": offsets_of([len(string) for string in encoded])[1:],
     }
 
 

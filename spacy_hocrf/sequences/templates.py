@@ -51,21 +51,21 @@ class ItemTemplates:
         RETURNS (list[dict]): settings of each block.
         RAISES (ValueError): H289 for a column without an attribute.
         """
-        found = []
+        blocks = []
         for text, parts in zip(self.texts, self.templates):
             commands = [part for part in parts if isinstance(part, Command)]
             for command in commands:
                 if command.column >= len(columns):
                     raise _no_column("The list of --columns", len(columns), command.column)
             if all(command.is_plain and abs(command.offset) <= 1 for command in commands):
-                terms = [f"{columns[each.column]}[{each.offset}]" for each in commands]
-                found += [_block(terms, order) for order in self.attribute_orders[text[0]]]
+                terms = [f"{columns[command.column]}[{command.offset}]" for command in commands]
+                blocks += [_block(terms, order) for order in self.attribute_orders[text[0]]]
             else:
                 read = columns[: 1 + max(command.column for command in commands)]
                 names = {"toolkit": self.toolkit, "template": without_dollars(text)}
-                found.append({"@misc": "spacy-hocrf.Item.v1", **names, "columns": [*read]})
+                blocks.append({"@misc": "spacy-hocrf.Item.v1", **names, "columns": [*read]})
         pairs = _block([], 1)
-        return [*found, pairs] if self.transitions and pairs not in found else found
+        return [*blocks, pairs] if self.transitions and pairs not in blocks else blocks
 
     def items(self, rows: Rows) -> list[list[str]]:
         """Return the strings that are observed at each item.
@@ -102,17 +102,17 @@ def read_templates(text: str, toolkit: str) -> ItemTemplates:
         raise ValueError(
             SequenceErrors.H278.format(name="toolkit", found=toolkit, expected=expected)
         )
-    known = TOOLKITS[toolkit]
+    syntax = TOOLKITS[toolkit]
     templates: list[tuple[str | Command, ...]] = []
     texts, transitions = [], False
     for number, line in enumerate(text.splitlines(), 1):
-        line = known.comment.sub("", line, count=1).rstrip()
+        line = syntax.comment.sub("", line, count=1).rstrip()
         if not line:
             continue
         if toolkit == "wapiti":
             line = line[0].lower() + line[1:]
-        parts = parse_template(line, known, number)
-        if len(parts) == 1 and known.orders[line[0]] == [1]:
+        parts = parse_template(line, syntax, number)
+        if len(parts) == 1 and syntax.orders[line[0]] == [1]:
             transitions = True
             continue
         templates.append(parts)
