@@ -146,11 +146,8 @@ class Problem:
         _check_offsets("row_offsets", potentials.row_offsets)
         rows = int(potentials.row_offsets[n_tokens])
         if rows != len(potentials.row_score):
-            raise ValueError(
-                Errors.H004.format(
-                    name="row_score", found=potentials.row_score.shape, expected=(rows,)
-                )
-            )
+            found = potentials.row_score.shape
+            raise ValueError(Errors.H004.format(name="row_score", found=found, expected=(rows,)))
         _check_bounds("length_pattern", potentials.length_pattern, 0, n_patterns - 1)
         if rows:
             _check_bounds("row_part", potentials.row_part.astype(np.int32), START, INNER)

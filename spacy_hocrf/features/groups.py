@@ -65,11 +65,6 @@ def scores_of(doc: Doc, key: str, name: Callable[[Doc], str]) -> NDArray[np.floa
         scores = array.astype(np.float64)
         if np.isfinite(scores).all():
             return scores
-    raise ValueError(
-        Errors.H181.format(
-            key=key,
-            text=name(doc),
-            found="none" if attribute is None else ascii(attribute)[:60],
-            expected=len(group),
-        )
-    )
+    found = "none" if attribute is None else ascii(attribute)[:60]
+    text = Errors.H181.format(key=key, text=name(doc), found=found, expected=len(group))
+    raise ValueError(text)

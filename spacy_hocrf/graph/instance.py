@@ -173,13 +173,9 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
     listed = list(patterns)
     for i, (vertices, states, _) in enumerate(listed):
         if len(vertices) != len(states):
-            raise ValueError(
-                Errors.H085.format(
-                    name=f"pattern {i}",
-                    found=(len(vertices), len(states)),
-                    expected="as many states as vertices",
-                )
-            )
+            name, found = f"pattern {i}", (len(vertices), len(states))
+            expected = "as many states as vertices"
+            raise ValueError(Errors.H085.format(name=name, found=found, expected=expected))
     return GraphInstance.from_arrays(
         offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
         unary=np.concatenate([np.zeros(0), *rows]),

@@ -79,19 +79,11 @@ def decode(task: Task, weights: Vector, loss_weight: float = 0.0) -> Comparison:
     expected = float(weights[features] @ counts) + loss_weight * loss
     margin = ROUNDING * (1.0 + abs(expected))
     if not abs(score - expected) <= margin:
-        raise ValueError(
-            Errors.H106.format(
-                what="score",
-                found=score,
-                expected=f"that of the output's counts and loss, {expected}",
-            )
-        )
+        text = f"that of the output's counts and loss, {expected}"
+        raise ValueError(Errors.H106.format(what="score", found=score, expected=text))
     if not bound >= expected - margin:
-        raise ValueError(
-            Errors.H106.format(
-                what="bound", found=bound, expected=f"at least the output's score, {expected}"
-            )
-        )
+        text = f"at least the output's score, {expected}"
+        raise ValueError(Errors.H106.format(what="bound", found=bound, expected=text))
     gold_features, gold_counts = counts_of(task, task.gold)
     right = float(weights[gold_features] @ gold_counts)
     union, places = np.unique(np.concatenate([gold_features, features]), return_inverse=True)

@@ -55,11 +55,8 @@ class SegmentationSubproblem:
         self._last: Best | BoundedBest = self._decode()
         self._best = self._last
         for i in np.flatnonzero(np.isneginf(self._last.scores))[:1].tolist():
-            raise ValueError(
-                Errors.H093.format(
-                    sequence=i, tokens=int(potentials.offsets[i + 1] - potentials.offsets[i])
-                )
-            )
+            tokens = int(potentials.offsets[i + 1] - potentials.offsets[i])
+            raise ValueError(Errors.H093.format(sequence=i, tokens=tokens))
 
     @property
     def offsets(self) -> NDArray[np.int64]:

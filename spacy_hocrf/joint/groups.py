@@ -61,11 +61,8 @@ def group_docs(docs: Iterable[Doc], grouper: Grouper | None = None) -> list[Doc]
     if grouper is not None:
         ids = list(grouper(docs))
         if len(ids) != len(docs):
-            raise ValueError(
-                Errors.H111.format(
-                    found=f"{len(ids)} ids", expected=f"one for each of {len(docs)} Docs"
-                )
-            )
+            found, expected = f"{len(ids)} ids", f"one for each of {len(docs)} Docs"
+            raise ValueError(Errors.H111.format(found=found, expected=expected))
         for doc, group in zip(docs, ids):
             set_group(doc, group)
     return [doc for group in _gather(docs, group_of) for doc in group]

@@ -60,11 +60,9 @@ class LinkPairs:
             if isinstance(getattr(self, end), str):
                 wrong.append((end, getattr(self, end), "a list of labels, or null"))
         for name, found, expected in wrong:
-            raise ValueError(
-                LinkErrors.H298.format(
-                    name=name, found=found, expected=expected, block="[components.*.pairs]"
-                )
-            )
+            block = "[components.*.pairs]"
+            text = LinkErrors.H298.format(name=name, found=found, expected=expected, block=block)
+            raise ValueError(text)
 
     def find(self, thread: Thread) -> Pairs:
         """Return the pairs of a thread."""

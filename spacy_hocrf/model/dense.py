@@ -191,9 +191,8 @@ def checked_array(score: DenseScore, what: str, returned: Any, shape: tuple[int,
     """
     array: Matrix = np.asarray(returned)
     if array.shape != shape:
+        name = type(score).__name__
         raise ValueError(
-            Errors.H117.format(
-                score=type(score).__name__, what=what, found=array.shape, expected=shape
-            )
+            Errors.H117.format(score=name, what=what, found=array.shape, expected=shape)
         )
     return array
