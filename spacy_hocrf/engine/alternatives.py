@@ -65,7 +65,7 @@ def ranked(
     """
     lattice, scores = _lattice(potentials, automaton, buffers, sums=False)
     lattice.load(scores, 0)
-    return _each(lattice)
+    return _generated(lattice)
 
 
 def draws(
@@ -174,9 +174,9 @@ def _lattice(
     return Lattice(buffers.graph, sums), Scores(problem, buffers.graph)
 
 
-def _each(lattice: Lattice) -> Iterator[tuple[float, Segments]]:
-    while (found := lattice.next()) is not None:
-        score, segments = found
+def _generated(lattice: Lattice) -> Iterator[tuple[float, Segments]]:
+    while (path := lattice.next()) is not None:
+        score, segments = path
         yield score, _segments(np.array([0, len(segments)]), segments)
 
 

@@ -131,8 +131,8 @@ def _add_fixed_counts(shard: Compiled, automaton: Automaton, buffers: Buffers, c
     if shard.observed is None:
         shard.add_gold_into(counts)
     elif (scores := shard.observed.scores) is not None:
-        known = shard.observed.expectations(scores, automaton, buffers, shard.weights)
-        _added(counts, shard, known, 1.0)
+        constrained = shard.observed.expectations(scores, automaton, buffers, shard.weights)
+        _added(counts, shard, constrained, 1.0)
 
 
 def _added(counts: Any, shard: Compiled, expected: Expectations, sign: float) -> float:

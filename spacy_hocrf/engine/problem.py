@@ -142,7 +142,7 @@ class Problem:
         n_tokens = int(potentials.offsets[-1])
         n_labels, n_patterns = len(self.automaton.limits), len(self.automaton.patterns)
         if not _fit(potentials, n_tokens, n_labels, n_patterns):
-            _check_each(potentials, n_tokens, n_labels, n_patterns)
+            _check_shapes(potentials, n_tokens, n_labels, n_patterns)
         _check_offsets("row_offsets", potentials.row_offsets)
         rows = int(potentials.row_offsets[n_tokens])
         if rows != len(potentials.row_score):
@@ -198,7 +198,7 @@ class Problem:
 
 
 def _fit(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> bool:
-    """Do the arrays have the shapes that `_check_each` expects? Called first, since it is fast."""
+    """Do the arrays have the shapes that `_check_shapes` expects? Called first, since it is fast."""
     dense, rows, spans = (n_tokens, n_labels), len(potentials.row_score), len(potentials.span_score)
     start, end, inner = potentials.start, potentials.end, potentials.inner
     return bool(
@@ -216,7 +216,7 @@ def _fit(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) 
     )
 
 
-def _check_each(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> None:
+def _check_shapes(potentials: Potentials, n_tokens: int, n_labels: int, n_patterns: int) -> None:
     """Check shapes. RAISES (ValueError): H004 for an array of another shape."""
     expected = {
         "const": (n_patterns,),

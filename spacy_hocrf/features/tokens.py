@@ -351,6 +351,8 @@ class TokenBatch:
     def _spelt(self, values: Values) -> list[str]:
         """The strings that values stand for."""
         own, strings = self._extension_strings, self.strings
+        if not own:
+            return [strings[value] for value in values.tolist()]
         return [own[value] if value in own else strings[value] for value in values.tolist()]
 
 

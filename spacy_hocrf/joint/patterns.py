@@ -163,6 +163,7 @@ def _spelled(places: PlaceSets, spell: Callable[[int], Sequence[int]]) -> PlaceP
 
     spell (Callable[[int], Sequence[int]]): returns the states of a place's tokens, given its length.
     """
+    # for each token: the length of its place, and its position in the place
     lengths = places.end - places.start
     tokens = ranges(places.start, lengths)
     length = np.repeat(lengths, lengths)

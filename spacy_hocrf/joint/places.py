@@ -68,9 +68,9 @@ def repeated(
     for length in range(1, lengths[-1] + 1):
         inside = at + length <= last[at]
         at, phrase = at[inside], phrase[inside]
-        numbers = (
-            np.unique(phrase, return_inverse=True)[1].ravel() * len(values) + codes[at + length - 1]
-        )
+        # a phrase is a prefix and a last token, as one number
+        prefix = np.unique(phrase, return_inverse=True)[1].ravel()
+        numbers = prefix * len(values) + codes[at + length - 1]
         phrase, counts = np.unique(numbers, return_inverse=True, return_counts=True)[1:]
         phrase = phrase.ravel()
         again = counts[phrase] > 1  # a longer phrase occurs at most as often
@@ -91,6 +91,7 @@ def _apart(at: NDArray[np.int64], phrase: NDArray[np.int64], length: int) -> Rep
         while not keep[before]:  # stops at the latest at the phrase's first place
             before -= 1
         keep[i] = at[i] - at[before] >= length
+    # the phrases that still occur twice or more
     at, phrase = at[keep], phrase[keep]
     _, place, counts = np.unique(phrase, return_inverse=True, return_counts=True)
     several = counts[place.ravel()] > 1
@@ -104,6 +105,7 @@ def pairs(phrases: Repeated, most: int) -> PlaceSets:
     remaining = np.maximum(most, counts - 1)
     alive, distance = np.arange(len(counts)), 1
     left, right = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    # for each distance, as many pairs of each phrase as there are, or as remain
     while len(alive):
         n_pairs = np.minimum(counts[alive] - distance, remaining[alive])
         alive, n_pairs = alive[n_pairs > 0], n_pairs[n_pairs > 0]

@@ -58,6 +58,7 @@ class JointProblem:
         assignment (int32 [V]): state of each vertex.
         weights (float64 [G]): weights of the joint features; finite.
         """
+        # for each cell: its pattern, its place in the pattern, and the silent cells at other places
         sizes = np.diff(self.pattern_offsets)
         pattern = np.repeat(np.arange(len(sizes)), sizes)
         keys = pattern * (self.cell_place.max(initial=0) + 1) + self.cell_place
@@ -142,6 +143,7 @@ class BatchPatterns:
         rows (int64 [n]): cells of their patterns. sizes (int64 [M]): number of cells of each pattern.
         """
         cells, batch = self._joined[1], self.batch
+        # the vertices are the distinct cells, whatever the state, with tokens counted from the Doc's first
         *where, state, cell_place = (getattr(cells, name)[rows] for name in FIELDS)
         first, vertex = _distinct(where)
         kind, start, end, label = (column[first] for column in where)
