@@ -18,7 +18,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from spacy_hocrf.arrays import ranges
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.cells import add_up
 
@@ -88,7 +88,7 @@ class GraphInstance:
         return cls(
             offsets=first,
             unary=scores,
-            pattern_offsets=np.concatenate([[0], np.cumsum(sizes[kept])]),
+            pattern_offsets=offsets_of(sizes[kept]),
             vertices=vertex[cells].astype(np.int32),
             states=state[cells].astype(np.int32),
             weights=total,
@@ -152,8 +152,8 @@ class Factors:
         if len(same_size):
             before = vertices[ranges(bounds[same_size - 1], sizes[same_size])]
             after = vertices[ranges(bounds[same_size], sizes[same_size])]
-            ends = np.concatenate([[0], np.cumsum(sizes[same_size])])
-            begins[same_size] = np.logical_or.reduceat(before != after, ends[:-1])
+            first_cell = offsets_of(sizes[same_size])[:-1]
+            begins[same_size] = np.logical_or.reduceat(before != after, first_cell)
         first = np.flatnonzero(begins)
         return cls(np.append(first, len(sizes)), sizes[first], bounds[first])
 
@@ -177,11 +177,9 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
             expected = "as many states as vertices"
             raise ValueError(Errors.H085.format(name=name, found=found, expected=expected))
     return GraphInstance.from_arrays(
-        offsets=np.concatenate([[0], np.cumsum([len(row) for row in rows])]),
+        offsets=offsets_of([len(row) for row in rows]),
         unary=np.concatenate([np.zeros(0), *rows]),
-        pattern_offsets=np.concatenate(
-            [[0], np.cumsum([len(vertices) for vertices, _, _ in listed])]
-        ),
+        pattern_offsets=offsets_of([len(vertices) for vertices, _, _ in listed]),
         vertices=[v for vertices, _, _ in listed for v in vertices],
         states=[s for _, states, _ in listed for s in states],
         weights=[weight for _, _, weight in listed],

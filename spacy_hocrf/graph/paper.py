@@ -138,6 +138,7 @@ def _lifted(quadratic: GraphInstance, factors: NDArray[np.int64]) -> tuple[list[
 def _forest(instance: GraphInstance, edges: NDArray[np.int64]) -> Subproblem:
     """A forest over the vertices of its edges only, int64 [n] numbers of factors."""
     ends = instance.vertices[instance.factors.first[edges][:, None] + np.arange(2)]
+    # the vertices, which are numbered anew, their cells, and the cells of the patterns
     vertices = np.unique(ends)
     cells = ranges(instance.offsets[vertices], instance.n_states[vertices])
     patterns = pattern_rows(instance, edges)[0]

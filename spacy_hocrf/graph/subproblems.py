@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import ranges
+from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.graph.forest import MaxSum, spanning_forest
 from spacy_hocrf.graph.instance import GraphInstance
@@ -114,7 +114,7 @@ class ForestSubproblem:
         # a table of scores for each vertex with a parent, and that vertex for each edge
         widths = instance.n_states
         sizes = np.where(parent >= 0, widths * widths[parent], 0)
-        table_offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        table_offsets = offsets_of(sizes)
         child = np.zeros(len(edges), dtype=np.int64)
         child[edge[parent >= 0]] = np.flatnonzero(parent >= 0)
         patterns, owner = pattern_rows(instance, edges)

@@ -212,19 +212,22 @@ class Thread:
         first: NDArray[np.int64] = self._batch.offsets[doc] + start
         return first
 
+    def wrong_value(self, attribute: str, found: Any, expected: str, value: str) -> ValueError:
+        """Make the error H305 for an extension attribute of an item.
+
+        value (str): the kind of link values that read it.
+        """
+        names = {"attribute": attribute, "value": value, "text": self.text}
+        text = LinkErrors.H305.format(**names, found=repr(found)[:60], expected=expected)
+        return ValueError(text)
+
     def _lists(self, name: str) -> tuple[NDArray[np.int64], Codes]:
         lists = self.values(name)
         for value in lists:
             strings = isinstance(value, list | tuple | set | frozenset)
             if value is not None and not (strings and all(isinstance(s, str) for s in value)):
-                raise ValueError(
-                    LinkErrors.H305.format(
-                        attribute=f"_.{name}",
-                        found=repr(value)[:60],
-                        expected="a list of strings",
-                        value="that compares lists",
-                        text=self.text,
-                    )
+                raise self.wrong_value(
+                    f"_.{name}", value, "a list of strings", "that compares lists"
                 )
         pairs = [(i, get_string_id(s)) for i, strings in enumerate(lists) for s in strings or ()]
         items = np.array([i for i, _ in pairs], dtype=np.int64)

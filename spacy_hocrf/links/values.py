@@ -126,15 +126,7 @@ class Number(_Reading):
         values = thread.values(self.attr[2:])
         for value in values:
             if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
-                raise ValueError(
-                    LinkErrors.H305.format(
-                        attribute=self.attr,
-                        found=repr(value)[:60],
-                        expected="a number",
-                        value="LinkNumber",
-                        text=thread.text,
-                    )
-                )
+                raise thread.wrong_value(self.attr, value, "a number", "LinkNumber")
         numbers = np.array([value or 0.0 for value in values], dtype=np.float64)
         return np.digitize(numbers, self.bins)
 

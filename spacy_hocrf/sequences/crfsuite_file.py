@@ -158,12 +158,14 @@ def _check(features: Features, n_labels: int, n_attributes: int) -> None:
 
 def _features_of(model: SequenceModel) -> tuple[Features, list[str]]:
     """Features with non-zero weight, those of attributes first, and the attributes that have features."""
+    # features of attributes: these are numbered anew, without those that have none
     attribute = np.repeat(np.arange(len(model.attributes)), np.diff(model.feature_offsets))
     active = np.flatnonzero(model.feature_weight)
     used, source = np.unique(attribute[active], return_inverse=True)
     states = np.zeros(len(active), dtype=FEATURE)
     states["source"], states["label"] = source, model.feature_pattern[active]
     states["weight"] = model.feature_weight[active]
+    # transitions, sorted by their labels
     pairs = np.array(model.patterns, dtype=np.int64).reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     order = order[model.pattern_weight[order] != 0.0]

@@ -336,8 +336,9 @@ def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> 
     )
     allowed = np.full((n_items, compiled.n_labels), ANYTHING, dtype=np.uint8)
     one_token = np.ones(compiled.n_labels, dtype=bool)
-    inside = np.arange(n_items) - np.repeat(items.offsets[:-1], np.diff(items.offsets))
-    start = inside.astype(np.int32)
+    # place of each item in its sequence, where its segment starts
+    place = np.arange(n_items) - np.repeat(items.offsets[:-1], np.diff(items.offsets))
+    start = place.astype(np.int32)
     return CompiledShard(
         CompiledBatch(compiled, observations, allowed, one_token),
         None,
