@@ -163,7 +163,7 @@ cdef int follow(Lattice lattice, int number, int rank) noexcept nogil:
 
 
 cdef void note_segment(Lattice lattice, int number, int rank, int* begin) noexcept nogil:
-    """Append the segment that a choice ends, if any, to lattice.found.
+    """Append the segment that a choice ends, if any, to lattice.segments.
 
     begin (int*): where the open segment begins; updated by the choices of a segment.
     """

@@ -16,7 +16,7 @@ cdef void begin_paths(Lattice lattice) noexcept nogil:
 
 
 cdef bint next_path(Lattice lattice, double* score) noexcept nogil:
-    """Write the score of the next best path, and append its segments to lattice.found; False for none."""
+    """Write the score of the next best path, and append its segments to lattice.segments; False for none."""
     cdef int number, node, rank, detour, parent
     cdef double cost
     cdef Choice* choices
@@ -127,7 +127,7 @@ cdef int _add_detour(Lattice lattice, Detour detour) noexcept nogil:
 
 
 cdef void _walk(Lattice lattice, int number) noexcept nogil:
-    """Append the segments of a path to lattice.found."""
+    """Append the segments of a path to lattice.segments."""
     cdef int height = 0, node, rank, begin = 0
     cdef Path* path
     while number >= 0 and lattice.paths[number].detour >= 0:

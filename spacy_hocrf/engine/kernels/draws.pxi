@@ -2,7 +2,7 @@
 
 
 cdef void draw_path(Lattice lattice, const double[:, ::1] uniform) noexcept nogil:
-    """Draw a path, with random numbers [T + 1, 3] in [0, 1), and write its segments to lattice.found."""
+    """Draw a path, with random numbers [T + 1, 3] in [0, 1), and write its segments to lattice.segments."""
     cdef int number, begin = 0, choice
     lattice.segment_count = 0
     number = state_node(lattice, 0, 0)
