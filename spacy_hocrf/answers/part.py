@@ -54,7 +54,7 @@ class Part:
     @property
     def inputs(self) -> tuple[Potentials, Automaton, LabelScheme]:
         """What decoders take first: log potentials, automaton and labels."""
-        return self.potentials, self.automaton, self.scheme
+        return self.potentials, self.under.automaton, self.under.rules.scheme
 
     def scores(self, decoder: Decoder, spans: Segments) -> NDArray[np.float64]:
         """Return the score of each span as it is shown, float64 [n].

@@ -156,7 +156,14 @@ class Predictor:
     ) -> "_Decoded":
         """Return the spans to show with the probabilities that are asked for, see `predict`."""
         presets = self._presets(batch)
-        part, answer, revised = self._answer(batch, presets, threshold, revise)
+        read: Read[Answer] = self._read_answer
+        if self.target.overlapping and threshold is not None:
+            read = partial(self._read_spans, max(threshold, MIN_PROBABILITY))
+        revised = None
+        if revise is None:
+            part, answer = self._read(batch, presets, read)
+        else:
+            part, answer, revised = self._revised(batch, presets, read, revise)
         shown, kept = self._shown(batch, presets, answer.spans)
         parts, chances, exactly = [part], None, text_probability or self.target.n_best > 0
         scores = scores or threshold is not None
@@ -176,21 +183,14 @@ class Predictor:
         log_z = None if self.rules.rules else answer.log_partition
         return _Decoded(prediction, parts, log_z, revised)
 
-    def _answer(
+    def _revised(
         self,
         batch: TokenBatch,
         presets: Mapping[int, Annotation],
-        threshold: float | None,
-        revise: Revise | None,
-    ) -> tuple[Part, Answer, Revised | None]:
-        """Return the spans that the decoder chooses, the potentials they are read off, and how `revise` has
-        changed these.
-        """
-        read: Read[Answer] = self._read_answer
-        if self.target.overlapping and threshold is not None:
-            read = partial(self._read_spans, max(threshold, MIN_PROBABILITY))
-        if revise is None:
-            return *self._read(batch, presets, read), None
+        read: Read[Answer],
+        revise: Revise,
+    ) -> tuple[Part, Answer, Revised]:
+        """Decode the Docs jointly: return the changed potentials, what is read off them, and the rest."""
         part, best = self._read(batch, presets, self._read_best)
         revised = revise(batch, part.potentials, part.automaton, best)
         part = replace(part, potentials=revised.potentials)

@@ -35,6 +35,8 @@ class LearntDecoder:
 
     def __init__(self, decoder: Decoder, name: str) -> None:
         self.configured = decoder
+        has_auto_cost = isinstance(decoder, ExpectedF) and decoder.cost == AUTO
+        self._learns = has_auto_cost or isinstance(decoder, Reranked)
         self.learnt: LearntCost | Reranker | None = None
         self.exact = ExpectedF()  # finds spans and their probabilities, whatever the decoder
         self._cached: tuple[LearntCost | Reranker, Decoder] | None = None  # of `current`
@@ -106,12 +108,6 @@ class LearntDecoder:
 
         if isinstance(self.learnt, Reranker):
             self.learnt = self.learnt.tempered(temperature)
-
-    @property
-    def _learns(self) -> bool:
-        """Does the decoder need something that is learnt?"""
-        asks = isinstance(self.configured, ExpectedF) and self.configured.cost == AUTO
-        return asks or isinstance(self.configured, Reranked)
 
     def _learn(self, learner: Learner) -> LearntCost | Reranker | None:
         if isinstance(self.configured, Reranked):
