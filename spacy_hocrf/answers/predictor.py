@@ -6,7 +6,7 @@ Rules about all spans of a text are applied in `answers.under_rules`. Neither th
 """
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -144,7 +144,11 @@ class Predictor:
 
         RAISES (ValueError): H007 or H216 as in `predict`.
         """
-        yield from self._read(batch, self._presets(batch), self._read_totals)[1]
+        totals = self._read(batch, self._presets(batch), self._read_totals)[1]
+        for part, log_z in totals:
+            for i in np.flatnonzero(np.isneginf(log_z)).tolist():
+                self._refuse(part.doc(i), i, None, False)
+        yield from totals
 
     def _decoded(
         self,
@@ -224,12 +228,31 @@ class Predictor:
         self, part: Part
     ) -> tuple[list[tuple[Part, NDArray[np.float64]]], NDArray[np.bool_]]:
         """Return the Docs grouped by the rules they are decoded under, with log Z of each."""
-        totals, possible = [], np.ones(len(part.docs), dtype=bool)
-        for subpart in self._under.split(part, exactly=True):
-            log_z = self._log_z(subpart)
-            totals.append((subpart, log_z))
+        possible = np.ones(len(part.docs), dtype=bool)
+        totals = list(self._with_log_z(self._under.split(part, exactly=True)))
+        for subpart, log_z in totals:
             possible[subpart.docs] = ~np.isneginf(log_z)
         return totals, possible
+
+    def _with_log_z(self, parts: Iterable[Part]) -> Iterator[tuple[Part, NDArray[np.float64]]]:
+        """Yield the parts with log Z of each Doc. Docs with nothing that a span could be shown on, which
+        cannot keep a rule, are in a part of their own that follows none.
+        """
+        for part in parts:
+            log_z = self._log_z(part)
+            free = np.isneginf(log_z) & bool(part.under.numbers)
+            for i in np.flatnonzero(free).tolist():
+                free[i] = self._empty(part.batch, int(part.docs[i]))
+            if not free.all():
+                yield part.only(np.flatnonzero(~free)), log_z[~free]
+            if free.any():
+                under = FollowedRules(self._free_rules, part.under.plain)
+                unruled = replace(part.only(np.flatnonzero(free)), under=under)
+                yield unruled, self._log_z(unruled)
+
+    @cached_property
+    def _free_rules(self) -> CompiledRules:
+        return self.rules.at_no_price()
 
     def _log_z(self, part: Part) -> NDArray[np.float64]:
         """Return log Z of each Doc."""
@@ -419,16 +442,16 @@ class Predictor:
         for i, preset in presets.items():
             spans[i] = sorted({*spans[i], *self._possible_spans(preset)})
         chances = np.ones(len(spans))
-        for part in parts:
+        for part, log_z in self._with_log_z(parts):
             logs = Alternatives(part, self.exact.pool).log_sums([spans[i] for i in part.docs])
-            chances[part.docs] = np.exp(np.minimum(0.0, logs - self._log_z(part)))
+            chances[part.docs] = np.exp(np.minimum(0.0, logs - log_z))
         return chances
 
     def _add_alternatives(self, predictions: list[Prediction], decoded: "_Decoded") -> None:
         """Add the n best readings of each Doc by itself to its prediction."""
-        for part in decoded.parts:
+        known = None if decoded.log_z is None else zip(decoded.parts, [decoded.log_z])
+        for part, log_z in known or self._with_log_z(decoded.parts):
             alternatives = Alternatives(part, self.exact.pool)
-            log_z = self._log_z(part) if decoded.log_z is None else decoded.log_z
             for i, (doc, doc_log_z) in enumerate(zip(part.docs.tolist(), log_z.tolist())):
                 best = alternatives.best(i, self.target.n_best, doc_log_z)
                 predictions[doc] = predictions[doc]._replace(alternatives=best)

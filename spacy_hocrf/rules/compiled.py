@@ -6,6 +6,7 @@ with an automaton that remembers their states (engine/rules.py).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from math import prod
@@ -121,6 +122,13 @@ class CompiledRules:
     def tables(self) -> RuleTables:
         """The rules in the form that the search of probable paths takes."""
         return RuleTables.of(self.rules, self.scheme.n_labels)
+
+    def at_no_price(self) -> "CompiledRules":
+        """Return rules that may all be broken, for texts that cannot keep them."""
+        free = copy(self)
+        free.prices, free.hard = np.zeros_like(self.prices), np.zeros_like(self.hard)
+        free._products = {}
+        return free
 
     def compile(self, patterns: Sequence[LabelPattern]) -> Automaton:
         """Compile an automaton with other patterns, without rules about all spans."""

@@ -23,6 +23,7 @@ from small_corpus import (
 from spacy.tokens import Doc, DocBin, Span
 from spacy.util import raise_error
 
+from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.spans import named
 from spacy_hocrf.annotation.text_constraints import KINDS
 from spacy_hocrf.rules import compiled, ends, violations
@@ -419,8 +420,32 @@ def test_a_text_of_white_space_alone_has_no_span_whatever_it_must_have(nlp, text
     docs = list(nlp.pipe([TEXT, text, TEXT]))
     assert [bool(doc.ents) for doc in docs] == [True, False, True]
     assert found(nlp(text)) == []
-    (reading,) = nlp.get_pipe("hocrf").readings([nlp.make_doc(text)])
-    assert reading.best(2) == []
+    own = nlp.make_doc(text)
+    first, reading, _ = nlp.get_pipe("hocrf").readings([nlp.make_doc(TEXT), own, own])
+    assert (reading.sample(2), reading.entropy()) == ([(), ()], 0.0)
+    assert [(each.spans, each.probability) for each in reading.best(2)] == [((), 1.0)]
+    assert reading.tokens().tolist() == [[0.0, 0.0, 1.0]] * len(own)
+    assert [*first.expected_breaks().values(), *reading.expected_breaks().values()] == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("text", BLANK)
+def test_no_span_is_the_only_reading_of_a_text_that_cannot_keep_a_rule(nlp, text):
+    own = untrained("hocrf", n_best=2, constraints=constraints(at_least={"PERSON": 1}))
+    nlp = own.from_bytes(nlp.to_bytes())
+    pipe = nlp.get_pipe("hocrf")
+    pipe.acceptance = Acceptance(0.9, 0.9, 0.5, 10, 5)
+    first, doc = nlp.pipe([TEXT, text])
+    assert doc._.hocrf_probability == 1.0
+    assert [len(each.spans) for each in (first, doc)] == [2, 1]
+
+
+def test_white_space_that_no_segmentation_covers_cannot_be_asked_about():
+    rows = [("Ada Lovelace", [(0, 12, "PERSON")]), ("Ada", [(0, 3, "PERSON")])]
+    nlp = trained(model={"repeats": False, "max_length": 2}, rows=rows, steps=1)
+    doc = words(nlp, "\n", "\n", "\n")
+    assert found(nlp(doc)) == []
+    with pytest.raises(ValueError, match="H007"):
+        nlp.get_pipe("hocrf").reading(doc)
 
 
 def test_text_in_no_span_cannot_be_asked_of_a_model_that_has_none():
