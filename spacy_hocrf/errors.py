@@ -133,8 +133,8 @@ class Errors(metaclass=Coded):
     )
     H045 = "encoding = '{found}' is unknown. Choose one of {known} in [components.*.model]."
     H046 = (
-        "Training cannot start: {status}. Real-valued features may be too large; scale them to "
-        "about 1, or lower sigma in [components.*.trainer]."
+        "Training cannot start: {status}. Real-valued features or weights of texts may be too large; "
+        "scale them to about 1, or lower sigma in [components.*.trainer]."
     )
     H047 = "prior = '{found}' is unknown. Choose one of {known} in [components.*.trainer]."
     H048 = "{name} is {found}, but must be {expected}. See [components.*.trainer]."

@@ -246,9 +246,13 @@ class LBFGSRun:
     def loss(self) -> float:
         """The lowest accepted value of the objective; before the first step, the value at the start, which is
         evaluated if necessary.
+
+        RAISES (ValueError): H046 if value or gradient are not finite there.
         """
         if self._optimiser.evaluations == 0:
             self._evaluate()
+        if self._optimiser.status.startswith("failed"):
+            raise ValueError(Errors.H046.format(status=self._optimiser.status))
         return float(self._optimiser.best_f)
 
     @property
@@ -286,14 +290,12 @@ class LBFGSRun:
     def step(self) -> None:
         """Take the trainer's number of iterations, or fewer if it converges.
 
-        RAISES (ValueError): H046 if the optimiser met values that are not finite.
+        RAISES (ValueError): H046 if value or gradient are not finite at the start.
         """
         self.loss  # noqa: B018 - evaluates the start, which is no iteration
         goal = self.iterations + self._iterations
         while self.running and self.iterations < goal:
             self._evaluate()
-        if self._optimiser.status.startswith("failed"):
-            raise ValueError(Errors.H046.format(status=self._optimiser.status))
 
     def release(self) -> None:
         """Release memory that the next step allocates again."""

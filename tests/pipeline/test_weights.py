@@ -204,6 +204,15 @@ def test_what_is_no_weight_is_an_error_that_names_the_text(name):
             nlp.update(bad)
 
 
+def test_training_that_cannot_start_is_an_error_at_every_update():
+    nlp = untrained(trainer=trainer())
+    data = weighted(examples(nlp), [1e300, *[None] * 9])
+    optimizer = nlp.initialize(lambda: data)
+    for _ in range(2):
+        with pytest.raises(ValueError, match=r"H046.*weights of texts"):
+            nlp.update(data, sgd=optimizer)
+
+
 def test_a_corpus_of_weight_0_is_not_said_to_have_no_labels():
     nlp = untrained(trainer=trainer())
     with pytest.raises(ValueError, match=r"H255.*All 10 training texts.*hocrf_weight"):
