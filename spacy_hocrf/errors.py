@@ -478,6 +478,10 @@ class Errors(metaclass=Coded):
         "The spans that are marked have {found} of all tokens, more than the ratio that there should be, "
         "{expected}. See ratio in [components.*.trainer]."
     )
+    H568 = (
+        "The trainer '{trainer}' begins a run that is of the type '{found}' and lacks {missing}. Mend its "
+        "method `begin`, or choose another trainer in [components.*.trainer]; see spacy_hocrf.api.Run."
+    )
     H580 = (
         "n = {found}, but must be a whole number from 2 to 100: one of so many readings of a text is "
         "shown. See [components.*.decoder]."

@@ -10,13 +10,24 @@ import pytest
 import spacy
 from derivatives import assert_gradient
 from numpy.testing import assert_allclose, assert_array_equal
-from small_corpus import decoder_of, documents, entity_scores, examples, found, initialize
+from small_corpus import (
+    decoder_of,
+    documents,
+    entity_scores,
+    examples,
+    found,
+    initialize,
+    untrained,
+    words,
+)
 from spacy.util import load_config, load_model_from_config, registry
 
 from spacy_hocrf.answers.decoders import Viterbi
 from spacy_hocrf.features.records import recordable
 from spacy_hocrf.features.templates import Events
+from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.model.dense import LinearScore, checked_array, checked_scores
+from spacy_hocrf.model.heads import inputs_of
 from spacy_hocrf.training.base import BaseTrainer
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 from spacy_hocrf.types import TOKEN
@@ -232,6 +243,25 @@ def test_a_dense_score_that_contradicts_itself_is_named(tmp_path, broken, code):
         nlp = load_model_from_config(config, auto_fill=True)
         data = initialize(nlp, documents(12))
         nlp.update(data)
+
+
+@pytest.mark.parametrize("extents", [(), (3, 1), (2,), (4,)])
+def test_inputs_of_a_linear_score_are_a_row_of_its_width_for_each_token(extents):
+    batch = TokenBatch([words(spacy.blank("xx"), "a", "b")])
+    score = Shape()
+    object.__setattr__(score, "inputs", lambda batch: np.ones((len(batch), *extents)))
+    with pytest.raises(ValueError, match=r"H117.*'Shape' returns inputs.*\(2, 3\)"):
+        inputs_of([("mine", score)], batch)
+
+
+@pytest.mark.parametrize("begun, missing", [(None, "evaluations, loss"), (object(), "weights")])
+def test_a_run_that_lacks_members_is_named_with_what_it_lacks(begun, missing):
+    nlp = untrained()
+    data = initialize(nlp)
+    trainer = type("Own", (BaseTrainer,), {"begin": lambda self, model: begun})()
+    nlp.get_pipe("hocrf").set_trainer(trainer)
+    with pytest.raises(ValueError, match=f"H568.*'Own'.*{missing}"):
+        nlp.update(data, sgd=nlp.create_optimizer())
 
 
 def test_what_is_no_dense_score_is_named_with_what_it_lacks(tmp_path):

@@ -44,7 +44,7 @@ from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.saving.persistence import LearntModel
-from spacy_hocrf.training.base import Loss, Run, Trainer
+from spacy_hocrf.training.base import Loss, Run, Trainer, checked_run
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -389,7 +389,7 @@ class Learner(GrowingModel):
         """The training run on the current corpus; None without documents, or with a batch-wise trainer."""
         if self._changed and self._has_documents and not self.trainer.batchwise:
             self.release()  # the workers of the previous run
-            self._run = self.trainer.begin(self)
+            self._run = checked_run(self.trainer.begin(self), self.trainer)
             self._changed = False
         return self._run
 

@@ -135,7 +135,8 @@ def inputs_of(
 
     rows (Optional[float64 [N, K]]): the encoder's output for the tokens, if computed before; else the
         encoder is run once for all its heads.
-    RAISES (ValueError): H117 unless there are N rows; H176 or H177 for those of an encoder.
+    RAISES (ValueError): H117 unless there are N rows, of K numbers for a `LinearScore`; H176 or H177 for
+        those of an encoder.
     """
     arrays = list[NDArray[Any]]()
     for _, score in scores:
@@ -144,9 +145,8 @@ def inputs_of(
             arrays.append(rows)
             continue
         inputs = np.asarray(score.inputs(batch))
-        if inputs.ndim < 1 or len(inputs) != len(batch):
-            checked_array(score, "inputs", inputs, (len(batch), *inputs.shape[1:]))
-        arrays.append(inputs)
+        row = (score.width,) if isinstance(score, LinearScore) else inputs.shape[1:]
+        arrays.append(checked_array(score, "inputs", inputs, (len(batch), *row)))
     return tuple(arrays)
 
 

@@ -257,10 +257,11 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
     """Return the rules of a template for some labels, their names prefixed with the template's name; prices
     to be learnt are 0 for now.
 
-    RAISES (ValueError): H311 for a table that does not fit the labels.
+    RAISES (ValueError): H214 for an invalid price, H311 for a table that does not fit the labels.
     """
     checked_rules = []
-    price = 0.0 if template.price == LEARNT else float(template.price)
+    checked = checked_price(template.price)
+    price = 0.0 if isinstance(checked, str) else checked
     for rule in template.rules(labels):
         after, kept = rule.after, rule.kept
         valid = after.ndim == 2 and after.shape == (len(kept), len(labels))

@@ -27,6 +27,7 @@ __all__ = [
     "Trainer",
     "check_ratio",
     "check_trainer",
+    "checked_run",
     "checked_sigma",
     "missing_members",
     "precision_of",
@@ -230,7 +231,8 @@ class BaseTrainer:
 def missing_members(trainer: object, protocol: type = Trainer) -> list[str]:
     """Return the members of a protocol that an object lacks, sorted."""
     members = {name for name in vars(protocol) if not name.startswith("_")}
-    return sorted(name for name in members if not hasattr(trainer, name))
+    kind = type(trainer)  # asked first, since a property may take a pass over the corpus
+    return sorted(name for name in members if not (hasattr(kind, name) or hasattr(trainer, name)))
 
 
 def check_trainer(trainer: object, name: str) -> None:
@@ -239,6 +241,16 @@ def check_trainer(trainer: object, name: str) -> None:
     if missing:
         found = type(trainer).__name__
         raise ValueError(Errors.H058.format(name=name, found=found, missing=", ".join(missing)))
+
+
+def checked_run(run: Any, trainer: Trainer) -> Run:
+    """Return a run that a trainer has begun. RAISES (ValueError): H568 unless it has all members of `Run`."""
+    missing = missing_members(run, Run)
+    if missing:
+        found = {"trainer": type(trainer).__name__, "found": type(run).__name__}
+        raise ValueError(Errors.H568.format(**found, missing=", ".join(missing)))
+    begun: Run = run
+    return begun
 
 
 def check_ratio(trainer: object, name: str, joint: bool = False) -> None:

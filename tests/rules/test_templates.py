@@ -1,5 +1,6 @@
 """What templates of rules say, against counting; and which rules the segmentations of a model break."""
 
+import math
 from itertools import product
 
 import joint_oracle
@@ -100,6 +101,14 @@ class OwnRules(AtMost):
 def test_a_table_that_does_not_fit_the_labels_is_an_error():
     with pytest.raises(ValueError, match=r"^\[H311\].*'OwnRules\[1\]'.*'own'.*2 labels"):
         rules_of(OwnRules(), ("PERSON", "PLACE"))
+
+
+@pytest.mark.parametrize("price", [-1.0, math.nan, "much", None, True])
+def test_a_price_of_a_template_of_ones_own_is_checked_too(price):
+    template = OwnRules()
+    object.__setattr__(template, "price", price)
+    with pytest.raises(ValueError, match=f"H214.*price = {price!r}"):
+        rules_of(template, ("A", "B", "C", "D", "E"))
 
 
 def test_rules_of_one_model_keep_few_products(monkeypatch):
