@@ -191,7 +191,7 @@ class Errors(metaclass=Coded):
         "Pattern {pattern} has vertex {vertex} twice. A pattern has at most one state of each "
         "vertex."
     )
-    H084 = "Scores of a graph must be finite, but '{name}' holds {found} at {where}."
+    H084 = "Scores of a graph must be numbers from -1e150 to 1e150, but '{name}' holds {found} at {where}."
     H085 = "The arrays of a graph do not fit each other: '{name}' is {found}, expected {expected}."
     H086 = "The edge {pair} cannot be in the forest: it {reason}."
     H087 = (

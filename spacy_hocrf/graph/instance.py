@@ -28,6 +28,8 @@ Pattern = tuple[Sequence[int], Sequence[int], float]
 """Vertices, their states, and the weight."""
 
 RADIX_LIMIT = 2**62
+LARGEST = 1e150
+"""Largest size of a score, so that no sum of scores is infinite."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class GraphInstance:
         weight 0 are left out.
 
         RAISES (ValueError): H082 for a cell that does not exist, H083 for a vertex twice in one
-            pattern, H084 for a score that is not finite, H085 for arrays that do not fit each
+            pattern, H084 for a score out of range, H085 for arrays that do not fit each
             other.
         """
         first = np.array(offsets, dtype=np.int64, ndmin=1)
@@ -229,7 +231,7 @@ def _check(
         )
         raise ValueError(Errors.H082.format(pattern=pattern, vertex=v, state=s, known=known))
     for name, scores in (("unary", unary), ("weights", weights)):
-        bad = np.flatnonzero(~np.isfinite(scores))
+        bad = np.flatnonzero(~(np.abs(scores) <= LARGEST))
         if len(bad):
             raise ValueError(
                 Errors.H084.format(name=name, found=float(scores[bad[0]]), where=int(bad[0]))

@@ -1,7 +1,7 @@
 """The features of a model of sequences: attributes with label patterns, and label patterns alone."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +61,8 @@ def features_of(
 
     attributes (Mapping[str, int]): number of each attribute.
     """
+    longest = int(np.diff(data.items.offsets).max(initial=0))
+    settings = replace(settings, order=min(settings.order, max(1, longest - 1)))
     orders = [_Order(data, n_labels, order, settings) for order in range(settings.order + 1)]
     seen_at = _orders(attributes, settings)
     keys = []  # attribute and pattern of each feature, as one number

@@ -30,6 +30,9 @@ def test_patterns_do_not_cross_sequences_and_are_as_long_as_the_order_allows():
     assert found(order=2)[1] == {"xy", "yx", "xyx"}
     assert found(order=5)[1] == {"xy", "yx", "xyx"}
     assert found(order=0)[1] == set()
+    assert found(order=10**9, attribute_orders={"": [2]}) == found(
+        order=2, attribute_orders={"": [2]}
+    )
 
 
 def test_rare_features_are_left_out_and_values_count_as_much_as_they_are():
@@ -46,6 +49,12 @@ def test_every_pair_of_labels():
     assert found(all_transitions=True)[1] == {x + y for x in "xyz" for y in "xyz"}
     assert found(all_transitions=True, order=2)[1] == found(all_transitions=True)[1] | {"xyx"}
     assert found(all_transitions=True, min_freq=1.0)[1] == {"xy", "yx"}
+
+
+def test_every_pair_of_labels_of_sequences_of_one_item():
+    data = dataset([[["a"]], [["b"]]], [["x"], ["y"]])
+    settings = FeatureSettings(all_transitions=True)
+    assert len(features_of(data.take(-1), data.attributes, 2, settings).patterns) == 4
 
 
 def test_attributes_with_longer_patterns():
