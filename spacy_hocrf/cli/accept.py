@@ -51,11 +51,11 @@ __all__ = [
 BINS = 10
 CERTAIN = 1e-9
 """Probabilities are clipped to [CERTAIN, 1 - CERTAIN]."""
-FLATTEST = 0.01
-"""Least slope: a text that the model is surer of stays more probable."""
+MIN_SLOPE = 0.01
+"""Smallest slope: a text that the model is surer of stays more probable."""
 DIGITS = 10**10
 """A threshold is rounded down to a multiple of 1 / DIGITS, as it is saved."""
-NOTHING = Acceptance(0.5, 0.5, None, 0, 0)
+ACCEPT_NONE = Acceptance(0.5, 0.5, None, 0, 0)
 """Makes the component compute the probabilities, and accepts nothing."""
 
 
@@ -117,7 +117,7 @@ def whole_texts(
             raise ValueError(CommandErrors.H252.format(name=by, found=len(docs)))
     scorer = scorer_of(pipe.target)
     complete = [doc for doc in docs if is_complete(scorer, doc)]
-    before, pipe.acceptance = pipe.acceptance, NOTHING
+    before, pipe.acceptance = pipe.acceptance, ACCEPT_NONE
     try:
         ready = [*ready_docs(nlp, complete, name)]
         found = pipe.predict(ready)
@@ -210,7 +210,7 @@ def correction(found: WholeTexts) -> tuple[float, float]:
         gradient = features.T @ (-signs * -np.expm1(-logs)) + away
         optimiser.tell(float(logs.sum() + away @ away / 2), gradient)
     slope, intercept = optimiser.best_x.tolist()
-    return max(slope, FLATTEST), intercept
+    return max(slope, MIN_SLOPE), intercept
 
 
 def warn_unlike(acceptance: Acceptance, probabilities: Sequence[float]) -> None:

@@ -56,12 +56,12 @@ __all__ = [
     "threshold_for",
 ]
 
-LEAST = 0.05
+MIN_PROBABILITY = 0.05
 """Less probable spans are ignored: there are many of them, and hardly any is right."""
 CONFIDENCE = 0.9
 DIGITS = 4
 """Significant digits of a threshold."""
-EDGES = (LEAST, *(i / 10 for i in range(1, 11)))
+EDGES = (MIN_PROBABILITY, *(i / 10 for i in range(1, 11)))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Threshold:
 class Reliability:
     """How well calibrated the probabilities of spans are."""
 
-    spans: int  # with at least LEAST
+    spans: int  # with at least MIN_PROBABILITY
     ece: float  # expected calibration error: mean of |share right - mean probability| over bins
     brier: float  # mean squared difference from 1 for right spans and 0 for others
 
@@ -87,7 +87,7 @@ class Reliability:
 class Calibration:
     """Probable spans and annotated spans of texts."""
 
-    label: NDArray[np.str_]  # [n] of spans with a probability of at least LEAST
+    label: NDArray[np.str_]  # [n] of spans with a probability of at least MIN_PROBABILITY
     probability: NDArray[np.float64]  # [n]
     right: NDArray[np.bool_]  # [n] annotated?
     annotated_label: NDArray[np.str_]  # [m] of the annotated spans
@@ -253,7 +253,7 @@ def calibration_of(
     for number, doc, reading in zip(numbers, docs, readings, strict=True):
         items, unknown = scorer.items(doc), scorer.unknown(doc)
         text = ShownText(reading, target)
-        for start, end, label, p in text.spans(LEAST):
+        for start, end, label, p in text.spans(MIN_PROBABILITY):
             if unknown is None or not unknown[start:end].any():
                 rows.append((label, p, (label, start, end) in items))
         wanted = text.scored((start, end, label) for label, start, end in sorted(items))
@@ -397,7 +397,7 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         for name, row in result["labels"].items()
     ]
     print(as_table(("label", "annotated", "spans", "ECE", "Brier"), rows))
-    print(f"spans: those with a probability of at least {LEAST:g}")
+    print(f"spans: those with a probability of at least {MIN_PROBABILITY:g}")
     if (whole := result["texts"]) is not None and whole["texts"]:
         print(
             f"Texts right as a whole: {_percent(whole['right'])} of {whole['texts']:,}, between "

@@ -28,6 +28,7 @@ from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.pipelines import scorer_of
 
 __all__ = [
+    "MAX_LOST",
     "CorpusFacts",
     "Frame",
     "LabelFacts",
@@ -44,10 +45,12 @@ __all__ = [
 ]
 
 Frame = tuple[str, ...]
-LEAST = 2
+MIN_FRAME_WORDS = 2
 """Fewest words of a frame."""
-SHARE = 1 / 3
+MIN_FRAME_SHARE = 1 / 3
 """Smallest share of a text's words that makes a frame."""
+MAX_LOST = 0.01
+"""Share of spans that fit no tokens from which on the tokenizer does not fit the annotation."""
 GAP = ""
 """Stands for the words left out between two words of a frame."""
 
@@ -279,7 +282,9 @@ def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | 
     outside = list(plain)
     for start, end in spans:
         outside[start:end] = [False] * (end - start)
-    least = max(LEAST, SHARE * sum(any(map(str.isalnum, word)) for word in words))
+    least = max(
+        MIN_FRAME_WORDS, MIN_FRAME_SHARE * sum(any(map(str.isalnum, word)) for word in words)
+    )
     for kept in (outside, plain):
         if sum(kept) >= least:
             return _joined(words, kept)

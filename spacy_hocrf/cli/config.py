@@ -12,7 +12,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.annotation.readers import read_examples
-from spacy_hocrf.cli.checking import CorpusFacts, facts_of
+from spacy_hocrf.cli.checking import MAX_LOST, CorpusFacts, facts_of
 from spacy_hocrf.cli.docbins import doc_files, docs_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import (
@@ -50,8 +50,6 @@ LOGGER = {
 REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 STREAMED = 2_000
 """Number of texts from which on --train is streamed from disk; with fewer, that does not pay."""
-MOST_LOST = 0.01
-"""Largest share of spans that may fail to align with spaCy's tokens."""
 FACTORIES = ("hocrf", "hocrf_spans", "hocrf_tagger")
 MOST_LABELS = 30
 HEADER = """\
@@ -193,7 +191,7 @@ def fit_to_texts(config: Config, train: Path) -> CorpusFacts:
     if not facts.annotated and not facts.hints:
         raise ValueError(CommandErrors.H153.format(found=facts.texts, place=gold.places))
     for corpus in config["corpora"].values():
-        corpus["gold_preproc"] = facts.misfits > MOST_LOST * facts.annotated
+        corpus["gold_preproc"] = facts.misfits > MAX_LOST * facts.annotated
     return facts
 
 

@@ -24,6 +24,7 @@ from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.checking import (
+    MAX_LOST,
     CorpusFacts,
     Repeats,
     Seen,
@@ -41,11 +42,12 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
 
-MOST_LABELS = 40
-FEW = 5
+MAX_LABELS = 40
+"""Number of labels that are printed."""
+MIN_TEXTS = 5
 """Number of texts from which on a label can be learnt and scored."""
-MANY = 0.01
-"""Share of lost spans from which on the tokenizer does not fit the annotation."""
+MIN_UNMARKED = 5
+"""Number of phrases from which on missing annotation is reported."""
 LONG, LONGER = 10, 3
 """A span is suspect if it has at least LONG tokens and is LONGER times as long as 99 % of the spans."""
 UNMARKED = 0.06
@@ -59,9 +61,9 @@ before the texts are reported as unlike. Halves of 11 corpora have 0.9 to 1.1 ti
 GUM have 1.5 to 3.5 times as many new words, and the dev part of WNUT-17, whose names are new by design, 1.4
 times as many new spans.
 """
-SHOWN = 3
+MAX_PHRASES = 3
 """Number of phrases given as examples."""
-ENOUGH = 20
+MIN_COMPARED = 20
 """Number of texts, and of spans, from which on shares of new ones are compared."""
 SAMPLE = 1_000
 """Largest number of texts on which cost is measured."""
@@ -149,7 +151,7 @@ def check(config: Config, component: str | None = None) -> Checked:
     if not isinstance(pipe.target, TagsTarget):
         notes += _of_repeats(repeats_of(pipe.target, train))
     seen = seen_in(pipe.target, train, dev), seen_in(pipe.target, train)
-    if min(len(train), len(dev)) >= ENOUGH:
+    if min(len(train), len(dev)) >= MIN_COMPARED:
         notes += _of_kind(*seen)
     groups = isinstance(pipe.target, SpansTarget) or bool(pipe.gold.teachers)
     for corpus, docs in _given_tokens(config, nlp):
@@ -212,7 +214,7 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
         tokens = " · ".join(example.words) or "no token"
         advice = (
             " Correct the annotation, or the tokenizer."
-            if share < MANY
+            if share < MAX_LOST
             else f" Is their language that of lang in [nlp], {lang}? If texts come tokenized later, too, set "
             "gold_preproc = true in [corpora.*]."
         )
@@ -240,8 +242,8 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
 def _of_repeats(found: Repeats) -> Iterator[str]:
     """Report if annotation seems to be missing."""
     n = len(found.unmarked)
-    if n >= FEW and n > UNMARKED * found.phrases:
-        some = "', '".join(found.unmarked[:SHOWN])
+    if n >= MIN_UNMARKED and n > UNMARKED * found.phrases:
+        some = "', '".join(found.unmarked[:MAX_PHRASES])
         yield (
             f"{n} of {found.phrases} annotated phrases, such as '{some}', also stand where nothing is "
             f"annotated; completely annotated corpora have less than {UNMARKED:.0%}. If spans are missing, "
@@ -251,9 +253,9 @@ def _of_repeats(found: Repeats) -> Iterator[str]:
 
 def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
     """Report labels that cannot be learnt, and spans that are probably wrong."""
-    rare = [label for label, facts in sorted(train.labels.items()) if facts.texts < FEW]
+    rare = [label for label, facts in sorted(train.labels.items()) if facts.texts < MIN_TEXTS]
     if rare:
-        yield f"Labels in fewer than {FEW} training texts: {', '.join(rare)}."
+        yield f"Labels in fewer than {MIN_TEXTS} training texts: {', '.join(rare)}."
     unseen = sorted(dev.labels.keys() - train.labels.keys())
     if unseen:
         yield f"Labels of the development corpus that will never be found: {', '.join(map(repr, unseen))}."
@@ -271,7 +273,7 @@ def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
 def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
     """Report if development texts are unlike training texts. dev, train: shares seen in training texts."""
     pairs = [("words", dev.words, train.words, STRANGE_WORDS)]
-    if min(dev.n_spans, train.n_spans) >= ENOUGH:
+    if min(dev.n_spans, train.n_spans) >= MIN_COMPARED:
         pairs.append(("spans", dev.spans, train.spans, STRANGE_SPANS))
     what = [
         f"{_percent(1 - there)} of their {name} are new (of a training text's, to the others: "
@@ -302,7 +304,7 @@ def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) ->
     """Report if many spans of a corpus with its own tokens do not fit the tokens of nlp(text)."""
     examples = (Example(predicted_of(nlp, doc, gold_preproc=False), doc) for doc in docs[:SAMPLE])
     facts = facts_of(Gold(target), examples)
-    if len(facts.lost) > MANY * facts.annotated:
+    if len(facts.lost) > MAX_LOST * facts.annotated:
         lost = facts.lost[0]
         yield (
             f"gold_preproc = true in [corpora.{name}] keeps tokens that nlp(text) does not have: "
@@ -338,11 +340,11 @@ def _print(found: Checked) -> None:
         _print_seen(*found.seen)
     msg.divider("Labels")
     by_count = sorted(train.labels, key=lambda label: -train.labels[label].annotated)
-    labels = [_label_row(label, train, dev) for label in by_count[:MOST_LABELS]]
+    labels = [_label_row(label, train, dev) for label in by_count[:MAX_LABELS]]
     columns = ("label", "spans", "learnt", "texts", "longest", "development")
     print(as_table(columns, labels))
-    if len(by_count) > MOST_LABELS:
-        msg.text(f"and {len(by_count) - MOST_LABELS} rarer labels")
+    if len(by_count) > MAX_LABELS:
+        msg.text(f"and {len(by_count) - MAX_LABELS} rarer labels")
     msg.divider("Possible mistakes")
     for note in found.notes:
         msg.warn(note)

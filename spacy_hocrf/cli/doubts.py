@@ -31,7 +31,7 @@ from spacy_hocrf.cli.shown import ShownText
 
 __all__ = [
     "CALM",
-    "LEAST",
+    "MIN_PROBABILITY",
     "WIDTH",
     "WORTH",
     "Doubt",
@@ -42,7 +42,7 @@ __all__ = [
     "text_weights",
 ]
 
-LEAST = 0.02
+MIN_PROBABILITY = 0.02
 """Less probable spans are ignored."""
 CALM = 0.05
 """Constant c of the doubt: differences between smaller probabilities hardly count."""
@@ -116,7 +116,7 @@ def doubts_of(
     """
     ordered = sorted(items, key=lambda item: item[1:])
     annotated = text.scored((start, end, label) for label, start, end in ordered)
-    return contradictions(number, annotated, text.spans(LEAST), text.outside(), unknown)
+    return contradictions(number, annotated, text.spans(MIN_PROBABILITY), text.outside(), unknown)
 
 
 def text_weights(texts: Sequence[ReadText]) -> tuple[list[float], float]:
@@ -145,7 +145,7 @@ def contradictions(
 
     text (int): number of the text.
     annotated, probable (Sequence[ScoredSpan]): its annotated spans, and the model's spans of probability
-        LEAST or more.
+        MIN_PROBABILITY or more.
     outside (float64 [T]): P(the token is in no span).
     unknown (Optional[bool [T]]): tokens with unknown annotation.
     """

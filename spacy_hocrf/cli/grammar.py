@@ -14,7 +14,7 @@ from spacy_hocrf.rules.proposals import ProposedGrammar, propose_grammar
 
 __all__ = ["grammar_lines", "read_grammar"]
 
-LITTLE = 1.0
+MIN_BITS = 1.0
 """Bits: a grammar with less information is followed by more than half of random label sequences."""
 BLOCK = """\
 [components.{name}.constraints]
@@ -68,7 +68,7 @@ def grammar_lines(found: ProposedGrammar, name: str, most: int) -> Iterator[str]
         f"{found.kept:.1%} of the texts keep it. Of texts whose labels are drawn at random, as frequent as "
         f"they are here, {2**-found.bits:.1%} would."
     )
-    if found.bits < LITTLE:
+    if found.bits < MIN_BITS:
         yield "So it says little: it allows nearly everything. Hardly any text will be read otherwise."
     if found.broken:
         yield f"Labels of texts that break it ({min(most, len(found.broken))} of {len(found.broken)}):"

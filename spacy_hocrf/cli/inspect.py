@@ -27,11 +27,11 @@ from spacy_hocrf.types import CONST
 
 __all__ = ["Inspection", "TemplateWeights", "Weighted", "inspect", "inspect_cli", "lines_of"]
 
-WIDEST = 12
+MAX_MATRIX_LABELS = 12
 """Most labels whose bigram weights are printed as a matrix; with more, the heaviest are listed."""
-MOST_BLOCKS = 20
+MAX_TEMPLATES = 20
 """Number of templates that are printed."""
-MOST_PATTERNS = 20
+MAX_PATTERNS = 20
 SHARE = 0.99
 SEEN = "feature, and in brackets how often it was seen in training"
 
@@ -169,17 +169,17 @@ def lines_of(found: Inspection) -> Iterator[str]:
     yield f"{found.component}: {found.features:,} features, order {found.order}"
     blocks = [
         (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
-        for block in found.blocks[:MOST_BLOCKS]
+        for block in found.blocks[:MAX_TEMPLATES]
     ]
     yield as_table(("template", "weights", "sum of |w|", "largest |w|"), blocks)
-    if len(found.blocks) > MOST_BLOCKS:
-        yield f"and {len(found.blocks) - MOST_BLOCKS} more, which --output writes, too\n"
+    if len(found.blocks) > MAX_TEMPLATES:
+        yield f"and {len(found.blocks) - MAX_TEMPLATES} more, which --output writes, too\n"
     for label, features in found.by_label.items():
         yield f"{label}: {SEEN}"
         yield from (f"  {each.weight:+7.2f}  {each.feature} [{each.count:,}]" for each in features)
         yield ""
     pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
-    if pairs and len(found.labels) <= WIDEST:
+    if pairs and len(found.labels) <= MAX_MATRIX_LABELS:
         yield "Label pairs: a row's label, followed by a column's"
         weights = [
             (row, *(_number(pairs.get(f"{row} {column}")) for column in found.labels))
@@ -189,13 +189,14 @@ def lines_of(found: Inspection) -> Iterator[str]:
     longer = [
         each
         for each in found.patterns
-        if each.pattern.count(" ") > 1 or (" " in each.pattern and len(found.labels) > WIDEST)
+        if each.pattern.count(" ") > 1
+        or (" " in each.pattern and len(found.labels) > MAX_MATRIX_LABELS)
     ]
     if longer:
         yield "Label patterns alone, oldest label first"
         yield from (
             f"  {each.weight:+7.2f}  {each.pattern} [{each.count:,}]"
-            for each in longer[:MOST_PATTERNS]
+            for each in longer[:MAX_PATTERNS]
         )
 
 

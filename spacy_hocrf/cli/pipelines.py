@@ -67,11 +67,11 @@ LARGE = 2_000_000
 """Tokens times labels. With more, `unseen` would need too much memory: a weight for each label with each
 observation.
 """
-MOST_OTHER = 0.01
-"""Share of texts with other tokens above which a warning is due."""
+MAX_OTHER = 0.01
+"""Share of texts with other tokens above which commands warn."""
 SILENT = {"@loggers": "spacy.ConsoleLogger.v1"}
 """A logger that writes no file, only to the streams that it is given."""
-HIGHEST = 2
+MAX_ORDER = 2
 """The highest order that "auto" tries."""
 
 
@@ -103,9 +103,9 @@ def predictions(nlp: Language, docs: Iterable[Doc]) -> Iterator[Doc]:
 
 
 def with_other_tokens(nlp: Language, docs: Sequence[Doc]) -> int:
-    """Count documents whose tokens differ from those of nlp(text); 0 if the share is at most MOST_OTHER."""
+    """Count documents whose tokens differ from those of nlp(text); 0 if the share is at most MAX_OTHER."""
     other = sum(not has_tokens_of(nlp, doc) for doc in docs)
-    return other if other > MOST_OTHER * len(docs) else 0
+    return other if other > MAX_OTHER * len(docs) else 0
 
 
 def scorer_of(target: Target) -> Scorer:
@@ -268,7 +268,7 @@ def settled(config: Config, name: str) -> Config:
     """Replace the "auto" settings of a component by fixed ones, so that training does not choose them."""
     config = config.copy()
     component = config["components"][name]
-    for name_of_block, setting, value in (("model", "order", HIGHEST), ("trainer", "sigma", 1.0)):
+    for name_of_block, setting, value in (("model", "order", MAX_ORDER), ("trainer", "sigma", 1.0)):
         block = component.setdefault(name_of_block, {})
         default = not any(key.startswith("@") for key in block)  # the default block has "auto"
         if block.get(setting, AUTO if default else None) == AUTO:

@@ -118,7 +118,7 @@ def test_doubts_are_those_of_the_command_doubt(words, request, monkeypatch):
     reading = read(it, learnt, held)
     nlp = component(it, texts, learnt, {"@misc": "spacy-hocrf.Viterbi.v1"})
     monkeypatch.setattr(module, "WORTH", 0.0)
-    monkeypatch.setattr(module, "MOST_DOUBTED", len(texts))
+    monkeypatch.setattr(module, "MAX_DOUBTED", len(texts))
     mine = doubted_texts(texts, reading, None)
     for text in mine:
         example, gold = texts.distinct[text.number], texts.gold[text.number]

@@ -15,7 +15,13 @@ from spacy_hocrf.annotation.groups import set_group
 from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli.accept import binomial
-from spacy_hocrf.cli.calibrate import LEAST, Calibration, calibrate, calibration_of, threshold_for
+from spacy_hocrf.cli.calibrate import (
+    MIN_PROBABILITY,
+    Calibration,
+    calibrate,
+    calibration_of,
+    threshold_for,
+)
 from spacy_hocrf.cli.pipelines import group_numbers
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
@@ -48,11 +54,11 @@ def gold(nlp):
 
 def test_errors_of_probabilities_are_those_of_bins():
     rng = np.random.default_rng(0)
-    p = rng.uniform(LEAST, 1.0, 500)
-    p[:3] = LEAST, 0.1, 1.0
+    p = rng.uniform(MIN_PROBABILITY, 1.0, 500)
+    p[:3] = MIN_PROBABILITY, 0.1, 1.0
     right = rng.random(500) < p**2
     found, error = calibration(p, right, []), 0.0
-    for low, high in [(LEAST, 0.1), *((i / 10, (i + 1) / 10) for i in range(1, 10))]:
+    for low, high in [(MIN_PROBABILITY, 0.1), *((i / 10, (i + 1) / 10) for i in range(1, 10))]:
         mine = (p >= low) & ((p < high) | (high == 1.0))
         error += mine.sum() * abs(right[mine].mean() - p[mine].mean()) / 500
     assert sum(row["spans"] for row in found.bins()) == 500
@@ -112,7 +118,7 @@ def test_spans_are_those_of_readings_right_where_they_are_annotated(nlp, gold):
         reading = pipe.reading(bare)
         ents = {(ent.start, ent.end, ent.label_) for ent in doc.ents}
         unknown = doc.to_array("ENT_IOB") == 0
-        for span in reading.spans(LEAST):
+        for span in reading.spans(MIN_PROBABILITY):
             if not unknown[span.start : span.end].any():
                 rows.append((span.label, span.probability, span[:3] in ents))
         annotated += [(label, reading.probability(a, b, label), number) for a, b, label in ents]

@@ -20,7 +20,7 @@ from spacy_hocrf.cli import doubt as module
 from spacy_hocrf.cli.doubt import DoubtPage, cross_read
 from spacy_hocrf.cli.doubts import (
     CALM,
-    LEAST,
+    MIN_PROBABILITY,
     Doubt,
     ReadText,
     begin,
@@ -119,7 +119,7 @@ def test_the_answer_is_the_most_probable_span_that_contradicts(unsure, docs):
             if doubt.annotated is None:
                 assert not overlapping(doubt.answer, items)
                 start, end, label, _ = doubt.answer
-                assert chances[label, start, end] >= LEAST - 1e-9
+                assert chances[label, start, end] >= MIN_PROBABILITY - 1e-9
                 continue
             start, end, label, p = doubt.annotated
             assert p == pytest.approx(chances[label, start, end], abs=1e-9)

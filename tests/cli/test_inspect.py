@@ -10,7 +10,7 @@ from small_corpus import examples, learn_from, teach
 from spacy.vectors import Vectors
 
 from spacy_hocrf.cli.inspect import (
-    MOST_BLOCKS,
+    MAX_TEMPLATES,
     inspect,
     lines_of,
 )
@@ -91,7 +91,7 @@ def test_what_is_printed_names_labels_features_and_successions(nlp):
     assert f"{label}: feature" in text
     assert all(each.feature in text for each in features)
     assert "Label pairs" in text
-    assert ("more, which --output" in text) == (len(found.blocks) > MOST_BLOCKS)
+    assert ("more, which --output" in text) == (len(found.blocks) > MAX_TEMPLATES)
     assert "None" not in text.splitlines()
 
 

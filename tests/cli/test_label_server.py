@@ -12,7 +12,7 @@ from spacy_hocrf.cli.label.store import DecisionStore
 pytest.importorskip("uvicorn")
 testclient = pytest.importorskip("starlette.testclient")
 server = pytest.importorskip("spacy_hocrf.cli.label.server")
-ASKED, MOST, TOKEN = server.ASKED, server.MOST, server.TOKEN
+MAX_BYTES, METHODS, TOKEN = server.MAX_BYTES, server.METHODS, server.TOKEN
 EVIL = "</script><img src=x onerror=alert(1)>\u2028{{data}}"
 WORDS = [["Ada ", "lives ", "in ", "Paris"], [EVIL, " ", "\x00\u202e", "Ada"]]
 HERE = "http://127.0.0.1:8765"
@@ -45,7 +45,7 @@ def test_the_page_annotates(client):
     assert post(client, "decide", body).json()["view"]["text"] == 1
     assert post(client, "decide", body).status_code == 409  # the same once more
     assert post(client, "undo", json.dumps(about)).json()["view"]["spans"] == [[0, 1, 0]]
-    assert set(ASKED) == {name for name in ASKED if post(client, name).status_code < 500}
+    assert set(METHODS) == {name for name in METHODS if post(client, name).status_code < 500}
 
 
 @pytest.mark.parametrize("name", ["", "shared.css", "page.css", "shared.js", "page.js"])
@@ -56,7 +56,7 @@ def test_files_of_the_page_hold_no_data(client, name):
 
 
 @pytest.mark.parametrize("token", [None, "", "Secret", "sécret".encode("latin1"), "x" * 9000])
-@pytest.mark.parametrize("what", sorted(ASKED))
+@pytest.mark.parametrize("what", sorted(METHODS))
 def test_who_has_not_the_token(client, session, token, what):
     headers = {} if token is None else {TOKEN: token}
     for place in (f"/api/{what}", f"/api/{what}?token=secret"):
@@ -140,11 +140,11 @@ def test_what_is_no_request(client, content):
 
 
 def test_too_much_is_not_read(client):
-    body = b'{"words": "' + b"x" * MOST + b'"}'
+    body = b'{"words": "' + b"x" * MAX_BYTES + b'"}'
     assert post(client, "search", body).status_code == 413
     parts = (b" " * 1024 for _ in range(1 << 11))  # without a length
     assert client.post("/api/search", content=parts, headers={TOKEN: "secret"}).status_code == 413
-    assert post(client, "search", body[: MOST // 2] + b'"}').json() == {"rows": []}
+    assert post(client, "search", body[: MAX_BYTES // 2] + b'"}').json() == {"rows": []}
 
 
 @pytest.mark.parametrize(

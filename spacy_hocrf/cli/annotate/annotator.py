@@ -49,7 +49,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 __all__ = ["Annotator", "PlainReader"]
 
 ACCEPTANCE = [(PROBABILITY, "the probability that all is right"), (ACCEPTED, "the acceptance")]
-SHOWN = 200
+MAX_REJECT_LENGTH = 200
 """Number of characters of a rejected record that are written."""
 
 
@@ -89,7 +89,7 @@ class Annotator:
             records, rejected = self.records(chunk)
             texts = self._annotated(records, rejected)
             content = self._format.part(texts, SOURCES[self.source].schema(chunk))
-        shown = [each._replace(found=each.found[:SHOWN]) for each in sorted(rejected)]
+        shown = [each._replace(found=each.found[:MAX_REJECT_LENGTH]) for each in sorted(rejected)]
         self.parts.write(chunk.number, content, shown)
         return chunk.size
 

@@ -33,10 +33,10 @@ from spacy_hocrf.warnings import Warnings
 
 __all__ = ["annotate_cli", "locked"]
 
-PRINTED = 5
+MAX_REJECTS = 5
 """Number of rejected texts that are printed."""
-TAKEN = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
-"""Error numbers if another process has the lock."""
+LOCKED_ERRORS = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
+"""Error numbers for a file that another process has locked."""
 
 
 def annotate_cli(
@@ -212,7 +212,7 @@ def _print(rejected: bytes, path: Path) -> None:
     """Print the first texts that were rejected."""
     rows = [srsly.json_loads(line.decode("utf8", "replace")) for line in rejected.splitlines()]
     if rows:
-        shown = [(row["number"], row["reason"]) for row in rows[:PRINTED]]
+        shown = [(row["number"], row["reason"]) for row in rows[:MAX_REJECTS]]
         print(table(shown, header=("text", "reason"), divider=True))
         msg.warn(f"{len(rows):,} texts could not be read", path)
 
@@ -224,16 +224,16 @@ def locked(path: Path, what: Path) -> Iterator[None]:
     path (Path): the lock file. what (Path): the locked path, for the message.
     RAISES (ValueError): H400 if another process has the lock.
     """
-    with _taken(path, what):
+    with _open_locked(path, what):
         try:
             yield
         finally:
-            # safe against races: _taken checks that the file that it has locked still has this name
+            # safe against races: _open_locked checks that the file that it has locked still has this name
             with suppress(OSError):  # Windows deletes no open file, and leaves it empty
                 path.unlink()
 
 
-def _taken(path: Path, what: Path) -> IO[bytes]:
+def _open_locked(path: Path, what: Path) -> IO[bytes]:
     """Open and lock a file. RAISES (ValueError): H400 if another process has locked it."""
     while True:
         file = path.open("ab")
@@ -244,7 +244,7 @@ def _taken(path: Path, what: Path) -> IO[bytes]:
         except FileNotFoundError:  # deleted by its last owner since it was opened
             pass
         except OSError as error:
-            if error.errno in TAKEN:
+            if error.errno in LOCKED_ERRORS:
                 file.close()
                 raise ValueError(CommandErrors.H400.format(path=what)) from None
             warnings.warn(Warnings.W048.format(path=what, reason=error), stacklevel=4)

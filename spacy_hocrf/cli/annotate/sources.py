@@ -36,9 +36,8 @@ __all__ = [
 BOM = "\xef\xbb\xbf"
 """UTF-8 byte order mark, decoded as latin1, which maps each byte to a character."""
 
-
-SHOWN = 30
-"""Most characters of a line in an error."""
+MAX_QUOTE_LENGTH = 30
+"""Number of characters of a line that an error message quotes."""
 
 
 class InputText(NamedTuple):
@@ -129,7 +128,7 @@ class JSONLinesSource(Lines):
         """Parse a line of JSON. RAISES (ValueError): if it is no object with a text."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
-            found = line.strip()[:SHOWN] or "an empty line"
+            found = line.strip()[:MAX_QUOTE_LENGTH] or "an empty line"
             raise ValueError(f"found {found}, expected a JSON object")
         return InputText(number, _text_of(row, text), row)
 

@@ -60,7 +60,7 @@ __all__ = [
 
 MODEL = "model-last"
 """Folder of the model, named as `spacy train` names it."""
-SAID = r"\[W00[134]\]"
+REPORTED_WARNINGS = r"\[W00[134]\]"
 """Warnings to suppress: the report has notes on them, and every model would repeat them."""
 FRACTIONS = (0.25, 0.5)
 """Shares of the training texts for further points of the learning curve."""
@@ -127,7 +127,7 @@ def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) 
     for path in (setup.train.resolve(), setup.vectors, setup.encoder):
         check_path(path)
     with written(output, force=force) as folder, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=SAID)
+        warnings.filterwarnings("ignore", message=REPORTED_WARNINGS)
         results = choose(setup, seed=seed)
         nlp = train_model(results.config, setup.factory)
         nlp.meta["notes"] = _card(results, nlp)

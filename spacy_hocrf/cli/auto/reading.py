@@ -41,7 +41,7 @@ from spacy_hocrf.types import Segments
 
 __all__ = ["HeldOutPredictions", "SpanTable", "Subject", "doubted_texts", "joined"]
 
-MOST_DOUBTED = 25
+MAX_DOUBTED = 25
 """Largest number of doubtful texts."""
 
 
@@ -270,7 +270,7 @@ def doubted_texts(
         words = tuple(texts.words(text))
         found.append(ReadText(text, words, tuple(annotated), tuple(shown[text]), ordered))
     doubted = [text for text in found if text.worst() >= WORTH]
-    return sorted(doubted, key=lambda text: (-text.worst(), text.number))[:MOST_DOUBTED]
+    return sorted(doubted, key=lambda text: (-text.worst(), text.number))[:MAX_DOUBTED]
 
 
 def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSpan]]:

@@ -17,7 +17,7 @@ from spacy_hocrf.annotation.groups import check_group_by, group_in, register
 from spacy_hocrf.annotation.spans import on_predicted, same_tokens, trimmed
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, counting
-from spacy_hocrf.cli.checking import frame_of, grouped
+from spacy_hocrf.cli.checking import MAX_LOST, frame_of, grouped
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
@@ -28,10 +28,8 @@ from spacy_hocrf.rules.constraints import Constraints
 
 __all__ = ["AnnotatedTexts", "AutoSetup", "read_texts"]
 
-LARGEST = 0.2
+MAX_GROUP_SHARE = 0.2
 """Largest share of texts that may be near copies of one text and still be held out together."""
-LOST = 0.01
-"""If a larger share of the spans does not fit the tokenizer's tokens, those of the annotation are used."""
 
 
 @dataclass(frozen=True)
@@ -129,7 +127,7 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     reader = setup.gold
     examples, fitting = _read(setup, nlp, gold_tokens=False)
     with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
-    gold_tokens = wanted - fitting > LOST * wanted
+    gold_tokens = wanted - fitting > MAX_LOST * wanted
     notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
     if gold_tokens:
         examples = with_gold_tokens
@@ -191,7 +189,7 @@ def _groups_of(
     if not copies:
         return groups, []
     note = f"{copies} of {len(groups)} texts are near copies of others, equal but for names and numbers."
-    if largest > LARGEST * len(groups):
+    if largest > MAX_GROUP_SHARE * len(groups):
         what = (
             f"{note} {largest} are copies of one, so they are scored by models that have seen such"
         )

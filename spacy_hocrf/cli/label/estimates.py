@@ -15,7 +15,7 @@ import numpy as np
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hocrf.cli.accept import NOTHING, WholeTexts, least_texts, threshold_of
+from spacy_hocrf.cli.accept import ACCEPT_NONE, WholeTexts, least_texts, threshold_of
 from spacy_hocrf.cli.auto.estimates import SpanCounts, learning_curve, scores
 from spacy_hocrf.cli.counts import is_complete
 from spacy_hocrf.cli.pipelines import scorer_of
@@ -25,7 +25,7 @@ from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["Decided", "Estimate", "estimates"]
 
-LEAST = 8
+MIN_TEXTS = 8
 """Number of texts chosen at random below which there is no estimate."""
 SIZES = (0.25, 0.5, 1.0)
 """Shares of the training texts."""
@@ -77,7 +77,7 @@ def estimates(
     tested = [
         each for each in decided if each.random and is_complete(scorer, each.example.reference)
     ]
-    if len(tested) < LEAST:
+    if len(tested) < MIN_TEXTS:
         yield Estimate(tested=len(tested))
         return
     gold = [scorer.items(each.example.reference) for each in tested]
@@ -92,7 +92,9 @@ def estimates(
             if not some:
                 continue  # without training texts, nothing is predicted
             pipe = train(some, near=pipe)
-            pipe.acceptance = NOTHING  # makes `predict` compute the probabilities of whole texts
+            pipe.acceptance = (
+                ACCEPT_NONE  # makes `predict` compute the probabilities of whole texts
+            )
             docs = [tested[i].example.predicted for i in held]
             for i, doc, each in zip(held, docs, pipe.predict(docs)):
                 shown = {*each.spans, *set_before(pipe.target, doc)}
@@ -123,6 +125,6 @@ def _accepted(model: SegmentationPipe, known: WholeTexts, left: Sequence[Doc]) -
         threshold = threshold_of(known, LEVEL, CONFIDENCE)
     except ValueError:  # too many of the surest are wrong
         return 0.0
-    model.acceptance = NOTHING
+    model.acceptance = ACCEPT_NONE
     sure = [(each.text_probability or 0.0) >= threshold for each in model.predict(left)]
     return float(np.mean(sure))

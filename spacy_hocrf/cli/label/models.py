@@ -19,6 +19,7 @@ from spacy.language import Language
 from spacy.training import Example
 
 from spacy_hocrf.answers.decoders import DEFAULT_COST
+from spacy_hocrf.cli.config import ENDING
 from spacy_hocrf.cli.pipelines import component_of, train_on
 from spacy_hocrf.learning.choosing import ORDERS
 from spacy_hocrf.model.architectures import set_weights, weights_of
@@ -35,8 +36,6 @@ FIRST: Blocks = {
     "trainer": {"sigma": DEFAULT_SIGMA},
     "decoder": {"cost": DEFAULT_COST},
 }
-ENOUGH = {"improvement_tolerance": 5e-4, "improvement_period": 5}
-"""Stopping criterion, as in the config that `hocrf config` writes."""
 
 
 class Models:
@@ -59,7 +58,7 @@ class Models:
         config = nlp.get_pipe_config(self.name)
         self._config = {key: deepcopy(config[key]) for key in config if key != "factory"}
         if "improvement_tolerance" in self._config["trainer"]:
-            self._config["trainer"].update(ENOUGH)
+            self._config["trainer"].update(ENDING)
         self.adapts = pipe.structure.ready
         self._given = pipe.to_bytes() if self.adapts else b""
         self.first: Blocks = {} if self.adapts else self._open(FIRST)

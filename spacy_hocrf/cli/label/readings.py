@@ -23,7 +23,7 @@ Stretch = tuple[int, int]
 """First token, or character, and one past the last one."""
 Spans = Sequence[Chars]  # of tokens
 
-LEAST_PROBABLE = 0.01
+MIN_PROBABILITY = 0.01
 """Smallest probability of an alternative that is shown."""
 
 
@@ -91,7 +91,7 @@ def read(
     said = [(*text.tokens(start, end), label) for start, end, label in fixed]
     said += [(*text.tokens(start, end), "") for start, end in outside]
     reading, over = _constrained(pipe, text.doc, said)
-    chance = {span[:3]: span.probability for span in reading.spans(LEAST_PROBABLE)}
+    chance = {span[:3]: span.probability for span in reading.spans(MIN_PROBABILITY)}
 
     def scored(start: int, end: int, label: str) -> ScoredChars:
         span = start, end, label
@@ -113,7 +113,7 @@ def read(
     for start, end, label in next(iter(found)):
         same = [(y, p) for y, p in labels[start, end] if y != label]
         same.append(("", float(nothing[start:end].min())))
-        likely = [pair for pair in same if pair[1] >= LEAST_PROBABLE]
+        likely = [pair for pair in same if pair[1] >= MIN_PROBABILITY]
         others.append((*text.chars(start, end), sorted(likely, key=lambda pair: -pair[1])))
     rows = [(tuple(scored(*span) for span in spans), p) for spans, p in found.items()]
     return Readings(rows, others, version)

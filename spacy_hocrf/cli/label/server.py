@@ -31,9 +31,9 @@ __all__ = ["TOKEN", "listen", "make_app", "serve"]
 
 TOKEN = "x-hocrf-token"
 """Header with the token."""
-MOST = 1 << 20
+MAX_BYTES = 1 << 20
 """Largest size of a request in bytes."""
-ASKED = {"open", "show", "read", "decide", "skip", "undo", "search", "progress", "export"}
+METHODS = {"open", "show", "read", "decide", "skip", "undo", "search", "progress", "export"}
 """Methods of `Session` that the page may call."""
 PAGE = {
     "": ("cli.label", "page.html", "text/html"),
@@ -64,7 +64,7 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
 
     async def answer(request: HTTPRequest) -> Response:
         what = request.path_params["what"]
-        if what not in ASKED:
+        if what not in METHODS:
             return _refused(404, f"there is no {what!r}")
         sent = request.headers.get(TOKEN, "").encode()
         if not secrets.compare_digest(sent, token.encode()):
@@ -72,8 +72,8 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
         body = bytearray()
         async for part in request.stream():
             body += part
-            if len(body) > MOST:
-                return _refused(413, f"it has more than {MOST:,} bytes")
+            if len(body) > MAX_BYTES:
+                return _refused(413, f"it has more than {MAX_BYTES:,} bytes")
         try:
             asked = msgspec.json.decode(body, type=Request)
         except (ValueError, RecursionError) as error:

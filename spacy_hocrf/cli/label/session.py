@@ -18,7 +18,7 @@ from spacy_hocrf.cli.label.store import Chars, Decision, DecisionStore, check
 
 __all__ = ["Conflict", "Request", "Session", "TextToLabel"]
 
-SHOWN, BEGINNING = 50, 160
+MAX_HITS, HIT_LENGTH = 50, 160
 """Number of texts that a search shows, and of characters of each."""
 
 GIVEN = {"given": True}
@@ -162,9 +162,9 @@ class Session:
             for i in order:
                 text = normalize("NFC", self._plain[i])
                 at = text.casefold().find(words)
-                if at >= 0 and len(rows) < SHOWN:
-                    first = max(0, at - BEGINNING // 4)
-                    begin = "…" * (first > 0) + text[first : first + BEGINNING]
+                if at >= 0 and len(rows) < MAX_HITS:
+                    first = max(0, at - HIT_LENGTH // 4)
+                    begin = "…" * (first > 0) + text[first : first + HIT_LENGTH]
                     rows.append({"text": i, "begin": begin, "state": self._state(i)})
             return {"rows": rows}
 

@@ -25,12 +25,12 @@ from spacy_hocrf.cli.pipelines import scorer_of
 
 __all__ = ["read_texts"]
 
-MOST = 20_000
+MAX_CHARACTERS = 20_000
 """Largest number of characters of a text: longer ones are not annotated as a whole."""
-LONGEST = 6
+MAX_LETTERS = 6
 """Mean number of letters, in scripts without blanks, above which a token cannot be a single word."""
 OF_UNSPACED = re.compile(f"[{UNSPACED}]")
-TOGETHER = (
+UNSPLIT = (
     "texts whose tokens are many words each, since these have no blanks between them: see --lang"
 )
 
@@ -57,11 +57,13 @@ def read_texts(
         docs = [*convert(path, nlp, report)]
     nlp.max_length, kept = usual, list[Doc]()
     for number, doc in enumerate(docs, start=1):
-        if sum(map(len, words_of(doc))) <= MOST:
+        if sum(map(len, words_of(doc))) <= MAX_CHARACTERS:
             kept.append(doc)
         else:
-            report.lose(f"texts of more than {MOST:,} characters: left out", f"text {number}")
-    report.lose(TOGETHER, "it", sum(_runs_together(doc) for doc in kept))
+            report.lose(
+                f"texts of more than {MAX_CHARACTERS:,} characters: left out", f"text {number}"
+            )
+    report.lose(UNSPLIT, "it", sum(_is_unsplit(doc) for doc in kept))
     if not kept:
         raise ValueError(CommandErrors.H561.format(path=path))
     return kept, [_text(doc, scorer) for doc in kept]
@@ -73,10 +75,10 @@ def _lines(source: SourceFile) -> Iterator[ConvertedText]:
             yield ConvertedText(source.at(f"line {number}"), text=line, spans=None)
 
 
-def _runs_together(doc: Doc) -> bool:
+def _is_unsplit(doc: Doc) -> bool:
     """Do tokens in a script without blanks between words contain several words each, on average?"""
     letters = [len(OF_UNSPACED.findall(word)) for word in words_of(doc)]
-    return sum(letters) > LONGEST * sum(map(bool, letters))
+    return sum(letters) > MAX_LETTERS * sum(map(bool, letters))
 
 
 def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
