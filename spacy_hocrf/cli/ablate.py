@@ -129,29 +129,29 @@ def ablate(
     config = alone(config, nlp, name)
     config["components"][name] = dict(nlp.get_pipe_config(name))
     if not ablations(config["components"][name]["model"]["features"]):
-        found = config["components"][name]["model"]["features"].get("@misc")
-        raise ValueError(CommandErrors.H565.format(name=name, found=found))
+        kind = config["components"][name]["model"]["features"].get("@misc")
+        raise ValueError(CommandErrors.H565.format(name=name, found=kind))
     nlp, whole = _trained(config, name, set())
     chosen = _settle(config["components"][name], whole, bool(nlp.vocab.vectors.size))
     features = config["components"][name]["model"]["features"]
-    tried = {WHOLE: features, **ablations(features)}
-    found = {row: list[Doc](docs) for row in tried}
-    weights = dict.fromkeys(tried, 0)
-    with tqdm(total=len(parts) * len(tried), desc="Ablation", disable=None, leave=False) as bar:
+    variants = {WHOLE: features, **ablations(features)}
+    predicted = {row: list[Doc](docs) for row in variants}
+    weights = dict.fromkeys(variants, 0)
+    with tqdm(total=len(parts) * len(variants), desc="Ablation", disable=None, leave=False) as bar:
         for part in parts:
-            held = [docs[i] for i in part]
-            for row, features in tried.items():
+            held_out = [docs[i] for i in part]
+            for row, features in variants.items():
                 bar.set_postfix(without=row)
                 config["components"][name]["model"]["features"] = features
-                nlp, other = _trained(config, name, {*part})
-                weights[row] += len(weights_of(other.model))
-                for i, doc in zip(part, predictions(nlp, held)):
-                    found[row][i] = doc
+                nlp, ablated = _trained(config, name, {*part})
+                weights[row] += len(weights_of(ablated.model))
+                for i, doc in zip(part, predictions(nlp, held_out)):
+                    predicted[row][i] = doc
                 bar.update()
     scorer = scorer_of(pipe.target)
-    counts = count_items(scorer, [*found.values()], docs)
+    counts = count_items(scorer, [*predicted.values()], docs)
     systems = compare_systems(
-        counts, [(row, [i]) for i, row in enumerate(tried)], trials=trials, seed=seed
+        counts, [(row, [i]) for i, row in enumerate(variants)], trials=trials, seed=seed
     )
     for system, number in zip(systems, weights.values()):
         system["weights"] = round(number / len(parts))
@@ -175,34 +175,35 @@ def ablations(features: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """
     if "*" not in features:
         return _without(features) if features.get("@misc") == WINDOW else {}
-    blocks, found = features["*"], dict[str, dict[str, Any]]()
+    blocks, variants = features["*"], dict[str, dict[str, Any]]()
     for name, block in blocks.items():
         others = {other: blocks[other] for other in blocks if other != name}
         if others:
-            found[name] = {**features, "*": others}
+            variants[name] = {**features, "*": others}
         if block["@misc"] == WINDOW:
-            for part, left in _without(block).items():
-                found[f"{name}.{part}"] = {**features, "*": {**blocks, name: left}}
-    return found
+            for part, shortened in _without(block).items():
+                variants[f"{name}.{part}"] = {**features, "*": {**blocks, name: shortened}}
+    return variants
 
 
 def _without(window: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Make `Window.v1` blocks with each attribute, and each setting that is on, left out."""
-    found = dict[str, dict[str, Any]]()
+    variants = dict[str, dict[str, Any]]()
     attrs = window["attrs"] or []
     for attr in attrs if len(attrs) > 1 else []:
-        left: dict[str, Any] = {
+        changed: dict[str, Any] = {
             key: [a for a in window[key] if a != attr] for key in ("attrs", "bigrams")
         }
         sizes = window["window"]
         if isinstance(sizes, Mapping):
-            left["window"] = {a: size for a, size in sizes.items() if a != attr}
+            changed["window"] = {a: size for a, size in sizes.items() if a != attr}
         letters = ("prefix", "suffix") if attr == attrs[0] else ()  # affixes of the first one
-        found[", ".join([attr, *letters])] = {**window, **left, **{name: [] for name in letters}}
+        changed |= {name: [] for name in letters}
+        variants[", ".join([attr, *letters])] = {**window, **changed}
     for setting, off in OFF.items():
         if window[setting] != off:
-            found[setting] = {**window, setting: off}
-    return found
+            variants[setting] = {**window, setting: off}
+    return variants
 
 
 def _settle(block: dict[str, Any], pipe: SegmentationPipe, vectors: bool) -> dict[str, Any]:
@@ -240,6 +241,6 @@ def _trained(config: Config, name: str, unseen: set[int]) -> tuple[Language, Seg
     """Train a pipeline on the corpus without some documents; return it and its component."""
     nlp = load_model_from_config(config, auto_fill=True)
     _, pipe = component_of(nlp, name)
-    learnt: list[Example] = [each for i, each in enumerate(read_corpus(nlp)) if i not in unseen]
-    train_on(pipe, begin(nlp, config, learnt), nlp.config["training"]["max_steps"] or math.inf)
+    examples: list[Example] = [eg for i, eg in enumerate(read_corpus(nlp)) if i not in unseen]
+    train_on(pipe, begin(nlp, config, examples), nlp.config["training"]["max_steps"] or math.inf)
     return nlp, pipe

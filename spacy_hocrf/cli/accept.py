@@ -77,18 +77,18 @@ class WholeTexts:
         gaps = [np.bincount(place, x, BINS) for x in (self.right, self.probability)]
         return float(np.abs(gaps[0] - gaps[1]).sum() / max(1, int(sizes.sum())))
 
-    def only(self, mine: NDArray[np.bool_]) -> "WholeTexts":
+    def only(self, mask: NDArray[np.bool_]) -> "WholeTexts":
         """Select texts by a mask, bool [n]."""
-        behind = None if self.behind is None else self.behind[mine]
-        return WholeTexts(self.probability[mine], self.right[mine], self.group[mine], behind)
+        behind = None if self.behind is None else self.behind[mask]
+        return WholeTexts(self.probability[mask], self.right[mask], self.group[mask], behind)
 
     def corrected(self) -> "WholeTexts":
         """Correct the probabilities of each half (every other text) by a fit on the other half."""
         chances, even = self.probability.copy(), np.arange(len(self.right)) % 2 == 0
         for side in (even, ~even):
             slope, intercept = correction(self.only(~side))
-            known = Acceptance(0.5, 0.5, None, 0, 0, slope=slope, intercept=intercept)
-            chances[side] = [known.calibrated(p) for p in chances[side].tolist()]
+            fitted = Acceptance(0.5, 0.5, None, 0, 0, slope=slope, intercept=intercept)
+            chances[side] = [fitted.calibrated(p) for p in chances[side].tolist()]
         return replace(self, probability=chances)
 
 
@@ -120,37 +120,36 @@ def whole_texts(
     before, pipe.acceptance = pipe.acceptance, ACCEPT_NONE
     try:
         ready = [*ready_docs(nlp, complete, name)]
-        found = pipe.predict(ready)
-        shown = [{*each.spans, *set_before(pipe.target, doc)} for doc, each in zip(ready, found)]
+        predictions = pipe.predict(ready)
     finally:
         pipe.acceptance = before
-    wanted = [{(start, end, y) for y, start, end in scorer.items(doc)} for doc in complete]
-    right = [spans == seen for spans, seen in zip(wanted, shown)]
+    annotated = [{(start, end, y) for y, start, end in scorer.items(doc)} for doc in complete]
+    shown = [{*p.spans, *set_before(pipe.target, doc)} for doc, p in zip(ready, predictions)]
+    right = np.array([a == b for a, b in zip(annotated, shown)], dtype=bool)
     nats = None
     if behind:
         readings = pipe.readings(ready, keeps_own=True)
         texts = (ShownText(reading, pipe.target) for reading in readings)
-        nats = np.array([_behind(*pair) for pair in zip(texts, wanted)], np.float64)
+        nats = np.array([_behind(*pair) for pair in zip(texts, annotated)], np.float64)
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
-    chances = np.array([each.text_probability for each in found], dtype=np.float64)
-    known = np.array(right, dtype=bool), np.array(groups, dtype=np.str_)
-    return WholeTexts(chances, *known, nats)
+    chances = np.array([prediction.text_probability for prediction in predictions], dtype=np.float64)
+    return WholeTexts(chances, right, np.array(groups, dtype=np.str_), nats)
 
 
-def _behind(text: ShownText, wanted: Set[tuple[int, int, str]]) -> float:
+def _behind(text: ShownText, annotated: Set[tuple[int, int, str]]) -> float:
     """By how many nats the reading with these spans is less probable than the best; inf if impossible."""
-    apart = text.unmodelled()
-    if not apart <= wanted:
+    unmodelled = text.unmodelled()
+    if not unmodelled <= annotated:
         return inf
     try:
         best = text.reading.best(1)[0].log_probability
-        return max(0.0, best - text.reading.log_probability(wanted - apart))
+        return max(0.0, best - text.reading.log_probability(annotated - unmodelled))
     except ValueError:  # an unknown label, or too much white space
         return inf
 
 
 def accept(
-    found: WholeTexts, level: float, confidence: float, by: str | None = None
+    texts: WholeTexts, level: float, confidence: float, by: str | None = None
 ) -> tuple[Acceptance, dict[str, str]]:
     """Find the thresholds from which on texts may be accepted unread, one for each group.
 
@@ -164,45 +163,55 @@ def accept(
         raise ValueError(
             CommandErrors.H207.format(found=f"--accept {level} and --confidence {confidence}")
         )
-    groups, why = dict[str, float](), dict[str, str]()
+    groups, refused = dict[str, float](), dict[str, str]()
     error: ValueError | None = None
-    for group in dict.fromkeys(found.group.tolist()):
+    for group in dict.fromkeys(texts.group.tolist()):
         try:
-            groups[group] = threshold_of(found.only(found.group == group), level, confidence)
+            groups[group] = threshold_of(texts.only(texts.group == group), level, confidence)
         except ValueError as reason:
-            error, why[group] = reason, str(reason)
+            error, refused[group] = reason, str(reason)
     if not groups:
         raise error or ValueError(_too_few(0, level, confidence))
-    least = np.array([groups.get(group, np.inf) for group in found.group.tolist()])
-    accepted = int((found.probability >= least).sum())
-    known = level, confidence, groups.get(""), len(found.right), accepted
-    sample = np.sort(found.probability)
+    least = np.array([groups.get(group, np.inf) for group in texts.group.tolist()])
+    accepted = int((texts.probability >= least).sum())
+    sample = np.sort(texts.probability)
     if len(sample) > MAX_SAMPLE:
         sample = np.quantile(sample, (np.arange(MAX_SAMPLE) + 0.5) / MAX_SAMPLE)
     rounded = np.floor(sample * DIGITS) / DIGITS
-    more = groups if by is not None else {}, *correction(found), tuple(rounded.tolist())
-    return Acceptance(*known, by, *more, farthest_behind(found)), why
+    acceptance = Acceptance(
+        level,
+        confidence,
+        groups.get(""),
+        len(texts.right),
+        accepted,
+        by,
+        groups if by is not None else {},
+        *correction(texts),
+        tuple(rounded.tolist()),
+        farthest_behind(texts),
+    )
+    return acceptance, refused
 
 
-def farthest_behind(found: WholeTexts) -> tuple[float, ...]:
-    """Finite values of `behind` in ascending order; of more than MAX_SAMPLE texts, their quantiles
-    i / MAX_SAMPLE, rounded up to a value that occurs. () if unknown.
+def farthest_behind(texts: WholeTexts) -> tuple[float, ...]:
+    """Finite values of `behind` in ascending order; of more than MAX_SAMPLE texts, their quantiles i / MAX_SAMPLE,
+    rounded up to a value that occurs. () if unknown.
     """
-    n = 0 if found.behind is None else len(found.behind)
-    if found.behind is None or not n:
+    n = 0 if texts.behind is None else len(texts.behind)
+    if texts.behind is None or not n:
         return ()
     kept = min(n, MAX_SAMPLE)
-    chosen = np.sort(found.behind)[-(-np.arange(1, kept + 1) * n // kept) - 1]
+    chosen = np.sort(texts.behind)[-(-np.arange(1, kept + 1) * n // kept) - 1]
     return tuple((np.ceil(chosen[np.isfinite(chosen)] * DIGITS) / DIGITS).tolist())
 
 
-def correction(found: WholeTexts) -> tuple[float, float]:
+def correction(texts: WholeTexts) -> tuple[float, float]:
     """Fit slope and intercept of the log-odds. Priors N(1, 1) and N(0, 1) keep them near the model's own if
     there are few texts.
     """
-    p = np.clip(found.probability, CERTAIN, 1 - CERTAIN)
+    p = np.clip(texts.probability, CERTAIN, 1 - CERTAIN)
     features = np.stack([np.log(p / (1 - p)), np.ones_like(p)], axis=1)
-    signs, start = np.where(found.right, 1.0, -1.0), np.array([1.0, 0.0])
+    signs, start = np.where(texts.right, 1.0, -1.0), np.array([1.0, 0.0])
     optimiser = LBFGS(start)
     while optimiser.status == "running":
         logs = np.logaddexp(0.0, -signs * (features @ optimiser.x))  # -log P(observed)
@@ -227,10 +236,10 @@ def warn_unlike(acceptance: Acceptance, probabilities: Sequence[float]) -> None:
         )
 
 
-def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
+def threshold_of(texts: WholeTexts, level: float, confidence: float) -> float:
     """Find the threshold for texts of one group. RAISES (ValueError): H501 or H502."""
-    order = np.argsort(-found.probability, kind="stable")
-    wrong = np.cumsum(~found.right[order])
+    order = np.argsort(-texts.probability, kind="stable")
+    wrong = np.cumsum(~texts.right[order])
     last, first = 0, least_texts(level, confidence)
     if len(order) < first:
         raise ValueError(_too_few(len(order), level, confidence))
@@ -247,7 +256,7 @@ def threshold_of(found: WholeTexts, level: float, confidence: float) -> float:
         raise ValueError(
             CommandErrors.H502.format(level=level, found=n_wrong, n=first, confidence=confidence)
         )
-    return floor(float(found.probability[order[last - 1]]) * DIGITS) / DIGITS
+    return floor(float(texts.probability[order[last - 1]]) * DIGITS) / DIGITS
 
 
 def least_texts(level: float, confidence: float) -> int:
@@ -255,9 +264,9 @@ def least_texts(level: float, confidence: float) -> int:
     return ceil(log(1 - confidence) / log(level))
 
 
-def _too_few(found: int, level: float, confidence: float) -> str:
+def _too_few(texts: int, level: float, confidence: float) -> str:
     needed = least_texts(level, confidence)
-    return CommandErrors.H501.format(found=found, level=level, confidence=confidence, needed=needed)
+    return CommandErrors.H501.format(found=texts, level=level, confidence=confidence, needed=needed)
 
 
 @cache

@@ -98,18 +98,18 @@ class Calibration:
         """Return for each bin that is not empty its edges `from` and `to`, the number of `spans`, the share
         of `right` ones and their `mean` probability.
         """
-        place = np.minimum(np.searchsorted(EDGES, self.probability, side="right"), len(EDGES) - 1)
+        bin_of = np.minimum(np.searchsorted(EDGES, self.probability, side="right"), len(EDGES) - 1)
         return [
             {
                 "from": EDGES[i - 1],
                 "to": EDGES[i],
-                "spans": int(mine.sum()),
-                "right": float(self.right[mine].mean()),
-                "mean": float(self.probability[mine].mean()),
+                "spans": int(inside.sum()),
+                "right": float(self.right[inside].mean()),
+                "mean": float(self.probability[inside].mean()),
             }
             for i in range(1, len(EDGES))
-            for mine in [place == i]
-            if mine.any()
+            for inside in [bin_of == i]
+            if inside.any()
         ]
 
     def reliability(self) -> Reliability:
@@ -121,14 +121,14 @@ class Calibration:
 
     def of(self, label: str) -> "Calibration":
         """Select the spans of one label."""
-        mine, theirs = self.label == label, self.annotated_label == label
+        spans, annotated = self.label == label, self.annotated_label == label
         return Calibration(
-            self.label[mine],
-            self.probability[mine],
-            self.right[mine],
-            self.annotated_label[theirs],
-            self.annotated[theirs],
-            self.text[theirs],
+            self.label[spans],
+            self.probability[spans],
+            self.right[spans],
+            self.annotated_label[annotated],
+            self.annotated[annotated],
+            self.text[annotated],
         )
 
 
@@ -192,19 +192,19 @@ def calibrate_cli(
     whole = None
     if accept_ is not None or not pipe.target.overlapping:
         whole = whole_texts(nlp, docs, name, by, behind=accept_ is not None)
-    promised = None if accept_ is None or whole is None else accept(whole, accept_, confidence, by)
-    found = calibrate(nlp, docs, component)
-    asked = None if recall is None else threshold_for(found, recall, confidence)
-    result = {**_result(found, asked), "texts": None if whole is None else _of_texts(whole)}
-    if asked is not None:
+    promise = None if accept_ is None or whole is None else accept(whole, accept_, confidence, by)
+    calibration = calibrate(nlp, docs, component)
+    threshold = None if recall is None else threshold_for(calibration, recall, confidence)
+    result = _result(calibration, threshold, whole)
+    if threshold is not None:
         texts = (ShownText(reading, pipe.target) for reading in _readings(nlp, docs, component))
-        result["threshold"]["spans"] = sum(len(text.spans(asked.threshold)) for text in texts)
+        result["threshold"]["spans"] = sum(len(text.spans(threshold.threshold)) for text in texts)
     before = pipe.acceptance
     if before is not None and whole is not None:
         warn_unlike(before, [before.calibrated(p) for p in whole.probability.tolist()])
-    if promised is not None:
-        pipe.acceptance = promised[0]
-        result["accepted"] = {**to_builtins(promised[0]), "refused": promised[1]}
+    if promise is not None:
+        pipe.acceptance = promise[0]
+        result["accepted"] = {**to_builtins(promise[0]), "refused": promise[1]}
         if into is None:
             pipe.to_disk(Path(model) / name)
         else:
@@ -213,9 +213,9 @@ def calibrate_cli(
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
         write_json(output, result)
-    _print(result, asked)
-    if promised is not None:
-        print(_spelt(*promised), f"The threshold is saved in {into or model}.", sep="\n")
+    _print(result, threshold)
+    if promise is not None:
+        print(_spelt(*promise), f"The threshold is saved in {into or model}.", sep="\n")
         if other := with_other_tokens(nlp, docs):
             msg.warn(
                 f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. The "
@@ -256,8 +256,8 @@ def calibration_of(
         for start, end, label, p in text.spans(MIN_PROBABILITY):
             if unknown is None or not unknown[start:end].any():
                 rows.append((label, p, (label, start, end) in items))
-        wanted = text.scored((start, end, label) for label, start, end in sorted(items))
-        annotated += [(label, p, number) for _, _, label, p in wanted]
+        scored = text.scored((start, end, label) for label, start, end in sorted(items))
+        annotated += [(label, p, number) for _, _, label, p in scored]
     return Calibration(
         np.array([label for label, _, _ in rows], dtype=np.str_),
         np.array([p for _, p, _ in rows], dtype=np.float64),
@@ -274,7 +274,7 @@ def _readings(nlp: Language, docs: Sequence[Doc], component: str | None) -> Iter
     return pipe.readings(ready_docs(nlp, docs, name), keeps_own=True)
 
 
-def threshold_for(found: Calibration, recall: float, confidence: float) -> Threshold:
+def threshold_for(calibration: Calibration, recall: float, confidence: float) -> Threshold:
     """Find the highest threshold with at least this recall on as many new annotated spans.
 
     confidence (float): probability that the recall is reached, over the choice of these and the new texts.
@@ -282,11 +282,11 @@ def threshold_for(found: Calibration, recall: float, confidence: float) -> Thres
         the model gives too many of them probability zero.
     """
     if not (0 < recall < 1 and 0 < confidence < 1):
-        found_settings = f"--recall {recall} and --confidence {confidence}"
-        raise ValueError(CommandErrors.H207.format(found=found_settings))
-    n, ordered = len(found.annotated), np.sort(found.annotated)
+        settings = f"--recall {recall} and --confidence {confidence}"
+        raise ValueError(CommandErrors.H207.format(found=settings))
+    n, ordered = len(calibration.annotated), np.sort(calibration.annotated)
     likely = ordered[int((1 - recall) * n)] if n else 0.0
-    independent = int(n / (2 * _design_effect(found, likely)))
+    independent = int(n / (2 * _design_effect(calibration, likely)))
     chances = binomial(independent, 1 - recall, independent)
     at_least = np.cumsum(chances[::-1])[::-1]  # P(Binomial >= k)
     k = int((at_least[1:] >= confidence).sum())  # it falls with k
@@ -295,13 +295,13 @@ def threshold_for(found: Calibration, recall: float, confidence: float) -> Thres
         raise ValueError(CommandErrors.H208.format(found=n, needed=needed, recall=recall))
     threshold = _rounded_down(float(ordered[k * n // independent - 1]))
     if not threshold > 0:
-        never = int((found.annotated <= 0).sum())
+        never = int((calibration.annotated <= 0).sum())
         raise ValueError(CommandErrors.H209.format(found=never, all=n, recall=recall))
     return Threshold(
         recall,
         confidence,
         threshold,
-        float((found.annotated >= threshold).mean()),
+        float((calibration.annotated >= threshold).mean()),
     )
 
 
@@ -313,11 +313,11 @@ def _rounded_down(p: float) -> float:
     return float(f"{floor(p / unit) * unit:.{DIGITS}g}")
 
 
-def _design_effect(found: Calibration, threshold: float) -> float:
+def _design_effect(calibration: Calibration, threshold: float) -> float:
     """Variance of the share of missed spans from text to text, over that of independent spans; at least 1."""
-    _, text = np.unique(found.text, return_inverse=True)
+    _, text = np.unique(calibration.text, return_inverse=True)
     spans = np.bincount(text)
-    missed = np.bincount(text, found.annotated < threshold)
+    missed = np.bincount(text, calibration.annotated < threshold)
     share = missed.sum() / max(1, spans.sum())
     expected = share * (1 - share) * spans.sum()
     texts = len(spans)
@@ -334,50 +334,53 @@ def _scorer(target: Target) -> Scorer:
     return scorer_of(target)
 
 
-def _result(found: Calibration, asked: Threshold | None) -> dict[str, Any]:
+def _result(
+    calibration: Calibration, threshold: Threshold | None, whole: WholeTexts | None
+) -> dict[str, Any]:
     """Results to print and to write as JSON."""
-    labels = sorted({*found.label.tolist(), *found.annotated_label.tolist()})
-    parts = {"all": found, **{label: found.of(label) for label in labels}}
+    labels = sorted({*calibration.label.tolist(), *calibration.annotated_label.tolist()})
+    parts = {"all": calibration, **{label: calibration.of(label) for label in labels}}
     return {
-        "bins": found.bins(),
+        "bins": calibration.bins(),
         "labels": {
             name: {"annotated": len(part.annotated), **vars(part.reliability())}
             for name, part in parts.items()
         },
-        "threshold": None if asked is None else vars(asked),
+        "threshold": None if threshold is None else vars(threshold),
+        "texts": None if whole is None else _of_texts(whole),
     }
 
 
-def _of_texts(whole: WholeTexts) -> dict[str, float]:
+def _of_texts(texts: WholeTexts) -> dict[str, float]:
     """Share of entirely right texts, with its 90 % interval from `low` to `high`."""
-    n = len(whole.right)
-    interval = proportion(whole.right) if n else Interval(0.0, 1.0)
-    right = float(whole.right.mean()) if n else 0.0
-    found = {"texts": n, "right": right, "low": interval.low, "high": interval.high}
-    return {**found, "ece": whole.ece, "ece_corrected": whole.corrected().ece}
+    n = len(texts.right)
+    interval = proportion(texts.right) if n else Interval(0.0, 1.0)
+    right = float(texts.right.mean()) if n else 0.0
+    ece = {"ece": texts.ece, "ece_corrected": texts.corrected().ece}
+    return {"texts": n, "right": right, **vars(interval), **ece}
 
 
-def _spelt(promised: Acceptance, refused: Mapping[str, str]) -> str:
+def _spelt(acceptance: Acceptance, refused: Mapping[str, str]) -> str:
     """Spell out the promise for accepted texts."""
-    share = promised.accepted / max(1, promised.texts)
+    share = acceptance.accepted / max(1, acceptance.texts)
     lines = [
-        f"\nOf the accepted texts at least {_percent(promised.level)} are right as a whole, in texts like "
-        f"these and with\na confidence of {_percent(promised.confidence)}. Accepted of these "
-        f"{promised.texts:,}: {promised.accepted:,}, {_percent(share)}."
+        f"\nOf the accepted texts at least {_percent(acceptance.level)} are right as a whole, in texts like "
+        f"these and with\na confidence of {_percent(acceptance.confidence)}. Accepted of these "
+        f"{acceptance.texts:,}: {acceptance.accepted:,}, {_percent(share)}."
     ]
-    if promised.by is None:
-        assert promised.threshold is not None
-        least = promised.calibrated(promised.threshold)
+    if acceptance.by is None:
+        assert acceptance.threshold is not None
+        least = acceptance.calibrated(acceptance.threshold)
         lines.append(f"Accepted are texts with a probability of at least {least:.4f}.")
     lines += [
-        f"{promised.by} {group}: at least {promised.calibrated(p):.4f}"
-        for group, p in promised.groups.items()
+        f"{acceptance.by} {group}: at least {acceptance.calibrated(p):.4f}"
+        for group, p in acceptance.groups.items()
     ]
-    lines += [f"{promised.by} {group}: none. {why}" for group, why in refused.items()]
+    lines += [f"{acceptance.by} {group}: none. {why}" for group, why in refused.items()]
     return "\n".join(lines)
 
 
-def _print(result: dict[str, Any], asked: Threshold | None) -> None:
+def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
     bins = [
         (
             f"{row['from']:g} to {row['to']:g}",
@@ -388,11 +391,11 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
         for row in result["bins"]
     ]
     print(as_table(("probability", "spans", "right", "mean probability"), bins))
-    numbers = ("annotated", "spans", "ece", "brier")
     rows = [
         (
             name,
-            *(f"{row[each]:,}" if each in numbers[:2] else f"{row[each]:.3f}" for each in numbers),
+            *(f"{row[key]:,}" for key in ("annotated", "spans")),
+            *(f"{row[key]:.3f}" for key in ("ece", "brier")),
         )
         for name, row in result["labels"].items()
     ]
@@ -405,13 +408,13 @@ def _print(result: dict[str, Any], asked: Threshold | None) -> None:
             f"probability that all of a text is right: {whole['ece']:.3f}, corrected by the "
             f"other half {whole['ece_corrected']:.3f}"
         )
-    if asked is not None:
+    if threshold is not None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]
-        shown = f"{asked.threshold:.{DIGITS}g}"
+        shown = f"{threshold.threshold:.{DIGITS}g}"
         print(
-            f"\nthreshold = {shown} finds at least {_percent(asked.recall)} of the annotated spans in new "
-            f"texts like these,\nwith a confidence of {_percent(asked.confidence)}. Here it finds "
-            f"{_percent(asked.reached)} of them, among {spans / max(1, annotated):.2f} spans for each "
+            f"\nthreshold = {shown} finds at least {_percent(threshold.recall)} of the annotated spans in "
+            f"new texts like these,\nwith a confidence of {_percent(threshold.confidence)}. Here it finds "
+            f"{_percent(threshold.reached)} of them, among {spans / max(1, annotated):.2f} spans for each "
             'annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
         )
 

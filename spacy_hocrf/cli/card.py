@@ -89,26 +89,25 @@ def card(
     """
     name, pipe = component_of(nlp, component)
     scorer = scorer_of(pipe.target)
-    found = list(predictions(nlp, docs))
-    counts = count_items(scorer, [found], docs)
-    told = [f"Measured on {len(docs):,} texts that the model has not learnt from."]
+    predicted = list(predictions(nlp, docs))
+    counts = count_items(scorer, [predicted], docs)
+    paragraphs = [f"Measured on {len(docs):,} texts that the model has not learnt from."]
     if other := with_other_tokens(nlp, docs):
-        told[0] += (
+        paragraphs[0] += (
             f" {other:,} of them have other tokens than nlp(text) makes, which may find more or less."
         )
     if not isinstance(pipe.target, TagsTarget):
         reliability = calibrate(nlp, docs, name).reliability()
-        told.append(
+        paragraphs.append(
             f"Probabilities of spans are off by {100 * reliability.ece:.1f} percentage points on average "
             f"(expected calibration error, {reliability.spans:,} spans)."
         )
-    told += _accepted(nlp, name, docs)
-    numbers = (
-        each.astype(np.int64) for each in (counts.correct[0], counts.predicted[0], counts.gold)
-    )
-    total, *each = scores(SpanCounts(*numbers), 0.0, 0)
-    rows = sorted(zip(counts.labels, each, strict=True), key=lambda row: -row[1].gold)
-    return card_of_scores(nlp, name, [("all", total), *rows], counts.whole()[0], told, curve)
+    paragraphs += _accepted(nlp, name, docs)
+    columns = (counts.correct[0], counts.predicted[0], counts.gold)
+    spans = SpanCounts(*(column.astype(np.int64) for column in columns))
+    total, *by_label = scores(spans, 0.0, 0)
+    rows = sorted(zip(counts.labels, by_label, strict=True), key=lambda row: -row[1].gold)
+    return card_of_scores(nlp, name, [("all", total), *rows], counts.whole()[0], paragraphs, curve)
 
 
 def card_of_scores(
@@ -116,14 +115,14 @@ def card_of_scores(
     name: str,
     rows: Iterable[tuple[str, Score]],
     whole: Any,
-    told: Sequence[str],
+    paragraphs: Sequence[str],
     curve: Mapping[str, Any] | None,
 ) -> str:
     """Make a card from scores that were already computed.
 
     name (str): of the component. rows (Iterable[Tuple[str, Score]]): all labels together, then each.
     whole (bool [n]): for each completely annotated text, is it entirely right?
-    told (Sequence[str]): further paragraphs on the scores.
+    paragraphs (Sequence[str]): further paragraphs on the scores.
     curve (Optional[Mapping[str, Any]]): F1 by number of training texts.
     """
     text = MarkdownRenderer()
@@ -142,15 +141,15 @@ def card_of_scores(
     text.add(text.table(table, HEADER))
     if len(whole):
         right = proportion(np.asarray(whole))
-        told = [
-            *told,
+        paragraphs = [
+            *paragraphs,
             f"Right as a whole, all spans found and no others: {_percent(np.mean(whole))} % of the texts, "
             f"between {_percent(right.low)} and {_percent(right.high)} in 90 of 100 cases.",
         ]
-    for paragraph in told:
+    for paragraph in paragraphs:
         text.add(paragraph)
     if curve is not None:
-        points = [f"{_percent(each['f'])} with {each['texts']:,}" for each in curve["points"]]
+        points = [f"{_percent(point['f'])} with {point['texts']:,}" for point in curve["points"]]
         text.add(f"F1 by texts learnt from, the last one extrapolated: {', '.join(points)}.")
     text.add(text.title(3, "What it is"))
     text.add(text.list(list(_facts(nlp, name))))
@@ -164,10 +163,10 @@ def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
     if acceptance is None:
         return
     complete = [doc for doc in docs if is_complete(scorer_of(pipe.target), doc)]
-    known = whole_texts(nlp, complete, name, behind=False)
-    mine = [acceptance.accepts(doc, p) for doc, p in zip(complete, known.probability.tolist())]
-    right = known.right[mine]
-    share = len(right) / max(1, len(mine))
+    texts = whole_texts(nlp, complete, name, behind=False)
+    accepted = [acceptance.accepts(doc, p) for doc, p in zip(complete, texts.probability.tolist())]
+    right = texts.right[accepted]
+    share = len(right) / max(1, len(accepted))
     yield (
         f"Accepted unread: {_percent(share)} % of the texts. Of these {len(right):,}, {right.sum():,} are "
         f"right as a whole. Promised are {_percent(acceptance.level)} %, with a confidence of "
@@ -188,14 +187,14 @@ def _facts(nlp: Language, name: str) -> Iterator[str]:
         yield "All of its settings are in its config"
         return
     chosen = {"sigma": choice.sigma, "order": choice.order, "wide": choice.wide}
-    said = [f"{key} = {value:g}" for key, value in chosen.items() if value is not None]
-    if said:
+    settings = [f"{key} = {value:g}" for key, value in chosen.items() if value is not None]
+    if settings:
         how = (
             f"by the loss of {choice.documents:,} texts held back"
             if choice.documents
             else "by default"
         )
-        yield f"{', '.join(said)}: chosen {how}"
+        yield f"{', '.join(settings)}: chosen {how}"
     if choice.cost is not None:
         yield f"cost = {choice.cost:.2g}, of the decoder: learnt by cross-validation"
     if choice.temperature is not None:

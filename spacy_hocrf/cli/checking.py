@@ -148,33 +148,33 @@ def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:
         facts.copies += copied
         seen.add(digest)
         facts.unknown_spaces += bool(example.reference.has_unknown_spaces)
-        found, told = target.annotation(example), gold.annotation(example)
+        annotation, with_teachers = target.annotation(example), gold.annotation(example)
         items = Counter(label for label, _, _ in scorer.items(example.reference))
-        if found.complete:
-            annotation = hash(frozenset(found.spans))
-            facts.contradicted += first.setdefault(digest, annotation) != annotation
-        is_taught = bool(gold.teachers) and not found.complete and told.complete
+        if annotation.complete:
+            spans_digest = hash(frozenset(annotation.spans))
+            facts.contradicted += first.setdefault(digest, spans_digest) != spans_digest
+        is_taught = bool(gold.teachers) and not annotation.complete and with_teachers.complete
         if is_taught:
             facts.taught += 1
-            found, items = told, Counter(label for _, _, label in told.spans)
+            annotation, items = with_teachers, Counter(label for _, _, label in with_teachers.spans)
         words = [token.text for token in example.predicted]
-        if frame := frame_of(words, [span[:2] for span in found.spans]):
+        if frame := frame_of(words, [span[:2] for span in annotation.spans]):
             facts.near_copies += hash(frame) in frames and not copied
             frames.add(hash(frame))
-        facts.unannotated += told.empty and not scorer.annotated(example.reference)
-        facts.partial += not told.empty and not told.complete
-        facts.touching += found.repeats and not isinstance(target, TagsTarget)
-        facts.hints.update({*told.labels} - {*found.labels})
-        learnt = Counter(label for _, _, label in found.spans)
+        facts.unannotated += with_teachers.empty and not scorer.annotated(example.reference)
+        facts.partial += not with_teachers.empty and not with_teachers.complete
+        facts.touching += annotation.repeats and not isinstance(target, TagsTarget)
+        facts.hints.update({*with_teachers.labels} - {*annotation.labels})
+        learnt = Counter(label for _, _, label in annotation.spans)
         for label in items | learnt:
-            known = facts.labels.setdefault(label, LabelFacts())
-            known.annotated += items[label]
-            known.learnt += learnt[label]
-            known.texts += 1
-        for start, end, label in found.spans:
+            label_facts = facts.labels.setdefault(label, LabelFacts())
+            label_facts.annotated += items[label]
+            label_facts.learnt += learnt[label]
+            label_facts.texts += 1
+        for start, end, label in annotation.spans:
             facts.labels[label].lengths[end - start] += 1
         if not isinstance(target, TagsTarget) and not is_taught:
-            _note_spans(facts, target, example, len(found.spans))
+            _note_spans(facts, target, example, len(annotation.spans))
     return facts
 
 
@@ -205,35 +205,36 @@ def _lost(example: Example, spans: Sequence[Span]) -> Iterator[Lost]:
             yield Lost(span.text, span.label_, words)
 
 
-def known_texts(here: Sequence[Example], there: Sequence[Example]) -> int:
+def known_texts(examples: Sequence[Example], others: Sequence[Example]) -> int:
     """Count the texts of one corpus that are also in another."""
-    known = {example.reference.text for example in there}
-    return sum(example.reference.text in known for example in here)
+    texts = {example.reference.text for example in others}
+    return sum(example.reference.text in texts for example in examples)
 
 
 def seen_in(
-    target: Target, there: Sequence[Example], here: Sequence[Example] | None = None
+    target: Target, others: Sequence[Example], examples: Sequence[Example] | None = None
 ) -> Seen:
-    """Find how much of the corpus `here` also occurs in `there`.
+    """Find how much of some examples also occurs in others.
 
     target (Target): where spans, or tags, are.
-    there, here (Sequence[Example], Optional[Sequence[Example]]): if `here` is None, how much of each text of
-        `there` occurs in its other texts.
+    examples (Optional[Sequence[Example]]): None for how much of each other one occurs in the rest.
     """
-    of_texts = [_items(target, example) for example in there]
-    rows = of_texts if here is None else [_items(target, example) for example in here]
+    of_others = [_items(target, example) for example in others]
+    rows = of_others if examples is None else [_items(target, example) for example in examples]
     words, spans, texts = (
-        _share([row[kind] for row in of_texts], [row[kind] for row in rows], 1 + (here is None))
+        _share(
+            [row[kind] for row in of_others], [row[kind] for row in rows], 1 + (examples is None)
+        )
         for kind in range(3)
     )
     return Seen(words, spans, texts, sum(len(row[1]) for row in rows))
 
 
-def _share(there: list[list[Any]], here: list[list[Any]], least: int) -> float:
-    """Share of the items of the texts `here` that occur in at least `least` texts of `there`."""
-    known = Counter(item for items in there for item in {*items})
-    found = [known[item] >= least for items in here for item in items]
-    return sum(found) / max(1, len(found))
+def _share(others: list[list[Any]], examples: list[list[Any]], least: int) -> float:
+    """Share of the items of examples that occur in at least `least` others."""
+    counts = Counter(item for items in others for item in {*items})
+    is_seen = [counts[item] >= least for items in examples for item in items]
+    return sum(is_seen) / max(1, len(is_seen))
 
 
 def _items(target: Target, example: Example) -> tuple[list[Any], ...]:
@@ -250,9 +251,9 @@ def repeats_of(target: Target, examples: Iterable[Example]) -> Repeats:
     """
     phrases, gaps = set[tuple[str, ...]](), list[list[str]]()
     for example in examples:
-        found = target.annotation(example)
-        words, inside = [token.text for token in example.predicted], found.unknown.copy()
-        for start, end, _ in found.spans:
+        annotation = target.annotation(example)
+        words, inside = [token.text for token in example.predicted], annotation.unknown.copy()
+        for start, end, _ in annotation.spans:
             phrases.add(tuple(words[start:end]))
             inside[start:end] = True
         gaps += ([words[i] for i in range(*gap)] for gap in runs(~inside))
@@ -293,9 +294,9 @@ def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | 
 
 def grouped(frames: Sequence[Hashable]) -> NDArray[np.int64]:
     """Number the groups of near copies by first appearance: int64 [D], the group of each text."""
-    known: dict[Hashable, int] = {}
+    numbers: dict[Hashable, int] = {}
     keys = [i if frame is None else frame for i, frame in enumerate(frames)]
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def _plain(word: str) -> bool:

@@ -134,7 +134,7 @@ def compare(
     RAISES (ValueError): H257, H071 to H073, for files that do not fit together or labels that do not
         occur.
     """
-    systems = [(str(each), [str(each)]) for each in (a, b)]
+    systems = [(str(system), [str(system)]) for system in (a, b)]
     return _compare_all(systems, gold, scorer, labels, ignore, trials, seed)
 
 
@@ -153,7 +153,7 @@ def _compare_all(
     systems (Sequence[tuple[str, Sequence[str]]]): the name of each, and its runs.
     """
     annotated = read_gold(gold, scorer)
-    runs = [run for _, its_runs in systems for run in its_runs]
+    runs = [run for _, paths in systems for run in paths]
     docs = [read_system(run, annotated, gold, scorer) for run in runs]
     counts = count_items(scorer, docs, annotated, labels=labels, ignore=ignore)
     compared = {
@@ -167,7 +167,7 @@ def _compare_all(
         pair = dict(zip("ab", runs))
         return {**pair, **compared, **compare_counts(counts, trials=trials, seed=seed)}
     numbers = iter(range(len(runs)))
-    numbered = [(name, [*islice(numbers, len(its_runs))]) for name, its_runs in systems]
+    numbered = [(name, [*islice(numbers, len(paths))]) for name, paths in systems]
     return {**compared, "systems": compare_systems(counts, numbered, trials=trials, seed=seed)}
 
 
@@ -191,19 +191,19 @@ def compare_counts(
     """
     # all labels together, then each, then whole texts
     correct, predicted, gold = (
-        np.concatenate([both[..., :1], by_label, both[..., 1:]], axis=-1)
-        for both, by_label in zip(
+        np.concatenate([both[..., :1], of_labels, both[..., 1:]], axis=-1)
+        for both, of_labels in zip(
             items_and_texts(counts), (counts.correct, counts.predicted, counts.gold)
         )
     )
     correct, predicted = correct[[a, b]], predicted[[a, b]]
     test = randomization_test(correct, predicted, gold, trials=trials, seed=seed)
-    right, found = correct.sum(axis=1), predicted.sum(axis=1)
-    wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
+    right, shown = correct.sum(axis=1), predicted.sum(axis=1)
+    annotated = np.broadcast_to(gold.sum(axis=0), right.shape)
     scores = {
-        "p": f1(right, found, found),
-        "r": f1(right, wanted, wanted),
-        "f": f1(right, found, wanted),
+        "p": f1(right, shown, shown),
+        "r": f1(right, annotated, annotated),
+        "f": f1(right, shown, annotated),
     }
     rows = [
         {
@@ -216,16 +216,16 @@ def compare_counts(
             "exact": test.exact[k].item(),
             "shuffles": test.shuffles[k].item(),
             "differ": test.documents[k].item(),
-            "gold": wanted[0, k].item(),
+            "gold": annotated[0, k].item(),
         }
-        for k in range(wanted.shape[1])
+        for k in range(annotated.shape[1])
     ]
-    every, *each, texts = rows
-    for row, p in zip(each, holm(test.p[1:-1]).tolist()):
+    every, *by_label, texts = rows
+    for row, p in zip(by_label, holm(test.p[1:-1]).tolist()):
         row["p_holm"] = p
     for system in "ab":
         texts[system] = {"f": texts[system]["f"]}
-    return {"all": every, "labels": dict(zip(counts.labels, each)), "texts": texts}
+    return {"all": every, "labels": dict(zip(counts.labels, by_label)), "texts": texts}
 
 
 def read_gold(path: str | Path, scorer: Scorer) -> list[Doc]:
@@ -255,8 +255,8 @@ def read_system(
 def predict(pipeline: str, docs: Sequence[Doc]) -> list[Doc]:
     """Predict documents with a pipeline, hiding their annotation from it."""
     nlp = load_model(pipeline)
-    found = predictions(nlp, docs)
-    return list(tqdm(found, total=len(docs), desc=pipeline, disable=None, leave=False))
+    predicted = predictions(nlp, docs)
+    return list(tqdm(predicted, total=len(docs), desc=pipeline, disable=None, leave=False))
 
 
 def _check_documents(
@@ -270,13 +270,11 @@ def _check_documents(
                 (i for i, (x, y) in enumerate(zip(words, expected)) if x != y),
                 min(len(words), len(expected)),
             )
-            found, wanted = (
-                repr(" ".join(tokens[same : same + LEGIBLE])) for tokens in (words, expected)
-            )
-            named = id_of(pair[1])
-            which = f"document {number}" + ("" if named is None else f" ({named})")
+            quotes = [repr(" ".join(each[same : same + LEGIBLE])) for each in (words, expected)]
+            id_ = id_of(pair[1])
+            which = f"document {number}" + ("" if id_ is None else f" ({id_})")
             difference = (
-                f"{which} goes on with {found} after {same} tokens, but should with {wanted}"
+                f"{which} goes on with {quotes[0]} after {same} tokens, but should with {quotes[1]}"
             )
     if difference:
         raise ValueError(

@@ -29,13 +29,13 @@ def read_corpus(nlp: Language, part: str = "train") -> list[Example]:
     config = nlp.config.interpolate()
     fix_random_seed(config["training"]["seed"] or 0)
     place = config["training"][f"{part}_corpus"]
-    section, *rest = place.split(".")
-    corpora = config[section]
-    if len(rest) == 1 and rest[0] in corpora:
-        reader = registry.resolve({"corpus": corpora[rest[0]]})["corpus"]
+    section, _, name = place.partition(".")
+    block = config[section].get(name, {})
+    if block:
+        reader = registry.resolve({"corpus": block})["corpus"]
     else:  # one function makes all corpora
         [reader] = resolve_dot_names(config, [place])
-    path = corpora[rest[0]].get("path") if len(rest) == 1 and rest[0] in corpora else None
+    path = block.get("path")
 
     def files() -> list[Path]:
         return doc_files(path) if isinstance(path, str) and Path(path).exists() else []

@@ -120,11 +120,10 @@ class Counts:
         """Which of the n completely annotated documents each system has entirely right, with all annotated
         items and no others: bool [S, n].
         """
-        right, found, wanted = (
-            each.sum(axis=-1) for each in (self.correct, self.predicted, self.gold)
-        )
+        counts = (self.correct, self.predicted, self.gold)
+        correct, predicted, gold = (count.sum(axis=-1) for count in counts)
         every = slice(None) if self.complete is None else self.complete
-        same: NDArray[np.bool_] = (right == found) & (right == wanted)
+        same: NDArray[np.bool_] = (correct == predicted) & (correct == gold)
         return same[:, every]
 
 
@@ -145,10 +144,8 @@ def count_items(
     RETURNS (Counts): labels in alphabetical order.
     RAISES (ValueError): H072 for a label that does not occur.
     """
-    found, truth = _items(scorer, systems, gold)
-    occurring = {
-        label for items in (truth, *found) for document in items for label, _, _ in document
-    }
+    predicted, annotated = _items(scorer, systems, gold)
+    occurring = {label for docs in (annotated, *predicted) for doc in docs for label, _, _ in doc}
     unknown = sorted({*labels, *ignore} - occurring)
     if unknown:
         raise ValueError(
@@ -157,12 +154,12 @@ def count_items(
             )
         )
     names = tuple(sorted((set(labels) or occurring) - set(ignore)))
-    right = [[items & wanted for items, wanted in zip(system, truth)] for system in found]
+    correct = [[a & b for a, b in zip(system, annotated)] for system in predicted]
     return Counts(
         names,
-        np.stack([_by_label(system, names) for system in right]),
-        np.stack([_by_label(system, names) for system in found]),
-        _by_label(truth, names),
+        np.stack([_by_label(system, names) for system in correct]),
+        np.stack([_by_label(system, names) for system in predicted]),
+        _by_label(annotated, names),
         np.array([is_complete(scorer, doc) for doc in gold], dtype=bool),
     )
 
@@ -180,18 +177,18 @@ def _items(
     scorer: Scorer, systems: Sequence[Sequence[Doc]], gold: Sequence[Doc]
 ) -> tuple[list[list[set[Item]]], list[set[Item]]]:
     """Collect the items that count, of every system and of the annotation."""
-    found: list[list[set[Item]]] = [[] for _ in systems]
-    truth: list[set[Item]] = []
+    predicted: list[list[set[Item]]] = [[] for _ in systems]
+    annotated: list[set[Item]] = []
     for doc, *predictions in zip(gold, *systems, strict=True):
-        known = scorer.annotated(doc)
-        unknown = scorer.unknown(doc) if known else None
-        truth.append(scorer.items(doc) if known else set())
-        for items, prediction in zip(found, predictions):
-            here = scorer.items(prediction) if known else set()
+        is_annotated = scorer.annotated(doc)
+        unknown = scorer.unknown(doc) if is_annotated else None
+        annotated.append(scorer.items(doc) if is_annotated else set())
+        for items, prediction in zip(predicted, predictions):
+            kept = scorer.items(prediction) if is_annotated else set()
             if unknown is not None and unknown.any():
-                here = {item for item in here if not unknown[item[1] : item[2]].any()}
-            items.append(here)
-    return found, truth
+                kept = {item for item in kept if not unknown[item[1] : item[2]].any()}
+            items.append(kept)
+    return predicted, annotated
 
 
 def _by_label(documents: Sequence[set[Item]], names: Sequence[str]) -> NDArray[np.int32]:

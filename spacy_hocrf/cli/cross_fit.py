@@ -33,7 +33,7 @@ class CrossFit:
     """Results of `hocrf cross-fit`."""
 
     docs: tuple[Doc, ...]  # the training texts with the spans, in the order of the file
-    found: Counter[str]  # number of spans by label
+    counts: Counter[str]  # number of spans by label
     scored: bool  # do the spans have scores?
 
 
@@ -66,8 +66,8 @@ def cross_fit_cli(
     output.parent.mkdir(parents=True, exist_ok=True)
     DocBin(docs=result.docs, store_user_data=True).to_disk(output)
     scores = "with scores" if result.scored else "without scores"
-    msg.text(f"{result.found.total()} spans {scores} in {len(result.docs)} texts")
-    rows = [(label, str(count)) for label, count in result.found.most_common()]
+    msg.text(f"{result.counts.total()} spans {scores} in {len(result.docs)} texts")
+    rows = [(label, str(count)) for label, count in result.counts.most_common()]
     print(as_table(("label", "spans"), rows))
     msg.good("Saved texts", output)
 
@@ -93,24 +93,24 @@ def cross_fit(
     RAISES (ValueError): H257 or H381 if there are no Docs, H074 for another source, H077 for too few texts,
         H184 to H186 for a pipeline that cannot be cross-fitted.
     """
-    wanted = _key_of(source)
+    source_key = _key_of(source)
     docs = [doc for doc in read_docs(texts, least=1) if len(doc)]
     parts = folds_of(docs, folds, seed, _group_by(config))
-    found, scored, groups = Counter[str](), False, set[str]()
+    counts, scored, groups = Counter[str](), False, set[str]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
         unseen = {*part}
         nlp = trained(config, [doc for i, doc in enumerate(docs) if i not in unseen])
-        held = [docs[i] for i in part]
-        for doc, predicted in zip(held, predictions(nlp, held)):
-            spans = read_group(predicted, wanted)
+        held_out = [docs[i] for i in part]
+        for doc, predicted in zip(held_out, predictions(nlp, held_out)):
+            spans = read_group(predicted, source_key)
             write_group(doc, key, spans)
-            found.update(label for _, _, label in spans.spans)
+            counts.update(label for _, _, label in spans.spans)
             scored |= bool(spans.scores)
             groups.update(group_keys(predicted))
-    if groups and not found if wanted is None else wanted not in groups:
-        known = ", ".join(f"spans.{name}" for name in sorted(groups))
-        raise ValueError(CommandErrors.H186.format(source=source, known=known or "ents alone"))
-    return CrossFit(tuple(docs), found, scored)
+    if groups and not counts if source_key is None else source_key not in groups:
+        places = ", ".join(f"spans.{name}" for name in sorted(groups))
+        raise ValueError(CommandErrors.H186.format(source=source, known=places or "ents alone"))
+    return CrossFit(tuple(docs), counts, scored)
 
 
 def _group_by(config: Config) -> str | None:

@@ -49,23 +49,23 @@ def compare_systems(
         `p_holm`, corrected for the number of systems.
     """
     correct, predicted, gold = items_and_texts(counts)
-    right, found = correct.sum(axis=1), predicted.sum(axis=1)
-    wanted = np.broadcast_to(gold.sum(axis=0), right.shape)
-    precision, recall = f1(right, found, found), f1(right, wanted, wanted)
-    f = f1(right, found, wanted)
+    right, shown = correct.sum(axis=1), predicted.sum(axis=1)
+    annotated = np.broadcast_to(gold.sum(axis=0), right.shape)
+    precision, recall = f1(right, shown, shown), f1(right, annotated, annotated)
+    f = f1(right, shown, annotated)
     # scale the counts of all systems to the same number of runs: F1 is the same if all counts are multiplied
-    most = lcm(*(len(runs) for _, runs in systems))
+    n_runs = lcm(*(len(runs) for _, runs in systems))
     pooled = [
-        [most // len(runs) * each[list(runs)].sum(axis=0) for each in (correct, predicted)]
+        [n_runs // len(runs) * array[list(runs)].sum(axis=0) for array in (correct, predicted)]
         for _, runs in systems
     ]
     # [D, S]
-    hits, shown = (np.stack([each[:, 0] for each in both], axis=1) for both in zip(*pooled))
-    samples = bootstrap(hits, shown, most * gold[:, :1], seed)
+    right, shown = (np.stack([array[:, 0] for array in arrays], axis=1) for arrays in zip(*pooled))
+    samples = bootstrap(right, shown, n_runs * gold[:, :1], seed)
     intervals = np.quantile(samples, INTERVAL, axis=0).T.tolist()
     results = list[dict[str, Any]]()
     for (name, runs), counted, (low, high) in zip(systems, pooled, intervals):
-        p, r, mean = (each[list(runs)].mean(axis=0).tolist() for each in (precision, recall, f))
+        p, r, mean = (array[list(runs)].mean(axis=0).tolist() for array in (precision, recall, f))
         system: dict[str, Any] = {
             "name": name,
             "runs": f[list(runs), 0].tolist(),
@@ -74,7 +74,7 @@ def compare_systems(
         }
         if results:
             pair = [np.stack(both) for both in zip(pooled[0], counted)]
-            test = randomization_test(pair[0], pair[1], most * gold, trials=trials, seed=seed)
+            test = randomization_test(pair[0], pair[1], n_runs * gold, trials=trials, seed=seed)
             for k, statistic in enumerate(STATISTICS):
                 system[statistic] |= {
                     "difference": mean[k] - results[0][statistic]["f"],
@@ -83,7 +83,7 @@ def compare_systems(
                     "shuffles": test.shuffles[k].item(),
                     "differ": test.documents[k].item(),
                 }
-        for statistic, number in zip(STATISTICS, wanted[0].tolist()):
+        for statistic, number in zip(STATISTICS, annotated[0].tolist()):
             system[statistic]["gold"] = number
         results.append(system)
     for statistic in STATISTICS:

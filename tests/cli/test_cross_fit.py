@@ -69,7 +69,7 @@ def test_spans_are_those_of_models_that_have_not_seen_the_text(corpus):
             assert triples(found) == triples(expected)
             assert found.attrs["scores"] == pytest.approx(expected.attrs["scores"], rel=1e-3)
             assert triples(result.docs[i].ents) == triples(gold[i].ents)
-    assert result.scored and result.found.total() == sum(
+    assert result.scored and result.counts.total() == sum(
         len(doc.spans["mine"]) for doc in result.docs
     )
     # some names are in one fold only
@@ -137,7 +137,7 @@ def test_a_pipeline_that_writes_groups_alone_has_no_entities(tmp_path):
     made["paths"].update(train=path.as_posix(), dev=path.as_posix())
     with pytest.raises(ValueError, match=r"H186\] .* ents .*: spans\.sc"):
         cross_fit(made, path, folds=2)
-    assert cross_fit(made, path, source="spans.sc", folds=2).found.total()
+    assert cross_fit(made, path, source="spans.sc", folds=2).counts.total()
 
 
 def test_a_pipeline_that_learns_nothing_needs_no_folds(corpus):
