@@ -122,9 +122,7 @@ def debug_cli(
     Settings are overridden as in `spacy train`, by --paths.train for instance. Nothing is trained.
     """
     import_code(code)
-    config = overridden(config_path, ctx)
-    found = check(config, component)
-    _print(found)
+    _print(check(overridden(config_path, ctx), component))
 
 
 def check(config: Config, component: str | None = None) -> Checked:
@@ -137,7 +135,7 @@ def check(config: Config, component: str | None = None) -> Checked:
     """
     nlp = load_model_from_config(config, auto_fill=True)
     name, pipe = component_of(nlp, component)
-    train, kept = _read_train(nlp)
+    train, kept_bytes = _read_train(nlp)
     scored = _read_dev(nlp)
     dev = scored or []
     facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
@@ -159,7 +157,7 @@ def check(config: Config, component: str | None = None) -> Checked:
         notes += _of_sentences(corpus, docs, groups)
     cost = cost_of(config, name, train)
     shared, notes = known_texts(dev, train), [*notes, *cost.warnings]
-    return Checked(name, facts, facts_of_dev, shared, seen, tuple(notes), cost, kept)
+    return Checked(name, facts, facts_of_dev, shared, seen, tuple(notes), cost, kept_bytes)
 
 
 def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
@@ -167,11 +165,11 @@ def _read_train(nlp: Language) -> tuple[Sequence[Example], int]:
     tracemalloc.start()
     try:
         train = read_corpus(nlp)
-        taken, _ = tracemalloc.get_traced_memory()
+        kept, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
     streamed = nlp.config.interpolate()["training"]["max_epochs"] == -1
-    return train, 0 if streamed else taken
+    return train, 0 if streamed else kept
 
 
 def _read_dev(nlp: Any) -> Sequence[Example] | None:
@@ -184,29 +182,29 @@ def _read_dev(nlp: Any) -> Sequence[Example] | None:
         return None
 
 
-def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
+def _of_corpus(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
     """Report texts and annotation of a corpus that training cannot use.
 
     lang (str): language of the tokenizer.
     """
     n = facts.texts
     if facts.unannotated:
-        yield f"{facts.unannotated} of {n} {what} texts have no annotation for the component."
+        yield f"{facts.unannotated} of {n} {part} texts have no annotation for the component."
     if facts.taught:
-        yield f"{facts.taught} of {n} {what} texts are not annotated: teachers say what is in them."
+        yield f"{facts.taught} of {n} {part} texts are not annotated: teachers say what is in them."
     if facts.partial:
         yield (
-            f"{facts.partial} of {n} {what} texts are annotated in part: training sums over what unknown "
+            f"{facts.partial} of {n} {part} texts are annotated in part: training sums over what unknown "
             "tokens could be, and scores leave them out."
         )
     if facts.contradicted:
         yield (
-            f"{facts.contradicted} of {n} {what} texts have the words of an earlier one, but are annotated "
+            f"{facts.contradicted} of {n} {part} texts have the words of an earlier one, but are annotated "
             "otherwise. One of the two is wrong, or it takes more than the text to tell: see hocrf doubt."
         )
     if facts.near_copies:
         yield (
-            f"{facts.near_copies} of {n} {what} texts are near copies of others, equal but for names and "
+            f"{facts.near_copies} of {n} {part} texts are near copies of others, equal but for names and "
             "numbers. Scores are too high where such texts are on both sides: learnt and scored."
         )
     if facts.lost:
@@ -219,33 +217,33 @@ def _of_corpus(facts: CorpusFacts, what: str, lang: str) -> Iterator[str]:
             "gold_preproc = true in [corpora.*]."
         )
         yield (
-            f"{len(facts.lost)} of {facts.annotated} {what} spans ({100 * share:.1f} %) fit no tokens, such "
+            f"{len(facts.lost)} of {facts.annotated} {part} spans ({100 * share:.1f} %) fit no tokens, such "
             f"as '{example.text}' ({example.label}) where the tokens are {tokens}.{advice}"
         )
     if facts.overlapping:
         yield (
-            f"{facts.overlapping} {what} spans overlap longer ones and are left out: a segmentation cannot "
+            f"{facts.overlapping} {part} spans overlap longer ones and are left out: a segmentation cannot "
             "overlap."
         )
     if facts.unknown_spaces:
         yield (
-            f"{facts.unknown_spaces} of {n} {what} texts do not tell where spaces are: they are read as they "
+            f"{facts.unknown_spaces} of {n} {part} texts do not tell where spaces are: they are read as they "
             "are tokenized, and nlp(text) will see other texts. Write the file from Docs with spaces."
         )
     if facts.blank_ends:
         yield (
-            f"{facts.blank_ends} {what} spans begin or end with white space, which is never part of what is "
+            f"{facts.blank_ends} {part} spans begin or end with white space, which is never part of what is "
             "predicted, nor of what is scored."
         )
 
 
-def _of_repeats(found: Repeats) -> Iterator[str]:
+def _of_repeats(repeats: Repeats) -> Iterator[str]:
     """Report if annotation seems to be missing."""
-    n = len(found.unmarked)
-    if n >= MIN_UNMARKED and n > UNMARKED * found.phrases:
-        some = "', '".join(found.unmarked[:MAX_PHRASES])
+    n = len(repeats.unmarked)
+    if n >= MIN_UNMARKED and n > UNMARKED * repeats.phrases:
+        examples = "', '".join(repeats.unmarked[:MAX_PHRASES])
         yield (
-            f"{n} of {found.phrases} annotated phrases, such as '{some}', also stand where nothing is "
+            f"{n} of {repeats.phrases} annotated phrases, such as '{examples}', also stand where nothing is "
             f"annotated; completely annotated corpora have less than {UNMARKED:.0%}. If spans are missing, "
             "set positives_only = true in [components.*], and ratio in its trainer."
         )
@@ -275,15 +273,15 @@ def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
     pairs = [("words", dev.words, train.words, STRANGE_WORDS)]
     if min(dev.n_spans, train.n_spans) >= MIN_COMPARED:
         pairs.append(("spans", dev.spans, train.spans, STRANGE_SPANS))
-    what = [
-        f"{_percent(1 - there)} of their {name} are new (of a training text's, to the others: "
-        f"{_percent(1 - here)})"
-        for name, there, here, times in pairs
-        if 1 - there > times * (1 - here)
+    differences = [
+        f"{_percent(1 - seen_dev)} of their {name} are new (of a training text's, to the others: "
+        f"{_percent(1 - seen_train)})"
+        for name, seen_dev, seen_train, factor in pairs
+        if 1 - seen_dev > factor * (1 - seen_train)
     ]
-    if what:
+    if differences:
         yield (
-            f"The development texts are unlike the training texts: {', '.join(what)}. What to do: "
+            f"The development texts are unlike the training texts: {', '.join(differences)}. What to do: "
             "docs/troubleshooting.md#texts-of-another-kind."
         )
 
@@ -325,19 +323,19 @@ def _of_sentences(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]
         )
 
 
-def _print(found: Checked) -> None:
-    train, dev, cost = found.train, found.dev, found.cost
-    msg.divider(f"Texts for '{found.name}'")
+def _print(checked: Checked) -> None:
+    train, dev, cost = checked.train, checked.dev, checked.cost
+    msg.divider(f"Texts for '{checked.name}'")
     rows = [_row("training", train), *([_row("development", dev)] if dev.texts else [])]
     header = ("corpus", "texts", "tokens", "spans", "labels", "copies", "touching")
     print(as_table(header, rows))
     msg.text("touching: texts in which two spans with the same label have no token between them")
-    if found.shared:
+    if checked.shared:
         msg.warn(
-            f"{found.shared} of {dev.texts} development texts are in the training corpus, too."
+            f"{checked.shared} of {dev.texts} development texts are in the training corpus, too."
         )
     if dev.texts:
-        _print_seen(*found.seen)
+        _print_seen(*checked.seen)
     msg.divider("Labels")
     by_count = sorted(train.labels, key=lambda label: -train.labels[label].annotated)
     labels = [_label_row(label, train, dev) for label in by_count[:MAX_LABELS]]
@@ -346,12 +344,12 @@ def _print(found: Checked) -> None:
     if len(by_count) > MAX_LABELS:
         msg.text(f"and {len(by_count) - MAX_LABELS} rarer labels")
     msg.divider("Possible mistakes")
-    for note in found.notes:
+    for note in checked.notes:
         msg.warn(note)
-    if not found.notes:
+    if not checked.notes:
         msg.good("None found.")
     msg.divider("What training will take")
-    _print_cost(cost, train, found.examples)
+    _print_cost(cost, train, checked.examples)
 
 
 def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
@@ -378,13 +376,13 @@ def _print_seen(dev: Seen, train: Seen) -> None:
 
 
 def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, ...]:
-    facts, there = train.labels[label], dev.labels.get(label)
+    facts, dev_facts = train.labels[label], dev.labels.get(label)
     counts = (
         facts.annotated,
         facts.learnt,
         facts.texts,
         facts.longest,
-        there.annotated if there else 0,
+        dev_facts.annotated if dev_facts else 0,
     )
     return (label, *(f"{count:,}" for count in counts))
 
@@ -447,16 +445,16 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         kept,
         most - kept,
         getattr(pipe.trainer, "n_threads", 1),
-        tuple(dict.fromkeys(str(each.message) for each in caught)),
+        tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )
 
 
 def _seconds(pipe: SegmentationPipe, times: int) -> float:
     """Evaluate the objective several times; return the seconds of the fastest evaluation."""
     objective, weights = pipe.objective(), pipe.model.get_param("W").astype("float64")
-    taken = []
+    seconds = []
     for _ in range(times):
         begin = perf_counter()
         objective(weights)
-        taken.append(perf_counter() - begin)
-    return min(taken)
+        seconds.append(perf_counter() - begin)
+    return min(seconds)

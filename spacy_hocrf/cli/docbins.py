@@ -42,12 +42,12 @@ def doc_files(path: str | Path) -> list[Path]:
     if path.is_dir() and not any(path.rglob(f"*{SUFFIX}")):
         if (path / "meta.json").is_file():
             raise ValueError(CommandErrors.H577.format(path=path))
-        others = sum(each.is_file() for each in path.rglob("*"))
+        others = sum(below.is_file() for below in path.rglob("*"))
         if others:
             output = path.with_name(f"{path.name}{SUFFIX}")
             _name_convert(path, output, f"a folder with {others} other files")
         return []
-    return [Path(each) for each in walk_corpus(path, SUFFIX)]
+    return [Path(file) for file in walk_corpus(path, SUFFIX)]
 
 
 def has_docs(content: bytes) -> bool:
@@ -58,9 +58,9 @@ def has_docs(content: bytes) -> bool:
         return False
 
 
-def _name_convert(path: Path, output: Path, found: str) -> None:
+def _name_convert(path: Path, output: Path, kind: str) -> None:
     arguments = shlex.join((str(path), str(output)))
-    raise ValueError(CommandErrors.H381.format(path=path, found=found, arguments=arguments))
+    raise ValueError(CommandErrors.H381.format(path=path, found=kind, arguments=arguments))
 
 
 def docs_of(path: Path) -> Iterator[Doc]:

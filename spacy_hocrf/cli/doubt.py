@@ -79,11 +79,11 @@ class DoubtPage:
         """
         if not text.doubts or text.worst() < self._least:
             return
-        here = [*reading.labels, *sorted({each.label for each in (*text.annotated, *text.found)})]
-        self._labels += [label for label in dict.fromkeys(here) if label not in self._labels]
+        labels = [*reading.labels, *sorted({span.label for span in (*text.annotated, *text.found)})]
+        self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
         self._lang = reading.doc.lang_
-        drawn = text_on_page(reading, text.found, self._labels, text.annotated, unknown)
-        self._texts.append({**drawn, "doubt": round(text.worst(), 3), **_place(text)})
+        entry = text_on_page(reading, text.found, self._labels, text.annotated, unknown)
+        self._texts.append({**entry, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:
         """Write the page. about (str): line below its title."""
@@ -163,28 +163,30 @@ def doubt_cli(
     if output is not None and is_page(output):
         page, output = page or output, None
     if unlabelled is not None:
-        place = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
-        for option, given in (("--page", page), ("--weights", weights)):
-            if given is not None:
+        reason = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
+        for option, path in (("--page", page), ("--weights", weights)):
+            if path is not None:
                 raise ValueError(
-                    CommandErrors.H074.format(option=option, found=given, expected=place)
+                    CommandErrors.H074.format(option=option, found=path, expected=reason)
                 )
-            place = "left out with --unlabelled"
-    if output is not None and output.suffix not in (known := (ending_of(tool), ".spacy", ".html")):
-        raise ValueError(CommandErrors.H351.format(found=output.name, known=", ".join(known)))
+            reason = "left out with --unlabelled"
+    suffixes = (ending_of(tool), ".spacy", ".html")
+    if output is not None and output.suffix not in suffixes:
+        raise ValueError(CommandErrors.H351.format(found=output.name, known=", ".join(suffixes)))
     config = overridden(config_path, ctx)
     docs = read_docs(texts, least=1)
     if unlabelled is None:
-        drawing = None if page is None else DoubtPage(least)
-        read = cross_read(config, docs, component, folds=folds, seed=seed, page=drawing)
-        tasks = _doubted(read, least, most)
+        doubt_page = None if page is None else DoubtPage(least)
+        read = cross_read(config, docs, component, folds=folds, seed=seed, page=doubt_page)
+        tasks = _doubted_tasks(read, least, most)
         if weights is not None:
             _write_weights(weights, docs, read)
     else:
-        docs, learnt, drawing = read_docs(unlabelled, least=1), docs, None
-        tasks = _asked(next_texts(_trained(config, learnt, component), docs, component), most)
-    if drawing is not None and page is not None:
-        drawing.save(page, f"{config_path} · {texts.name}")
+        docs, annotated, doubt_page = read_docs(unlabelled, least=1), docs, None
+        nlp = _trained(config, annotated, component)
+        tasks = _next_tasks(next_texts(nlp, docs, component), most)
+    if doubt_page is not None and page is not None:
+        doubt_page.save(page, f"{config_path} · {texts.name}")
         msg.good("Saved the page", page)
     if output is not None:
         if output.suffix == ".spacy":
@@ -219,10 +221,10 @@ def cross_read(
     parts = folds_of([docs[i] for i in numbers], folds, seed, attribute)
     read = list[ReadText]()
     for part in tqdm(parts, desc="Cross-fitting", disable=None, leave=False):
-        held = [numbers[i] for i in part]
-        others = [docs[i] for i in sorted({*numbers} - {*held})]
+        held_out = [numbers[i] for i in part]
+        others = [docs[i] for i in sorted({*numbers} - {*held_out})]
         nlp = trained(config, others, best=False)
-        read += _read_texts(nlp, name, docs, held, page)
+        read += _read_texts(nlp, name, docs, held_out, page)
     return sorted(read, key=lambda text: text.number)
 
 
@@ -251,23 +253,23 @@ def _read_texts(
     nlp: Language,
     name: str,
     docs: Sequence[Doc],
-    held: Sequence[int],
+    held_out: Sequence[int],
     page: DoubtPage | None,
 ) -> list[ReadText]:
     """Read the held-out texts with a pipeline."""
     _, pipe = component_of(nlp, name)
     scorer = scorer_of(pipe.target)
-    ready = ready_docs(nlp, [docs[i] for i in held], name)
+    ready = ready_docs(nlp, [docs[i] for i in held_out], name)
     read = []
     readings = pipe.readings(ready, keeps_own=True)
-    for number, reading, prediction in zip(held, readings, pipe.predict(ready)):
+    for number, reading, prediction in zip(held_out, readings, pipe.predict(ready)):
         items, unknown = scorer.items(docs[number]), scorer.unknown(docs[number])
         text = ShownText(reading, pipe.target)
-        found, doubts = tuple(text.found(prediction)), doubts_of(number, text, items, unknown)
+        predicted, doubts = tuple(text.found(prediction)), doubts_of(number, text, items, unknown)
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
         words = tuple(words_of(docs[number]))
-        read.append(ReadText(number, words, annotated, found, ordered, id_of(docs[number])))
+        read.append(ReadText(number, words, annotated, predicted, ordered, id_of(docs[number])))
         if page is not None:
             page.add(read[-1], reading, unknown)
     return read
@@ -275,11 +277,11 @@ def _read_texts(
 
 def _write_weights(path: Path, docs: Sequence[Doc], read: Sequence[ReadText]) -> None:
     """Write all texts; those that were read get a weight."""
-    found, wrong = text_weights(read)
-    for text, weight in zip(read, found, strict=True):
+    weights, wrong = text_weights(read)
+    for text, weight in zip(read, weights, strict=True):
         set_weight(docs[text.number], weight)
     _write_docs(path, docs)
-    mean = float(np.mean(found))
+    mean = float(np.mean(weights))
     msg.good(f"Saved {len(docs)} texts, worth {mean:.2f} on average, with {wrong:.1%} wrong", path)
 
 
@@ -288,17 +290,17 @@ def _write_docs(path: Path, docs: Sequence[Doc]) -> None:
     DocBin(docs=docs, store_user_data=True).to_disk(path)
 
 
-def _doubted(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:
+def _doubted_tasks(read: Sequence[ReadText], least: float, most: int) -> list[AnnotationTask]:
     """Print the largest doubts. RETURNS (list[AnnotationTask]): the doubtful texts, the worst first."""
     doubted = sorted(
         (text for text in read if text.doubts and text.worst() >= least),
         key=lambda text: -text.worst(),
     )
     _print(doubted, least, most, len(read))
-    return [_task(text, least) for text in doubted]
+    return [_doubt_task(text, least) for text in doubted]
 
 
-def _asked(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
+def _next_tasks(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
     """Print the first of the texts to annotate. RETURNS (list[AnnotationTask]): all of them."""
     rows = [
         (
@@ -328,7 +330,7 @@ def _place(text: ReadText | NextText) -> dict[str, Any]:
     return {"number": text.number} | ({} if text.id is None else {"id": text.id})
 
 
-def _task(text: ReadText, least: float) -> AnnotationTask:
+def _doubt_task(text: ReadText, least: float) -> AnnotationTask:
     """Make a task of a text with all its doubts of at least this degree, the largest first."""
     doubts = [doubt for doubt in text.doubts if doubt.degree >= least]
     meta = {
@@ -350,7 +352,7 @@ def _task(text: ReadText, least: float) -> AnnotationTask:
 
 
 def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> None:
-    found = sorted(
+    doubts = sorted(
         ((doubt, text) for text in doubted for doubt in text.doubts if doubt.degree >= least),
         key=lambda pair: -pair[0].degree,
     )
@@ -364,11 +366,11 @@ def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> 
             text.spell(doubt.answer),
             f"{doubt.answer_chance:.3f}",
         )
-        for number, (doubt, text) in enumerate(found[:most], 1)
+        for number, (doubt, text) in enumerate(doubts[:most], 1)
     ]
     header = ("", "doubt", "text", "annotated", "P", "model", "P")
     print(table(rows, header=header, aligns=(*"rrrlrlr",), divider=True, max_col=2 * WIDTH))
-    print(f"{len(found)} doubts of {least:g} and more, in {len(doubted)} of {texts} texts")
+    print(f"{len(doubts)} doubts of {least:g} and more, in {len(doubted)} of {texts} texts")
 
 
 def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> list[NextText]:
@@ -380,14 +382,14 @@ def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None)
     name, pipe = component_of(nlp, component)
     ready = ready_docs(nlp, docs, name)
     words = [tuple(words_of(doc)) for doc in ready]
-    entropies, found = [], []
+    entropies, predicted = [], []
     readings = pipe.readings(ready, keeps_own=True)
     for reading, prediction in zip(readings, pipe.predict(ready), strict=True):
         entropies.append(reading.token_entropy())
-        found.append(tuple(ShownText(reading, pipe.target).found(prediction)))
+        predicted.append(tuple(ShownText(reading, pipe.target).found(prediction)))
     keys = [[word.strip().lower() for word in text] for text in words]
     return [
-        NextText(i, gain, words[i], found[i], id_of(docs[i]))
+        NextText(i, gain, words[i], predicted[i], id_of(docs[i]))
         for i, gain in in_order(entropies, keys)
     ]
 

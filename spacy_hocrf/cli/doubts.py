@@ -153,7 +153,7 @@ def contradictions(
     others = sorted(span for span in probable if span[:3] not in items)
     starts = [span.start for span in others]
     longest = max((span.end - span.start for span in others), default=0)
-    found, covered = list[Doubt](), np.zeros(len(outside), dtype=bool)
+    doubts, covered = list[Doubt](), np.zeros(len(outside), dtype=bool)
     learnt = set[ScoredSpan]()
     for span in sorted(annotated, key=lambda s: (s.start - s.end, s.start, -s.probability)):
         if not covered[span.start : span.end].any():
@@ -165,17 +165,17 @@ def contradictions(
             continue
         nothing = _nothing(outside, span)
         near = slice(bisect(starts, span.start - longest), bisect_left(starts, span.end))
-        there = [other for other in others[near] if span.start < other.end]
-        answer = max(there, key=lambda other: other.probability, default=None)
+        overlapping = [other for other in others[near] if span.start < other.end]
+        answer = max(overlapping, key=lambda other: other.probability, default=None)
         if answer is not None and answer.probability >= nothing:
-            found.append(Doubt(text, span, answer, span.probability, answer.probability))
+            doubts.append(Doubt(text, span, answer, span.probability, answer.probability))
         else:
-            found.append(Doubt(text, span, None, span.probability, nothing))
+            doubts.append(Doubt(text, span, None, span.probability, nothing))
     if unknown is not None:
         covered |= unknown
-    for span in _apart(others, covered):
-        found.append(Doubt(text, None, span, _nothing(outside, span), span.probability))
-    return found
+    for span in _disjoint(others, covered):
+        doubts.append(Doubt(text, None, span, _nothing(outside, span), span.probability))
+    return doubts
 
 
 def begin(words: Sequence[str], width: int) -> str:
@@ -189,7 +189,7 @@ def _nothing(outside: NDArray[np.float64], span: ScoredSpan) -> float:
     return float(outside[span.start : span.end].min())
 
 
-def _apart(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:
+def _disjoint(spans: Collection[ScoredSpan], covered: NDArray[np.bool_]) -> Iterator[ScoredSpan]:
     """Yield spans that overlap neither a covered token nor each other, the most probable first."""
     free = ~covered
     for span in sorted(spans, key=lambda span: -span.probability):

@@ -45,33 +45,33 @@ def read_grammar(path: str | Path, share: float, spans_key: str | None = None) -
         if is_complete(scorer, doc)
     ]
     if not any(complete):
-        found = f"{len(complete)} completely annotated"
-        raise ValueError(CommandErrors.H153.format(found=found, place=scorer.place))
+        texts = f"{len(complete)} completely annotated"
+        raise ValueError(CommandErrors.H153.format(found=texts, place=scorer.place))
     return propose_grammar([tuple(label for label, *_ in items) for items in complete], share)
 
 
-def grammar_lines(found: ProposedGrammar, name: str, most: int) -> Iterator[str]:
+def grammar_lines(grammar: ProposedGrammar, name: str, most: int) -> Iterator[str]:
     """Yield the lines to print for a proposed grammar.
 
     name (str): component's name in the config. most (int): number of violating label sequences to show.
     """
-    if not found.expression:
+    if not grammar.expression:
         yield (
             "There is no grammar to propose: the labels come in any order and number, so that one which "
             "enough texts keep would say nothing. A lower --share may find one."
         )
         return
     yield BLOCK.format(
-        name=name, expression=json.dumps(without_dollars(found.expression), ensure_ascii=False)
+        name=name, expression=json.dumps(without_dollars(grammar.expression), ensure_ascii=False)
     )
     yield (
-        f"{found.kept:.1%} of the texts keep it. Of texts whose labels are drawn at random, as frequent as "
-        f"they are here, {2**-found.bits:.1%} would."
+        f"{grammar.kept:.1%} of the texts keep it. Of texts whose labels are drawn at random, as frequent as "
+        f"they are here, {2**-grammar.bits:.1%} would."
     )
-    if found.bits < MIN_BITS:
+    if grammar.bits < MIN_BITS:
         yield "So it says little: it allows nearly everything. Hardly any text will be read otherwise."
-    if found.broken:
-        yield f"Labels of texts that break it ({min(most, len(found.broken))} of {len(found.broken)}):"
+    if grammar.broken:
+        yield f"Labels of texts that break it ({min(most, len(grammar.broken))} of {len(grammar.broken)}):"
         yield from (
-            f"{n:6,}  {' '.join(labels) or '(no span)'}" for labels, n in found.broken[:most]
+            f"{n:6,}  {' '.join(labels) or '(no span)'}" for labels, n in grammar.broken[:most]
         )

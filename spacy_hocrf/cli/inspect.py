@@ -118,18 +118,18 @@ def inspect_cli(
     DOCS: docs/features.md, "What has it learnt?"; docs/records.md, "What a record looks like"
     """
     check_name("--output", output, "data")
-    found: ProposedGrammar | Inspection
+    result: ProposedGrammar | Inspection
     if grammar:
-        found = read_grammar(model, SHARE if share is None else share, spans_key)
+        result = read_grammar(model, SHARE if share is None else share, spans_key)
         name = component or ("hocrf" if spans_key is None else "hocrf_spans")
-        lines = grammar_lines(found, name, top)
+        lines = grammar_lines(result, name, top)
     else:
         import_code(code)
-        found = inspect(load_model(model), component, label or (), top)
-        lines = lines_of(found)
+        result = inspect(load_model(model), component, label or (), top)
+        lines = lines_of(result)
     if output is not None:
         output.parent.mkdir(parents=True, exist_ok=True)
-        write_json(output, asdict(found))
+        write_json(output, asdict(result))
     for line in lines:
         print(line)
 
@@ -148,11 +148,10 @@ def inspect(
     index, scheme = pipe.structure.index, pipe.structure.scheme
     for label in labels:
         if label not in scheme.names:
-            known = ", ".join(scheme.names)
-            raise ValueError(CommandErrors.H205.format(found=label, known=known))
+            raise ValueError(CommandErrors.H205.format(found=label, known=", ".join(scheme.names)))
     weights = weights_of(pipe.model)
     words = _Words(index, nlp, scheme.names, weights)
-    chosen = [y for y, each in enumerate(scheme.names) if not labels or each in labels]
+    chosen = [y for y, label in enumerate(scheme.names) if not labels or label in labels]
     return Inspection(
         component=name,
         features=len(index),
@@ -164,40 +163,34 @@ def inspect(
     )
 
 
-def lines_of(found: Inspection) -> Iterator[str]:
+def lines_of(inspection: Inspection) -> Iterator[str]:
     """Yield the lines to print for an inspection."""
-    yield f"{found.component}: {found.features:,} features, order {found.order}"
+    yield f"{inspection.component}: {inspection.features:,} features, order {inspection.order}"
     blocks = [
         (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
-        for block in found.blocks[:MAX_TEMPLATES]
+        for block in inspection.blocks[:MAX_TEMPLATES]
     ]
     yield as_table(("template", "weights", "sum of |w|", "largest |w|"), blocks)
-    if len(found.blocks) > MAX_TEMPLATES:
-        yield f"and {len(found.blocks) - MAX_TEMPLATES} more, which --output writes, too\n"
-    for label, features in found.by_label.items():
+    if len(inspection.blocks) > MAX_TEMPLATES:
+        yield f"and {len(inspection.blocks) - MAX_TEMPLATES} more, which --output writes, too\n"
+    for label, features in inspection.by_label.items():
         yield f"{label}: {SEEN}"
-        yield from (f"  {each.weight:+7.2f}  {each.feature} [{each.count:,}]" for each in features)
+        yield from (f"  {w.weight:+7.2f}  {w.feature} [{w.count:,}]" for w in features)
         yield ""
-    pairs = {each.pattern: each.weight for each in found.patterns if each.pattern.count(" ") == 1}
-    if pairs and len(found.labels) <= MAX_MATRIX_LABELS:
+    pairs = {w.pattern: w.weight for w in inspection.patterns if w.pattern.count(" ") == 1}
+    has_matrix = len(inspection.labels) <= MAX_MATRIX_LABELS
+    if pairs and has_matrix:
         yield "Label pairs: a row's label, followed by a column's"
         weights = [
-            (row, *(_number(pairs.get(f"{row} {column}")) for column in found.labels))
-            for row in found.labels
+            (row, *(_number(pairs.get(f"{row} {column}")) for column in inspection.labels))
+            for row in inspection.labels
         ]
-        yield as_table(("", *found.labels), weights)
-    longer = [
-        each
-        for each in found.patterns
-        if each.pattern.count(" ") > 1
-        or (" " in each.pattern and len(found.labels) > MAX_MATRIX_LABELS)
-    ]
+        yield as_table(("", *inspection.labels), weights)
+    shortest = 3 if has_matrix else 2
+    longer = [w for w in inspection.patterns if len(w.pattern.split(" ")) >= shortest]
     if longer:
         yield "Label patterns alone, oldest label first"
-        yield from (
-            f"  {each.weight:+7.2f}  {each.pattern} [{each.count:,}]"
-            for each in longer[:MAX_PATTERNS]
-        )
+        yield from (f"  {w.weight:+7.2f}  {w.pattern} [{w.count:,}]" for w in longer[:MAX_PATTERNS])
 
 
 def _number(weight: float | None) -> str:
@@ -225,8 +218,8 @@ class _Words:
 
     def heaviest(self, label: int, top: int) -> list[Weighted]:
         """The heaviest features whose last label this is, those for it first."""
-        mine = np.flatnonzero((self._last == label) & ~self._alone)
-        ordered = mine[np.argsort(-self._weights[mine], kind="stable")]
+        features = np.flatnonzero((self._last == label) & ~self._alone)
+        ordered = features[np.argsort(-self._weights[features], kind="stable")]
         positive = ordered[self._weights[ordered] > 0][:top]
         negative = ordered[self._weights[ordered] < 0][-top:]
         return [self._weighted(feature) for feature in (*positive, *negative)]
@@ -249,18 +242,17 @@ def _blocks(
     pipe: SegmentationPipe, index: FeatureIndex, weights: NDArray[np.float64]
 ) -> list[TemplateWeights]:
     """Sum up the weights of each template and each dense score, the heaviest first."""
-    found, size = list[TemplateWeights](), np.abs(weights)
-    for number, template in enumerate(index.templates):
-        mine = size[: len(index)][index.feature_template == number]
-        if len(mine):
-            found.append(
-                TemplateWeights(template.name, len(mine), float(mine.sum()), float(mine.max()))
-            )
-    first = len(index)
+    sizes, first = np.abs(weights), len(index)
+    blocks = [
+        (template.name, sizes[:first][index.feature_template == number])
+        for number, template in enumerate(index.templates)
+        if (index.feature_template == number).any()
+    ]
     for name, score in pipe.structure.settings.dense:
-        mine = size[first : first + score.width * index.n_labels]
-        first += len(mine)
-        found.append(
-            TemplateWeights(name, len(mine), float(mine.sum()), float(mine.max(initial=0.0)))
-        )
-    return sorted(found, key=lambda block: -block.total)
+        blocks.append((name, sizes[first : first + score.width * index.n_labels]))
+        first += len(blocks[-1][1])
+    rows = (
+        TemplateWeights(name, len(block), float(block.sum()), float(block.max(initial=0.0)))
+        for name, block in blocks
+    )
+    return sorted(rows, key=lambda row: -row.total)

@@ -81,12 +81,12 @@ def component_of(nlp: Language, name: str | None) -> tuple[str, SegmentationPipe
     name (Optional[str]): None for the only one.
     RAISES (ValueError): H204 if none has this name, or, for None, unless there is exactly one.
     """
-    ours = {each: pipe for each, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
+    ours = {key: pipe for key, pipe in nlp.pipeline if isinstance(pipe, SegmentationPipe)}
     if name is None and len(ours) == 1:
         return next(iter(ours.items()))
     if name is None or name not in ours:
-        known = ", ".join(ours) or "none"
-        raise ValueError(CommandErrors.H204.format(found=name or "none", known=known))
+        names = ", ".join(ours) or "none"
+        raise ValueError(CommandErrors.H204.format(found=name or "none", known=names))
     return name, ours[name]
 
 
@@ -157,10 +157,10 @@ def folds_of(
         are texts with the same words.
     RAISES (ValueError): H077 if there are fewer groups than folds.
     """
-    own = [get_group(doc, attribute) for doc in docs]
+    groups = [get_group(doc, attribute) for doc in docs]
     keys: list[Hashable] = [
         ("words", *words_of(doc)) if group is None else ("group", group)
-        for doc, group in zip(docs, own)
+        for doc, group in zip(docs, groups)
     ]
     if len({*keys}) < folds:
         raise ValueError(CommandErrors.H077.format(found=len({*keys}), folds=folds))
@@ -173,10 +173,10 @@ def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int6
     attribute (Optional[str]): extension attribute that names a text's group; a text without a value is a
         group by itself.
     """
-    known: dict[Hashable, int] = {}
-    own = [get_group(doc, attribute) for doc in docs]
-    keys: list[Hashable] = [i if group is None else (group,) for i, group in enumerate(own)]
-    return np.array([known.setdefault(key, len(known)) for key in keys], dtype=np.int64)
+    numbers: dict[Hashable, int] = {}
+    groups = [get_group(doc, attribute) for doc in docs]
+    keys: list[Hashable] = [i if group is None else (group,) for i, group in enumerate(groups)]
+    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:
@@ -268,8 +268,8 @@ def settled(config: Config, name: str) -> Config:
     """Replace the "auto" settings of a component by fixed ones, so that training does not choose them."""
     config = config.copy()
     component = config["components"][name]
-    for name_of_block, setting, value in (("model", "order", MAX_ORDER), ("trainer", "sigma", 1.0)):
-        block = component.setdefault(name_of_block, {})
+    for block_name, setting, value in (("model", "order", MAX_ORDER), ("trainer", "sigma", 1.0)):
+        block = component.setdefault(block_name, {})
         default = not any(key.startswith("@") for key in block)  # the default block has "auto"
         if block.get(setting, AUTO if default else None) == AUTO:
             block[setting] = value
@@ -281,8 +281,8 @@ def alone(config: Config, nlp: Language, name: str) -> Config:
 
     RAISES (ValueError): H078 if the component of this name learns from one of them.
     """
-    others = [each for each in nlp.pipe_names if getattr(nlp.get_pipe(each), "is_trainable", False)]
-    untrained = {*others} - {name, *sourced(config, others)}
+    trainable = [key for key in nlp.pipe_names if getattr(nlp.get_pipe(key), "is_trainable", False)]
+    untrained = {*trainable} - {name, *sourced(config, trainable)}
     for other in untrained.intersection(nlp.config["training"]["annotating_components"]):
         raise ValueError(CommandErrors.H078.format(other=other, name=name))
     config = config.copy()

@@ -16,7 +16,7 @@ def check_file(path: Path, setting: str) -> None:
     path (Path): its parent folders may be missing. setting (str): the option it is from, for the message.
     RAISES (ValueError): H401 if it cannot be written.
     """
-    with _told(path, setting):
+    with _reported(path, setting):
         if path.is_dir():
             raise IsADirectoryError(0, "it is a folder")
         if path.is_file():
@@ -30,7 +30,7 @@ def check_beside(path: Path, setting: str) -> None:
 
     RAISES (ValueError): H401 if they cannot.
     """
-    with _told(path, setting):
+    with _reported(path, setting):
         _try_below(path)
 
 
@@ -39,7 +39,7 @@ def check_folder(path: Path, setting: str) -> None:
 
     RAISES (ValueError): H401 if they cannot.
     """
-    with _told(path, setting):
+    with _reported(path, setting):
         _try_below(path / "file")
 
 
@@ -48,17 +48,17 @@ def _try_below(path: Path) -> None:
 
     RAISES (OSError): if it is not a folder, is not writable, or a name in the path is too long.
     """
-    there = next(each for each in path.absolute().parents if each.exists())
-    if not there.is_dir():
-        raise NotADirectoryError(0, f"{there} is no folder")
-    for name in path.absolute().relative_to(there).parts:
+    folder = next(parent for parent in path.absolute().parents if parent.exists())
+    if not folder.is_dir():
+        raise NotADirectoryError(0, f"{folder} is no folder")
+    for name in path.absolute().relative_to(folder).parts:
         with suppress(FileNotFoundError):
-            (there / name).lstat()  # an error for a name that is too long
-    TemporaryFile(dir=there).close()
+            (folder / name).lstat()  # an error for a name that is too long
+    TemporaryFile(dir=folder).close()
 
 
 @contextmanager
-def _told(path: Path, setting: str) -> Iterator[None]:
+def _reported(path: Path, setting: str) -> Iterator[None]:
     """Turn an OSError into H401, with the path and the option that names it."""
     try:
         yield

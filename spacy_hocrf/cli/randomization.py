@@ -73,17 +73,17 @@ def randomization_test(
         p[k] = _extreme(swaps.astype(np.float64), chosen, totals[..., [k]], expected[[k]])[0] / len(
             swaps
         )
-    rest = np.flatnonzero(~exact)
-    if len(rest):
-        rows = np.flatnonzero(differ[:, rest].any(axis=1))
-        chosen = changes[:, rows][..., rest]
-        found = np.zeros(len(rest), dtype=np.int64)
+    sampled = np.flatnonzero(~exact)
+    if len(sampled):
+        rows = np.flatnonzero(differ[:, sampled].any(axis=1))
+        counts = changes[:, rows][..., sampled], totals[..., sampled], expected[sampled]
+        extreme = np.zeros(len(sampled), dtype=np.int64)
         rng = np.random.default_rng(seed)
         size = max(1, BLOCK // len(rows))
         for first in range(0, trials, size):
             drawn = rng.integers(0, 2, (min(size, trials - first), len(rows)), dtype=np.bool_)
-            found += _extreme(drawn.astype(np.float64), chosen, totals[..., rest], expected[rest])
-        p[rest] = (found + 1) / (trials + 1)
+            extreme += _extreme(drawn.astype(np.float64), *counts)
+        p[sampled] = (extreme + 1) / (trials + 1)
     return RandomizationTest(p, exact, shuffles, documents)
 
 

@@ -50,8 +50,8 @@ def write_tasks(path: Path, tasks: Sequence[AnnotationTask], tool: str) -> None:
 def check_format(tool: str) -> None:
     """Check the name of a tool. RAISES (ValueError): H074 if it is not in FORMATS."""
     if tool not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise ValueError(CommandErrors.H074.format(option="--format", found=tool, expected=known))
+        tools = ", ".join(FORMATS)
+        raise ValueError(CommandErrors.H074.format(option="--format", found=tool, expected=tools))
 
 
 def ending_of(tool: str) -> str:

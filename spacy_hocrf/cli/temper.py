@@ -55,10 +55,10 @@ def temper_cli(
     import_code(code)
     nlp = load_model(model)
     docs = read_gold(gold, scorer_of(component_of(nlp, component)[1].target))
-    found = temper(nlp, docs, component)
+    result = temper(nlp, docs, component)
     output.parent.mkdir(parents=True, exist_ok=True)
     nlp.to_disk(output)
-    _print(found)
+    _print(result)
     msg.good(f"The pipeline is in {output}")
 
 
@@ -71,24 +71,24 @@ def temper(nlp: Language, docs: Sequence[Doc], component: str | None = None) -> 
     weights = pipe.model.get_param("W").copy()
     numbers = group_numbers(docs, pipe.group_by).tolist()
     halves = [[doc for doc, i in zip(docs, numbers) if i % 2 == side] for side in (0, 1)]
-    found = []
-    for here, there in (halves, halves[::-1]):
-        before = calibrate(nlp, there, name).reliability()
-        pipe.temper(map(Example, ready_docs(nlp, here, name), here))
-        after = calibrate(nlp, there, name).reliability()
+    reliabilities = []
+    for fitted, test in (halves, halves[::-1]):
+        before = calibrate(nlp, test, name).reliability()
+        pipe.temper(map(Example, ready_docs(nlp, fitted, name), fitted))
+        after = calibrate(nlp, test, name).reliability()
         pipe.model.set_param("W", weights.copy())
-        found.append((before, after))
+        reliabilities.append((before, after))
     temperature = pipe.temper(map(Example, ready_docs(nlp, docs, name), docs))
-    ece = (sum(pair[i].ece for pair in found) / 2 for i in (0, 1))
-    brier = (sum(pair[i].brier for pair in found) / 2 for i in (0, 1))
+    ece = (sum(pair[i].ece for pair in reliabilities) / 2 for i in (0, 1))
+    brier = (sum(pair[i].brier for pair in reliabilities) / 2 for i in (0, 1))
     return Tempered(temperature, (next(ece), next(ece)), (next(brier), next(brier)))
 
 
-def _print(found: Tempered) -> None:
-    print(f"Temperature: {found.temperature:.2f}")
+def _print(result: Tempered) -> None:
+    print(f"Temperature: {result.temperature:.2f}")
     rows = [
-        (name, *(f"{each:.3f}" for each in pair))
-        for name, pair in (("ECE", found.ece), ("Brier", found.brier))
+        (name, *(f"{value:.3f}" for value in pair))
+        for name, pair in (("ECE", result.ece), ("Brier", result.brier))
     ]
     print(as_table(("spans", "before", "after"), rows))
     print(
