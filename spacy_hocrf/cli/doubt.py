@@ -79,10 +79,11 @@ class DoubtPage:
         """
         if not text.doubts or text.worst() < self._least:
             return
-        labels = [*reading.labels, *sorted({span.label for span in (*text.annotated, *text.found)})]
+        spans = (*text.annotated, *text.predictions)
+        labels = [*reading.labels, *sorted({span.label for span in spans})]
         self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
         self._lang = reading.doc.lang_
-        entry = text_on_page(reading, text.found, self._labels, text.annotated, unknown)
+        entry = text_on_page(reading, text.predictions, self._labels, text.annotated, unknown)
         self._texts.append({**entry, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:
@@ -99,7 +100,7 @@ class NextText(NamedTuple):
     number: int  # from 0
     gain: float  # in nats, when it was chosen
     words: tuple[str, ...]  # tokens, each with the white space behind it
-    found: tuple[ScoredSpan, ...]  # the pipeline's predictions
+    predictions: tuple[ScoredSpan, ...]  # the pipeline's predictions
     id: str | None = None  # its id in the file
 
 
@@ -265,7 +266,8 @@ def _read_texts(
     for number, reading, prediction in zip(held_out, readings, pipe.predict(ready)):
         items, unknown = scorer.items(docs[number]), scorer.unknown(docs[number])
         text = ShownText(reading, pipe.target)
-        predicted, doubts = tuple(text.found(prediction)), doubts_of(number, text, items, unknown)
+        predicted = tuple(text.predictions(prediction))
+        doubts = doubts_of(number, text, items, unknown)
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         annotated = tuple(doubt.annotated for doubt in doubts if doubt.annotated is not None)
         words = tuple(words_of(docs[number]))
@@ -318,7 +320,7 @@ def _next_tasks(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
         AnnotationTask(
             text.words,
             None,
-            text.found,
+            text.predictions,
             {**_place(text), "gain": round(text.gain, DIGITS)},
         )
         for text in texts
@@ -348,7 +350,7 @@ def _doubt_task(text: ReadText, least: float) -> AnnotationTask:
             for doubt in doubts
         ],
     }
-    return AnnotationTask(text.words, text.annotated, text.found, meta)
+    return AnnotationTask(text.words, text.annotated, text.predictions, meta)
 
 
 def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> None:
@@ -386,7 +388,7 @@ def next_texts(nlp: Language, docs: Sequence[Doc], component: str | None = None)
     readings = pipe.readings(ready, keeps_own=True)
     for reading, prediction in zip(readings, pipe.predict(ready), strict=True):
         entropies.append(reading.token_entropy())
-        predicted.append(tuple(ShownText(reading, pipe.target).found(prediction)))
+        predicted.append(tuple(ShownText(reading, pipe.target).predictions(prediction)))
     keys = [[word.strip().lower() for word in text] for text in words]
     return [
         NextText(i, gain, words[i], predicted[i], id_of(docs[i]))

@@ -43,7 +43,7 @@ class _Text:
     """A text with its predicted and annotated spans."""
 
     shown: ShownText
-    found: list[ScoredSpan]
+    predictions: list[ScoredSpan]
     gold: list[Span] | None  # None without annotation
     unknown: NDArray[np.bool_] | None  # [T] tokens with unknown annotation
     id: str | None = None  # its id in the file
@@ -62,7 +62,7 @@ class _Text:
         unknown = (
             np.zeros(len(self.shown.reading), dtype=bool) if self.unknown is None else self.unknown
         )
-        return {span[:3] for span in self.found if not unknown[span.start : span.end].any()}
+        return {span[:3] for span in self.predictions if not unknown[span.start : span.end].any()}
 
 
 def show_cli(
@@ -128,14 +128,14 @@ def show(
         )
         for doc, reading, prediction in zip(docs, readings, predictions, strict=True)
     ]
-    known, others = readings[0].labels, set[str]()
-    for text in texts:
-        others |= {span[2] for span in (*text.found, *(text.gold or ()))}
-    labels = [*known, *sorted(others - {*known})]
-    surest = np.argsort([surety(text.shown.reading, text.found) for text in texts], kind="stable")
+    of_model = readings[0].labels
+    spans = (span for text in texts for span in (*text.predictions, *(text.gold or ())))
+    labels = [*of_model, *sorted({span[2] for span in spans} - {*of_model})]
+    sureties = [surety(text.shown.reading, text.predictions) for text in texts]
+    surest = np.argsort(sureties, kind="stable")
     chosen = sorted(surest[:most].tolist())
     shown = [
-        text_on_page(text.shown.reading, text.found, labels, text.scored, text.unknown)
+        text_on_page(text.shown.reading, text.predictions, labels, text.scored, text.unknown)
         | ({} if text.id is None else {"id": text.id})
         | ({} if text.accepted is None else {"accepted": text.accepted, "sure": text.probability})
         for text in tqdm([texts[i] for i in chosen], desc="Reasons", disable=None, leave=False)
@@ -155,15 +155,15 @@ def read_curve(path: Path) -> Mapping[str, Any] | None:
     if not path.is_file():
         return None
     try:
-        found = read_json(path)
-        points = [float(point[name]) for point in found["points"] for name in CURVE_POINT]
-        line = [float(number) for pair in found["line"] for number in pair]
-        sound = points and all(len(pair) == 2 for pair in found["line"]) and found["now"] > 0
+        curve = read_json(path)
+        points = [float(point[name]) for point in curve["points"] for name in CURVE_POINT]
+        line = [float(number) for pair in curve["line"] for number in pair]
+        is_valid = points and all(len(pair) == 2 for pair in curve["line"]) and curve["now"] > 0
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(CommandErrors.H234.format(path=path, found=repr(error))) from error
-    if not sound or not np.isfinite([*points, *line]).all():
+    if not is_valid or not np.isfinite([*points, *line]).all():
         raise ValueError(CommandErrors.H234.format(path=path, found="numbers that are none"))
-    return {name: found[name] for name in ("points", "line", "now")}
+    return {name: curve[name] for name in ("points", "line", "now")}
 
 
 def _text(
@@ -173,36 +173,36 @@ def _text(
     scorer: Scorer | None,
     acceptance: Acceptance | None,
 ) -> _Text:
-    found = shown.found(prediction)
+    predicted = shown.predictions(prediction)
     p, accepted, calibrated = prediction.text_probability, None, 0.0
     if acceptance is not None and p is not None:
         accepted, calibrated = acceptance.accepts(doc, p), float(f"{acceptance.calibrated(p):.4g}")
     if scorer is None or not scorer.annotated(doc):
-        return _Text(shown, found, None, None, id_of(doc), accepted, calibrated)
+        return _Text(shown, predicted, None, None, id_of(doc), accepted, calibrated)
     gold = sorted((start, end, label) for label, start, end in scorer.items(doc))
-    return _Text(shown, found, gold, scorer.unknown(doc), id_of(doc), accepted, calibrated)
+    return _Text(shown, predicted, gold, scorer.unknown(doc), id_of(doc), accepted, calibrated)
 
 
 def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, Any]]:
     """Scores of all labels together, then of each label."""
-    found, annotated, right = Counter[str](), Counter[str](), Counter[str]()
+    predicted, annotated, right = Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
-        shown = {span[:3] for span in text.found} if text.gold is None else text.counted
-        wanted = {*(text.gold or ())}
-        for count, spans in ((found, shown), (annotated, wanted), (right, wanted & shown)):
+        shown = {span[:3] for span in text.predictions} if text.gold is None else text.counted
+        gold = {*(text.gold or ())}
+        for count, spans in ((predicted, shown), (annotated, gold), (right, gold & shown)):
             count.update(label for *_, label in spans)
     return [
-        _score(*(sum(count[label] for label in part) for count in (found, annotated, right)))
+        _score(*(sum(count[label] for label in part) for count in (predicted, annotated, right)))
         for part in (labels, *([label] for label in labels))
     ]
 
 
-def _score(found: int, annotated: int, right: int) -> Mapping[str, Any]:
+def _score(predicted: int, annotated: int, right: int) -> Mapping[str, Any]:
     return {
-        "found": found,
+        "found": predicted,
         "annotated": annotated,
         "right": right,
-        "precision": right / max(1, found),
+        "precision": right / max(1, predicted),
         "recall": right / max(1, annotated),
-        "f": 2 * right / max(1, found + annotated),
+        "f": 2 * right / max(1, predicted + annotated),
     }

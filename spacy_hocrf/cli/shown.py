@@ -26,10 +26,10 @@ def set_before(target: Target, doc: Doc) -> set[NamedSpan]:
 
     target (Target): target of the component, which has not processed the Doc yet.
     """
-    known = target.presets(TokenBatch([doc])).get(0)
-    spans = () if known is None else known.spans
-    found = {(*trim(doc, start, end), label) for start, end, label in spans}
-    return {span for span in found if span[0] < span[1]}
+    presets = target.presets(TokenBatch([doc])).get(0)
+    spans = () if presets is None else presets.spans
+    trimmed = {(*trim(doc, start, end), label) for start, end, label in spans}
+    return {span for span in trimmed if span[0] < span[1]}
 
 
 class ShownText:
@@ -44,7 +44,7 @@ class ShownText:
     def __init__(self, reading: Reading, target: Target) -> None:
         self.reading, self.before = reading, set_before(target, reading.doc)
 
-    def found(self, prediction: Prediction) -> list[ScoredSpan]:
+    def predictions(self, prediction: Prediction) -> list[ScoredSpan]:
         """All spans of the Doc after this prediction, with their probabilities."""
         spans, scores = prediction.spans, prediction.scores
         chances = self.reading.probabilities(spans) if scores is None else scores
@@ -53,11 +53,11 @@ class ShownText:
 
     def scored(self, spans: Iterable[NamedSpan]) -> list[ScoredSpan]:
         """Probabilities of given spans; 0 for a label that the model does not have."""
-        asked = [*spans]
-        known = [s for s in asked if s[2] in self.reading.labels and s not in self.before]
-        chance = dict(zip(known, self.reading.probabilities(known).tolist()))
+        spans = [*spans]
+        possible = [s for s in spans if s[2] in self.reading.labels and s not in self.before]
+        chance = dict(zip(possible, self.reading.probabilities(possible).tolist()))
         chance |= dict.fromkeys(self.before, 1.0)
-        return [ScoredSpan(*span, chance.get(span, 0.0)) for span in asked]
+        return [ScoredSpan(*span, chance.get(span, 0.0)) for span in spans]
 
     def spans(self, at_least: float) -> list[ScoredSpan]:
         """All spans with at least this probability, sorted by start and end.
@@ -76,6 +76,6 @@ class ShownText:
 
     def unmodelled(self) -> set[NamedSpan]:
         """Spans of earlier components that the model cannot have, so that no reading has them."""
-        known = [span for span in self.before if span[2] in self.reading.labels]
-        chances = self.reading.probabilities(known).tolist()
-        return self.before - {span for span, p in zip(known, chances) if p}
+        possible = [span for span in self.before if span[2] in self.reading.labels]
+        chances = self.reading.probabilities(possible).tolist()
+        return self.before - {span for span, p in zip(possible, chances) if p}

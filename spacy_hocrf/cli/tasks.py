@@ -29,7 +29,7 @@ class AnnotationTask(NamedTuple):
 
     words: Sequence[str]  # tokens, each with the white space behind it
     annotated: Sequence[ScoredSpan] | None  # None: not annotated yet
-    found: Sequence[ScoredSpan]  # the model's predictions
+    predictions: Sequence[ScoredSpan]  # the model's predictions
     meta: Mapping[str, Any]  # metadata
 
 
@@ -91,10 +91,10 @@ def _prodigy(task: AnnotationTask, places: Places) -> dict[str, Any]:
             for span in of
         ]
 
-    begin_with = task.found if task.annotated is None else task.annotated
+    begin_with = task.predictions if task.annotated is None else task.annotated
     row = {"text": "".join(task.words), "tokens": tokens, "spans": spans(begin_with)}
     if task.annotated is not None:
-        row["model_spans"] = spans(task.found)
+        row["model_spans"] = spans(task.predictions)
     lists = {name: value for name, value in task.meta.items() if isinstance(value, list)}
     shown = {name: value for name, value in task.meta.items() if name not in lists}
     return {**row, **lists, "meta": shown}  # Prodigy shows `meta` on its card
@@ -104,10 +104,10 @@ def _doccano(task: AnnotationTask, places: Places) -> dict[str, Any]:
     def spans(of: Sequence[ScoredSpan]) -> list[list[Any]]:
         return [[places[s.start][0], places[s.end - 1][1], s.label] for s in of]
 
-    begin_with = task.found if task.annotated is None else task.annotated
+    begin_with = task.predictions if task.annotated is None else task.annotated
     row = {"text": "".join(task.words), "label": spans(begin_with)}
     if task.annotated is not None:
-        row["model"] = spans(task.found)
+        row["model"] = spans(task.predictions)
     return {**row, **task.meta}
 
 
@@ -132,11 +132,11 @@ def _label_studio(task: AnnotationTask, places: Places) -> dict[str, Any]:
             for start, end in [(places[span.start][0], places[span.end - 1][1])]
         ]
 
-    score = min((span.probability for span in task.found), default=1.0)
+    score = min((span.probability for span in task.predictions), default=1.0)
     prediction = {
         "model_version": "spacy-hocrf",
         "score": round(score, DIGITS),
-        "result": result(task.found),
+        "result": result(task.predictions),
     }
     row = {"data": {"text": text, **task.meta}, "predictions": [prediction]}
     if task.annotated is not None:

@@ -24,15 +24,15 @@ def counts(rng, texts, labels=2, skill=0.7):
 
 
 def f1(some, texts):
-    right, found, gold = (array[texts].sum() for array in (some.right, some.found, some.gold))
+    right, found, gold = (array[texts].sum() for array in (some.right, some.predicted, some.gold))
     return 2 * right / (found + gold)
 
 
 def test_the_bootstrap_is_the_same_whatever_is_at_hand_at_a_time(monkeypatch):
     some = counts(np.random.default_rng(2), 30)
-    expected = bootstrap(some.right, some.found, some.gold, 5)
+    expected = bootstrap(some.right, some.predicted, some.gold, 5)
     monkeypatch.setattr(estimates, "BLOCK", 100)
-    found = bootstrap(some.right, some.found, some.gold, 5)
+    found = bootstrap(some.right, some.predicted, some.gold, 5)
     assert found.shape == (estimates.DRAWS, 2) and (found == expected).all()
 
 
@@ -40,7 +40,7 @@ def test_scores_are_f1_precision_and_recall():
     some = counts(np.random.default_rng(1), 50)
     total, first, second = scores(some, 0.0, seed=0)
     right, found, gold = (
-        array.sum(axis=0).tolist() for array in (some.right, some.found, some.gold)
+        array.sum(axis=0).tolist() for array in (some.right, some.predicted, some.gold)
     )
     assert total.f == approx(2 * sum(right) / (sum(found) + sum(gold))) == approx(some.f)
     assert (first.precision, first.recall) == (right[0] / found[0], right[0] / gold[0])

@@ -142,7 +142,7 @@ def test_counts_are_those_of_the_scorer(corpus):
         for y, label in enumerate(texts.labels):
             here = {(label, u, v) for text, u, v, name in found if (text, name) == (i, label)}
             gold = {item for item in texts.gold[i] if item[0] == label} if i in held else set()
-            numbers = counts.right[i, y], counts.found[i, y], counts.gold[i, y]
+            numbers = counts.right[i, y], counts.predicted[i, y], counts.gold[i, y]
             assert numbers == (len(here & gold), len(here), len(gold))
     assert counts.f == approx(reading.evidence.f_score(COST, 1.0))
 
@@ -182,7 +182,7 @@ def test_what_looks_best_is_what_the_other_folds_say(tmp_path, monkeypatch):
     probable = np.concatenate([part.best.text for part in parts])
     with_it, without = (np.bincount(text, minlength=60) for text in (both.best.text, probable))
     assert (with_it == 1).sum() == 60 > (without == 1).sum()
-    assert both.counts(None).found.sum() == 60
+    assert both.counts(None).predicted.sum() == 60
 
 
 def component(it, texts, learnt, decoder):

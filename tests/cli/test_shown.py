@@ -70,7 +70,7 @@ def shown_texts(nlp, gold):
 
 def test_what_is_found_is_what_docs_show(nlp, gold, after):
     for (text, prediction), doc in zip(shown_texts(nlp, gold), after, strict=True):
-        assert {span[:3] for span in text.found(prediction)} == spans_of(doc)
+        assert {span[:3] for span in text.predictions(prediction)} == spans_of(doc)
         set_before = spans_of(doc) - {*prediction.spans}
         assert text.before == set_before
         for span in set_before:
@@ -135,7 +135,8 @@ def test_what_was_set_before_is_doubted_where_it_is_not_annotated(nlp, gold):
 
 def test_texts_to_annotate_next_have_what_is_shown(nlp, gold, after):
     found = {
-        each.number: {span[:3] for span in each.found} for each in next_texts(nlp, gold, "hocrf")
+        each.number: {span[:3] for span in each.predictions}
+        for each in next_texts(nlp, gold, "hocrf")
     }
     assert [found[i] for i in range(len(gold))] == [spans_of(doc) for doc in after]
 

@@ -102,9 +102,9 @@ def auto_cli(
     train`; and a report, OUTPUT/report.txt and OUTPUT/report.html. The result is the same on every run.
     """
     import_code(code)
-    taught_by = () if teachers is None else tuple(names_in(teachers))
+    teacher_keys = () if teachers is None else tuple(names_in(teachers))
     results = auto(
-        AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at, taught_by),
+        AutoSetup(train, lang, spans_key, vectors, group_by, encoder, best_at, teacher_keys),
         output,
         seed=seed,
         force=force,
@@ -142,13 +142,13 @@ def auto(setup: AutoSetup, output: Path, *, seed: int = 0, force: bool = False) 
 def _card(results: AutoResults, nlp: Language) -> str:
     """Make the model card."""
     right = results.chosen.counts.whole
-    told = [
+    paragraphs = [
         f"F1 is an estimate for {NEW} new texts like these; P and R were measured on {len(right):,} texts, "
         "each read by a model that had not learnt from it.",
         f"Settings that `hocrf auto` has chosen: {results.chosen}.",
     ]
     curve = curve_numbers(results.curve)
-    return card_of_scores(nlp, results.setup.factory, by_label(results), right, told, curve)
+    return card_of_scores(nlp, results.setup.factory, by_label(results), right, paragraphs, curve)
 
 
 def choose(setup: AutoSetup, *, seed: int) -> AutoResults:

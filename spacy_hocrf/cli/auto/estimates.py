@@ -1,6 +1,6 @@
 """Estimates of F1 on new texts with an interval, and the learning curve by number of texts.
 
-Counts are added over texts, so F1 is a ratio of two sums, 2 right / (found + annotated). The bootstrap draws
+Counts are added over texts, so F1 is a ratio of two sums, 2 right / (predicted + gold). The bootstrap draws
 texts with replacement (Efron, 1979).
 """
 
@@ -43,23 +43,23 @@ class SpanCounts:
     """Numbers of spans in D texts, by label."""
 
     right: Numbers  # [D, L]
-    found: Numbers  # [D, L]
+    predicted: Numbers  # [D, L]
     gold: Numbers  # [D, L] annotated
 
-    def only(self, held: NDArray[np.bool_]) -> "SpanCounts":
+    def only(self, mask: NDArray[np.bool_]) -> "SpanCounts":
         """Select texts by a mask, bool [D]."""
-        return SpanCounts(self.right[held], self.found[held], self.gold[held])
+        return SpanCounts(*(count[mask] for count in vars(self).values()))
 
     @property
     def f(self) -> float:
         """F1 of all labels together, from 0 to 1; 0 if there are no spans."""
-        return 2 * float(self.right.sum()) / max(1, int(self.found.sum() + self.gold.sum()))
+        return 2 * float(self.right.sum()) / max(1, int(self.predicted.sum() + self.gold.sum()))
 
     @property
     def whole(self) -> NDArray[np.bool_]:
         """Which texts are entirely right, with all of their spans found and no others: bool [D]."""
-        right, found, gold = (each.sum(axis=1) for each in (self.right, self.found, self.gold))
-        same: NDArray[np.bool_] = (right == found) & (right == gold)
+        right, predicted, gold = (count.sum(axis=1) for count in vars(self).values())
+        same: NDArray[np.bool_] = (right == predicted) & (right == gold)
         return same
 
 
@@ -119,12 +119,12 @@ def scores(counts: SpanCounts, gain: float, seed: int) -> list[Score]:
     seed (int): seed of the bootstrap.
     """
     texts = len(counts.gold)
-    everything = [_with_total(array) for array in (counts.right, counts.found, counts.gold)]
+    columns = [_with_total(count) for count in vars(counts).values()]
     # standard error from the sampled texts, and from NEW new ones
-    right, found, gold = everything
-    sampled = bootstrap(right, found, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
+    right, predicted, gold = columns
+    sampled = bootstrap(right, predicted, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
     with_one = (gold > 0).sum(axis=0).tolist()
-    totals = zip(*(array.sum(axis=0).tolist() for array in everything))
+    totals = zip(*(array.sum(axis=0).tolist() for array in columns))
     results = []
     grown = max(0.0, 1 + gain / max(counts.f, 1e-9))
     for (hits, shown, wanted), error, number in zip(totals, sampled.tolist(), with_one):
@@ -148,9 +148,9 @@ def learning_curve(
     seed (int): seed of the bootstrap.
     """
     sizes = np.array(texts, dtype=np.float64)
-    together = [[array.sum(axis=1) for array in (c.right, c.found, c.gold)] for c in counts]
-    right, found, gold = (np.stack(arrays, axis=1) for arrays in zip(*together))  # [D, K]
-    drawn = bootstrap(right, found, gold, seed)
+    together = [[array.sum(axis=1) for array in vars(count).values()] for count in counts]
+    right, predicted, gold = (np.stack(arrays, axis=1) for arrays in zip(*together))  # [D, K]
+    drawn = bootstrap(right, predicted, gold, seed)
     a, b, c = _fit(sizes, np.array([[count.f for count in counts]]))
     many = _fit(sizes, drawn)
     doubled = np.clip(many[0] - many[1] * (2.0 * now) ** -many[2], 0.0, 1.0)
@@ -169,10 +169,10 @@ def learning_curve(
     )
 
 
-def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
+def bootstrap(right: Numbers, predicted: Numbers, gold: Numbers, seed: int) -> NDArray[np.float64]:
     """Compute F1 on DRAWS samples of texts drawn with replacement, float64 [DRAWS, K].
 
-    right, found, gold (int64 [D, K]): counts by text.
+    right, predicted, gold (int64 [D, K]): counts by text.
     """
     texts, random = len(gold), np.random.default_rng(seed)
     size = max(1, BLOCK // texts)
@@ -180,7 +180,7 @@ def bootstrap(right: Numbers, found: Numbers, gold: Numbers, seed: int) -> NDArr
     for first in range(0, DRAWS, size):
         number = min(size, DRAWS - first)
         weights = random.multinomial(texts, np.full(texts, 1 / texts), number)
-        parts.append(2 * (weights @ right) / np.maximum(1, weights @ (found + gold)))
+        parts.append(2 * (weights @ right) / np.maximum(1, weights @ (predicted + gold)))
     return np.concatenate(parts)
 
 

@@ -98,7 +98,8 @@ def _doubts(results: AutoResults) -> list[str]:
 
 
 def _doubted(text: ReadText, hues: dict[str, int], lang: str) -> str:
-    lines = (("annotated", text.annotated, text.found), ("the model", text.found, text.annotated))
+    annotated, predicted = text.annotated, text.predictions
+    lines = (("annotated", annotated, predicted), ("the model", predicted, annotated))
     body = "".join(
         f'<p class="line two"><span class="who">{who}</span>'
         f'<span lang="{lang}" dir="auto">{_marked(text.words, spans, others, hues)}</span></p>'

@@ -95,8 +95,8 @@ class HeldOutPredictions:
         """Choose the best readings by the reranker's weights, float64 [LOOKS]."""
         if self.readings is None:
             return self
-        known, spans = self.readings
-        offsets, best = known.readings.spans.offsets, known.best(weights)
+        held_out, spans = self.readings
+        offsets, best = held_out.readings.spans.offsets, held_out.best(weights)
         chosen = spans.those(ranges(offsets[best], np.diff(offsets)[best]))
         return replace(self, best=_joined(chosen))
 
@@ -104,10 +104,10 @@ class HeldOutPredictions:
         """Counts of the texts that were read; those of other texts are 0."""
         spans = self.shown(cost)
         gold = np.where(self.held[:, None], self.gold, 0)
-        found, right = np.zeros_like(gold), np.zeros_like(gold)
-        np.add.at(found, (spans.text, spans.label), 1)
+        predicted, right = np.zeros_like(gold), np.zeros_like(gold)
+        np.add.at(predicted, (spans.text, spans.label), 1)
         np.add.at(right, (spans.text, spans.label), spans.right)
-        return SpanCounts(right, found, gold)
+        return SpanCounts(right, predicted, gold)
 
 
 class Subject:
@@ -125,10 +125,14 @@ class Subject:
         self, settings: Mapping[str, Any], setup: AutoSetup, texts: AnnotatedTexts, nlp: Language
     ) -> None:
         pipe: Any = nlp.create_pipe(setup.factory, config=dict(settings))
-        known = pipe.target, pipe.trainer
-        own: dict[str, Any] = {"constraints": Constraints(), "group_by": setup.group_by}
-        own["teachers"] = setup.teachers
-        learner = Learner(model_of(pipe.structure.settings), *known, **own)
+        learner = Learner(
+            model_of(pipe.structure.settings),
+            pipe.target,
+            pipe.trainer,
+            constraints=Constraints(),
+            group_by=setup.group_by,
+            teachers=setup.teachers,
+        )
         learner.begin(texts.examples, None, partial(choose, name=setup.factory))
         assert len(learner.corpus.documents) == len(texts)
         trainer: Any = learner.trainer  # the default of the factory reaches an optimum
@@ -190,34 +194,35 @@ class Subject:
         seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
         expected = ExpectedF()
-        probable, outside = [], dict[int, NDArray[np.float64]]()
+        tables, outside = [], dict[int, NDArray[np.float64]]()
         for first, last in stretches(map(len, unseen), BATCH_TOKENS):
             tokens = model.corpus.batch(unseen[first:last])
             observed = model.structure.observe(tokens)
             compiled = model.structure.compile(observed, model.allowed(tokens))
             potentials = compiled.potentials(weights)
-            found = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
-            here = held[first:last]
+            candidates = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
+            numbers = held[first:last]
             counts = expectations(potentials, automaton).token
             assert counts is not None
             # without a label for tokens outside of spans, all tokens are in one
             silent = counts[:, scheme.outside] if scheme.outside >= 0 else np.zeros(len(counts))
-            outside.update(zip(here.tolist(), np.split(silent, potentials.offsets[1:-1])))
-            probable.append(self._spans(found.spans, found.scores, here, scheme.labels))
-        everything = _joined(*probable)
-        which = np.zeros(len(self._texts), dtype=bool)
-        which[held] = True
-        nothing = everything.those(np.zeros(0, dtype=np.int64))
-        known = which, everything, nothing, outside, self._gold, self._texts.lengths
+            outside.update(zip(numbers.tolist(), np.split(silent, potentials.offsets[1:-1])))
+            tables.append(self._spans(candidates.spans, candidates.scores, numbers, scheme.labels))
+        probable = _joined(*tables)
+        is_held = np.zeros(len(self._texts), dtype=bool)
+        is_held[held] = True
+        nothing = probable.those(np.zeros(0, dtype=np.int64))
+        predictions = HeldOutPredictions(
+            is_held, probable, nothing, outside, self._gold, self._texts.lengths
+        )
         if self._setup.best_at is BestAt.FIELDS:
-            return HeldOutPredictions(*known)
+            return predictions
         readings = held_out_readings(model, seen, unseen, Reranked())
         spans = readings.readings.spans
-        table = self._spans(
-            spans, np.zeros(len(spans.start)), held[readings.readings.text], scheme.labels
-        )
-        readings_of = readings, _with_chances(table, everything)
-        return HeldOutPredictions(*known, readings_of).reranked(ORDER_OF_MODEL)
+        numbers, unscored = held[readings.readings.text], np.zeros(len(spans.start))
+        table = self._spans(spans, unscored, numbers, scheme.labels)
+        scored = replace(predictions, readings=(readings, _with_chances(table, probable)))
+        return scored.reranked(ORDER_OF_MODEL)
 
     def _spans(
         self, spans: Segments, chance: NDArray[np.float64], numbers: Numbers, names: Sequence[str]
@@ -237,7 +242,7 @@ def joined(parts: Sequence[HeldOutPredictions]) -> HeldOutPredictions:
     """
     best = list[SpanTable]()
     for k, part in enumerate(parts):
-        others = [each.readings[0] for each in (*parts[:k], *parts[k + 1 :]) if each.readings]
+        others = [other.readings[0] for other in (*parts[:k], *parts[k + 1 :]) if other.readings]
         best.append(part.reranked(weights_of(others)).best if others else part.best)
     return HeldOutPredictions(
         np.logical_or.reduce([part.held for part in parts]),
@@ -258,7 +263,7 @@ def doubted_texts(
     """
     probable = _by_text(reading.probable, texts)
     shown = _by_text(reading.shown(cost), texts)
-    found = []
+    read = []
     for text, outside in reading.outside.items():
         chances = {span[:3]: span.probability for span in probable[text]}
         annotated = [
@@ -268,17 +273,17 @@ def doubted_texts(
         doubts = contradictions(text, annotated, probable[text], outside)
         ordered = tuple(sorted(doubts, key=lambda doubt: -doubt.degree))
         words = tuple(texts.words(text))
-        found.append(ReadText(text, words, tuple(annotated), tuple(shown[text]), ordered))
-    doubted = [text for text in found if text.worst() >= WORTH]
+        read.append(ReadText(text, words, tuple(annotated), tuple(shown[text]), ordered))
+    doubted = [text for text in read if text.worst() >= WORTH]
     return sorted(doubted, key=lambda text: (-text.worst(), text.number))[:MAX_DOUBTED]
 
 
 def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSpan]]:
-    found = defaultdict[int, list[ScoredSpan]](list)
+    by_text = defaultdict[int, list[ScoredSpan]](list)
     columns = (spans.text, spans.start, spans.end, spans.label, spans.chance)
     for text, start, end, label, chance in zip(*(column.tolist() for column in columns)):
-        found[text].append(ScoredSpan(start, end, texts.labels[label], chance))
-    return found
+        by_text[text].append(ScoredSpan(start, end, texts.labels[label], chance))
+    return by_text
 
 
 def _joined(*parts: SpanTable) -> SpanTable:
@@ -290,8 +295,8 @@ def _joined(*parts: SpanTable) -> SpanTable:
 
 def _with_chances(spans: SpanTable, probable: SpanTable) -> SpanTable:
     """Look up the probabilities of spans; 0 for those that are not among the probable ones."""
-    known = dict(zip(_keys(probable), probable.chance.tolist()))
-    chance = [known.get(key, 0.0) for key in _keys(spans)]
+    chances = dict(zip(_keys(probable), probable.chance.tolist()))
+    chance = [chances.get(key, 0.0) for key in _keys(spans)]
     return replace(spans, chance=np.array(chance, dtype=np.float64))
 
 

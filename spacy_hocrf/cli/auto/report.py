@@ -101,8 +101,8 @@ def _left_out(trial: SettingsTrial, chosen: SettingsTrial) -> str:
 
 def by_label(results: AutoResults) -> list[tuple[str, Score]]:
     """Scores of all labels together, then of each label, the most frequent first."""
-    total, *each = zip(("all", *results.texts.labels), results.scores)
-    return [total, *sorted(each, key=lambda pair: -pair[1].gold)]
+    total, *of_labels = zip(("all", *results.texts.labels), results.scores)
+    return [total, *sorted(of_labels, key=lambda pair: -pair[1].gold)]
 
 
 def describe(curve: Curve) -> list[str]:

@@ -54,9 +54,9 @@ class AutoSetup:
     def settings(self) -> dict[str, Any]:
         """Settings of the component that follow from the user's choices."""
         model = None if self.encoder is None else {"features": OVER_ENCODER}
-        found: dict[str, Any] = {"spans_key": self.spans_key, "group_by": self.group_by}
-        found |= {"model": model, "teachers": [*self.teachers] or None}
-        return {name: value for name, value in found.items() if value is not None}
+        settings: dict[str, Any] = {"spans_key": self.spans_key, "group_by": self.group_by}
+        settings |= {"model": model, "teachers": [*self.teachers] or None}
+        return {name: value for name, value in settings.items() if value is not None}
 
     @property
     def target(self) -> Target:
@@ -126,43 +126,42 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     check_group_by(setup.group_by, setup.factory)
     reader = setup.gold
     examples, fitting = _read(setup, nlp, gold_tokens=False)
-    with_gold_tokens, wanted = _read(setup, nlp, gold_tokens=True)
-    gold_tokens = wanted - fitting > MAX_LOST * wanted
-    notes = _notes_of_tokens(setup, fitting, wanted, gold_tokens)
+    with_gold_tokens, n_spans = _read(setup, nlp, gold_tokens=True)
+    gold_tokens = n_spans - fitting > MAX_LOST * n_spans
+    notes = _notes_of_tokens(setup, fitting, n_spans, gold_tokens)
     if gold_tokens:
         examples = with_gold_tokens
-    known: dict[tuple[bytes, Hashable], Example] = {}
+    distinct: dict[tuple[bytes, Hashable], Example] = {}
     for example in examples:
         group = group_in(example, setup.group_by)
-        known.setdefault((reader.key(example.reference), group), example)
+        distinct.setdefault((reader.key(example.reference), group), example)
     for _ in nlp.pipe(example.predicted for example in examples):
         pass  # runs an encoder, if there is one
-    pairs = [(example, reader.annotation(example)) for example in known.values()]
-    pairs = [(example, told) for example, told in pairs if not told.empty]
-    annotated = replace(reader, teachers=())
-    by_hand = [annotated.annotation(example) for example, _ in pairs]
-    gold = tuple(_items(setup, eg, found) for (eg, _), found in zip(pairs, by_hand))
+    pairs = [(example, reader.annotation(example)) for example in distinct.values()]
+    pairs = [(example, annotation) for example, annotation in pairs if not annotation.empty]
+    without_teachers = replace(reader, teachers=())
+    by_hand = [without_teachers.annotation(example) for example, _ in pairs]
+    gold = tuple(_items(setup, eg, hand) for (eg, _), hand in zip(pairs, by_hand))
     _check_annotation(setup, examples, gold)
-    complete = np.array([found.complete for found in by_hand])
-    taught = sum(told.complete and not found.complete for (_, told), found in zip(pairs, by_hand))
-    modelled = sum(len(found.spans) for found in by_hand)
-    copies = len(examples) - len(known)
+    complete = np.array([hand.complete for hand in by_hand])
+    with_teachers = np.array([annotation.complete for _, annotation in pairs])
+    taught = int((with_teachers & ~complete).sum())
+    modelled = sum(len(hand.spans) for hand in by_hand)
+    copies = len(examples) - len(distinct)
     notes += _notes_of_texts(len(examples), copies, gold, complete, modelled, taught)
-    groups, more = _groups_of(pairs, setup.group_by)
-    notes += more
-    several = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
-    if several < MIN_GROUPS:
+    groups, group_notes = _groups_of(pairs, setup.group_by)
+    notes += group_notes
+    n_groups = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
+    if n_groups < MIN_GROUPS:
         partly = int((~complete).sum())
-        raise ValueError(
-            CommandErrors.H156.format(found=int(several), least=MIN_GROUPS, partly=partly)
-        )
+        raise ValueError(CommandErrors.H156.format(found=int(n_groups), least=MIN_GROUPS, partly=partly))
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
     return AnnotatedTexts(
         tuple(examples),
         tuple(example for example, _ in pairs),
-        tuple(sorted(labels.union(*(found.labels for _, found in pairs)))),
-        np.array([len(found.unknown) for _, found in pairs], dtype=np.int64),
+        tuple(sorted(labels.union(*(hand.labels for _, hand in pairs)))),
+        np.array([len(hand.unknown) for _, hand in pairs], dtype=np.int64),
         complete,
         gold,
         groups,
@@ -176,11 +175,11 @@ def _groups_of(
 ) -> tuple[NDArray[np.int64], list[str]]:
     """Number the group of each text, by `group_by` or else of near copies; return them and notes."""
     frames = list[Hashable]()
-    for example, found in pairs:
+    for example, annotation in pairs:
         words = [token.text for token in example.predicted]
         group = group_in(example, group_by)
-        near = frame_of(words, [span[:2] for span in found.spans]) if group is None else None
-        frames.append(near if group is None else ("group", group))
+        frame = frame_of(words, [span[:2] for span in annotation.spans]) if group is None else None
+        frames.append(frame if group is None else ("group", group))
     groups = grouped(frames)
     if group_by is not None:
         what = f"{len(groups)} texts are of {len(set(groups.tolist()))} groups (group_by = '{group_by}')"
@@ -208,9 +207,9 @@ def _read(setup: AutoSetup, nlp: Language, *, gold_tokens: bool) -> tuple[list[E
     return examples, sum(len(setup.target.annotation(example).spans) for example in examples)
 
 
-def _items(setup: AutoSetup, example: Example, found: Annotation) -> frozenset[Item]:
+def _items(setup: AutoSetup, example: Example, annotation: Annotation) -> frozenset[Item]:
     """Annotated items on the tokens of the model, including spans that overlap others."""
-    items = frozenset((label, start, end) for start, end, label in found.spans)
+    items = frozenset((label, start, end) for start, end, label in annotation.spans)
     if same_tokens(example):
         return items.union(setup.scorer.items(example.reference))
     group = example.reference.spans.get(setup.spans_key) if setup.spans_key else None
@@ -228,8 +227,8 @@ def _check_annotation(
         place = setup.scorer.place
         raise ValueError(CommandErrors.H153.format(found=len(examples), place=place))
     keys = sorted({key for example in examples for key in example.reference.spans})
-    known = ", ".join(keys) or "none"
-    raise ValueError(CommandErrors.H154.format(key=setup.spans_key, known=known))
+    names = ", ".join(keys) or "none"
+    raise ValueError(CommandErrors.H154.format(key=setup.spans_key, known=names))
 
 
 def _check_spread(gold: Sequence[frozenset[Item]]) -> None:
@@ -243,18 +242,18 @@ def _texts_by_label(gold: Sequence[frozenset[Item]]) -> Counter[str]:
     return Counter(label for items in gold for label in {label for label, _, _ in items})
 
 
-def _notes_of_tokens(setup: AutoSetup, fitting: int, wanted: int, gold_tokens: bool) -> list[str]:
-    lost = wanted - fitting
+def _notes_of_tokens(setup: AutoSetup, fitting: int, n_spans: int, gold_tokens: bool) -> list[str]:
+    lost = n_spans - fitting
     if not lost:
         return []
-    what = f"{lost} of {wanted} annotated spans do not fit the tokens of spaCy's tokenizer"
+    lost_spans = f"{lost} of {n_spans} annotated spans do not fit the tokens of spaCy's tokenizer"
     if gold_tokens:
         return [
-            f"{what} ({setup.lang}). So the model learns and was scored on the tokens of the "
+            f"{lost_spans} ({setup.lang}). So the model learns and was scored on the tokens of the "
             "annotation (gold_preproc = true in the config), and should be given such tokens: "
             "nlp(Doc(nlp.vocab, words=[...])). If the texts are in another language, name it with --lang."
         ]
-    return [f"{what} ({setup.lang}). Their tokens are unknown to the model, and not scored."]
+    return [f"{lost_spans} ({setup.lang}). Their tokens are unknown to the model, and not scored."]
 
 
 def _notes_of_texts(
