@@ -24,7 +24,7 @@ READERS = {  # besides `features/` and `annotation/`
     "links/corpus.py",
     "links/extensions.py",
     "links/items.py",
-    "cli/annotate/found.py",
+    "cli/annotate/rows.py",
     "cli/auto/texts.py",
     "cli/checking.py",
     "cli/convert/docs.py",

@@ -16,8 +16,8 @@ from spacy.tokens import Token
 
 from spacy_hocrf.cli.annotate.annotator import Annotator, PlainReader
 from spacy_hocrf.cli.annotate.formats import Annotated, JSONLines
-from spacy_hocrf.cli.annotate.found import FoundSpans
 from spacy_hocrf.cli.annotate.parts import Job, Parts
+from spacy_hocrf.cli.annotate.rows import SpanArrays
 from spacy_hocrf.cli.annotate.sources import chunks_of
 from spacy_hocrf.features.distinct_words import DistinctWords
 from spacy_hocrf.features.index import FeatureIndex
@@ -200,7 +200,7 @@ def spans_of(scores, names=("PERSON", 'Ünï"\\'), bounds=None):
     n = len(scores)
     places = np.arange(n, dtype=np.int64) ** 5
     bounds = [0, n] if bounds is None else bounds
-    return FoundSpans(
+    return SpanArrays(
         np.array(bounds, dtype=np.int64),
         places,
         places + 10 ** np.arange(n, dtype=np.int64),

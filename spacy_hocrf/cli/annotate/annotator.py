@@ -2,7 +2,7 @@
 
 If the pipeline has only spaCy's tokenizer and one component of ours, half of the time for short texts would
 go into making Docs that are not needed: `PlainReader` goes directly from words to the rows of
-`found.spans_in`.
+`rows.spans_in`.
 """
 
 import sys
@@ -29,16 +29,16 @@ from spacy_hocrf.cli.annotate.formats import (
     READINGS,
     Annotated,
 )
-from spacy_hocrf.cli.annotate.found import (
-    FoundSpans,
+from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields
+from spacy_hocrf.cli.annotate.rows import (
     Rows,
+    SpanArrays,
     acceptance_in,
     candidates_in,
     readings_in,
     spans_in,
     text_row,
 )
-from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, InputText, Rejected
 from spacy_hocrf.cli.convert.entries import about_text, named_id
 from spacy_hocrf.cli.pipelines import component_of
@@ -68,7 +68,7 @@ class Annotator:
         self._format = FORMATS[parts.suffix]
         self.nlp: Language = spacy.load(job.model)
         self.folder: Path = self.nlp.path  # where it was loaded from
-        if all(isinstance(each, SegmentationPipe) for _, each in self.nlp.pipeline):
+        if all(isinstance(pipe, SegmentationPipe) for _, pipe in self.nlp.pipeline):
             self.nlp.max_length = sys.maxsize  # spaCy's limit is for parsers
         _, self._pipe = component_of(self.nlp, job.component)
         self.acceptance = self._pipe.acceptance
@@ -89,29 +89,29 @@ class Annotator:
             records, rejected = self.records(chunk)
             texts = self._annotated(records, rejected)
             content = self._format.part(texts, SOURCES[self.source].schema(chunk))
-        shown = [each._replace(found=each.found[:MAX_REJECT_LENGTH]) for each in sorted(rejected)]
-        self.parts.write(chunk.number, content, shown)
+        cut = [each._replace(found=each.found[:MAX_REJECT_LENGTH]) for each in sorted(rejected)]
+        self.parts.write(chunk.number, content, cut)
         return chunk.size
 
     def records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
         """Read a chunk: the texts that can be annotated and written, and the rejected ones."""
         records, rejected = list[InputText](), list[Rejected]()
         schema = SOURCES[self.source].schema(chunk)
-        for found in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
-            if isinstance(found, Rejected):
-                rejected.append(found)
+        for record in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
+            if isinstance(record, Rejected):
+                rejected.append(record)
                 continue
             try:
-                records.append(found._replace(row=self._held(found.row, schema)))
+                records.append(record._replace(row=self._held(record.row, schema)))
             except ValueError as error:
-                rejected.append(Rejected(found.number, str(error), str(found.row)))
+                rejected.append(Rejected(record.number, str(error), str(record.row)))
         return records, rejected
 
     def _held(self, row: Mapping[str, Any], schema: Any) -> Mapping[str, Any]:
         """Convert the fields of a text to the output format. RAISES (ValueError): if they do not fit it."""
-        taken = next((field for field in self._names if field in row), None)
-        if taken is not None:
-            raise ValueError(f"has a field {taken!r}, which is to be written: see --into")
+        clash = next((field for field in self._names if field in row), None)
+        if clash is not None:
+            raise ValueError(f"has a field {clash!r}, which is to be written: see --into")
         return self._format.held(row, schema)
 
     def _annotated(self, records: Sequence[InputText], rejected: list[Rejected]) -> list[Annotated]:
@@ -132,20 +132,17 @@ class Annotator:
         if self._plain is None or len(texts) < len(records):
             return {}
         try:
-            found = self._plain(texts)
+            indices, spans = self._plain(texts) or ([], None)
         except Exception:  # one text fails; it is rejected when read with Docs
             return {}
-        if found is None:
-            return {}
-        numbers, spans = found
-        return dict(zip(numbers, spans.rows()))
+        return {} if spans is None else dict(zip(indices, spans.rows()))
 
     def _with_docs(
         self, records: Sequence[InputText], rejected: list[Rejected]
     ) -> list[tuple[int, Annotated]]:
         """Annotate texts as Docs; return them with their numbers, and reject those that fail."""
         try:
-            docs = list(self.nlp.pipe(map(self._asked, records)))
+            docs = list(self.nlp.pipe(map(self._input, records)))
             return self._rows(records, docs)
         except Exception as error:
             if len(records) == 1:
@@ -153,9 +150,9 @@ class Annotator:
                 reason = f"{type(error).__name__}: {error}"
                 rejected.append(Rejected(record.number, reason, str(record.text)))
                 return []
-        return [each for record in records for each in self._with_docs([record], rejected)]
+        return [text for record in records for text in self._with_docs([record], rejected)]
 
-    def _asked(self, record: InputText) -> str | Doc:
+    def _input(self, record: InputText) -> str | Doc:
         """Return the text, or a Doc with the group's attribute if its threshold depends on a field."""
         acceptance = self.acceptance
         if acceptance is None or acceptance.by is None or acceptance.by not in record.row:
@@ -171,18 +168,18 @@ class Annotator:
         if self.parts.suffix == ".spacy":
             for record, doc in zip(records, docs, strict=True):
                 set_identity(doc, named_id(record.row), about_text(record.row, {job.text}))
-        found: list[dict[str, Any]] = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
-        for fields, doc in zip(found, docs, strict=True) if self.acceptance else ():
+        outputs: list[dict[str, Any]] = [{job.into: spans_in(doc, pipe.target)} for doc in docs]
+        for fields, doc in zip(outputs, docs, strict=True) if self.acceptance else ():
             fields.update(acceptance_in(doc))
         if job.n_best or job.at_least:
-            for fields, reading in zip(found, pipe.readings(docs), strict=True):
+            for fields, reading in zip(outputs, pipe.readings(docs), strict=True):
                 if job.n_best:
                     fields[READINGS] = readings_in(reading, job.n_best)
                 if job.at_least:
                     fields[CANDIDATES] = candidates_in(reading, job.at_least)
         return [
             (record.number, Annotated(record.row or self._row(doc), fields, doc))
-            for record, fields, doc in zip(records, found, docs, strict=True)
+            for record, fields, doc in zip(records, outputs, docs, strict=True)
         ]
 
     def _row(self, doc: Doc) -> Mapping[str, Any]:
@@ -199,13 +196,13 @@ class PlainReader:
     @staticmethod
     def can_read(nlp: Language, pipe: SegmentationPipe) -> bool:
         """Can the pipeline annotate texts without Docs?"""
-        alone = [each for _, each in nlp.pipeline] == [pipe]
+        alone = [other for _, other in nlp.pipeline] == [pipe]
         by_itself = type(pipe).predict is SegmentationPipe.predict and pipe.joint is None
         spans = isinstance(pipe.target, EntsTarget | SpansTarget) and not pipe.target.n_best
-        known = TextBatch.can_read(_reads(pipe))
-        return alone and by_itself and spans and known and WordTokenizer.can_read(nlp)
+        readable = TextBatch.can_read(_reads(pipe))
+        return alone and by_itself and spans and readable and WordTokenizer.can_read(nlp)
 
-    def __call__(self, texts: Sequence[str]) -> tuple[list[int], FoundSpans] | None:
+    def __call__(self, texts: Sequence[str]) -> tuple[list[int], SpanArrays] | None:
         """Annotate the texts that need no Docs: their indices and spans; None if there are none.
 
         RAISES (NeedsDocs): if a template reads an attribute that `can_read` did not foresee.
@@ -213,32 +210,32 @@ class PlainReader:
         plain = self._words.read(texts)
         if not plain.numbers:
             return None
-        ranges = stretches(np.diff(plain.offsets).tolist(), BATCH_TOKENS)
-        batches = (TextBatch(plain, *each) for each in ranges)
+        batch_ranges = stretches(np.diff(plain.offsets).tolist(), BATCH_TOKENS)
+        batches = (TextBatch(plain, *batch) for batch in batch_ranges)
         return plain.numbers, self._spans(plain, list(self._pipe.predict_batches(batches)))
 
-    def _spans(self, plain: PlainTexts, found: Sequence[BatchPrediction]) -> FoundSpans:
+    def _spans(self, plain: PlainTexts, predictions: Sequence[BatchPrediction]) -> SpanArrays:
         """Convert the predicted spans to character offsets."""
-        counts = np.concatenate([np.diff(each.spans.offsets) for each in found])
+        counts = np.concatenate([np.diff(batch.spans.offsets) for batch in predictions])
         base = np.repeat(plain.offsets[:-1], counts)
         start, end, label = (
-            np.concatenate([getattr(each.spans, part) for each in found])
+            np.concatenate([getattr(batch.spans, part) for batch in predictions])
             for part in ("start", "end", "label")
         )
-        return FoundSpans(
+        return SpanArrays(
             offsets_of(counts),
             plain.start[base + start],
             plain.end[base + end - 1],
             label,
-            found[0].names,
-            self._chances(found),
+            predictions[0].names,
+            self._chances(predictions),
         )
 
-    def _chances(self, found: Sequence[BatchPrediction]) -> NDArray[np.float64] | None:
+    def _chances(self, predictions: Sequence[BatchPrediction]) -> NDArray[np.float64] | None:
         """Probabilities of all spans, rounded to float32 as in Docs; None if they are not kept."""
         kept = not isinstance(self._pipe.target, EntsTarget) or self._pipe.target.scores_key
-        scores = [each.scores for each in found if each.scores is not None]
-        if not kept or len(scores) < len(found):
+        scores = [batch.scores for batch in predictions if batch.scores is not None]
+        if not kept or len(scores) < len(predictions):
             return None
         return np.concatenate(scores).astype(np.float32).astype(np.float64)
 

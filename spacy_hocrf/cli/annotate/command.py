@@ -93,9 +93,9 @@ def annotate_cli(
     check_fields(job.text, job.fields)
     if review is not None and (review.suffix, output.suffix) != (".jsonl", ".jsonl"):
         expected = "a file of JSON lines (.jsonl), as OUTPUT must be"
-        found = f"{review}, and OUTPUT {output}"
+        outputs = f"{review}, and OUTPUT {output}"
         raise ValueError(
-            CommandErrors.H074.format(option="--review", found=found, expected=expected)
+            CommandErrors.H074.format(option="--review", found=outputs, expected=expected)
         )
     files, parts = files_of(texts), _parts_of(output, format_)
     suffix = files[0].suffix
@@ -108,7 +108,7 @@ def annotate_cli(
             raise ValueError(CommandErrors.H504.format(model=model, quoted=shlex.quote(model)))
         _annotate(annotator, workers, files, output)
         if annotator.acceptance is not None and output.suffix == ".jsonl":
-            _tell_accepted(output, review, annotator.acceptance)
+            _report_accepted(output, review, annotator.acceptance)
 
 
 def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Path) -> None:
@@ -125,14 +125,14 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
         parts.sweep()  # in case the last run was killed while deleting them
         if not finished:
             raise ValueError(CommandErrors.H350.format(path=output))
-        _tell(rejects.read_bytes() if rejects.exists() else b"", count, output)
+        _report(rejects.read_bytes() if rejects.exists() else b"", count, output)
         return
     if parts.suffix == annotator.source == ".parquet":
         check_columns(files)
     parts.begin(plan)
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
-        chunks = _left(chunks_of(files, job.size), parts, progress, numbers)
+        chunks = _unfinished(chunks_of(files, job.size), parts, progress, numbers)
         for size in annotated(annotator, chunks, workers):
             progress.update(size)
     parts.tidy()
@@ -147,7 +147,7 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
     if output.suffix:
         parts.gather(output, len(numbers))
         parts.drop()
-    _tell(rejected, count, output)
+    _report(rejected, count, output)
 
 
 def _parts_of(output: Path, format_: str) -> Parts:
@@ -164,22 +164,22 @@ def _parts_of(output: Path, format_: str) -> Parts:
     return Parts(output.with_name(f"{output.name}.parts"), suffix)
 
 
-def _tell_accepted(output: Path, review: Path | None, acceptance: Acceptance) -> None:
+def _report_accepted(output: Path, review: Path | None, acceptance: Acceptance) -> None:
     """Print how many texts are accepted, and warn if they are unlike those that the threshold was found on.
 
     review (Optional[Path]): file to which the other texts are written.
     """
-    probabilities, left = list[float](), list[bytes]()
+    probabilities, to_read = list[float](), list[bytes]()
     with output.open("rb") as lines:
         for line in lines:
             row = srsly.json_loads(line)
             probabilities.append(row[PROBABILITY])
             if not row[ACCEPTED]:
-                left.append(line)
+                to_read.append(line)
     if review is not None:
-        write_whole(review, b"".join(left))
-    accepted = len(probabilities) - len(left)
-    msg.good(f"{accepted:,} texts are accepted, {len(left):,} are to be read", review or "")
+        write_whole(review, b"".join(to_read))
+    accepted = len(probabilities) - len(to_read)
+    msg.good(f"{accepted:,} texts are accepted, {len(to_read):,} are to be read", review or "")
     warn_unlike(acceptance, probabilities)
 
 
@@ -188,7 +188,7 @@ def _rejects_of(output: Path) -> Path:
     return output.with_name(f"{output.name}.rejects.jsonl")
 
 
-def _left(
+def _unfinished(
     chunks: Iterator[Chunk], parts: Parts, progress: "tqdm[None]", numbers: list[int]
 ) -> Iterator[Chunk]:
     """Yield chunks without a finished part; the numbers of all chunks are added to `numbers`."""
@@ -202,7 +202,7 @@ def _left(
             progress.initial += chunk.size
 
 
-def _tell(rejected: bytes, count: int, output: Path) -> None:
+def _report(rejected: bytes, count: int, output: Path) -> None:
     """Print the rejected texts and the totals."""
     _print(rejected, _rejects_of(output))
     msg.good(f"{count:,} texts, of which {len(rejected.splitlines()):,} rejected", output)
@@ -218,13 +218,13 @@ def _print(rejected: bytes, path: Path) -> None:
 
 
 @contextmanager
-def locked(path: Path, what: Path) -> Iterator[None]:
+def locked(path: Path, locked_path: Path) -> Iterator[None]:
     """Hold a lock while the body runs; the lock file is deleted afterwards.
 
-    path (Path): the lock file. what (Path): the locked path, for the message.
+    path (Path): the lock file. locked_path (Path): the locked path, for the message.
     RAISES (ValueError): H400 if another process has the lock.
     """
-    with _open_locked(path, what):
+    with _open_locked(path, locked_path):
         try:
             yield
         finally:
@@ -233,7 +233,7 @@ def locked(path: Path, what: Path) -> Iterator[None]:
                 path.unlink()
 
 
-def _open_locked(path: Path, what: Path) -> IO[bytes]:
+def _open_locked(path: Path, locked_path: Path) -> IO[bytes]:
     """Open and lock a file. RAISES (ValueError): H400 if another process has locked it."""
     while True:
         file = path.open("ab")
@@ -246,8 +246,8 @@ def _open_locked(path: Path, what: Path) -> IO[bytes]:
         except OSError as error:
             if error.errno in LOCKED_ERRORS:
                 file.close()
-                raise ValueError(CommandErrors.H400.format(path=what)) from None
-            warnings.warn(Warnings.W048.format(path=what, reason=error), stacklevel=4)
+                raise ValueError(CommandErrors.H400.format(path=locked_path)) from None
+            warnings.warn(Warnings.W048.format(path=locked_path, reason=error), stacklevel=4)
             return file
         file.close()
 

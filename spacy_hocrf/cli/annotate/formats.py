@@ -38,7 +38,7 @@ class Annotated(NamedTuple):
     """A text that has been annotated."""
 
     row: Mapping[str, Any]  # fields of the input
-    found: Mapping[str, Any]  # by field: lists of objects; PROBABILITY a float, ACCEPTED a bool
+    fields: Mapping[str, Any]  # new ones: lists of objects; PROBABILITY a float, ACCEPTED a bool
     doc: Doc | None  # None if it is not needed
 
 
@@ -74,7 +74,7 @@ class JSONLines:
 
     def part(self, texts: Sequence[Annotated], schema: Any) -> bytes:
         """Encode lines; if one has a lone surrogate, all are in ASCII with JSON escapes."""
-        rows = [{**text.row, **text.found} for text in texts]
+        rows = [{**text.row, **text.fields} for text in texts]
         try:
             return JSON.encode_lines(rows)
         except UnicodeEncodeError:
@@ -108,16 +108,16 @@ class Parquet:
         names = dict.fromkeys(name for text in texts for name in text.row)
         columns = {name: [text.row.get(name) for text in texts] for name in names}
         table = pyarrow.table(columns, schema if texts else None)
-        for field in texts[0].found if texts else ():
-            values = [text.found[field] for text in texts]
+        for field in texts[0].fields if texts else ():
+            values = [text.fields[field] for text in texts]
             scored = _spans(("score", pyarrow.float64()))
-            known = {PROBABILITY: pyarrow.float64(), ACCEPTED: pyarrow.bool_()}
-            type_ = _readings() if field == READINGS else known.get(field, scored)
+            types = {PROBABILITY: pyarrow.float64(), ACCEPTED: pyarrow.bool_()}
+            type_ = _readings() if field == READINGS else types.get(field, scored)
             table = table.append_column(field, pyarrow.array(values, type_))
         sink = pyarrow.BufferOutputStream()
         parquet_files().write_table(table, sink)
-        found: bytes = sink.getvalue().to_pybytes()
-        return found
+        content: bytes = sink.getvalue().to_pybytes()
+        return content
 
     def join(self, paths: Sequence[Path], output: Path) -> None:
         """Concatenate the tables. A column that is missing in one of them is null there."""
@@ -179,16 +179,16 @@ def _as_json(row: Mapping[str, Any]) -> bytes:
         if len(row) > 1:
             for name, value in row.items():
                 _as_json({name: value})
-        found = f"found half a character (a lone surrogate) in the field {next(iter(row))!r}"
-        raise ValueError(f"{found}. Write to .jsonl") from error
+        reason = f"found half a character (a lone surrogate) in the field {next(iter(row))!r}"
+        raise ValueError(f"{reason}. Write to .jsonl") from error
 
 
 def _spans(*further: tuple[str, Any]) -> Any:
     """Arrow type of a list of spans, with further fields."""
     import pyarrow
 
-    whole, text = pyarrow.int64(), pyarrow.string()
-    place = [("start", whole), ("end", whole), ("label", text)]
+    number, text = pyarrow.int64(), pyarrow.string()
+    place = [("start", number), ("end", number), ("label", text)]
     return pyarrow.list_(pyarrow.struct([*place, *further]))
 
 

@@ -49,8 +49,8 @@ class Job:
     @property
     def fields(self) -> list[tuple[str, str]]:
         """Names of the fields that are written for each text, with descriptions for messages."""
-        asked = ((READINGS, "readings", self.n_best), (CANDIDATES, "candidates", self.at_least))
-        return [(self.into, "the spans"), *((name, what) for name, what, n in asked if n)]
+        optional = ((READINGS, "readings", self.n_best), (CANDIDATES, "candidates", self.at_least))
+        return [(self.into, "the spans"), *((name, role) for name, role, n in optional if n)]
 
 
 def check_fields(text: str, fields: Sequence[tuple[str, str]]) -> None:
@@ -59,11 +59,11 @@ def check_fields(text: str, fields: Sequence[tuple[str, str]]) -> None:
     text (str): field with the text.
     RAISES (ValueError): H247 if two fields, or a field and the text, have the same name.
     """
-    known = {text: "the text"}
-    for name, what in fields:
-        if name in known:
-            raise ValueError(CommandErrors.H247.format(found=name, one=known[name], other=what))
-        known[name] = what
+    roles = {text: "the text"}
+    for name, role in fields:
+        if name in roles:
+            raise ValueError(CommandErrors.H247.format(found=name, one=roles[name], other=role))
+        roles[name] = role
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class Parts:
         if not path.exists():
             others = self.folder.iterdir() if self.folder.exists() else ()
             # an interrupted job may have left an unfinished plan
-            if not all(fnmatch(each.name, f"{PLAN}.*{UNFINISHED}") for each in others):
+            if not all(fnmatch(other.name, f"{PLAN}.*{UNFINISHED}") for other in others):
                 raise ValueError(CommandErrors.H348.format(path=self.folder))
             self.folder.mkdir(parents=True, exist_ok=True)
             write_whole(path, json.dumps(plan, indent=2).encode())
@@ -95,16 +95,16 @@ class Parts:
 
     def check(self, plan: Mapping[str, Any]) -> None:
         """Compare plans. RAISES (ValueError): H347 for parts of another job, or if the texts have changed."""
-        before: Mapping[str, Any] = json.loads((self.folder / PLAN).read_bytes())
-        changed = [name for name in plan if before.get(name) != plan[name]]
+        saved: Mapping[str, Any] = json.loads((self.folder / PLAN).read_bytes())
+        changed = [name for name in plan if saved.get(name) != plan[name]]
         if changed:
-            found = ", ".join(changed)
-            raise ValueError(CommandErrors.H347.format(path=self.folder, found=found))
+            names = ", ".join(changed)
+            raise ValueError(CommandErrors.H347.format(path=self.folder, found=names))
 
     def tidy(self) -> None:
         """Delete unfinished files of processes that have ended."""
-        for left in self.folder.glob(f"*{UNFINISHED}"):
-            left.unlink(missing_ok=True)
+        for path in self.folder.glob(f"*{UNFINISHED}"):
+            path.unlink(missing_ok=True)
 
     def check_whole(self, n: int) -> None:
         """Check for completeness. RAISES (ValueError): H402 unless parts 0 to n - 1 exist."""
@@ -137,9 +137,9 @@ class Parts:
     def write_rejected(self, rejected: bytes, path: Path) -> None:
         """Write the rejected records to a file; if there are none, delete the file of an earlier job."""
         if rejected:
-            here = self.folder / f"{REJECTS}.jsonl"  # in the folder, so that `tidy` can clean up
-            write_whole(here, rejected)
-            here.replace(path)
+            gathered = self.folder / f"{REJECTS}.jsonl"  # here, so that `tidy` can clean up
+            write_whole(gathered, rejected)
+            gathered.replace(path)
         else:
             path.unlink(missing_ok=True)
 
@@ -208,7 +208,7 @@ def write_whole(path: Path, content: bytes) -> None:
 def digest_of(folder: Path) -> str:
     """SHA-256 of all files of a model."""
     digest = sha256()
-    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder).as_posix()}\0{path.stat().st_size}\0".encode())
         with path.open("rb") as file:
             while block := file.read(BLOCK):
@@ -221,5 +221,5 @@ def _unfinished(path: Path) -> Path:
 
 
 def _as_lines(rejected: Sequence[Rejected]) -> bytes:
-    rows = (json.dumps(each._asdict(), ensure_ascii=False) for each in rejected)
+    rows = (json.dumps(record._asdict(), ensure_ascii=False) for record in rejected)
     return "".join(f"{row}\n" for row in rows).encode("utf8", "backslashreplace")

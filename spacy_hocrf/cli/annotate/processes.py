@@ -57,7 +57,7 @@ class ProcessPool:
         self.n, self._make = n, pickle.dumps(make)
         self._running = dict[int, "subprocess.Popen[bytes]"]()
         # the process and its message; None when it has ended
-        self._said = SimpleQueue[tuple[Any, Any]]()
+        self._answers = SimpleQueue[tuple[Any, Any]]()
 
     def map(self, tasks: Iterable[Any], fatal: Callable[[Any], str]) -> Iterator[Any]:
         """Yield the results of all tasks, in any order. The first n tasks go to one worker each, in order.
@@ -66,30 +66,30 @@ class ProcessPool:
         RAISES (ValueError): with that message. RAISES (Exception): an exception of a worker. The pool must be
             ended then.
         """
-        taken = [deque[tuple[int, Any]]() for _ in range(self.n)]
-        left, deaths = enumerate(tasks), Counter[int]()
+        queued = [deque[tuple[int, Any]]() for _ in range(self.n)]
+        numbered_tasks, deaths = enumerate(tasks), Counter[int]()
         while True:
-            worker = min(range(self.n), key=lambda each: len(taken[each]))
-            numbered = next(left, None) if len(taken[worker]) < AHEAD else None
+            worker = min(range(self.n), key=lambda i: len(queued[i]))
+            numbered = next(numbered_tasks, None) if len(queued[worker]) < AHEAD else None
             if numbered is not None:
-                taken[worker].append(numbered)
+                queued[worker].append(numbered)
                 self._send(worker, numbered[1])
                 continue
-            if not any(taken):
+            if not any(queued):
                 return
-            worker, said = self._wait()
-            if isinstance(said, _Failed):
-                raise said.error from RuntimeError(said.traceback)
-            if said is not None:
-                taken[worker].popleft()
-                yield said
+            worker, answer = self._wait()
+            if isinstance(answer, _Failed):
+                raise answer.error from RuntimeError(answer.traceback)
+            if answer is not None:
+                queued[worker].popleft()
+                yield answer
                 continue
-            number, task = taken[worker][0]
+            number, task = queued[worker][0]
             deaths[number] += 1
             if deaths[number] == DEATHS:
                 raise ValueError(fatal(task))
             self._end(worker)
-            for _, task in taken[worker]:
+            for _, task in queued[worker]:
                 self._send(worker, task)
 
     def end(self) -> None:
@@ -101,32 +101,32 @@ class ProcessPool:
         """Queue a task for a worker, which is started if it is not running; nothing happens if it is dead."""
         if worker not in self._running:
             call = ["-c", CALL, serve.__module__, serve.__name__, *sys.path]
-            running = subprocess.Popen(
+            process = subprocess.Popen(
                 [sys.executable, *call],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,  # signals to the process group reach only this process
             )
-            self._running[worker] = running
+            self._running[worker] = process
             self._write(worker, self._make)
-            Thread(target=_listen, args=(running, self._said), daemon=True).start()
+            Thread(target=_listen, args=(process, self._answers), daemon=True).start()
         self._write(worker, pickle.dumps(task))
 
     def _wait(self) -> tuple[int, Any]:
         """Wait for the next message: the worker's number and the message, or None if the worker died."""
         while True:
-            by, said = self._said.get()
-            for worker, running in self._running.items():
-                if running is by:  # it has not been ended meanwhile
-                    return worker, said
+            process, answer = self._answers.get()
+            for worker, current in self._running.items():
+                if current is process:  # it has not been ended meanwhile
+                    return worker, answer
 
     def _end(self, worker: int) -> None:
         self._write(worker, b"")
-        running = self._running.pop(worker)
-        assert running.stdin is not None
+        process = self._running.pop(worker)
+        assert process.stdin is not None
         with suppress(OSError):
-            running.stdin.close()
-        running.wait()
+            process.stdin.close()
+        process.wait()
 
     def _write(self, worker: int, message: bytes) -> None:
         stream = self._running[worker].stdin
@@ -136,16 +136,16 @@ class ProcessPool:
             stream.flush()
 
 
-def _listen(running: "subprocess.Popen[bytes]", said: "SimpleQueue[tuple[Any, Any]]") -> None:
+def _listen(process: "subprocess.Popen[bytes]", answers: "SimpleQueue[tuple[Any, Any]]") -> None:
     """Queue the messages of a worker, and None when it has ended."""
-    assert running.stdout is not None
-    with running.stdout as stream:
+    assert process.stdout is not None
+    with process.stdout as stream:
         try:
             while True:
-                said.put((running, pickle.load(stream)))
+                answers.put((process, pickle.load(stream)))
         except Exception:  # the worker has died, or its message is damaged
-            running.kill()
-            said.put((running, None))
+            process.kill()
+            answers.put((process, None))
 
 
 def serve() -> None:
@@ -153,24 +153,24 @@ def serve() -> None:
     standard error.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent handles it, and closes the input
-    answers = os.dup(sys.stdout.fileno())
+    descriptor = os.dup(sys.stdout.fileno())
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    with os.fdopen(answers, "wb") as output:
+    with os.fdopen(descriptor, "wb") as output:
         messages = SimpleQueue[bytes]()
         reader = Thread(target=_read_ahead, args=(sys.stdin.buffer, messages), daemon=True)
         reader.start()
-        make, answer = messages.get(), None
+        make, do = messages.get(), None
         with suppress(OSError):  # the parent process is gone
             while True:
                 task = messages.get()
                 try:
-                    if answer is None:
-                        answer = pickle.loads(make)()
+                    if do is None:
+                        do = pickle.loads(make)()
                         gc.freeze()  # the pipeline stays: spare the garbage collector
-                    said = answer(pickle.loads(task))
+                    answer = do(pickle.loads(task))
                 except Exception as error:
-                    said = _Failed(error, format_exc())
-                pickle.dump(said, output)
+                    answer = _Failed(error, format_exc())
+                pickle.dump(answer, output)
                 output.flush()
         reader.join()  # the reader ends this process
 

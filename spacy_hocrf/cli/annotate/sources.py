@@ -128,8 +128,8 @@ class JSONLinesSource(Lines):
         """Parse a line of JSON. RAISES (ValueError): if it is no object with a text."""
         row = _parsed(line) if line.strip() else None
         if not isinstance(row, dict):
-            found = line.strip()[:MAX_QUOTE_LENGTH] or "an empty line"
-            raise ValueError(f"found {found}, expected a JSON object")
+            quote = line.strip()[:MAX_QUOTE_LENGTH] or "an empty line"
+            raise ValueError(f"found {quote}, expected a JSON object")
         return InputText(number, _text_of(row, text), row)
 
 
@@ -169,8 +169,8 @@ class DocSource:
     def contents(self, path: Path, size: int) -> Iterator[tuple[int, bytes]]:
         """Yield some of the Docs at a time, as the bytes of a DocBin."""
         docs = docs_of(path)
-        while some := list(islice(docs, size)):
-            yield len(some), DocBin(docs=some, store_user_data=True).to_bytes()
+        while chunk := list(islice(docs, size)):
+            yield len(chunk), DocBin(docs=chunk, store_user_data=True).to_bytes()
 
     def records(self, chunk: Chunk, vocab: Vocab, text: str) -> Iterator[InputText | Rejected]:
         """Yield the Docs of a chunk."""
@@ -193,14 +193,14 @@ SOURCES: Mapping[str, Source] = {
 
 def _text_of(row: Mapping[str, Any], text: str) -> str:
     """Return the text of a row. RAISES (ValueError): if it is missing or not valid text."""
-    found = row.get(text)
-    if isinstance(found, str) and is_unicode(found):
-        return found
-    if isinstance(found, str):
+    value = row.get(text)
+    if isinstance(value, str) and is_unicode(value):
+        return value
+    if isinstance(value, str):
         raise ValueError(f"found half a character (a lone surrogate) in the field {text!r}")
     fields = ", ".join(map(repr, row)) or "no field"
-    what = f"{found!r} in the field {text!r}" if text in row else fields
-    raise ValueError(f"found {what}, expected a text in the field {text!r}: see --text")
+    found = f"{value!r} in the field {text!r}" if text in row else fields
+    raise ValueError(f"found {found}, expected a text in the field {text!r}: see --text")
 
 
 def _parsed(line: str) -> Any:
@@ -220,11 +220,11 @@ def files_of(path: Path) -> list[Path]:
     """
     files = [path]
     if path.is_dir():
-        below = sorted(each for each in path.rglob("*") if each.is_file())
+        below = sorted(file for file in path.rglob("*") if file.is_file())
         files = [f for f in below if not any(p[0] == "." for p in f.relative_to(path).parts)]
-    suffixes = sorted({each.suffix for each in files})
+    suffixes = sorted({file.suffix for file in files})
     if len(suffixes) != 1 or suffixes[0] not in SOURCES:
-        found = ", ".join(each or "no suffix" for each in suffixes) or "no file"
+        found = ", ".join(suffix or "no suffix" for suffix in suffixes) or "no file"
         raise ValueError(
             CommandErrors.H345.format(path=path, found=found, known=", ".join(SOURCES))
         )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from spacy_hocrf.answers.reading import Reading
 
 __all__ = [
-    "FoundSpans",
     "Rows",
+    "SpanArrays",
     "acceptance_in",
     "candidates_in",
     "readings_in",
@@ -35,7 +35,7 @@ PLACE = ("start", "end", "label")
 Rows = list[dict[str, Any]]
 
 
-class FoundSpans(NamedTuple):
+class SpanArrays(NamedTuple):
     """S spans of D texts in arrays, equivalent to the rows of `spans_in`."""
 
     bounds: NDArray[np.int64]  # [D + 1] first span of each text
@@ -71,8 +71,8 @@ def spans_in(doc: Doc, target: Target) -> Rows:
     else:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
-    known = {} if key is None else {row[:3]: row.score for row in span_scores(doc, key)}
-    return [_as_row(*row, known.get(row)) for row in rows]
+    scores = {} if key is None else {row[:3]: row.score for row in span_scores(doc, key)}
+    return [_as_row(*row, scores.get(row)) for row in rows]
 
 
 def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
@@ -83,8 +83,8 @@ def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, 
 
 def text_row(doc: Doc, field: str) -> dict[str, Any]:
     """Make a row of a Doc's text, with `id` and `meta` if it has them (`doc._.hocrf_id`)."""
-    said = {"id": id_of(doc), "meta": meta_of(doc)}
-    return {**{name: value for name, value in said.items() if value}, field: doc.text}
+    identity = {"id": id_of(doc), "meta": meta_of(doc)}
+    return {**{name: value for name, value in identity.items() if value}, field: doc.text}
 
 
 def acceptance_in(doc: Doc) -> dict[str, Any]:
