@@ -87,15 +87,15 @@ def label_cli(
     check_path(output)
     if tool is not None:
         check_format(tool)
-    nlp, own = _pipeline(model, component, lang, vectors, spans_key)
-    target = component_of(nlp, own)[1].target
+    nlp, component_name = _pipeline(model, component, lang, vectors, spans_key)
+    target = component_of(nlp, component_name)[1].target
     report = Report()
     docs, rows = read_texts(texts, nlp, target, report)
-    for what, times in report.lost.items():
-        msg.warn(f"{times:,} {what}")
-    there = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}
-    learnt = component_of(nlp, own)[1].labels
-    names = _labels(labels, labels_in(output), sorted(there), learnt, texts)
+    for problem, times in report.lost.items():
+        msg.warn(f"{times:,} {problem}")
+    annotated = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}
+    learnt = component_of(nlp, component_name)[1].labels
+    names = _labels(labels, labels_in(output), sorted(annotated), learnt, texts)
     if anew:
         rows = [TextToLabel(row.words, row.id) for row in rows]
     key = target.spans_key if isinstance(target, SpansTarget) else None
@@ -103,7 +103,7 @@ def label_cli(
     output.mkdir(parents=True, exist_ok=True)
     with listening, locked(output / LOCK, output):
         store = DecisionStore(output, ["".join(row.words) for row in rows], names)
-        ready = ready_docs(nlp, docs, own)
+        ready = ready_docs(nlp, docs, component_name)
         loop = LabelLoop(nlp, ready, names, spans_key=key, seed=seed)
         gc.collect()
         gc.freeze()  # else garbage collection of the texts stops all threads for a while
@@ -112,8 +112,8 @@ def label_cli(
             export = Export(output, ready, lambda: loop.model, nlp, vectors, key, tool)
             session = Session(rows, names, store, loop, export, tag_of(nlp.vocab.lang))
             token = secrets.token_urlsafe(16)
-            where = f"[{address}]" if ":" in address else address
-            place = f"http://{where}:{listening.getsockname()[1]}/#{token}"
+            host = f"[{address}]" if ":" in address else address
+            url = f"http://{host}:{listening.getsockname()[1]}/#{token}"
             if store.cut:
                 msg.warn(
                     "The last line of the annotation was cut off, and is removed: it was never saved."
@@ -124,7 +124,7 @@ def label_cli(
                     "you begun with another --lang, or --model? What you have said is kept as it is."
                 )
             msg.info(f"{len(rows):,} texts, {len(names)} labels")
-            print(f"Open {place} in a browser. Ctrl+C stops, and writes the model.", flush=True)
+            print(f"Open {url} in a browser. Ctrl+C stops, and writes the model.", flush=True)
             serve(make_app(session, token, name or ()), listening)
             msg.good(session.export_all())
         finally:
@@ -150,19 +150,19 @@ def _pipeline(
         nlp.add_pipe(factory, config={} if spans_key is None else {"spans_key": spans_key})
     else:
         nlp = load_model(model)
-    own, pipe = component_of(nlp, component)
+    name, pipe = component_of(nlp, component)
     if isinstance(pipe.target, TagsTarget):
         expected = "a pipeline with hocrf or hocrf_spans, whose component writes spans"
         raise ValueError(
             CommandErrors.H074.format(option="--model", found=model, expected=expected)
         )
-    return nlp, own
+    return nlp, name
 
 
 def _labels(
     option: str | None,
-    before: Sequence[str],
-    there: Sequence[str],
+    stored: Sequence[str],
+    annotated: Sequence[str],
     learnt: Sequence[str],
     path: Path,
 ) -> list[str]:
@@ -171,12 +171,11 @@ def _labels(
 
     RAISES (ValueError): H549 if there are none, or a duplicate; H542 if the texts have others.
     """
-    names = [*dict.fromkeys([*before, *there])] if option is None else names_in(option)
+    names = [*dict.fromkeys([*stored, *annotated])] if option is None else names_in(option)
     if option is not None and (not all(names) or len({*names}) < len(names)):
         raise ValueError(CommandErrors.H549.format(found=repr(option)))
-    if {*there} - {*names}:
-        found = ", ".join(sorted({*there} - {*names}))
-        raise ValueError(CommandErrors.H542.format(path=path, found=found))
+    if others := {*annotated} - {*names}:
+        raise ValueError(CommandErrors.H542.format(path=path, found=", ".join(sorted(others))))
     names = [*names, *(label for label in learnt if label not in names)]
     if not names:
         raise ValueError(CommandErrors.H549.format(found="not given"))

@@ -75,32 +75,30 @@ def estimates(
     """
     scorer = scorer_of(model.target)
     tested = [
-        each for each in decided if each.random and is_complete(scorer, each.example.reference)
+        text for text in decided if text.random and is_complete(scorer, text.example.reference)
     ]
     if len(tested) < MIN_TEXTS:
         yield Estimate(tested=len(tested))
         return
-    gold = [scorer.items(each.example.reference) for each in tested]
+    gold = [scorer.items(text.example.reference) for text in tested]
     sizes = [ceil(share * len(decided)) for share in SIZES]
-    counts = np.zeros((len(sizes), 3, len(tested)), dtype=np.int64)  # right, found, annotated
+    counts = np.zeros((len(sizes), 3, len(tested)), dtype=np.int64)  # right, predicted, gold
     chance = np.zeros(len(tested))
-    for held in divided([each.words for each in tested], FOLDS, seed):
-        unseen, pipe = {tested[i].words for i in held}, None
+    for held_out in divided([text.words for text in tested], FOLDS, seed):
+        unseen, pipe = {tested[i].words for i in held_out}, None
         for size, count in zip(sizes, counts):
-            others = (each for each in decided[:size] if each.words not in unseen)
-            some = [each.example for each in others if each.teaches]
-            if not some:
+            others = (text for text in decided[:size] if text.words not in unseen)
+            examples = [text.example for text in others if text.teaches]
+            if not examples:
                 continue  # without training texts, nothing is predicted
-            pipe = train(some, near=pipe)
-            pipe.acceptance = (
-                ACCEPT_NONE  # makes `predict` compute the probabilities of whole texts
-            )
-            docs = [tested[i].example.predicted for i in held]
-            for i, doc, each in zip(held, docs, pipe.predict(docs)):
-                shown = {*each.spans, *set_before(pipe.target, doc)}
+            pipe = train(examples, near=pipe)
+            pipe.acceptance = ACCEPT_NONE  # makes `predict` compute probabilities of texts
+            docs = [tested[i].example.predicted for i in held_out]
+            for i, doc, prediction in zip(held_out, docs, pipe.predict(docs)):
+                shown = {*prediction.spans, *set_before(pipe.target, doc)}
                 spans = {(label, start, end) for start, end, label in shown}
                 count[:, i] = len(spans & gold[i]), len(spans), len(gold[i])
-                chance[i] = each.text_probability
+                chance[i] = prediction.text_probability
             yield None
     counts[:, 2] = [len(items) for items in gold]
     of_sizes = [SpanCounts(*(column[:, None] for column in count)) for count in counts]
@@ -117,14 +115,14 @@ def estimates(
     )
 
 
-def _accepted(model: SegmentationPipe, known: WholeTexts, left: Sequence[Doc]) -> float | None:
+def _accepted(model: SegmentationPipe, texts: WholeTexts, left: Sequence[Doc]) -> float | None:
     """Share of the rest that could be accepted unread; None if there are too few texts, or none is left."""
-    if len(known.right) < least_texts(LEVEL, CONFIDENCE) or not left:
+    if len(texts.right) < least_texts(LEVEL, CONFIDENCE) or not left:
         return None
     try:
-        threshold = threshold_of(known, LEVEL, CONFIDENCE)
+        threshold = threshold_of(texts, LEVEL, CONFIDENCE)
     except ValueError:  # too many of the surest are wrong
         return 0.0
     model.acceptance = ACCEPT_NONE
-    sure = [(each.text_probability or 0.0) >= threshold for each in model.predict(left)]
-    return float(np.mean(sure))
+    accepted = [(text.text_probability or 0.0) >= threshold for text in model.predict(left)]
+    return float(np.mean(accepted))

@@ -58,19 +58,19 @@ class Export:
         train, dev = ([chosen[n] for n in part] for part in parts)
         self._write(texts, train, "train.spacy")
         self._write(texts, dev, "dev.spacy")
-        told = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)})"
+        files = f"train.spacy ({len(train)} texts), dev.spacy ({len(dev)})"
         if any(texts[i].spans for i in train):
             self._write_config(self.folder / "config.cfg")
-            told += ", config.cfg"
+            files += ", config.cfg"
         else:
-            told += ", no config.cfg (none of the texts for training has a span)"
-        told += self._write_model()
+            files += ", no config.cfg (none of the texts for training has a span)"
+        files += self._write_model()
         if self.tool is not None:
             name = f"annotated{ending_of(self.tool)}"
             whole = [texts[i] for i in chosen if not texts[i].unknown]
             write_tasks(self.folder / name, [_task(text) for text in whole], self.tool)
-            told += f", {name} ({len(whole)} texts)"
-        return f"Written to {self.folder}: {told}."
+            files += f", {name} ({len(whole)} texts)"
+        return f"Written to {self.folder}: {files}."
 
     def _write(self, texts: Sequence[TextToLabel], chosen: Sequence[int], name: str) -> None:
         records = (
@@ -89,7 +89,7 @@ class Export:
         DocBin(docs=docs, store_user_data=True).to_disk(self.folder / name)
 
     def _write_model(self) -> str:
-        part, place = self.folder / "model.part", self.folder / "model"
+        part, whole = self.folder / "model.part", self.folder / "model"
         try:
             model = self.model()
         except RuntimeError as error:  # the page shows it, too
@@ -98,8 +98,8 @@ class Export:
             return ""
         shutil.rmtree(part, ignore_errors=True)
         model.to_disk(part)
-        shutil.rmtree(place, ignore_errors=True)
-        part.rename(place)
+        shutil.rmtree(whole, ignore_errors=True)
+        part.rename(whole)
         return ", model"
 
     def _write_config(self, path: Path) -> None:

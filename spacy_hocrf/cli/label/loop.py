@@ -138,7 +138,7 @@ class LabelLoop:
         self._idle = self._closed = False
         self._workers = [
             Thread(target=work, name=name, daemon=True)
-            for work, name in ((self._learn, "hocrf-learn"), (self._find_out, "hocrf-find-out"))
+            for work, name in ((self._learn, "hocrf-learn"), (self._evaluate, "hocrf-find-out"))
         ]
         for worker in self._workers:
             worker.start()
@@ -160,19 +160,20 @@ class LabelLoop:
             {"given": True} for annotation from the file; such a text is still chosen if a part is unknown.
         RETURNS (Dict[str, Any]): "random": may F1 be measured on the text? JSON values.
         """
-        mine = self._texts[text]
+        placed = self._texts[text]
         record = ConvertedText(
-            SourceFile().at(), text=mine.text, spans=spans, unknown=unknown, doc=mine.doc
+            SourceFile().at(), text=placed.text, spans=spans, unknown=unknown, doc=placed.doc
         )
-        made = docs_of([record], self._nlp, into=self._into, align="expand")
-        reference = next(made, mine.doc)  # no Doc is made of a text without tokens
+        docs = docs_of([record], self._nlp, into=self._into, align="expand")
+        reference = next(docs, placed.doc)  # no Doc is made of a text without tokens
         facts = {"random": text in self._set_apart, **(facts or {})}
         random = bool(facts["random"] and not facts.get("given"))
-        blank = {i for stretch in unknown for i in range(*mine.tokens(*stretch))}
-        teaches = bool(spans) or len(blank) < len(mine.words)
+        unknown_tokens = {i for stretch in unknown for i in range(*placed.tokens(*stretch))}
+        teaches = bool(spans) or len(unknown_tokens) < len(placed.words)
+        decided = Decided(Example(placed.doc, reference), random, placed.words, teaches)
         with self._changed:
             self._decided.pop(text, None)
-            self._decided[text] = Decided(Example(mine.doc, reference), random, mine.words, teaches)
+            self._decided[text] = decided
             if not (facts.get("given") and unknown):
                 self._done.add(text)
             self._edit()
@@ -191,11 +192,11 @@ class LabelLoop:
         exclude (Collection[int]): further texts not to choose.
         """
         with self._changed:
-            out = {*exclude, *self._done}
-            drawn, doubted = _first(self._drawn, out), _first(self._order, out)
+            excluded = {*exclude, *self._done}
+            drawn, doubted = _first(self._drawn, excluded), _first(self._order, excluded)
             if drawn is None and doubted is None:  # the other texts are not sorted yet
-                doubted = _first(range(len(self._texts)), out)
-            due = SHARE * len(out & self._set_apart) <= len(out)
+                doubted = _first(range(len(self._texts)), excluded)
+            due = SHARE * len(excluded & self._set_apart) <= len(excluded)
             if drawn is not None and (due or doubted is None):
                 return TextChoice(drawn, "random")
             return TextChoice(doubted, "doubt")
@@ -248,7 +249,7 @@ class LabelLoop:
         """
         with self._changed:
             done = self._changed.wait_for(
-                lambda: self._closed or (self._idle if idle else not self._due()), timeout
+                lambda: self._closed or (self._idle if idle else not self._is_due()), timeout
             )
             if self._failed == self._edits:
                 raise RuntimeError(self._error)
@@ -268,32 +269,32 @@ class LabelLoop:
         self._edits, self._idle = self._edits + 1, False
         self._changed.notify_all()
 
-    def _due(self) -> bool:
+    def _is_due(self) -> bool:
         """Are there decisions to learn, or texts to sort?"""
         return self._learnt < self._edits or self._ordered < self._versions
 
     def _learn(self) -> None:
         """Main function of the training thread: learn decisions, then sort texts, until closed."""
-        while self._wait_until(self._due):
+        while self._wait_until(self._is_due):
             edits = self._edits
             try:
                 if self._learnt < edits:
                     self._learn_decided()
                 else:
-                    self._put_in_order()
+                    self._sort_texts()
             except Exception as error:
                 with self._changed:
                     self._failed = edits if self._learnt < edits else self._failed
                     self._learnt, self._ordered = edits, self._versions
-                    self._tell_error(error)
+                    self._report_error(error)
 
-    def _wait_until(self, wanted: Callable[[], bool]) -> bool:
+    def _wait_until(self, condition: Callable[[], bool]) -> bool:
         """Wait for a condition. RETURNS: False if the loop was closed."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or wanted())
+            self._changed.wait_for(lambda: self._closed or condition())
             return not self._closed
 
-    def _tell_error(self, error: Exception) -> None:
+    def _report_error(self, error: Exception) -> None:
         logger.error("The model could not be learnt", exc_info=error)
         self._error = f"{type(error).__name__}: {error}"
         self._changed.notify_all()
@@ -303,28 +304,29 @@ class LabelLoop:
         with self._changed:
             edits, decided, before = self._edits, [*self._decided.values()], self._model
             settings = self._settings
-        examples = [each.example for each in decided if each.teaches]
+        examples = [text.example for text in decided if text.teaches]
         pipe: SegmentationPipe | None
         if examples:
             pipe = self._models.train(examples, settings, None if before is None else before.pipe)
         else:
             pipe = self._models.given()
         with self._changed:
-            self._take(pipe, settings)
+            self._set_model(pipe, settings)
             self._learnt = edits
 
-    def _take(self, pipe: SegmentationPipe | None, settings: Blocks) -> None:
+    def _set_model(self, pipe: SegmentationPipe | None, settings: Blocks) -> None:
         """Make a component the current model."""
         self._versions += 1
         self._model = None if pipe is None else LoopModel(pipe, settings, self._versions)
         self._error = None
         self._changed.notify_all()
 
-    def _put_in_order(self) -> None:
+    def _sort_texts(self) -> None:
         """Sort the texts that are not set apart by how much the model would learn from them."""
         model, order = self._model, list[int]()
         if model is not None:
-            texts = self._left([i for i in range(len(self._texts)) if i not in self._set_apart])
+            others = [i for i in range(len(self._texts)) if i not in self._set_apart]
+            texts = self._undecided(others)
             readings = model.pipe.readings(self._texts[i].doc for i in texts)
             entropies = [reading.token_entropy() for reading in readings]
             words = [self._texts[i].words for i in texts]
@@ -333,74 +335,74 @@ class LabelLoop:
             self._order, self._ordered = order, self._versions
             self._changed.notify_all()
 
-    def _left(self, texts: Sequence[int]) -> list[int]:
+    def _undecided(self, texts: Sequence[int]) -> list[int]:
         """Select texts without a decision; of more than LOOKED_AT, a random sample."""
         with self._changed:
-            left = [text for text in texts if text not in self._done]
-            if len(left) > LOOKED_AT:
-                left = self._chance.choice(left, LOOKED_AT, replace=False).tolist()
-            return left
+            undecided = [text for text in texts if text not in self._done]
+            if len(undecided) > LOOKED_AT:
+                undecided = self._chance.choice(undecided, LOOKED_AT, replace=False).tolist()
+            return undecided
 
     # The estimating thread
 
-    def _find_out(self) -> None:
+    def _evaluate(self) -> None:
         """Main function of the estimating thread: choose settings, estimate F1, until closed."""
-        asked: Iterator[Estimate | None] | None = None
-        while self._wait_until(lambda: not self._idle and not self._due()):
+        steps: Iterator[Estimate | None] | None = None
+        while self._wait_until(lambda: not self._idle and not self._is_due()):
             with self._changed:
                 edits, decided = self._edits, [*self._decided.values()]
                 model, settings = self._model, self._settings
             try:
-                if self._to_choose(len(decided)):
+                if self._is_choice_due(len(decided)):
                     self._chosen_by = len(decided)
                     self._choose(decided, edits)
-                elif asked is not None:
-                    asked = self._go_on(asked)
-                elif model is not None and self._outdated(len(decided)):
+                elif steps is not None:
+                    steps = self._continue(steps)
+                elif model is not None and self._is_outdated(len(decided)):
                     self._estimated_by = len(decided)
-                    left = [self._texts[i].doc for i in self._left(range(len(self._texts)))]
+                    left = [self._texts[i].doc for i in self._undecided(range(len(self._texts)))]
                     train = partial(self._models.train, settings=settings)
-                    asked = estimates(train, model.pipe, decided, left, self._seed)
+                    steps = estimates(train, model.pipe, decided, left, self._seed)
                 else:
                     with self._changed:
                         self._idle = self._edits == edits
                         self._changed.notify_all()
             except Exception as error:
-                asked = None
+                steps = None
                 with self._changed:
-                    self._tell_error(error)
+                    self._report_error(error)
 
     def _choose(self, decided: Sequence[Decided], edits: int) -> None:
         """Choose settings by the decisions. edits (int): number of changes at which they were taken."""
-        examples = [each.example for each in decided if each.teaches]
+        examples = [text.example for text in decided if text.teaches]
         if not examples:
             return
         pipe, settings = self._models.choose(examples)
         with self._changed:
             self._settings = settings
             if self._learnt == self._edits == edits:
-                self._take(pipe, settings)
+                self._set_model(pipe, settings)
             else:  # there are new decisions
                 self._edit()
 
-    def _go_on(self, asked: Iterator[Estimate | None]) -> Iterator[Estimate | None] | None:
+    def _continue(self, steps: Iterator[Estimate | None]) -> Iterator[Estimate | None] | None:
         """Do the next step of the estimate. RETURNS: None at the end."""
-        step = next(asked)
-        if step is None:
-            return asked
+        estimate = next(steps)
+        if estimate is None:
+            return steps
         with self._changed:
-            self._estimate = step
+            self._estimate = estimate
         return None
 
-    def _to_choose(self, texts: int) -> bool:
+    def _is_choice_due(self, texts: int) -> bool:
         """Are there enough texts to choose settings by, and twice as many as last time?"""
         return not self._models.adapts and texts >= max(MIN_GROUPS, 2 * self._chosen_by)
 
-    def _outdated(self, texts: int) -> bool:
+    def _is_outdated(self, texts: int) -> bool:
         """Is the last estimate too old?"""
         grown = texts - self._estimated_by
         return grown < 0 or grown > NEWS * self._estimated_by
 
 
-def _first(texts: Sequence[int], out: Collection[int]) -> int | None:
-    return next((text for text in texts if text not in out), None)
+def _first(texts: Sequence[int], excluded: Collection[int]) -> int | None:
+    return next((text for text in texts if text not in excluded), None)

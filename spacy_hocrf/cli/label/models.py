@@ -81,8 +81,8 @@ class Models:
         """
         pipe = self._begun(examples, settings)
         if near is not None:
-            known = np.append(weights_of(near.model), 0.0)  # place -1 is the last
-            set_weights(pipe.model, known[pipe.structure.found_in(near.structure)])
+            weights = np.append(weights_of(near.model), 0.0)  # place -1 is the last
+            set_weights(pipe.model, weights[pipe.structure.found_in(near.structure)])
         train_on(pipe, self._optimizer, inf)
         return pipe
 
@@ -131,7 +131,7 @@ class Models:
 
     def _with(self, settings: Blocks) -> dict[str, Any]:
         """Merge settings into the component's config."""
-        changed = {block: {**self._config[block], **found} for block, found in settings.items()}
+        changed = {block: {**self._config[block], **values} for block, values in settings.items()}
         return deepcopy({**self._config, **changed})
 
     def _open(self, blocks: Blocks) -> Blocks:

@@ -88,43 +88,43 @@ def read(
     version: int,
 ) -> Readings:
     """Compute the n best readings that agree with the person's annotation, for `LabelLoop.readings`."""
-    said = [(*text.tokens(start, end), label) for start, end, label in fixed]
-    said += [(*text.tokens(start, end), "") for start, end in outside]
-    reading, over = _constrained(pipe, text.doc, said)
+    constraints = [(*text.tokens(start, end), label) for start, end, label in fixed]
+    constraints += [(*text.tokens(start, end), "") for start, end in outside]
+    reading, over = _constrained(pipe, text.doc, constraints)
     chance = {span[:3]: span.probability for span in reading.spans(MIN_PROBABILITY)}
 
     def scored(start: int, end: int, label: str) -> ScoredChars:
         span = start, end, label
         if span in over:
-            known = 1.0
+            probability = 1.0
         elif span in chance:
-            known = chance[span]
+            probability = chance[span]
         else:
-            known = reading.probability(*span)
-        return *text.chars(start, end), label, known
+            probability = reading.probability(*span)
+        return *text.chars(start, end), label, probability
 
-    found = dict[Spans, float]()
+    readings = dict[Spans, float]()
     for best in reading.best(n):
-        found.setdefault(_laid_over(best.spans, over), best.probability)
+        readings.setdefault(_laid_over(best.spans, over), best.probability)
     nothing, others = reading.tokens()[:, -1], []
     labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # alternatives by stretch
     for (start, end, label), p in chance.items():
         labels[start, end].append((label, p))
-    for start, end, label in next(iter(found)):
-        same = [(y, p) for y, p in labels[start, end] if y != label]
-        same.append(("", float(nothing[start:end].min())))
-        likely = [pair for pair in same if pair[1] >= MIN_PROBABILITY]
+    for start, end, label in next(iter(readings)):
+        alternatives = [(y, p) for y, p in labels[start, end] if y != label]
+        alternatives.append(("", float(nothing[start:end].min())))
+        likely = [pair for pair in alternatives if pair[1] >= MIN_PROBABILITY]
         others.append((*text.chars(start, end), sorted(likely, key=lambda pair: -pair[1])))
-    rows = [(tuple(scored(*span) for span in spans), p) for spans, p in found.items()]
+    rows = [(tuple(scored(*span) for span in spans), p) for spans, p in readings.items()]
     return Readings(rows, others, version)
 
 
 def _constrained(
-    pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]
+    pipe: SegmentationPipe, doc: Doc, constraints: Sequence[Chars]
 ) -> tuple[Reading, Collection[Chars]]:
     """Constrain a reading to given spans ("" for no span); return it and the spans that it cannot have."""
-    reading, kept = _beside(pipe, doc, (), said)
-    return reading, {*said} - {*kept}
+    reading, kept = _beside(pipe, doc, (), constraints)
+    return reading, {*constraints} - {*kept}
 
 
 def _beside(
@@ -144,9 +144,9 @@ def _beside(
         return pipe.reading(_with(pipe, doc, kept)), kept
 
 
-def _with(pipe: SegmentationPipe, doc: Doc, said: Sequence[Chars]) -> Doc:
+def _with(pipe: SegmentationPipe, doc: Doc, spans: Sequence[Chars]) -> Doc:
     copy = doc.copy()
-    kinds = (TextConstraint(*span, "span" if span[2] else "outside") for span in said)
+    kinds = (TextConstraint(*span, "span" if span[2] else "outside") for span in spans)
     put(copy, pipe.rules.constraints.spans_key, kinds)
     return copy
 

@@ -63,9 +63,9 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
     """
 
     async def answer(request: HTTPRequest) -> Response:
-        what = request.path_params["what"]
-        if what not in METHODS:
-            return _refused(404, f"there is no {what!r}")
+        method = request.path_params["method"]
+        if method not in METHODS:
+            return _refused(404, f"there is no {method!r}")
         sent = request.headers.get(TOKEN, "").encode()
         if not secrets.compare_digest(sent, token.encode()):
             return _refused(403, "it has not the token of the address that hocrf label has printed")
@@ -75,11 +75,11 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
             if len(body) > MAX_BYTES:
                 return _refused(413, f"it has more than {MAX_BYTES:,} bytes")
         try:
-            asked = msgspec.json.decode(body, type=Request)
+            decoded = msgspec.json.decode(body, type=Request)
         except (ValueError, RecursionError) as error:
             return _refused(400, str(error))
         try:
-            return JSONResponse(await run_in_threadpool(getattr(session, what), asked))
+            return JSONResponse(await run_in_threadpool(getattr(session, method), decoded))
         except ValueError as error:
             if not str(error).startswith("["):
                 raise
@@ -93,7 +93,7 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
         return Response(place.read_text(encoding="utf8"), media_type=kind)
 
     routes = [
-        Route("/api/{what}", answer, methods=["POST"]),
+        Route("/api/{method}", answer, methods=["POST"]),
         Route("/{name:path}", page, methods=["GET"]),
     ]
     return _Guard(Starlette(routes=routes), names)
@@ -110,8 +110,8 @@ def listen(address: str, port: int) -> socket.socket:
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # else answers wait 40 ms
         return listening
     except OSError as error:
-        known = {"address": address, "port": port, "reason": error}
-        raise ValueError(CommandErrors.H548.format(**known)) from error
+        text = CommandErrors.H548.format(address=address, port=port, reason=error)
+        raise ValueError(text) from error
 
 
 def serve(app: ASGIApp, listening: socket.socket) -> None:

@@ -98,13 +98,13 @@ class Session:
             self._note(decision)
         for i, given in self._given.items():
             loop.decide(i, given.spans or (), given.unknown, GIVEN)
-        for i in dict.fromkeys(each.text for each in self._held):
-            self._tell(i)
+        for i in dict.fromkeys(decision.text for decision in self._held):
+            self._inform(i)
 
     @property
     def widened(self) -> int:
         """Number of spans of earlier sessions that do not fit the tokens and are widened to whole ones."""
-        stretches = [(each.text, *span[:2]) for each in self._held for span in each.spans or ()]
+        stretches = [(d.text, *span[:2]) for d in self._held for span in d.spans or ()]
         return sum(
             self._places[i].chars(*self._places[i].tokens(start, end)) != (start, end)
             for i, start, end in stretches
@@ -149,14 +149,14 @@ class Session:
                 return {"view": None}
             last = self._held[-1]
             self._keep(Decision(last.text, undone=True))
-            self._tell(last.text)
+            self._inform(last.text)
             return {"view": self._view(last.text, last)}
 
     def search(self, request: Request) -> dict[str, Any]:
         """Search for words in the texts: decided ones first, the latest at the top, then the others."""
         with self._lock:
             words = normalize("NFC", request.words).casefold()
-            decided = dict.fromkeys(each.text for each in reversed(self._held))
+            decided = dict.fromkeys(decision.text for decision in reversed(self._held))
             order = [*decided, *(i for i in range(len(self._texts)) if i not in decided)]
             rows = list[dict[str, Any]]()
             for i in order:
@@ -193,7 +193,7 @@ class Session:
     def _decided(
         self,
         request: Request,
-        said: Callable[[int], tuple[tuple[Chars, ...] | None, tuple[Stretch, ...]]],
+        annotation: Callable[[int], tuple[tuple[Chars, ...] | None, tuple[Stretch, ...]]],
     ) -> dict[str, Any]:
         """Check and save a decision, and return the next text.
 
@@ -205,7 +205,7 @@ class Session:
             i = self._number(request)
             if request.revision != self._revisions[i]:
                 raise Conflict(CommandErrors.H547.format(number=i + 1))
-            spans, unknown = said(i)
+            spans, unknown = annotation(i)
             before, new = self._decision(i), Decision(i, spans, unknown)
             try:
                 check(new, self._plain)
@@ -225,10 +225,10 @@ class Session:
         try:
             self._keep(Decision(new.text, new.spans, new.unknown, facts=facts))
         except ValueError:
-            self._tell(new.text)
+            self._inform(new.text)
             raise
 
-    def _tell(self, i: int) -> None:
+    def _inform(self, i: int) -> None:
         """Pass the current decision on a text to the loop."""
         decision, given = self._decision(i), self._given.get(i)
         if decision is None or decision.spans is None:
@@ -289,8 +289,8 @@ class Session:
             "revision": self._revisions[i],
             "state": self._state(i),
             "spans": self._on_page(i, spans),
-            "outside": [places.tokens(*each) for each in outside],
-            "unknown": [places.tokens(*each) for each in unknown],
+            "outside": [places.tokens(*stretch) for stretch in outside],
+            "unknown": [places.tokens(*stretch) for stretch in unknown],
             **self._readings(i, spans, [*outside, *unknown]),
         }
 
@@ -305,14 +305,14 @@ class Session:
         self, i: int, fixed: Sequence[Chars], outside: Sequence[Stretch]
     ) -> dict[str, Any]:
         """Return readings, best first, and alternatives for each span of the best one."""
-        found, tokens = self._loop.readings(i, fixed, outside), self._places[i].tokens
+        answer, tokens = self._loop.readings(i, fixed, outside), self._places[i].tokens
         return {
             "readings": [
-                {"spans": self._on_page(i, spans), "sure": sure} for spans, sure in found.readings
+                {"spans": self._on_page(i, spans), "sure": sure} for spans, sure in answer.readings
             ],
             "others": [
                 [*tokens(start, end), [[self._label(y), p] for y, p in others]]
-                for start, end, others in found.others
+                for start, end, others in answer.others
             ],
         }
 
@@ -327,8 +327,8 @@ class Session:
 
     def _progress(self) -> dict[str, Any]:
         states = [self._state(i) for i in range(len(self._texts))]
-        told: dict[str, Any] = self._loop.progress()._asdict()
-        return told | {"annotated": states.count("annotated"), "texts": len(states)}
+        progress: dict[str, Any] = self._loop.progress()._asdict()
+        return progress | {"annotated": states.count("annotated"), "texts": len(states)}
 
     # Parsing of requests
 
@@ -351,7 +351,7 @@ class Session:
     def _chars(self, i: int, stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
         """Convert stretches of tokens to characters; those with only white space are left out."""
         try:
-            found = [self._places[i].chars(*each) for each in sorted(stretches)]
+            places = [self._places[i].chars(*stretch) for stretch in sorted(stretches)]
         except ValueError as error:
             raise ValueError(CommandErrors.H545.format(reason=error)) from None
-        return tuple((start, end) for start, end in found if start < end)
+        return tuple((start, end) for start, end in places if start < end)

@@ -69,10 +69,9 @@ class DecisionStore:
         content = self._path.read_bytes() if self._path.exists() else b""
         size = content.rfind(b"\n") + 1
         self.decisions, self.cut = self._read(content[:size], texts), len(content) - size
-        missing = {y for each in self.decisions for *_, y in each.spans or ()} - {*labels}
-        if missing:
-            found = ", ".join(sorted(missing))
-            raise ValueError(CommandErrors.H542.format(path=folder, found=found))
+        spans = (span for decision in self.decisions for span in decision.spans or ())
+        if extra := {label for *_, label in spans} - {*labels}:
+            raise ValueError(CommandErrors.H542.format(path=folder, found=", ".join(sorted(extra))))
         folder.mkdir(parents=True, exist_ok=True)
         settings = _Settings(VERSION, len(texts), _digest(texts), tuple(labels))
         write_whole(folder / SETTINGS, msgspec.json.format(msgspec.json.encode(settings)) + b"\n")
@@ -101,15 +100,16 @@ class DecisionStore:
 
     def _check_texts(self, folder: Path, texts: Sequence[str]) -> None:
         """Check the folder. RAISES (ValueError): H540 or H541 if it belongs to something else."""
-        found = _settings(folder)
-        if found is None:
+        settings = _settings(folder)
+        if settings is None:
             return
-        if found.texts > len(texts) or found.digest != _digest(texts[: found.texts]):
-            told = f"there were {found.texts:,}, now there are {len(texts):,}"
-            told = (
-                told if found.texts > len(texts) else f"of the first {found.texts:,}, some differ"
-            )
-            raise ValueError(CommandErrors.H541.format(path=folder, found=told))
+        if settings.texts > len(texts):
+            change = f"there were {settings.texts:,}, now there are {len(texts):,}"
+        elif settings.digest != _digest(texts[: settings.texts]):
+            change = f"of the first {settings.texts:,}, some differ"
+        else:
+            return
+        raise ValueError(CommandErrors.H541.format(path=folder, found=change))
 
     def _read(self, content: bytes, texts: Sequence[str]) -> list[Decision]:
         """Parse the decisions of complete lines. RAISES (ValueError): H543 for a damaged line."""
@@ -121,8 +121,8 @@ class DecisionStore:
                 if decision.undone and (not holding or holding.pop() != decision.text):
                     raise ValueError("it takes back what was not the last decision")
             except ValueError as error:
-                known = {"path": self._path, "line": number, "reason": error}
-                raise ValueError(CommandErrors.H543.format(**known)) from error
+                text = CommandErrors.H543.format(path=self._path, line=number, reason=error)
+                raise ValueError(text) from error
             if not decision.undone:
                 holding.append(decision.text)
             decisions.append(decision)
@@ -138,24 +138,26 @@ def labels_in(folder: Path) -> tuple[str, ...]:
 
     RAISES (ValueError): H540 for a folder with other files.
     """
-    found = _settings(folder)
-    return () if found is None else found.labels
+    settings = _settings(folder)
+    return () if settings is None else settings.labels
 
 
 def _settings(folder: Path) -> _Settings | None:
     """Read a folder's settings; None for a new one. RAISES (ValueError): H540 if it has other files."""
     path = folder / SETTINGS
     if not path.exists():
-        if folder.is_dir() and any(each.name != LOCK for each in folder.iterdir()):
+        if folder.is_dir() and any(file.name != LOCK for file in folder.iterdir()):
             raise ValueError(CommandErrors.H540.format(path=folder, reason=f"no {SETTINGS}"))
         return None
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=_Settings)
+        settings = msgspec.json.decode(path.read_bytes(), type=_Settings)
     except (OSError, ValueError) as error:
         raise ValueError(CommandErrors.H540.format(path=folder, reason=error)) from error
-    if found.version != VERSION:
-        raise ValueError(CommandErrors.H540.format(path=folder, reason=f"version {found.version}"))
-    return found
+    if settings.version != VERSION:
+        raise ValueError(
+            CommandErrors.H540.format(path=folder, reason=f"version {settings.version}")
+        )
+    return settings
 
 
 def check(decision: Decision, texts: Sequence[str]) -> None:

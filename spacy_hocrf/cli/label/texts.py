@@ -48,14 +48,14 @@ def read_texts(
         be read.
     """
     scorer: Scorer = EntsScorer()
-    usual, nlp.max_length = nlp.max_length, sys.maxsize  # longer texts are left out below
+    limit, nlp.max_length = nlp.max_length, sys.maxsize  # longer texts are left out below
     if path.name.lower().removesuffix(".gz").endswith(".txt") and path.is_file():
         docs = [*docs_of(_lines(SourceFile(path, report=report)), nlp, into="ents", align="strict")]
     elif path.suffix == ".spacy" or (path.is_dir() and any(path.rglob("*.spacy"))):
         docs, scorer = [doc for doc in read_docs(path) if len(doc)], scorer_of(target)
     else:
         docs = [*convert(path, nlp, report)]
-    nlp.max_length, kept = usual, list[Doc]()
+    nlp.max_length, kept = limit, list[Doc]()
     for number, doc in enumerate(docs, start=1):
         if sum(map(len, words_of(doc))) <= MAX_CHARACTERS:
             kept.append(doc)
@@ -86,10 +86,10 @@ def _text(doc: Doc, scorer: Scorer) -> TextToLabel:
     if not scorer.annotated(doc):
         return TextToLabel(words, id_)
     places = TokenPlaces(words)
-    taken, spans = np.zeros(len(doc), dtype=bool), []
+    covered, spans = np.zeros(len(doc), dtype=bool), []
     for label, start, end in sorted(scorer.items(doc), key=lambda item: item[1] - item[2]):
-        if not taken[start:end].any():  # the longest of overlapping spans
-            taken[start:end] = True
+        if not covered[start:end].any():  # the longest of overlapping spans
+            covered[start:end] = True
             spans.append((*places.chars(start, end), label))
     unknown = scorer.unknown(doc)
     stretches = [] if unknown is None else [places.chars(*run) for run in runs(unknown)]
