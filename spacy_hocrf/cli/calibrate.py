@@ -44,7 +44,7 @@ from spacy_hocrf.cli.pipelines import (
     with_other_tokens,
 )
 from spacy_hocrf.cli.shown import ShownText
-from spacy_hocrf.cli.tables import as_table
+from spacy_hocrf.cli.tables import as_table, percent
 
 __all__ = [
     "Calibration",
@@ -364,9 +364,9 @@ def _spelt(acceptance: Acceptance, refused: Mapping[str, str]) -> str:
     """Spell out the promise for accepted texts."""
     share = acceptance.accepted / max(1, acceptance.texts)
     lines = [
-        f"\nOf the accepted texts at least {_percent(acceptance.level)} are right as a whole, in texts like "
-        f"these and with\na confidence of {_percent(acceptance.confidence)}. Accepted of these "
-        f"{acceptance.texts:,}: {acceptance.accepted:,}, {_percent(share)}."
+        f"\nOf the accepted texts at least {percent(acceptance.level)} % are right as a whole, in texts like "
+        f"these and with\na confidence of {percent(acceptance.confidence)} %. Accepted of these "
+        f"{acceptance.texts:,}: {acceptance.accepted:,}, {percent(share)} %."
     ]
     if acceptance.by is None:
         assert acceptance.threshold is not None
@@ -385,8 +385,8 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
         (
             f"{row['from']:g} to {row['to']:g}",
             f"{row['spans']:,}",
-            _percent(row["right"]),
-            _percent(row["mean"]),
+            f"{percent(row['right'])} %",
+            f"{percent(row['mean'])} %",
         )
         for row in result["bins"]
     ]
@@ -403,8 +403,8 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
     print(f"spans: those with a probability of at least {MIN_PROBABILITY:g}")
     if (whole := result["texts"]) is not None and whole["texts"]:
         print(
-            f"Texts right as a whole: {_percent(whole['right'])} of {whole['texts']:,}, between "
-            f"{_percent(whole['low'])} and {_percent(whole['high'])} in 90 of 100\ncases; ECE of the "
+            f"Texts right as a whole: {percent(whole['right'])} % of {whole['texts']:,}, between "
+            f"{percent(whole['low'])} % and {percent(whole['high'])} % in 90 of 100\ncases; ECE of the "
             f"probability that all of a text is right: {whole['ece']:.3f}, corrected by the "
             f"other half {whole['ece_corrected']:.3f}"
         )
@@ -412,12 +412,8 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
         spans, annotated = result["threshold"]["spans"], result["labels"]["all"]["annotated"]
         shown = f"{threshold.threshold:.{DIGITS}g}"
         print(
-            f"\nthreshold = {shown} finds at least {_percent(threshold.recall)} of the annotated spans in "
-            f"new texts like these,\nwith a confidence of {_percent(threshold.confidence)}. Here it finds "
-            f"{_percent(threshold.reached)} of them, among {spans / max(1, annotated):.2f} spans for each "
+            f"\nthreshold = {shown} finds at least {percent(threshold.recall)} % of the annotated spans in "
+            f"new texts like these,\nwith a confidence of {percent(threshold.confidence)} %. Here it finds "
+            f"{percent(threshold.reached)} % of them, among {spans / max(1, annotated):.2f} spans for each "
             'annotated one.\n`hocrf_spans` with select = "all" and this threshold writes these spans.'
         )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"

@@ -29,6 +29,7 @@ from spacy_hocrf.cli.counts import count_items, is_complete
 from spacy_hocrf.cli.options import Code, Component
 from spacy_hocrf.cli.pipelines import component_of, predictions, scorer_of, with_other_tokens
 from spacy_hocrf.cli.show import CURVE_FILE, read_curve
+from spacy_hocrf.cli.tables import percent
 from spacy_hocrf.model.architectures import weights_of
 
 __all__ = ["card", "card_cli", "card_of_scores"]
@@ -99,7 +100,7 @@ def card(
     if not isinstance(pipe.target, TagsTarget):
         reliability = calibrate(nlp, docs, name).reliability()
         paragraphs.append(
-            f"Probabilities of spans are off by {100 * reliability.ece:.1f} percentage points on average "
+            f"Probabilities of spans are off by {percent(reliability.ece)} percentage points on average "
             f"(expected calibration error, {reliability.spans:,} spans)."
         )
     paragraphs += _accepted(nlp, name, docs)
@@ -130,10 +131,10 @@ def card_of_scores(
     table = [
         (
             re.sub(r"[\\`*\[<|]", r"\\\g<0>", label),
-            _percent(score.f),
-            f"{_percent(score.interval.low)} to {_percent(score.interval.high)}",
-            _percent(score.precision),
-            _percent(score.recall),
+            percent(score.f),
+            f"{percent(score.interval.low)} to {percent(score.interval.high)}",
+            percent(score.precision),
+            percent(score.recall),
             f"{score.gold:,}",
         )
         for label, score in rows
@@ -143,13 +144,13 @@ def card_of_scores(
         right = proportion(np.asarray(whole))
         paragraphs = [
             *paragraphs,
-            f"Right as a whole, all spans found and no others: {_percent(np.mean(whole))} % of the texts, "
-            f"between {_percent(right.low)} and {_percent(right.high)} in 90 of 100 cases.",
+            f"Right as a whole, all spans found and no others: {percent(np.mean(whole))} % of the texts, "
+            f"between {percent(right.low)} and {percent(right.high)} in 90 of 100 cases.",
         ]
     for paragraph in paragraphs:
         text.add(paragraph)
     if curve is not None:
-        points = [f"{_percent(point['f'])} with {point['texts']:,}" for point in curve["points"]]
+        points = [f"{percent(point['f'])} with {point['texts']:,}" for point in curve["points"]]
         text.add(f"F1 by texts learnt from, the last one extrapolated: {', '.join(points)}.")
     text.add(text.title(3, "What it is"))
     text.add(text.list(list(_facts(nlp, name))))
@@ -168,9 +169,9 @@ def _accepted(nlp: Language, name: str, docs: Sequence[Doc]) -> Iterator[str]:
     right = texts.right[accepted]
     share = len(right) / max(1, len(accepted))
     yield (
-        f"Accepted unread: {_percent(share)} % of the texts. Of these {len(right):,}, {right.sum():,} are "
-        f"right as a whole. Promised are {_percent(acceptance.level)} %, with a confidence of "
-        f"{_percent(acceptance.confidence)} %, for texts like those that the threshold was found on."
+        f"Accepted unread: {percent(share)} % of the texts. Of these {len(right):,}, {right.sum():,} are "
+        f"right as a whole. Promised are {percent(acceptance.level)} %, with a confidence of "
+        f"{percent(acceptance.confidence)} %, for texts like those that the threshold was found on."
     )
 
 
@@ -199,7 +200,3 @@ def _facts(nlp: Language, name: str) -> Iterator[str]:
         yield f"cost = {choice.cost:.2g}, of the decoder: learnt by cross-validation"
     if choice.temperature is not None:
         yield f"Probabilities tempered: temperature {choice.temperature:.2f}"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f}"

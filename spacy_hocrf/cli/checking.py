@@ -12,12 +12,10 @@ is about the share of unknown words in more texts of the same kind.
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
@@ -38,7 +36,6 @@ __all__ = [
     "cut_docs",
     "facts_of",
     "frame_of",
-    "grouped",
     "known_texts",
     "repeats_of",
     "seen_in",
@@ -290,13 +287,6 @@ def frame_of(words: Sequence[str], spans: Iterable[tuple[int, int]]) -> Frame | 
         if sum(kept) >= least:
             return _joined(words, kept)
     return None
-
-
-def grouped(frames: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Number the groups of near copies by first appearance: int64 [D], the group of each text."""
-    numbers: dict[Hashable, int] = {}
-    keys = [i if frame is None else frame for i, frame in enumerate(frames)]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
 
 
 def _plain(word: str) -> bool:

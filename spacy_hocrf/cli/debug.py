@@ -37,7 +37,7 @@ from spacy_hocrf.cli.checking import (
 from spacy_hocrf.cli.corpora import read_corpus
 from spacy_hocrf.cli.options import Code, Component, ConfigPath, overridden
 from spacy_hocrf.cli.pipelines import begin, component_of, settled
-from spacy_hocrf.cli.tables import as_table
+from spacy_hocrf.cli.tables import as_table, percent
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["Checked", "Cost", "check", "cost_of", "debug_cli"]
@@ -217,7 +217,7 @@ def _of_corpus(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
             "gold_preproc = true in [corpora.*]."
         )
         yield (
-            f"{len(facts.lost)} of {facts.annotated} {part} spans ({100 * share:.1f} %) fit no tokens, such "
+            f"{len(facts.lost)} of {facts.annotated} {part} spans ({percent(share)} %) fit no tokens, such "
             f"as '{example.text}' ({example.label}) where the tokens are {tokens}.{advice}"
         )
     if facts.overlapping:
@@ -274,8 +274,8 @@ def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
     if min(dev.n_spans, train.n_spans) >= MIN_COMPARED:
         pairs.append(("spans", dev.spans, train.spans, STRANGE_SPANS))
     differences = [
-        f"{_percent(1 - seen_dev)} of their {name} are new (of a training text's, to the others: "
-        f"{_percent(1 - seen_train)})"
+        f"{percent(1 - seen_dev)} % of their {name} are new (of a training text's, to the others: "
+        f"{percent(1 - seen_train)} %)"
         for name, seen_dev, seen_train, factor in pairs
         if 1 - seen_dev > factor * (1 - seen_train)
     ]
@@ -284,10 +284,6 @@ def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
             f"The development texts are unlike the training texts: {', '.join(differences)}. What to do: "
             "docs/troubleshooting.md#texts-of-another-kind."
         )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc]]]:
@@ -366,11 +362,12 @@ def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
 
 def _print_seen(dev: Seen, train: Seen) -> None:
     msg.divider("Seen in training texts")
-    rows = [
-        ("words", _percent(dev.words), _percent(train.words)),
-        ("spans with their label", _percent(dev.spans), _percent(train.spans)),
-        ("spans with any label", _percent(dev.texts), _percent(train.texts)),
-    ]
+    shares = (
+        ("words", dev.words, train.words),
+        ("spans with their label", dev.spans, train.spans),
+        ("spans with any label", dev.texts, train.texts),
+    )
+    rows = [(name, f"{percent(a)} %", f"{percent(b)} %") for name, a, b in shares]
     header = ("of …", "development texts", "another training text")
     print(as_table(header, rows))
 

@@ -41,6 +41,7 @@ __all__ = [
     "component_of",
     "folds_of",
     "group_numbers",
+    "grouped",
     "predictions",
     "ready_docs",
     "scorer_of",
@@ -173,10 +174,18 @@ def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int6
     attribute (Optional[str]): extension attribute that names a text's group; a text without a value is a
         group by itself.
     """
-    numbers: dict[Hashable, int] = {}
     groups = [get_group(doc, attribute) for doc in docs]
-    keys: list[Hashable] = [i if group is None else (group,) for i, group in enumerate(groups)]
-    return np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
+    return grouped([None if group is None else (group,) for group in groups])
+
+
+def grouped(keys: Iterable[Hashable]) -> NDArray[np.int64]:
+    """Number groups by first appearance: int64 [D], the group of each text.
+
+    keys (Iterable[Hashable]): a key for each text, other than a number; None for a group by itself.
+    """
+    numbers: dict[Hashable, int] = {}
+    distinct = (i if key is None else key for i, key in enumerate(keys))
+    return np.array([numbers.setdefault(key, len(numbers)) for key in distinct], dtype=np.int64)
 
 
 def train_on(pipe: SegmentationPipe, optimizer: Optimizer, most: float) -> int:

@@ -10,7 +10,7 @@ from srsly import write_json
 from wasabi import msg
 from wasabi.tables import table
 
-__all__ = ["as_table", "write_results"]
+__all__ = ["as_table", "percent", "write_results"]
 
 SPECIAL = {character: "\\" + character for character in "&%$#_{}"}
 SPECIAL |= {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -23,6 +23,11 @@ def as_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Format a table for a terminal: the first column left-aligned, numbers right-aligned."""
     text: str = table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
     return text
+
+
+def percent(share: float) -> str:
+    """Write a share as a percentage with one decimal, without the percent sign."""
+    return f"{100 * share:.1f}"
 
 
 def write_results(

@@ -30,9 +30,10 @@ from spacy_hocrf.cli.auto.page import page
 from spacy_hocrf.cli.auto.reading import HeldOutPredictions, SpanTable, Subject
 from spacy_hocrf.cli.auto.report import report
 from spacy_hocrf.cli.auto.texts import AutoSetup, read_texts
-from spacy_hocrf.cli.checking import frame_of, grouped
+from spacy_hocrf.cli.checking import frame_of
 from spacy_hocrf.cli.doubts import Doubt, ReadText
 from spacy_hocrf.cli.options import BestAt
+from spacy_hocrf.cli.pipelines import grouped
 
 PLACES = ("London", "Paris")
 

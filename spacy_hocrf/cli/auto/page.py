@@ -12,11 +12,11 @@ from spacy_hocrf.cli.auto.report import (
     by_label,
     describe,
     explain,
-    percent,
     whole,
     within,
 )
 from spacy_hocrf.cli.doubts import ReadText
+from spacy_hocrf.cli.tables import percent
 
 __all__ = ["curve_numbers", "page"]
 

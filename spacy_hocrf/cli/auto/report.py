@@ -12,13 +12,13 @@ from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score, proporti
 from spacy_hocrf.cli.auto.folds import SettingsTrial
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText
+from spacy_hocrf.cli.tables import percent
 
 __all__ = [
     "AutoResults",
     "by_label",
     "describe",
     "explain",
-    "percent",
     "report",
     "whole",
     "within",
@@ -115,10 +115,6 @@ def describe(curve: Curve) -> list[str]:
         f"{within(curve.doubled)} in 90 of 100 cases, if it goes on as F1 = a - b n^-{curve.c:.1f}. That "
         "is a curve through three points, so take it as a hint.",
     ]
-
-
-def percent(f: float) -> str:
-    return f"{100 * f:.1f}"
 
 
 def within(interval: Interval) -> str:

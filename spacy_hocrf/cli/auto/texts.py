@@ -17,12 +17,12 @@ from spacy_hocrf.annotation.groups import check_group_by, group_in, register
 from spacy_hocrf.annotation.spans import on_predicted, same_tokens, trimmed
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, counting
-from spacy_hocrf.cli.checking import MAX_LOST, frame_of, grouped
+from spacy_hocrf.cli.checking import MAX_LOST, frame_of
 from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
 from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
-from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank
+from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, grouped
 from spacy_hocrf.learning.heldout import MIN_GROUPS
 from spacy_hocrf.rules.constraints import Constraints
 
@@ -181,18 +181,17 @@ def _groups_of(
         frame = frame_of(words, [span[:2] for span in annotation.spans]) if group is None else None
         frames.append(frame if group is None else ("group", group))
     groups = grouped(frames)
+    n_groups = len(set(groups.tolist()))
     if group_by is not None:
-        what = f"{len(groups)} texts are of {len(set(groups.tolist()))} groups (group_by = '{group_by}')"
-        return groups, [f"{what}, scored by models that have seen none of their group."]
-    copies, largest = len(groups) - len(set(groups.tolist())), int(np.bincount(groups).max())
+        note = f"{len(groups)} texts are of {n_groups} groups (group_by = '{group_by}')"
+        return groups, [f"{note}, scored by models that have seen none of their group."]
+    copies, largest = len(groups) - n_groups, int(np.bincount(groups).max())
     if not copies:
         return groups, []
     note = f"{copies} of {len(groups)} texts are near copies of others, equal but for names and numbers."
     if largest > MAX_GROUP_SHARE * len(groups):
-        what = (
-            f"{note} {largest} are copies of one, so they are scored by models that have seen such"
-        )
-        return np.arange(len(groups)), [f"{what}: on texts made otherwise F1 may be lower."]
+        note += f" {largest} are copies of one, so they are scored by models that have seen such"
+        return np.arange(len(groups)), [f"{note}: on texts made otherwise F1 may be lower."]
     return groups, [f"{note} They were scored by models that have seen none of their kind."]
 
 
