@@ -131,8 +131,8 @@ def ablate(
     if not ablations(config["components"][name]["model"]["features"]):
         kind = config["components"][name]["model"]["features"].get("@misc")
         raise ValueError(CommandErrors.H565.format(name=name, found=kind))
-    nlp, whole = _trained(config, name, set())
-    chosen = _settle(config["components"][name], whole, bool(nlp.vocab.vectors.size))
+    nlp, full = _trained(config, name, set())
+    chosen = _settle(config["components"][name], full, bool(nlp.vocab.vectors.size))
     features = config["components"][name]["model"]["features"]
     variants = {WHOLE: features, **ablations(features)}
     predicted = {row: list[Doc](docs) for row in variants}

@@ -198,12 +198,12 @@ def compare_counts(
     )
     correct, predicted = correct[[a, b]], predicted[[a, b]]
     test = randomization_test(correct, predicted, gold, trials=trials, seed=seed)
-    right, shown = correct.sum(axis=1), predicted.sum(axis=1)
-    annotated = np.broadcast_to(gold.sum(axis=0), right.shape)
+    n_correct, n_predicted = correct.sum(axis=1), predicted.sum(axis=1)
+    n_gold = np.broadcast_to(gold.sum(axis=0), n_correct.shape)
     scores = {
-        "p": f1(right, shown, shown),
-        "r": f1(right, annotated, annotated),
-        "f": f1(right, shown, annotated),
+        "p": f1(n_correct, n_predicted, n_predicted),
+        "r": f1(n_correct, n_gold, n_gold),
+        "f": f1(n_correct, n_predicted, n_gold),
     }
     rows = [
         {
@@ -216,9 +216,9 @@ def compare_counts(
             "exact": test.exact[k].item(),
             "shuffles": test.shuffles[k].item(),
             "differ": test.documents[k].item(),
-            "gold": annotated[0, k].item(),
+            "gold": n_gold[0, k].item(),
         }
-        for k in range(annotated.shape[1])
+        for k in range(n_gold.shape[1])
     ]
     every, *by_label, texts = rows
     for row, p in zip(by_label, holm(test.p[1:-1]).tolist()):

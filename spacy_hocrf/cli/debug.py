@@ -386,9 +386,9 @@ def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, .
 
 def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:
     whole = cost.texts == train.texts
-    which = "all texts" if whole else f"{cost.texts:,} of {train.texts:,} texts"
+    texts = "all texts" if whole else f"{cost.texts:,} of {train.texts:,} texts"
     msg.text(
-        f"Of {which}, at order {cost.order}: {cost.features:,} features, {cost.patterns:,} label patterns, "
+        f"Of {texts}, at order {cost.order}: {cost.features:,} features, {cost.patterns:,} label patterns, "
         f"{cost.states:,} states"
     )
     seconds = cost.seconds_for(train.tokens)
@@ -399,9 +399,9 @@ def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:
         msg.text(
             f"A training has 50 to 200 of them: {about}{50 * seconds:.3g} to {200 * seconds:.3g} s"
         )
-    most = "" if whole else "at most about "
+    at_most = "" if whole else "at most about "
     msg.text(
-        f"Memory for the corpus and the model: {most}{cost.bytes_for(train.tokens) / 1e6:,.0f} MB"
+        f"Memory for the corpus and the model: {at_most}{cost.bytes_for(train.tokens) / 1e6:,.0f} MB"
     )
     if kept:
         msg.text(
@@ -428,7 +428,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         try:
             begin(nlp, config, sample)
             seconds = None if pipe.trainer.batchwise else _seconds(pipe, times=1)
-            kept, most = tracemalloc.get_traced_memory()
+            kept, peak = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
     return Cost(
@@ -440,7 +440,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         len(pipe.automaton.states),
         seconds if seconds is None else _seconds(pipe, times=3),
         kept,
-        most - kept,
+        peak - kept,
         getattr(pipe.trainer, "n_threads", 1),
         tuple(dict.fromkeys(str(warning.message) for warning in caught)),
     )

@@ -414,9 +414,9 @@ def in_order(
     heapq.heapify(heap)
     while heap:
         _, text = heapq.heappop(heap)
-        now = (-gain(text), text)
-        if heap and heap[0] < now:
-            heapq.heappush(heap, now)
+        updated = (-gain(text), text)
+        if heap and heap[0] < updated:
+            heapq.heappush(heap, updated)
         else:
             chosen.update({*words[text]})
-            yield text, -now[0]
+            yield text, -updated[0]

@@ -163,18 +163,18 @@ def contradictions(
         covered[span.start : span.end] = True
         if span not in learnt:
             continue
-        nothing = _nothing(outside, span)
+        no_span = _no_span(outside, span)
         near = slice(bisect(starts, span.start - longest), bisect_left(starts, span.end))
         overlapping = [other for other in others[near] if span.start < other.end]
         answer = max(overlapping, key=lambda other: other.probability, default=None)
-        if answer is not None and answer.probability >= nothing:
+        if answer is not None and answer.probability >= no_span:
             doubts.append(Doubt(text, span, answer, span.probability, answer.probability))
         else:
-            doubts.append(Doubt(text, span, None, span.probability, nothing))
+            doubts.append(Doubt(text, span, None, span.probability, no_span))
     if unknown is not None:
         covered |= unknown
     for span in _disjoint(others, covered):
-        doubts.append(Doubt(text, None, span, _nothing(outside, span), span.probability))
+        doubts.append(Doubt(text, None, span, _no_span(outside, span), span.probability))
     return doubts
 
 
@@ -184,7 +184,7 @@ def begin(words: Sequence[str], width: int) -> str:
     return line if len(line) <= width else f"{line[: width - 2].rstrip()} …"
 
 
-def _nothing(outside: NDArray[np.float64], span: ScoredSpan) -> float:
+def _no_span(outside: NDArray[np.float64], span: ScoredSpan) -> float:
     """Upper bound of the probability that there is no span: the least P(outside) of its tokens."""
     return float(outside[span.start : span.end].min())
 

@@ -218,13 +218,13 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
         logger, config["training"]["logger"] = config["training"].get("logger"), SILENT
         nlp = init_nlp(config)
         _check(nlp)
-        silent = io.StringIO()
-        train(nlp, folder, stdout=silent, stderr=silent)
-        chosen = folder / "model-best"
-        made = load_model(chosen if best and chosen.exists() else folder / "model-last")
+        sink = io.StringIO()
+        train(nlp, folder, stdout=sink, stderr=sink)
+        best_folder = folder / "model-best"
+        result = load_model(best_folder if best and best_folder.exists() else folder / "model-last")
         if logger is not None:
-            made.config["training"]["logger"] = logger
-        return made
+            result.config["training"]["logger"] = logger
+        return result
 
 
 def _reader_of(config: Config, part: str) -> dict[str, Any]:

@@ -187,9 +187,9 @@ def _scores(texts: Sequence[_Text], labels: Sequence[str]) -> list[Mapping[str, 
     """Scores of all labels together, then of each label."""
     predicted, annotated, right = Counter[str](), Counter[str](), Counter[str]()
     for text in texts:
-        shown = {span[:3] for span in text.predictions} if text.gold is None else text.counted
+        counted = {span[:3] for span in text.predictions} if text.gold is None else text.counted
         gold = {*(text.gold or ())}
-        for count, spans in ((predicted, shown), (annotated, gold), (right, gold & shown)):
+        for count, spans in ((predicted, counted), (annotated, gold), (right, gold & counted)):
             count.update(label for *_, label in spans)
     return [
         _score(*(sum(count[label] for label in part) for count in (predicted, annotated, right)))

@@ -49,10 +49,10 @@ def compare_systems(
         `p_holm`, corrected for the number of systems.
     """
     correct, predicted, gold = items_and_texts(counts)
-    right, shown = correct.sum(axis=1), predicted.sum(axis=1)
-    annotated = np.broadcast_to(gold.sum(axis=0), right.shape)
-    precision, recall = f1(right, shown, shown), f1(right, annotated, annotated)
-    f = f1(right, shown, annotated)
+    n_correct, n_predicted = correct.sum(axis=1), predicted.sum(axis=1)
+    n_gold = np.broadcast_to(gold.sum(axis=0), n_correct.shape)
+    precision, recall = f1(n_correct, n_predicted, n_predicted), f1(n_correct, n_gold, n_gold)
+    f = f1(n_correct, n_predicted, n_gold)
     # scale the counts of all systems to the same number of runs: F1 is the same if all counts are multiplied
     n_runs = lcm(*(len(runs) for _, runs in systems))
     pooled = [
@@ -83,7 +83,7 @@ def compare_systems(
                     "shuffles": test.shuffles[k].item(),
                     "differ": test.documents[k].item(),
                 }
-        for statistic, number in zip(STATISTICS, annotated[0].tolist()):
+        for statistic, number in zip(STATISTICS, n_gold[0].tolist()):
             system[statistic]["gold"] = number
         results.append(system)
     for statistic in STATISTICS:

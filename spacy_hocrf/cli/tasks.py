@@ -96,8 +96,8 @@ def _prodigy(task: AnnotationTask, places: Places) -> dict[str, Any]:
     if task.annotated is not None:
         row["model_spans"] = spans(task.predictions)
     lists = {name: value for name, value in task.meta.items() if isinstance(value, list)}
-    shown = {name: value for name, value in task.meta.items() if name not in lists}
-    return {**row, **lists, "meta": shown}  # Prodigy shows `meta` on its card
+    others = {name: value for name, value in task.meta.items() if name not in lists}
+    return {**row, **lists, "meta": others}  # Prodigy shows `meta` on its card
 
 
 def _doccano(task: AnnotationTask, places: Places) -> dict[str, Any]:

@@ -122,18 +122,19 @@ def scores(counts: SpanCounts, gain: float, seed: int) -> list[Score]:
     columns = [_with_total(count) for count in vars(counts).values()]
     # standard error from the sampled texts, and from NEW new ones
     right, predicted, gold = columns
-    sampled = bootstrap(right, predicted, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
-    with_one = (gold > 0).sum(axis=0).tolist()
+    errors = bootstrap(right, predicted, gold, seed).std(axis=0) * np.sqrt(1 + texts / NEW)
+    texts_by_label = (gold > 0).sum(axis=0).tolist()
     totals = zip(*(array.sum(axis=0).tolist() for array in columns))
     results = []
-    grown = max(0.0, 1 + gain / max(counts.f, 1e-9))
-    for (hits, shown, wanted), error, number in zip(totals, sampled.tolist(), with_one):
-        measured = 2 * hits / max(1, shown + wanted)
-        f = min(1.0, grown * measured)
+    factor = max(0.0, 1 + gain / max(counts.f, 1e-9))
+    rows = zip(totals, errors.tolist(), texts_by_label)
+    for (n_right, n_predicted, n_gold), error, n_texts in rows:
+        measured = 2 * n_right / max(1, n_predicted + n_gold)
+        f = min(1.0, factor * measured)
         interval = _interval(f, float(np.sqrt(error**2 + MODEL**2)))
-        interval = _widened(interval, f, (shown + wanted) / 2)
-        ratios = measured, hits / max(1, shown), hits / max(1, wanted)
-        results.append(Score(f, interval, *ratios, wanted, number))
+        interval = _widened(interval, f, (n_predicted + n_gold) / 2)
+        ratios = measured, n_right / max(1, n_predicted), n_right / max(1, n_gold)
+        results.append(Score(f, interval, *ratios, n_gold, n_texts))
     return results
 
 
@@ -148,19 +149,19 @@ def learning_curve(
     seed (int): seed of the bootstrap.
     """
     sizes = np.array(texts, dtype=np.float64)
-    together = [[array.sum(axis=1) for array in vars(count).values()] for count in counts]
-    right, predicted, gold = (np.stack(arrays, axis=1) for arrays in zip(*together))  # [D, K]
-    drawn = bootstrap(right, predicted, gold, seed)
+    columns = [[array.sum(axis=1) for array in vars(count).values()] for count in counts]
+    right, predicted, gold = (np.stack(arrays, axis=1) for arrays in zip(*columns))  # [D, K]
+    samples = bootstrap(right, predicted, gold, seed)
     a, b, c = _fit(sizes, np.array([[count.f for count in counts]]))
-    many = _fit(sizes, drawn)
-    doubled = np.clip(many[0] - many[1] * (2.0 * now) ** -many[2], 0.0, 1.0)
-    new = float(drawn[:, -1].std()) * np.sqrt(len(gold) / NEW)
+    curves = _fit(sizes, samples)
+    doubled = np.clip(curves[0] - curves[1] * (2.0 * now) ** -curves[2], 0.0, 1.0)
+    new = float(samples[:, -1].std()) * np.sqrt(len(gold) / NEW)
     error = float(np.sqrt(doubled.std() ** 2 + new**2 + MODEL**2))
     expected = float(np.clip(a[0] - b[0] * (2.0 * now) ** -c[0], 0.0, 1.0))
     return Curve(
         tuple(texts),
         tuple(count.f for count in counts),
-        tuple(drawn.std(axis=0).tolist()),
+        tuple(samples.std(axis=0).tolist()),
         float(a[0]),
         float(b[0]),
         float(c[0]),

@@ -182,7 +182,7 @@ class Subject:
         learnt, held (int64 [n]): numbers of the training texts and of the held-out ones, all complete.
         """
         documents = self._learner.corpus.documents
-        seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
+        seen, unseen = ([documents[i] for i in texts.tolist()] for texts in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
 
     def read(self, fold: Fold, learnt: Numbers, held: Numbers) -> HeldOutPredictions:
@@ -191,7 +191,7 @@ class Subject:
         learnt, held (int64 [n]): numbers of the training texts and of the held-out ones.
         """
         model, documents = fold.model, self._learner.corpus.documents
-        seen, unseen = ([documents[i] for i in some.tolist()] for some in (learnt, held))
+        seen, unseen = ([documents[i] for i in texts.tolist()] for texts in (learnt, held))
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
         expected = ExpectedF()
         tables, outside = [], dict[int, NDArray[np.float64]]()
@@ -205,15 +205,15 @@ class Subject:
             counts = expectations(potentials, automaton).token
             assert counts is not None
             # without a label for tokens outside of spans, all tokens are in one
-            silent = counts[:, scheme.outside] if scheme.outside >= 0 else np.zeros(len(counts))
-            outside.update(zip(numbers.tolist(), np.split(silent, potentials.offsets[1:-1])))
+            no_span = counts[:, scheme.outside] if scheme.outside >= 0 else np.zeros(len(counts))
+            outside.update(zip(numbers.tolist(), np.split(no_span, potentials.offsets[1:-1])))
             tables.append(self._spans(candidates.spans, candidates.scores, numbers, scheme.labels))
         probable = _joined(*tables)
         is_held = np.zeros(len(self._texts), dtype=bool)
         is_held[held] = True
-        nothing = probable.those(np.zeros(0, dtype=np.int64))
+        empty = probable.those(np.zeros(0, dtype=np.int64))
         predictions = HeldOutPredictions(
-            is_held, probable, nothing, outside, self._gold, self._texts.lengths
+            is_held, probable, empty, outside, self._gold, self._texts.lengths
         )
         if self._setup.best_at is BestAt.FIELDS:
             return predictions

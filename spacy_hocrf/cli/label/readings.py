@@ -106,13 +106,13 @@ def read(
     readings = dict[Spans, float]()
     for best in reading.best(n):
         readings.setdefault(_laid_over(best.spans, over), best.probability)
-    nothing, others = reading.tokens()[:, -1], []
+    no_span, others = reading.tokens()[:, -1], []
     labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # alternatives by stretch
     for (start, end, label), p in chance.items():
         labels[start, end].append((label, p))
     for start, end, label in next(iter(readings)):
         alternatives = [(y, p) for y, p in labels[start, end] if y != label]
-        alternatives.append(("", float(nothing[start:end].min())))
+        alternatives.append(("", float(no_span[start:end].min())))
         likely = [pair for pair in alternatives if pair[1] >= MIN_PROBABILITY]
         others.append((*text.chars(start, end), sorted(likely, key=lambda pair: -pair[1])))
     rows = [(tuple(scored(*span) for span in spans), p) for spans, p in readings.items()]
