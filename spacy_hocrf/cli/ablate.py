@@ -127,14 +127,13 @@ def ablate(
     docs = [example.reference for example in read_corpus(nlp)]
     parts = folds_of(docs, folds, seed, pipe.group_by)
     config = alone(config, nlp, name)
-    config["components"][name] = dict(nlp.get_pipe_config(name))
-    if not ablations(config["components"][name]["model"]["features"]):
-        kind = config["components"][name]["model"]["features"].get("@misc")
+    config["components"][name] = block = dict(nlp.get_pipe_config(name))
+    if not ablations(block["model"]["features"]):
+        kind = block["model"]["features"].get("@misc")
         raise ValueError(CommandErrors.H565.format(name=name, found=kind))
     nlp, full = _trained(config, name, set())
-    chosen = _settle(config["components"][name], full, bool(nlp.vocab.vectors.size))
-    features = config["components"][name]["model"]["features"]
-    variants = {WHOLE: features, **ablations(features)}
+    chosen = _settle(block, full, bool(nlp.vocab.vectors.size))
+    variants = {WHOLE: block["model"]["features"], **ablations(block["model"]["features"])}
     predicted = {row: list[Doc](docs) for row in variants}
     weights = dict.fromkeys(variants, 0)
     with tqdm(total=len(parts) * len(variants), desc="Ablation", disable=None, leave=False) as bar:
@@ -142,7 +141,7 @@ def ablate(
             held_out = [docs[i] for i in part]
             for row, features in variants.items():
                 bar.set_postfix(without=row)
-                config["components"][name]["model"]["features"] = features
+                block["model"]["features"] = features
                 nlp, ablated = _trained(config, name, {*part})
                 weights[row] += len(weights_of(ablated.model))
                 for i, doc in zip(part, predictions(nlp, held_out)):

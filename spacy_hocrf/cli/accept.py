@@ -160,9 +160,8 @@ def accept(
         surest ones are wrong; with groups, only if none of them gets a threshold.
     """
     if not (0 < level < 1 and 0 < confidence < 1):
-        raise ValueError(
-            CommandErrors.H207.format(found=f"--accept {level} and --confidence {confidence}")
-        )
+        settings = f"--accept {level} and --confidence {confidence}"
+        raise ValueError(CommandErrors.H207.format(found=settings))
     groups, refused = dict[str, float](), dict[str, str]()
     error: ValueError | None = None
     for group in dict.fromkeys(texts.group.tolist()):
@@ -194,13 +193,12 @@ def accept(
 
 
 def farthest_behind(texts: WholeTexts) -> tuple[float, ...]:
-    """Finite values of `behind` in ascending order; of more than MAX_SAMPLE texts, their quantiles i / MAX_SAMPLE,
-    rounded up to a value that occurs. () if unknown.
+    """Finite values of `behind` in ascending order; of more than MAX_SAMPLE texts, their quantiles
+    i / MAX_SAMPLE, rounded up to a value that occurs. () if unknown.
     """
-    n = 0 if texts.behind is None else len(texts.behind)
-    if texts.behind is None or not n:
+    if texts.behind is None or not len(texts.behind):
         return ()
-    kept = min(n, MAX_SAMPLE)
+    n, kept = len(texts.behind), min(len(texts.behind), MAX_SAMPLE)
     chosen = np.sort(texts.behind)[-(-np.arange(1, kept + 1) * n // kept) - 1]
     return tuple((np.ceil(chosen[np.isfinite(chosen)] * DIGITS) / DIGITS).tolist())
 

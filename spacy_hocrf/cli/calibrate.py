@@ -297,12 +297,8 @@ def threshold_for(calibration: Calibration, recall: float, confidence: float) ->
     if not threshold > 0:
         never = int((calibration.annotated <= 0).sum())
         raise ValueError(CommandErrors.H209.format(found=never, all=n, recall=recall))
-    return Threshold(
-        recall,
-        confidence,
-        threshold,
-        float((calibration.annotated >= threshold).mean()),
-    )
+    reached = float((calibration.annotated >= threshold).mean())
+    return Threshold(recall, confidence, threshold, reached)
 
 
 def _rounded_down(p: float) -> float:

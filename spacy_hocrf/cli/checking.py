@@ -124,9 +124,8 @@ class Repeats:
     """Annotated phrases that also occur without annotation."""
 
     phrases: int  # distinct annotated phrases
-    unmarked: tuple[
-        str, ...
-    ]  # those that also occur where nothing is annotated, the most frequent first
+    # those that also occur where nothing is annotated, the most frequent first
+    unmarked: tuple[str, ...]
 
 
 def facts_of(gold: Gold, examples: Iterable[Example]) -> CorpusFacts:

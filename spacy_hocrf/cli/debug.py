@@ -102,9 +102,8 @@ class Checked:
     train: CorpusFacts
     dev: CorpusFacts
     shared: int  # texts of the development corpus that are in the training corpus, too
-    seen: tuple[
-        Seen, Seen
-    ]  # the development corpus in the training texts; each training text in the others
+    # the development corpus in the training texts; each training text in the others
+    seen: tuple[Seen, Seen]
     notes: tuple[str, ...]  # possible mistakes
     cost: Cost
     examples: int  # bytes of the training corpus that spaCy keeps; 0 if it is streamed

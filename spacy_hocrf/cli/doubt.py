@@ -167,9 +167,8 @@ def doubt_cli(
         reason = f"left out with --unlabelled; draw {unlabelled.name} with hocrf show"
         for option, path in (("--page", page), ("--weights", weights)):
             if path is not None:
-                raise ValueError(
-                    CommandErrors.H074.format(option=option, found=path, expected=reason)
-                )
+                text = CommandErrors.H074.format(option=option, found=path, expected=reason)
+                raise ValueError(text)
             reason = "left out with --unlabelled"
     suffixes = (ending_of(tool), ".spacy", ".html")
     if output is not None and output.suffix not in suffixes:

@@ -179,10 +179,7 @@ def group_numbers(docs: Iterable[Doc], attribute: str | None) -> NDArray[np.int6
 
 
 def grouped(keys: Iterable[Hashable]) -> NDArray[np.int64]:
-    """Number groups by first appearance: int64 [D], the group of each text.
-
-    keys (Iterable[Hashable]): a key for each text, other than a number; None for a group by itself.
-    """
+    """Number groups by first appearance: int64 [D]. Keys are no numbers; None is a group by itself."""
     numbers: dict[Hashable, int] = {}
     distinct = (i if key is None else key for i, key in enumerate(keys))
     return np.array([numbers.setdefault(key, len(numbers)) for key in distinct], dtype=np.int64)

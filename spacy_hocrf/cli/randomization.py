@@ -68,11 +68,9 @@ def randomization_test(
     for k in np.flatnonzero(exact).tolist():
         n = int(documents[k])
         shuffles[k] = 1 << n
-        swaps = (np.arange(1 << n)[:, None] >> np.arange(n)) & 1
+        swaps = ((np.arange(1 << n)[:, None] >> np.arange(n)) & 1).astype(np.float64)
         chosen = changes[:, differ[:, k], k : k + 1]
-        p[k] = _extreme(swaps.astype(np.float64), chosen, totals[..., [k]], expected[[k]])[0] / len(
-            swaps
-        )
+        p[k] = _extreme(swaps, chosen, totals[..., [k]], expected[[k]])[0] / len(swaps)
     sampled = np.flatnonzero(~exact)
     if len(sampled):
         rows = np.flatnonzero(differ[:, sampled].any(axis=1))

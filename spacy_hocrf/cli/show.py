@@ -117,15 +117,9 @@ def show(
     readings = list(pipe.readings(ready, keeps_own=True))
     predictions = pipe.predict(ready)
     annotated = any(scorer.annotated(doc) for doc in docs)
-    acceptance = pipe.acceptance
+    gold_scorer = scorer if annotated else None
     texts = [
-        _text(
-            doc,
-            ShownText(reading, pipe.target),
-            prediction,
-            scorer if annotated else None,
-            acceptance,
-        )
+        _text(doc, ShownText(reading, pipe.target), prediction, gold_scorer, pipe.acceptance)
         for doc, reading, prediction in zip(docs, readings, predictions, strict=True)
     ]
     of_model = readings[0].labels

@@ -25,7 +25,7 @@ from spacy_hocrf.cli.pipelines import scorer_of
 
 __all__ = ["read_texts"]
 
-MAX_CHARACTERS = 20_000
+MAX_LENGTH = 20_000
 """Largest number of characters of a text: longer ones are not annotated as a whole."""
 MAX_LETTERS = 6
 """Mean number of letters, in scripts without blanks, above which a token cannot be a single word."""
@@ -57,12 +57,10 @@ def read_texts(
         docs = [*convert(path, nlp, report)]
     nlp.max_length, kept = limit, list[Doc]()
     for number, doc in enumerate(docs, start=1):
-        if sum(map(len, words_of(doc))) <= MAX_CHARACTERS:
+        if sum(map(len, words_of(doc))) <= MAX_LENGTH:
             kept.append(doc)
         else:
-            report.lose(
-                f"texts of more than {MAX_CHARACTERS:,} characters: left out", f"text {number}"
-            )
+            report.lose(f"texts of more than {MAX_LENGTH:,} characters: left out", f"text {number}")
     report.lose(UNSPLIT, "it", sum(_is_unsplit(doc) for doc in kept))
     if not kept:
         raise ValueError(CommandErrors.H561.format(path=path))
