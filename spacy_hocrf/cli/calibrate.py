@@ -215,7 +215,7 @@ def calibrate_cli(
         write_json(output, result)
     _print(result, threshold)
     if promise is not None:
-        print(_spelt(*promise), f"The threshold is saved in {into or model}.", sep="\n")
+        print(_promise_text(*promise), f"The threshold is saved in {into or model}.", sep="\n")
         if other := with_other_tokens(nlp, docs):
             msg.warn(
                 f"{other:,} of {len(docs):,} texts have other tokens than the pipeline makes of them. The "
@@ -343,11 +343,11 @@ def _result(
             for name, part in parts.items()
         },
         "threshold": None if threshold is None else vars(threshold),
-        "texts": None if whole is None else _of_texts(whole),
+        "texts": None if whole is None else _text_results(whole),
     }
 
 
-def _of_texts(texts: WholeTexts) -> dict[str, float]:
+def _text_results(texts: WholeTexts) -> dict[str, float]:
     """Share of entirely right texts, with its 90 % interval from `low` to `high`."""
     n = len(texts.right)
     interval = proportion(texts.right) if n else Interval(0.0, 1.0)
@@ -356,7 +356,7 @@ def _of_texts(texts: WholeTexts) -> dict[str, float]:
     return {"texts": n, "right": right, **vars(interval), **ece}
 
 
-def _spelt(acceptance: Acceptance, refused: Mapping[str, str]) -> str:
+def _promise_text(acceptance: Acceptance, refused: Mapping[str, str]) -> str:
     """Spell out the promise for accepted texts."""
     share = acceptance.accepted / max(1, acceptance.texts)
     lines = [

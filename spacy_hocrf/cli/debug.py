@@ -139,21 +139,21 @@ def check(config: Config, component: str | None = None) -> Checked:
     dev = scored or []
     facts, facts_of_dev = facts_of(pipe.gold, train), facts_of(Gold(pipe.target), dev)
     notes = [
-        *_of_corpus(facts, "training", nlp.vocab.lang),
-        *_of_corpus(facts_of_dev, "development", nlp.vocab.lang),
+        *_corpus_notes(facts, "training", nlp.vocab.lang),
+        *_corpus_notes(facts_of_dev, "development", nlp.vocab.lang),
     ]
     if scored is not None and not scored:
         notes.append("The development corpus has no texts: every score of `spacy train` will be 0.")
-    notes += _of_labels(facts, facts_of_dev)
+    notes += _label_notes(facts, facts_of_dev)
     if not isinstance(pipe.target, TagsTarget):
-        notes += _of_repeats(repeats_of(pipe.target, train))
+        notes += _repeat_notes(repeats_of(pipe.target, train))
     seen = seen_in(pipe.target, train, dev), seen_in(pipe.target, train)
     if min(len(train), len(dev)) >= MIN_COMPARED:
-        notes += _of_kind(*seen)
+        notes += _kind_notes(*seen)
     groups = isinstance(pipe.target, SpansTarget) or bool(pipe.gold.teachers)
     for corpus, docs in _given_tokens(config, nlp):
-        notes += _of_tokens(nlp, pipe.target, corpus, docs)
-        notes += _of_sentences(corpus, docs, groups)
+        notes += _token_notes(nlp, pipe.target, corpus, docs)
+        notes += _sentence_notes(corpus, docs, groups)
     cost = cost_of(config, name, train)
     shared, notes = known_texts(dev, train), [*notes, *cost.warnings]
     return Checked(name, facts, facts_of_dev, shared, seen, tuple(notes), cost, kept_bytes)
@@ -181,7 +181,7 @@ def _read_dev(nlp: Any) -> Sequence[Example] | None:
         return None
 
 
-def _of_corpus(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
+def _corpus_notes(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
     """Report texts and annotation of a corpus that training cannot use.
 
     lang (str): language of the tokenizer.
@@ -236,7 +236,7 @@ def _of_corpus(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
         )
 
 
-def _of_repeats(repeats: Repeats) -> Iterator[str]:
+def _repeat_notes(repeats: Repeats) -> Iterator[str]:
     """Report if annotation seems to be missing."""
     n = len(repeats.unmarked)
     if n >= MIN_UNMARKED and n > UNMARKED * repeats.phrases:
@@ -248,7 +248,7 @@ def _of_repeats(repeats: Repeats) -> Iterator[str]:
         )
 
 
-def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
+def _label_notes(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
     """Report labels that cannot be learnt, and spans that are probably wrong."""
     rare = [label for label, facts in sorted(train.labels.items()) if facts.texts < MIN_TEXTS]
     if rare:
@@ -267,7 +267,7 @@ def _of_labels(train: CorpusFacts, dev: CorpusFacts) -> Iterator[str]:
             )
 
 
-def _of_kind(dev: Seen, train: Seen) -> Iterator[str]:
+def _kind_notes(dev: Seen, train: Seen) -> Iterator[str]:
     """Report if development texts are unlike training texts. dev, train: shares seen in training texts."""
     pairs = [("words", dev.words, train.words, STRANGE_WORDS)]
     if min(dev.n_spans, train.n_spans) >= MIN_COMPARED:
@@ -293,7 +293,7 @@ def _given_tokens(config: Config, nlp: Language) -> Iterator[tuple[str, list[Doc
             yield name, list(Corpus(path).read_docbin(nlp.vocab, walk_corpus(path, ".spacy")))
 
 
-def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) -> Iterator[str]:
+def _token_notes(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) -> Iterator[str]:
     """Report if many spans of a corpus with its own tokens do not fit the tokens of nlp(text)."""
     examples = (Example(predicted_of(nlp, doc, gold_preproc=False), doc) for doc in docs[:SAMPLE])
     facts = facts_of(Gold(target), examples)
@@ -307,7 +307,7 @@ def _of_tokens(nlp: Language, target: Target, name: str, docs: Sequence[Doc]) ->
         )
 
 
-def _of_sentences(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]:
+def _sentence_notes(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[str]:
     """Report if `gold_preproc` splits Docs. groups (bool): is annotation in span groups?"""
     cut = cut_docs(docs)
     if cut:

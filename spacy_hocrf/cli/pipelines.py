@@ -211,10 +211,10 @@ def trained(config: Config, docs: Sequence[Doc], *, best: bool = True) -> Langua
         config = config.copy()
         _reader_of(config, "train")["path"] = str(path)
         if not best:
-            _give_dev(config, path)
+            _set_dev(config, path)
         logger, config["training"]["logger"] = config["training"].get("logger"), SILENT
         nlp = init_nlp(config)
-        _check(nlp)
+        _check_trainable(nlp)
         sink = io.StringIO()
         train(nlp, folder, stdout=sink, stderr=sink)
         best_folder = folder / "model-best"
@@ -235,7 +235,7 @@ def _reader_of(config: Config, part: str) -> dict[str, Any]:
     return block
 
 
-def _give_dev(config: Config, path: Path) -> None:
+def _set_dev(config: Config, path: Path) -> None:
     """Set a development corpus if it has no path: spaCy needs one, even if nothing depends on it."""
     try:
         without_one = _reader_of(config.interpolate(), "dev")["path"] is None
@@ -245,7 +245,7 @@ def _give_dev(config: Config, path: Path) -> None:
         _reader_of(config, "dev")["path"] = str(path)
 
 
-def _check(nlp: Language) -> None:
+def _check_trainable(nlp: Language) -> None:
     frozen = nlp.config.interpolate()["training"]["frozen_components"]
     if not any(
         getattr(pipe, "is_trainable", False) and name not in frozen for name, pipe in nlp.pipeline

@@ -13,7 +13,7 @@ from spacy_hocrf.annotation.gold import Gold
 from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
 from spacy_hocrf.cli.checking import Seen, facts_of, repeats_of, seen_in
 from spacy_hocrf.cli.config import starting_config
-from spacy_hocrf.cli.debug import SAMPLE, _of_corpus, _of_kind, _print, check
+from spacy_hocrf.cli.debug import SAMPLE, _corpus_notes, _kind_notes, _print, check
 
 NLP, TARGET = spacy.blank("en"), EntsTarget(None, False)
 TEXT = "Ada Lovelace met Max in Paris"
@@ -319,7 +319,7 @@ def test_near_copies_are_counted():
     ]
     facts = facts_of(Gold(EntsTarget(None, False)), examples)
     assert (facts.copies, facts.near_copies) == (1, 1)
-    notes = list(_of_corpus(facts, "training", "en"))
+    notes = list(_corpus_notes(facts, "training", "en"))
     assert any("1 of 4 training texts are near copies" in note for note in notes)
 
 
@@ -360,7 +360,7 @@ def of_a_kind(n, name, verb="saw", words="again"):
 
 def unlike(train, dev):
     here, there = [[Example(NLP.make_doc(doc.text), doc) for doc in docs] for docs in (train, dev)]
-    return [*_of_kind(seen_in(TARGET, here, there), seen_in(TARGET, here))]
+    return [*_kind_notes(seen_in(TARGET, here, there), seen_in(TARGET, here))]
 
 
 def test_texts_of_another_kind_are_told_by_their_words_or_spans():

@@ -61,11 +61,11 @@ class Models:
             self._config["trainer"].update(ENDING)
         self.adapts = pipe.structure.ready
         self._given = pipe.to_bytes() if self.adapts else b""
-        self.first: Blocks = {} if self.adapts else self._open(FIRST)
+        self.first: Blocks = {} if self.adapts else self._auto_only(FIRST)
 
     def given(self) -> SegmentationPipe | None:
         """The component as it was given; None if it is not trained."""
-        return self._made({}) if self.adapts else None
+        return self._new_pipe({}) if self.adapts else None
 
     def train(
         self,
@@ -79,7 +79,7 @@ class Models:
         settings (Blocks): `first`, or settings returned by `choose`.
         near (Optional[SegmentationPipe]): model at whose weights training starts; None to start at 0.
         """
-        pipe = self._begun(examples, settings)
+        pipe = self._initialized(examples, settings)
         if near is not None:
             weights = np.append(weights_of(near.model), 0.0)  # place -1 is the last
             set_weights(pipe.model, weights[pipe.structure.found_in(near.structure)])
@@ -88,13 +88,13 @@ class Models:
 
     def choose(self, examples: Sequence[Example]) -> tuple[SegmentationPipe, Blocks]:
         """Train a model on some texts and choose its settings. RETURNS: the model and the settings."""
-        pipe = self._begun(examples, {})
+        pipe = self._initialized(examples, {})
         train_on(pipe, self._optimizer, inf)
         choice = pipe.choice
         if choice is None or self.adapts:
             return pipe, self.first
         blocks = {"order": choice.order}, {"sigma": choice.sigma}, {"cost": choice.cost}
-        settings = self._open(dict(zip(FIRST, blocks)))
+        settings = self._auto_only(dict(zip(FIRST, blocks)))
         features = self._config["model"].get("features", {})
         if choice.wide and features.get("wide") == AUTO:
             settings.setdefault("model", {})["features"] = {**features, "wide": True}
@@ -103,14 +103,14 @@ class Models:
     def pipeline(self, pipe: SegmentationPipe, settings: Blocks) -> Language:
         """Put a model, which was trained with these settings, into the pipeline and return it."""
         if not self.adapts:
-            self._nlp.replace_pipe(self.name, self._factory, config=self._with(settings))
+            self._nlp.replace_pipe(self.name, self._factory, config=self._config_with(settings))
         _, ours = component_of(self._nlp, self.name)
         ours.from_bytes(pipe.to_bytes())
         return self._nlp
 
-    def _begun(self, examples: Sequence[Example], settings: Blocks) -> SegmentationPipe:
+    def _initialized(self, examples: Sequence[Example], settings: Blocks) -> SegmentationPipe:
         """Make a model that is initialized with the texts, but not trained yet."""
-        pipe = self._made(settings)
+        pipe = self._new_pipe(settings)
         if self.adapts:
             for label in self._labels:
                 pipe.add_label(label)
@@ -119,8 +119,8 @@ class Models:
             pipe.initialize(lambda: examples, labels=self._labels)
         return pipe
 
-    def _made(self, settings: Blocks) -> SegmentationPipe:
-        config = self._with(settings)
+    def _new_pipe(self, settings: Blocks) -> SegmentationPipe:
+        config = self._config_with(settings)
         pipe: Any = self._maker.create_pipe(self._factory, self.name, config=config)
         if self.adapts:
             pipe.from_bytes(self._given)
@@ -129,12 +129,12 @@ class Models:
             pipe.set_trainer(LBFGSTrainer(sigma=DEFAULT_SIGMA))
         return pipe
 
-    def _with(self, settings: Blocks) -> dict[str, Any]:
+    def _config_with(self, settings: Blocks) -> dict[str, Any]:
         """Merge settings into the component's config."""
         changed = {block: {**self._config[block], **values} for block, values in settings.items()}
         return deepcopy({**self._config, **changed})
 
-    def _open(self, blocks: Blocks) -> Blocks:
+    def _auto_only(self, blocks: Blocks) -> Blocks:
         """Keep only the settings that are "auto" in the config and have a chosen value."""
         return {
             block: {

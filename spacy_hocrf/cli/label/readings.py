@@ -90,12 +90,13 @@ def read(
     """Compute the n best readings that agree with the person's annotation, for `LabelLoop.readings`."""
     constraints = [(*text.tokens(start, end), label) for start, end, label in fixed]
     constraints += [(*text.tokens(start, end), "") for start, end in outside]
-    reading, over = _constrained(pipe, text.doc, constraints)
+    reading, kept = _constrained(pipe, text.doc, (), constraints)
+    impossible = {*constraints} - {*kept}  # for the model
     chance = {span[:3]: span.probability for span in reading.spans(MIN_PROBABILITY)}
 
     def scored(start: int, end: int, label: str) -> ScoredChars:
         span = start, end, label
-        if span in over:
+        if span in impossible:
             probability = 1.0
         elif span in chance:
             probability = chance[span]
@@ -105,7 +106,7 @@ def read(
 
     readings = dict[Spans, float]()
     for best in reading.best(n):
-        readings.setdefault(_laid_over(best.spans, over), best.probability)
+        readings.setdefault(_laid_over(best.spans, impossible), best.probability)
     no_span, others = reading.tokens()[:, -1], []
     labels = defaultdict[Stretch, list[tuple[str, float]]](list)  # alternatives by stretch
     for (start, end, label), p in chance.items():
@@ -120,14 +121,6 @@ def read(
 
 
 def _constrained(
-    pipe: SegmentationPipe, doc: Doc, constraints: Sequence[Chars]
-) -> tuple[Reading, Collection[Chars]]:
-    """Constrain a reading to given spans ("" for no span); return it and the spans that it cannot have."""
-    reading, kept = _beside(pipe, doc, (), constraints)
-    return reading, {*constraints} - {*kept}
-
-
-def _beside(
     pipe: SegmentationPipe, doc: Doc, kept: Sequence[Chars], more: Sequence[Chars]
 ) -> tuple[Reading, Sequence[Chars]]:
     """Constrain a reading to the spans `kept`, and as many of `more` as the model can have; return both.
@@ -135,16 +128,16 @@ def _beside(
     If they are impossible together, halves of `more` are added one after the other.
     """
     try:
-        return pipe.reading(_with(pipe, doc, [*kept, *more])), [*kept, *more]
+        return pipe.reading(_constrained_doc(pipe, doc, [*kept, *more])), [*kept, *more]
     except ValueError:
         if len(more) > 1:
             half = len(more) // 2
-            _, kept = _beside(pipe, doc, kept, more[:half])
-            return _beside(pipe, doc, kept, more[half:])
-        return pipe.reading(_with(pipe, doc, kept)), kept
+            _, kept = _constrained(pipe, doc, kept, more[:half])
+            return _constrained(pipe, doc, kept, more[half:])
+        return pipe.reading(_constrained_doc(pipe, doc, kept)), kept
 
 
-def _with(pipe: SegmentationPipe, doc: Doc, spans: Sequence[Chars]) -> Doc:
+def _constrained_doc(pipe: SegmentationPipe, doc: Doc, spans: Sequence[Chars]) -> Doc:
     copy = doc.copy()
     kinds = (TextConstraint(*span, "span" if span[2] else "outside") for span in spans)
     put(copy, pipe.rules.constraints.spans_key, kinds)
