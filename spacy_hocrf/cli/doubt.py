@@ -79,11 +79,11 @@ class DoubtPage:
         """
         if not text.doubts or text.worst() < self._least:
             return
-        spans = (*text.annotated, *text.predictions)
+        spans = (*text.annotated, *text.found)
         labels = [*reading.labels, *sorted({span.label for span in spans})]
         self._labels += [label for label in dict.fromkeys(labels) if label not in self._labels]
         self._lang = reading.doc.lang_
-        entry = text_on_page(reading, text.predictions, self._labels, text.annotated, unknown)
+        entry = text_on_page(reading, text.found, self._labels, text.annotated, unknown)
         self._texts.append({**entry, "doubt": round(text.worst(), 3), **_place(text)})
 
     def save(self, path: Path, about: str) -> None:
@@ -100,7 +100,7 @@ class NextText(NamedTuple):
     number: int  # from 0
     gain: float  # in nats, when it was chosen
     words: tuple[str, ...]  # tokens, each with the white space behind it
-    predictions: tuple[ScoredSpan, ...]  # the pipeline's predictions
+    found: tuple[ScoredSpan, ...]  # the pipeline's predictions
     id: str | None = None  # its id in the file
 
 
@@ -319,7 +319,7 @@ def _next_tasks(texts: Sequence[NextText], most: int) -> list[AnnotationTask]:
         AnnotationTask(
             text.words,
             None,
-            text.predictions,
+            text.found,
             {**_place(text), "gain": round(text.gain, DIGITS)},
         )
         for text in texts
@@ -349,7 +349,7 @@ def _doubt_task(text: ReadText, least: float) -> AnnotationTask:
             for doubt in doubts
         ],
     }
-    return AnnotationTask(text.words, text.annotated, text.predictions, meta)
+    return AnnotationTask(text.words, text.annotated, text.found, meta)
 
 
 def _print(doubted: Sequence[ReadText], least: float, most: int, texts: int) -> None:

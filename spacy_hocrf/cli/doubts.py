@@ -85,7 +85,7 @@ class ReadText:
     number: int  # from 0
     words: tuple[str, ...]  # tokens, each with the white space behind it
     annotated: tuple[ScoredSpan, ...]
-    predictions: tuple[ScoredSpan, ...]  # the pipeline's predictions
+    found: tuple[ScoredSpan, ...]  # the pipeline's predictions
     doubts: tuple[Doubt, ...]  # the largest first
     id: str | None = None  # its id in the file
 

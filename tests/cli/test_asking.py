@@ -64,8 +64,8 @@ def test_gains_are_entropies_and_spans_those_that_are_shown(nlp):
     for text in found:
         doc = nlp(docs[text.number].text)
         shown = [(ent.start, ent.end, ent.label_) for ent in doc.ents]
-        assert [span[:3] for span in text.predictions] == shown
-        assert [span.probability for span in text.predictions] == pytest.approx(
+        assert [span[:3] for span in text.found] == shown
+        assert [span.probability for span in text.found] == pytest.approx(
             [ent._.hocrf_score for ent in doc.ents], abs=1e-6
         )
 

@@ -162,7 +162,7 @@ def test_the_wrong_annotation_is_doubted_most(run):
     assert "".join(text.words).startswith("In Paris")
     wrong, said = text.doubts[0].annotated, text.doubts[0].answer
     assert text.spell(wrong) == "Paris (PERSON)" and text.spell(said) == "Paris (PLACE)"
-    assert said in text.predictions and wrong not in text.predictions
+    assert said in text.found and wrong not in text.found
     p, q = said.probability, wrong.probability
     assert p > 0.5 > q and text.worst() == approx((p + 0.05) / (p + q + 0.1))
     assert "annotated  Paris (PERSON)" in report(results)

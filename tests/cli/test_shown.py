@@ -135,8 +135,7 @@ def test_what_was_set_before_is_doubted_where_it_is_not_annotated(nlp, gold):
 
 def test_texts_to_annotate_next_have_what_is_shown(nlp, gold, after):
     found = {
-        each.number: {span[:3] for span in each.predictions}
-        for each in next_texts(nlp, gold, "hocrf")
+        each.number: {span[:3] for span in each.found} for each in next_texts(nlp, gold, "hocrf")
     }
     assert [found[i] for i in range(len(gold))] == [spans_of(doc) for doc in after]
 

@@ -98,7 +98,7 @@ def _doubts(results: AutoResults) -> list[str]:
 
 
 def _doubted(text: ReadText, hues: dict[str, int], lang: str) -> str:
-    annotated, predicted = text.annotated, text.predictions
+    annotated, predicted = text.annotated, text.found
     lines = (("annotated", annotated, predicted), ("the model", predicted, annotated))
     body = "".join(
         f'<p class="line two"><span class="who">{who}</span>'
