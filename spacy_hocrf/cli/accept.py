@@ -132,7 +132,9 @@ def whole_texts(
         texts = (ShownText(reading, pipe.target) for reading in readings)
         nats = np.array([_behind(*pair) for pair in zip(texts, annotated)], np.float64)
     groups = ["" if by is None else str(get_group(doc, by)) for doc in complete]
-    chances = np.array([prediction.text_probability for prediction in predictions], dtype=np.float64)
+    chances = np.array(
+        [prediction.text_probability for prediction in predictions], dtype=np.float64
+    )
     return WholeTexts(chances, right, np.array(groups, dtype=np.str_), nats)
 
 

@@ -154,7 +154,9 @@ def read_texts(setup: AutoSetup, nlp: Language) -> AnnotatedTexts:
     n_groups = complete.sum() if setup.group_by is None else len(np.unique(groups[complete]))
     if n_groups < MIN_GROUPS:
         partly = int((~complete).sum())
-        raise ValueError(CommandErrors.H156.format(found=int(n_groups), least=MIN_GROUPS, partly=partly))
+        raise ValueError(
+            CommandErrors.H156.format(found=int(n_groups), least=MIN_GROUPS, partly=partly)
+        )
     _check_spread([items for items, whole in zip(gold, complete.tolist()) if whole])
     labels = {label for items in gold for label, _, _ in items}
     return AnnotatedTexts(
