@@ -24,7 +24,7 @@ __all__ = [
     "INNER",
     "LAST",
     "LENGTH",
-    "MOST_ORDER",
+    "MAX_ORDER",
     "SPAN",
     "START",
     "TOKEN",
@@ -45,7 +45,7 @@ __all__ = [
 LabelPattern = tuple[int, ...]
 """Labels of consecutive segments, oldest first."""
 
-MOST_ORDER = 1000
+MAX_ORDER = 1000
 """Largest number of earlier segments that a setting may name; each order has its own features."""
 
 

@@ -16,7 +16,7 @@ SOURCE = ROOT / "spacy_hocrf"
 
 LEANS = re.compile(r"(All of it|All of them|As|Itself|Nobody|Of|The same|Those)\b")
 """First words that lean on what stands above."""
-LEAST_WORDS = 3
+MIN_WORDS = 3
 
 SHARED_NAMES = {
     "BaseTrainer": "python-crfsuite's name, which its drop-in must have",
@@ -44,7 +44,7 @@ def test_docstrings_can_be_read_alone():
         (name, doc) for name, source in SOURCES.items() for doc in docstrings(ast.parse(source))
     ]
     assert len(docs) > 1000
-    assert not [each for each in docs if LEANS.match(each[1]) or len(each[1].split()) < LEAST_WORDS]
+    assert not [each for each in docs if LEANS.match(each[1]) or len(each[1].split()) < MIN_WORDS]
 
 
 @pytest.mark.slow

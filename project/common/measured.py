@@ -10,7 +10,7 @@ import srsly
 from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
-LEAST_SECONDS = 2.0
+MIN_SECONDS = 2.0
 """So long speed is measured."""
 
 
@@ -51,7 +51,7 @@ def speed_of(tag: Callable[[Sequence[Doc]], object], docs: Sequence[Doc]) -> flo
     """Tokens a CPU second, after a first pass that is not counted. Every pass has Docs of its own."""
     tag(bare(docs))
     seconds, passes = 0.0, 0
-    while seconds < LEAST_SECONDS:
+    while seconds < MIN_SECONDS:
         fresh = bare(docs)
         begun = time.process_time()
         tag(fresh)

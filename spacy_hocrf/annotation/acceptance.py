@@ -46,7 +46,7 @@ ALARM = 0.01
 """Probability of a false alarm: that texts like those of the sample are taken for different ones."""
 MIN_LAMBDA, N_TERMS = 0.2, 20
 """For λ below MIN_LAMBDA the probability is 1 to 12 digits; above it, N_TERMS terms are enough."""
-MOST_ODDS = 700
+MAX_ODDS = 700
 """Largest log-odds of which `exp` is taken."""
 MAX_SAMPLE = 1_000
 """Most numbers that are kept of a sample."""
@@ -134,7 +134,7 @@ class Acceptance(Struct, frozen=True, forbid_unknown_fields=True):
         if probability in (0.0, 1.0) or (self.slope, self.intercept) == (1.0, 0.0):
             return probability
         odds = self.slope * log(probability / (1 - probability)) + self.intercept
-        return 1 / (1 + exp(-odds)) if odds > -MOST_ODDS else 0.0
+        return 1 / (1 + exp(-odds)) if odds > -MAX_ODDS else 0.0
 
     def accepts(self, doc: Doc, probability: float) -> bool:
         """Can this text be accepted unread?

@@ -36,7 +36,7 @@ __all__ = [
 NamedSpan = tuple[int, int, str]
 """Start, end and label."""
 
-MOST_VARIANTS = 4096
+MAX_VARIANTS = 4096
 """Most combinations of assigning white space to adjacent spans."""
 
 
@@ -142,8 +142,8 @@ def variants_of(
         yield spans
         return
     variants = [with_whitespace(blank, *span) for span in spans]
-    if prod(map(len, variants)) > MOST_VARIANTS:
-        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    if prod(map(len, variants)) > MAX_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MAX_VARIANTS, text=text))
     for chosen in product(*variants):
         if all(one[1] <= other[0] for one, other in pairwise(chosen)):
             yield chosen
@@ -199,8 +199,8 @@ def cases(ways: Sequence[Sequence[NDArray[np.uint8]]], text: str) -> Iterator[ND
     text (str): beginning of the Doc.
     RAISES (ValueError): H201 if there are too many.
     """
-    if prod(map(len, ways)) > MOST_VARIANTS:
-        raise ValueError(ReadingErrors.H201.format(most=MOST_VARIANTS, text=text))
+    if prod(map(len, ways)) > MAX_VARIANTS:
+        raise ValueError(ReadingErrors.H201.format(most=MAX_VARIANTS, text=text))
     yield from map(np.concatenate, product(*ways))
 
 

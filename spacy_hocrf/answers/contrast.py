@@ -28,7 +28,7 @@ from spacy_hocrf.types import CONTINUE, FIRST, LAST, Segments
 
 __all__ = ["Asked", "Contrast", "NamedSpan", "ScoredSegmentation", "departures"]
 
-MOST_TOKENS = 20_000
+MAX_TOKENS = 20_000
 """Number of tokens that are decoded at once."""
 
 NamedSpan = tuple[int, int, str]
@@ -165,7 +165,7 @@ class Contrast:
 
     def _best_of(self, cases: Sequence[Bits], automaton: Automaton) -> ScoredSegmentation:
         """Return the best segmentation over all cases under one automaton."""
-        batch_size = max(1, MOST_TOKENS // max(1, len(self.doc)))
+        batch_size = max(1, MAX_TOKENS // max(1, len(self.doc)))
         segmentations = [
             self._decode(np.stack(cases[i : i + batch_size]), automaton)
             for i in range(0, len(cases), batch_size)

@@ -45,7 +45,7 @@ __all__ = [
 AUTO = "auto"
 DEFAULT_COST = 0.25
 """Cost of a span where none could be learnt."""
-MOST_READINGS = 100
+MAX_READINGS = 100
 
 
 Blank = NDArray[np.bool_] | None
@@ -296,7 +296,7 @@ class Reranked(Viterbi):
     reranker: Reranker | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if type(self.n) is not int or not 2 <= self.n <= MOST_READINGS:
+        if type(self.n) is not int or not 2 <= self.n <= MAX_READINGS:
             raise ValueError(Errors.H580.format(found=repr(self.n)))
 
     def knows(self, labels: Sequence[str]) -> bool:

@@ -51,7 +51,7 @@ REQUIRED = {"@callbacks": "spacy-hocrf.Required.v1"}
 STREAMED = 2_000
 """Number of texts from which on --train is streamed from disk; with fewer, that does not pay."""
 FACTORIES = ("hocrf", "hocrf_spans", "hocrf_tagger")
-MOST_LABELS = 30
+MAX_LABELS = 30
 HEADER = """\
 # Written by `python -m spacy hocrf config`. It trains a model from annotated texts:
 #
@@ -210,11 +210,11 @@ def _print_texts(facts: CorpusFacts, lang: str, *, gold_tokens: bool) -> None:
     if facts.taught:
         msg.info(f"{facts.taught:,} texts are not annotated: teachers say what is in them")
     counts = Counter({label: each.annotated for label, each in facts.labels.items()})
-    named = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MOST_LABELS))
-    rest = f", and {len(counts) - MOST_LABELS} more" if len(counts) > MOST_LABELS else ""
+    named = ", ".join(f"{label} {n:,}" for label, n in counts.most_common(MAX_LABELS))
+    rest = f", and {len(counts) - MAX_LABELS} more" if len(counts) > MAX_LABELS else ""
     msg.info(f"{facts.texts:,} texts, {len(counts)} labels: {named}{rest}")
     if facts.hints:
-        hints = ", ".join(f"{label} in {n:,}" for label, n in facts.hints.most_common(MOST_LABELS))
+        hints = ", ".join(f"{label} in {n:,}" for label, n in facts.hints.most_common(MAX_LABELS))
         msg.info(f"Constraints on single texts name {hints}")
     if facts.misfits:
         what = (

@@ -24,12 +24,12 @@ from spacy_hocrf.types import Expectations, Potentials, Scratch
 __all__ = ["Buffers", "expectations", "log_partition", "log_state_scores", "plan", "run_kernels"]
 
 SPACES = {"auto": (True, True), "scaled": (True, False), "log": (False, True)}
-MOST_LEFT_OVER = 1
+MAX_LEFT_OVER = 1
 """Up to this many left-over sequences run one at a time; more are faster in a group, however small it
 is.
 """
 
-LEAST_TAIL = 16
+MIN_TAIL = 16
 """Number of possible lengths of a label, beyond those with length scores, from which they are summed
 together instead of one by one.
 """
@@ -59,7 +59,7 @@ class Buffers(Scratch):
         """Return the workspace for the kernels of a build."""
         if path not in self._workspaces:
             module = kernels(path)
-            views = module.Automaton(automaton=self.automaton, least_tail=LEAST_TAIL)
+            views = module.Automaton(automaton=self.automaton, least_tail=MIN_TAIL)
             self._workspaces[path] = module.Workspace(fsa=views)
         return self._workspaces[path]
 
@@ -272,7 +272,7 @@ def plan(problem: Problem) -> list[tuple[str, NDArray[np.int64]]]:
     row = (len(problem.automaton.states) + len(problem.automaton.open_target)) * 8 * width
     large = int(np.searchsorted(-problem.lengths[order] * row, -SINGLE_BYTES, side="right"))
     left_over = (len(order) - large) % width
-    together = len(order) - (left_over if left_over <= MOST_LEFT_OVER else 0)
+    together = len(order) - (left_over if left_over <= MAX_LEFT_OVER else 0)
     groups = [
         (path, order[large:together]),
         ("single", np.concatenate([order[:large], order[together:]])),

@@ -190,7 +190,7 @@ def _together(
 def _rows(problem: Problem) -> int:
     """Number of tokens of a long sequence that are processed at a time, 0 for all of them."""
     longest, lengths = problem.automaton.longest, problem.body_length.shape[1]
-    no_tail = 0 < longest < max(1, lengths - 1) + forward_backward.LEAST_TAIL
+    no_tail = 0 < longest < max(1, lengths - 1) + forward_backward.MIN_TAIL
     return ROWS if no_tail and longest > 1 and not len(problem.potentials.span_score) else 0
 
 

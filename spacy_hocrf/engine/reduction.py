@@ -19,16 +19,16 @@ from spacy_hocrf.engine.data_set import Compiled, Layout, Shard
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.threads import Threads
 
-__all__ = ["LEAST_PARTS", "PartialSum", "ReductionTree", "ShardLoss", "ShardSum", "parts_of"]
+__all__ = ["MIN_PARTS", "PartialSum", "ReductionTree", "ShardLoss", "ShardSum", "parts_of"]
 
-LEAST_PARTS = 4
+MIN_PARTS = 4
 """Least number of parts of a data set with at least this many shards."""
 
-MOST_PARTS = 64
+MAX_PARTS = 64
 """Most parts of a data set."""
 
 NUMBERS_PER_SHARD = 80_000
-"""Limits the number of parts, down to LEAST_PARTS, so that adding them takes at most this many additions
+"""Limits the number of parts, down to MIN_PARTS, so that adding them takes at most this many additions
 per shard."""
 
 Vector = NDArray[np.float64]
@@ -54,7 +54,7 @@ def parts_of(shards: Sequence[Shard], extent: int) -> list[Sequence[Shard]]:
         one.
     """
     affordable = NUMBERS_PER_SHARD * len(shards) // max(extent, 1)
-    number = min(MOST_PARTS, max(LEAST_PARTS, affordable))
+    number = min(MAX_PARTS, max(MIN_PARTS, affordable))
     k = max(1, min(number, len(shards))).bit_length() - 1
     first = [int(f"{part:0{k}b}"[::-1], 2) for part in range(1 << k)]
     return [shards[start :: 1 << k] for start in first]

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.engine.automaton import Automaton
 
-__all__ = ["MOST_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
+__all__ = ["MAX_STATES", "JoinedRules", "Rule", "joined", "product_of", "side_by_side"]
 
-MOST_STATES = 65_535
+MAX_STATES = 65_535
 """Most states of a rule: a state has two bytes in the kernels."""
 DEAD = NOWHERE = -1
 

@@ -19,7 +19,7 @@ __all__ = ["checked_events", "checked_template"]
 
 WIDEST = 2**12
 """Most attribute values in an observation: the table of observations has a column for each."""
-LONGEST_ORDER = 2**16
+MAX_ORDER = 2**16
 """Most earlier labels that a template may see; no text has a history of so many segments."""
 
 
@@ -30,7 +30,7 @@ def checked_template(template: Any) -> Template:
         _refuse_member(ascii(template), "name", ascii(name), "a string that is not empty")
     for member, lowest, highest in (
         ("part", START, CONST),
-        ("order", 0, LONGEST_ORDER),
+        ("order", 0, MAX_ORDER),
         ("width", 0, WIDEST),
     ):
         value = getattr(template, member, None)

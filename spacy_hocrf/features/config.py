@@ -32,7 +32,7 @@ from spacy_hocrf.features.templates import (
     parse_term,
 )
 from spacy_hocrf.features.tokens import check_attribute
-from spacy_hocrf.types import END, MOST_ORDER, START, TOKEN, is_whole
+from spacy_hocrf.types import END, MAX_ORDER, START, TOKEN, is_whole
 
 __all__ = [
     "check_offsets",
@@ -331,5 +331,5 @@ def _counts(value: object) -> bool:
 
 def check_order(order: int) -> None:
     """Check an order. RAISES (ValueError): H032 if it is out of range."""
-    if not (is_whole(order) and 0 <= order <= MOST_ORDER):
-        raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MOST_ORDER))
+    if not (is_whole(order) and 0 <= order <= MAX_ORDER):
+        raise ValueError(Errors.H032.format(found=repr(order)[:40], most=MAX_ORDER))

@@ -13,7 +13,7 @@ from typing import TypeGuard, get_args
 from spacy_hocrf.features.checks import checked_events
 from spacy_hocrf.features.flags import FLAGS
 from spacy_hocrf.features.pieces import PiecesTemplate
-from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
+from spacy_hocrf.features.plan import MAX_COLUMNS, Plan
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import (
     AttributeTemplate,
@@ -90,7 +90,7 @@ def planned(observers: Sequence[Observer]) -> tuple[Plan, tuple[Observer, ...]]:
     for observer in observers:
         attributes = observer.template.attributes if _is_shared(observer.template) else ()
         together = list(dict.fromkeys([*columns, *attributes]))
-        step = _step(observer.template, together) if len(together) <= MOST_COLUMNS else None
+        step = _step(observer.template, together) if len(together) <= MAX_COLUMNS else None
         if step is None:
             others += [observer] if observer.looks else []
         else:
@@ -103,7 +103,7 @@ def _step(
     template: Template, columns: Sequence[str]
 ) -> tuple[str, Sequence[tuple[int, int]]] | None:
     """The step of a plan that serves a template; None if there is no such step."""
-    if not _is_shared(template) or template.width > MOST_COLUMNS:
+    if not _is_shared(template) or template.width > MAX_COLUMNS:
         return None
     if isinstance(template, AttributeTemplate):
         terms = [(columns.index(attribute), offset) for attribute, offset in template.terms]

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.tokens import JoinedStrings
 
-__all__ = ["MOST_COLUMNS", "Plan"]
+__all__ = ["MAX_COLUMNS", "Plan"]
 
-MOST_COLUMNS: int
+MAX_COLUMNS: int
 
 class Plan:
     @property

@@ -14,17 +14,17 @@ from spacy_hocrf.features.columns cimport Lexicon
 from spacy_hocrf.features.ngrams cimport affix
 from spacy_hocrf.features.table cimport ObservationTable
 
-__all__ = ["MOST_COLUMNS", "Plan"]
+__all__ = ["MAX_COLUMNS", "Plan"]
 
 ctypedef unsigned long long uint64
 
 cdef enum:
     MOST = 64
 
-MOST_COLUMNS = MOST
+MAX_COLUMNS = MOST
 """Most attributes that a plan may read, and most values that one of its steps may combine."""
 
-MOST_VALUES = 2**15
+MAX_VALUES = 2**15
 """Values of an attribute whose observations are cached for later batches."""
 
 cdef enum:
@@ -43,7 +43,7 @@ cdef struct Column:  # one attribute of a batch
 cdef class Plan:
     """Steps that look up the observations of several observers together.
 
-    columns (Sequence[str]): the attributes, at most MOST_COLUMNS.
+    columns (Sequence[str]): the attributes, at most MAX_COLUMNS.
     steps (Sequence[tuple[str, int, Sequence[tuple[int, int]]]]): for each observer the kind, its number,
         and pairs of whole numbers. "value" and "tuple": column and offset of one attribute value, or of
         several that are observed together. "prefix" and "suffix": column and number of letters. "bits":
@@ -126,7 +126,7 @@ cdef class Plan:
             if self._known[0] is not table or self._known[1] != len(table):
                 edges = np.array([edge], dtype=np.uint64)
                 kept = [
-                    (Lexicon(len(steps), MOST_VALUES), self._numbers(c, table, None, edges)[0])
+                    (Lexicon(len(steps), MAX_VALUES), self._numbers(c, table, None, edges)[0])
                     for c, steps in enumerate(self._alone)
                 ]
                 self._known = table, len(table), kept, self._flags_of(table)

@@ -18,7 +18,7 @@ Matrix = NDArray[np.float64]
 
 MAX_TILE = 2**18
 """Most multiplications in a tile."""
-LEAST_ROWS, MOST_ROWS = 16, 1024
+MIN_ROWS, MAX_ROWS = 16, 1024
 """Rows of a tile: with fewer, BLAS rearranges the columns for too little work; with more, the copy as
 float64 would take too much memory.
 """
@@ -68,7 +68,7 @@ def _tiles(n: int, width: int, n_columns: int) -> tuple[list[slice], list[slice]
     RETURNS (tuple[list[slice], list[slice]]): rows, and columns.
     """
     of_row = max(1, width * n_columns)
-    rows = min(max(MAX_TILE // of_row, LEAST_ROWS), MOST_ROWS)
+    rows = min(max(MAX_TILE // of_row, MIN_ROWS), MAX_ROWS)
     columns = max(1, MAX_TILE // max(1, rows * width))
     return _parts(n, rows), _parts(n_columns, columns)
 

@@ -36,7 +36,7 @@ DEFAULT = DualSettings()
 # iterations after which a better primal is searched for, in addition to the last one
 SEARCH_AFTER = (10, 40, 150)
 # steps of a local search; the last one has FINAL times as many
-LEAST_STEPS, STEPS_PER_VERTEX, MOST_STEPS = 500, 20, 10_000
+MIN_STEPS, STEPS_PER_VERTEX, MAX_STEPS = 500, 20, 10_000
 FINAL = 3
 TRIES = 64  # patterns tried by the last search with a given first subproblem
 ROUNDING = 1e-9  # relative rounding error of bound and primal
@@ -227,8 +227,8 @@ class _Master:
                 instance.cells,
                 instance.weights,
             )
-        steps = (LEAST_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
-        self._local.improve(assignment, min(steps, MOST_STEPS), len(self._bounds))
+        steps = (MIN_STEPS + STEPS_PER_VERTEX * instance.n_vertices) * (FINAL if last else 1)
+        self._local.improve(assignment, min(steps, MAX_STEPS), len(self._bounds))
         return instance.score(assignment)
 
 

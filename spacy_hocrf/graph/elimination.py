@@ -19,7 +19,7 @@ from spacy_hocrf.graph.subproblems import pattern_rows
 
 __all__ = ["best_by_elimination"]
 
-MOST_DIMENSIONS = 24
+MAX_DIMENSIONS = 24
 """Most vertices of a table; NumPy limits the dimensions of arrays, too."""
 
 Table = tuple[tuple[int, ...], NDArray[np.float64]]
@@ -62,7 +62,7 @@ def _order(instance: GraphInstance, most_entries: int) -> list[int] | None:
         if size != sizes[v]:  # eliminated already, or in the queue again
             continue
         total += size
-        if total > most_entries or len(neighbours[v]) >= MOST_DIMENSIONS:
+        if total > most_entries or len(neighbours[v]) >= MAX_DIMENSIONS:
             return None
         sizes[v] = 0
         order.append(v)

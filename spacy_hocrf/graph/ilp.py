@@ -29,9 +29,9 @@ from spacy_hocrf.graph.subproblems import pattern_rows
 
 __all__ = ["solve_ilp"]
 
-LARGEST_TABLE = 400
+MAX_TABLE = 400
 """Factors with more combinations than this get patterns instead of a table."""
-LEAST_FILLED = 0.25
+MIN_FILLED = 0.25
 """So do factors of more than two vertices with patterns for less than this fraction of the combinations.
 """
 
@@ -79,8 +79,8 @@ def _suits_table(instance: GraphInstance) -> NDArray[np.bool_]:
     widths = instance.n_states[vertices].astype(np.float64)
     choices = np.multiply.reduceat(widths, np.cumsum(factors.sizes) - factors.sizes)
     filled = np.diff(factors.offsets) / choices
-    suits: NDArray[np.bool_] = (factors.sizes == 2) | (filled >= LEAST_FILLED)
-    return suits & (choices <= LARGEST_TABLE)
+    suits: NDArray[np.bool_] = (factors.sizes == 2) | (filled >= MIN_FILLED)
+    return suits & (choices <= MAX_TABLE)
 
 
 class _Solution(NamedTuple):

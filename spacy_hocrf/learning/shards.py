@@ -14,7 +14,7 @@ from spacy_hocrf.annotation.annotation import known_segments
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.forbidden import Observed
-from spacy_hocrf.engine.reduction import LEAST_PARTS
+from spacy_hocrf.engine.reduction import MIN_PARTS
 from spacy_hocrf.engine.stretches import LONG, SIDE_BY_SIDE
 from spacy_hocrf.engine.threads import Threads
 from spacy_hocrf.engine.tying import Tied
@@ -160,7 +160,7 @@ def make_shards(
 
     A document with an integral weight is put into shards that count 1, 2, 4, … times, so that it is in few of
     them; others are in separate shards, which have weights. Documents of nearly the same length are best
-    processed side by side. A corpus that needs several shards gets a multiple of LEAST_PARTS, which are
+    processed side by side. A corpus that needs several shards gets a multiple of MIN_PARTS, which are
     grouped into parts of equal size.
     """
     rows = [
@@ -222,5 +222,5 @@ def _counted_tokens(document: Document) -> int:
 
 def _shard_size(tokens: int) -> int:
     """Return the number of tokens of each shard of a corpus."""
-    rounds = -(-tokens // (SHARD_TOKENS * LEAST_PARTS))
-    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * LEAST_PARTS))
+    rounds = -(-tokens // (SHARD_TOKENS * MIN_PARTS))
+    return tokens if tokens <= SHARD_TOKENS else -(-tokens // (rounds * MIN_PARTS))

@@ -8,7 +8,7 @@ from typing import Any
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.model.errors import ModelErrors
-from spacy_hocrf.types import MOST_ORDER
+from spacy_hocrf.types import MAX_ORDER
 
 __all__ = [
     "COUNTS",
@@ -51,8 +51,8 @@ def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
     longest = max(patterns, key=len, default=()) if isinstance(patterns, tuple) else None
     named = None if longest is None else max(0, len(longest) - 1)
     if order is not None and order != "auto":
-        if type(order) is not int or not 0 <= order <= MOST_ORDER:
-            raise ValueError(ModelErrors.H241.format(found=repr(order)[:40], most=MOST_ORDER))
+        if type(order) is not int or not 0 <= order <= MAX_ORDER:
+            raise ValueError(ModelErrors.H241.format(found=repr(order)[:40], most=MAX_ORDER))
     if type(order) is int:
         if longest is not None and len(longest) - 1 > order:
             raise ValueError(

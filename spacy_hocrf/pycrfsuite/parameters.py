@@ -11,7 +11,7 @@ from spacy_hocrf.sequences.errors import SequenceErrors
 
 __all__ = [
     "ALGORITHMS",
-    "LARGEST_INT",
+    "MAX_INT",
     "ONLINE",
     "SGD",
     "Parameter",
@@ -36,7 +36,7 @@ class Parameter(NamedTuple):
 
 
 SEARCHES = ("MoreThuente", "Backtracking", "StrongBacktracking")
-LARGEST_INT = 2**31 - 1
+MAX_INT = 2**31 - 1
 """CRFsuite's value for no limit."""
 
 PERCEPTRON = "averaged-perceptron"
@@ -72,7 +72,7 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         **FEATURES,
         "c1": Parameter(0.0, "Coefficient of L1 regularization."),
         "c2": Parameter(1.0, "Coefficient of L2 regularization."),
-        "max_iterations": Parameter(LARGEST_INT, "Iterations of L-BFGS; 0 for no limit."),
+        "max_iterations": Parameter(MAX_INT, "Iterations of L-BFGS; 0 for no limit."),
         "num_memories": Parameter(
             6, "Pairs of steps and gradients that L-BFGS keeps.", positive=True
         ),

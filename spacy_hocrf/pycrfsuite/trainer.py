@@ -15,7 +15,7 @@ from spacy_hocrf.pycrfsuite.evaluation import performance
 from spacy_hocrf.pycrfsuite.items import ItemSequence, attributes_in
 from spacy_hocrf.pycrfsuite.parameters import (
     ALGORITHMS,
-    LARGEST_INT,
+    MAX_INT,
     ONLINE,
     SGD,
     Value,
@@ -198,7 +198,7 @@ class BaseTrainer:
         return LearningSettings(
             c1=float(values["c1"]),
             c2=float(values["c2"]),
-            max_iterations=passes or LARGEST_INT,
+            max_iterations=passes or MAX_INT,
             num_memories=int(values["num_memories"]),
             epsilon=float(values["epsilon"]),
             period=int(values["period"]),

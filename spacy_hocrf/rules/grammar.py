@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.rules import MOST_STATES, Rule
+from spacy_hocrf.engine.rules import MAX_STATES, Rule
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.rules.templates import Priced, place_of, refuse
@@ -110,8 +110,8 @@ class Grammar(Priced):
                     states.append(reached)
                 row.append(numbers[reached])
             rows.append(row)
-            if len(states) > MOST_STATES:
-                what = f"it needs more than {MOST_STATES:,} states"
+            if len(states) > MAX_STATES:
+                what = f"it needs more than {MAX_STATES:,} states"
                 raise ValueError(
                     ConstraintErrors.H312.format(expression=self.expression, what=what)
                 )

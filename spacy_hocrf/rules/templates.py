@@ -15,7 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.engine.rules import MOST_STATES, Rule
+from spacy_hocrf.engine.rules import MAX_STATES, Rule
 from spacy_hocrf.features.dollars import with_dollars
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.types import is_whole
@@ -265,7 +265,7 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
     for rule in template.rules(labels):
         after, kept = rule.after, rule.kept
         valid = after.ndim == 2 and after.shape == (len(kept), len(labels))
-        valid = valid and 0 < len(kept) <= MOST_STATES
+        valid = valid and 0 < len(kept) <= MAX_STATES
         if not valid or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
             table = f"{after.tolist()} with {len(kept)} states"
             where = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))

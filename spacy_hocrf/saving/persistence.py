@@ -38,7 +38,7 @@ ARRAYS: Mapping[str, tuple[str, int, str]] = {  # dtype, dimensions, key of LIMI
     "pattern_label": ("int32", 1, "labels in all label patterns"),
 }
 EMPTY = np.zeros((), dtype=np.uint8)
-MOST_UNSEEN = 16
+MAX_UNSEEN = 16
 """Highest order that a model may have without a pattern of that order, as a chosen order may be."""
 
 
@@ -293,7 +293,7 @@ def _order_of(payload: Payload) -> int:
     RAISES (ValueError): H039.
     """
     order, labels = int(payload.header["settings"]["order"]), len(payload.arrays["pattern_label"])
-    if order > MOST_UNSEEN and (order + 1) * (order + 2) // 2 > labels:
+    if order > MAX_UNSEEN and (order + 1) * (order + 2) // 2 > labels:
         raise ValueError(Errors.H039.format(name="settings.order"))
     return order
 

@@ -34,7 +34,7 @@ CHUNK = struct.Struct("<4s2I")
 STATE, TRANSITION = 0, 1
 FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 UNUSED_LABELS = 2  # entries without transitions, after those of the labels
-MOST_LABELS = 2**14
+MAX_LABELS = 2**14
 LARGEST = 1e100  # weight; sums of larger ones might overflow
 
 Features = NDArray[np.void]  # [n] of FEATURE
@@ -115,8 +115,8 @@ def _read(data: bytes, header: Header) -> SequenceModel:
     attributes = {name: i for i, name in enumerate(names)}
     if (len(labels), len(names)) != (header.num_labels, header.num_attrs):
         raise ValueError("it has other numbers of labels and attributes than it says")
-    if len(set(labels)) < len(labels) or len(attributes) < len(names) or len(labels) > MOST_LABELS:
-        raise ValueError(f"labels or attributes occur twice, or there are more than {MOST_LABELS}")
+    if len(set(labels)) < len(labels) or len(attributes) < len(names) or len(labels) > MAX_LABELS:
+        raise ValueError(f"labels or attributes occur twice, or there are more than {MAX_LABELS}")
     features = _read_features(data, header.off_features)
     _check(features, len(labels), len(names))
     states = np.sort(features[features["kind"] == STATE], order=["source", "label"])

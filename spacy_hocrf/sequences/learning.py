@@ -23,7 +23,7 @@ from spacy_hocrf.engine.automaton import Automaton, compile_automaton
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.owlqn import OWLQN, pseudo_gradient
-from spacy_hocrf.engine.reduction import LEAST_PARTS
+from spacy_hocrf.engine.reduction import MIN_PARTS
 from spacy_hocrf.engine.tying import Tied, TiedObjective
 from spacy_hocrf.features.index import FeatureIndex
 from spacy_hocrf.features.segments import TransitionTemplate
@@ -320,9 +320,9 @@ def _shards(
 
 
 def _shard_size(items: int) -> int:
-    """Number of items per shard: makes a multiple of LEAST_PARTS shards, unless one is enough."""
-    rounds = -(-items // (SHARD_ITEMS * LEAST_PARTS))
-    return items if items <= SHARD_ITEMS else -(-items // (rounds * LEAST_PARTS))
+    """Number of items per shard: makes a multiple of MIN_PARTS shards, unless one is enough."""
+    rounds = -(-items // (SHARD_ITEMS * MIN_PARTS))
+    return items if items <= SHARD_ITEMS else -(-items // (rounds * MIN_PARTS))
 
 
 def _compiled(data: Labelled, compiled: CompiledIndex, histories: Histories) -> CompiledShard:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.saving.archive import FORMAT, MAGIC, Payload, read_bytes, write_bytes
-from spacy_hocrf.sequences.crfsuite_file import LARGEST, MOST_LABELS
+from spacy_hocrf.sequences.crfsuite_file import LARGEST, MAX_LABELS
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.model import SequenceModel
 
@@ -74,8 +74,8 @@ def _model_of(arrays: Arrays) -> SequenceModel:
             raise ValueError(f"'{name}' is missing or of another type")
     labels, names = _strings(arrays, "label"), _strings(arrays, "attribute")
     attributes = {name: i for i, name in enumerate(names)}
-    if len(attributes) < len(names) or len(set(labels)) < len(labels) or len(labels) > MOST_LABELS:
-        raise ValueError(f"labels or attributes occur twice, or there are more than {MOST_LABELS}")
+    if len(attributes) < len(names) or len(set(labels)) < len(labels) or len(labels) > MAX_LABELS:
+        raise ValueError(f"labels or attributes occur twice, or there are more than {MAX_LABELS}")
     offsets, feature_pattern = arrays["feature_offsets"], arrays["feature_pattern"]
     ends = arrays["pattern_ends"]
     sound = (

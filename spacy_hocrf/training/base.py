@@ -40,7 +40,7 @@ AUTO = "auto"
 
 DEFAULT_SIGMA = 2.0
 """Value of `sigma = "auto"` where none was chosen because there are few texts (project/defaults)."""
-LARGEST_SIGMA = 1e9
+MAX_SIGMA = 1e9
 """A larger one is as good as infinity, 1 over it as good as 0; a smaller one leaves no finite loss."""
 
 
@@ -265,9 +265,9 @@ def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> 
     if isinstance(sigma, str):
         raise ValueError(Errors.H146.format(found=sigma))
     sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
-    fits = (1 / LARGEST_SIGMA <= value <= LARGEST_SIGMA or value == np.inf for value in sigmas)
+    fits = (1 / MAX_SIGMA <= value <= MAX_SIGMA or value == np.inf for value in sigmas)
     if isinstance(sigma, bool) or not sigmas or not all(fits):
-        expected = f"above 0, from {1 / LARGEST_SIGMA:g} to {LARGEST_SIGMA:g}"
+        expected = f"above 0, from {1 / MAX_SIGMA:g} to {MAX_SIGMA:g}"
         raise ValueError(Errors.H048.format(name=name, found=sigma, expected=expected))
     return tuple(sigmas)
 

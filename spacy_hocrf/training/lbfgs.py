@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LBFGSRun", "LBFGSTrainer", "TiedRun"]
 
-MOST_PAIRS = 1000
+MAX_PAIRS = 1000
 """Limit on `memory`: each pair stores two numbers per weight."""
 PRIORS = ("loaded", "zero")
 
@@ -89,8 +89,8 @@ class LBFGSTrainer(BaseTrainer):
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
         _check_least(self, iterations=1, threads=0, memory=1, improvement_period=1)
         checked_sigma(self.adapt_sigma, "adapt_sigma")
-        if self.memory > MOST_PAIRS:
-            expected = f"at most {MOST_PAIRS}"
+        if self.memory > MAX_PAIRS:
+            expected = f"at most {MAX_PAIRS}"
             raise ValueError(
                 Errors.H048.format(name="memory", found=self.memory, expected=expected)
             )

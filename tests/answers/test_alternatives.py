@@ -120,7 +120,7 @@ def test_white_space_between_several_spans_of_one_label(kind, blanks):
 def test_too_much_white_space_to_sum_over_ends_the_readings(monkeypatch, of_every_kind):
     problem = next(filter(with_white_space_between, of_every_kind["labelled"]))
     every = list(problem.reading.alternatives())
-    monkeypatch.setattr(whitespace, "MOST_VARIANTS", 1)
+    monkeypatch.setattr(whitespace, "MAX_VARIANTS", 1)
     with pytest.raises(ValueError, match="H201"):
         list(problem.reading.alternatives())
     with pytest.raises(ValueError, match="H201"):

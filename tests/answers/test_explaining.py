@@ -353,5 +353,5 @@ def test_long_texts_are_explained_part_by_part(monkeypatch, trained):
     doc = Doc(trained.vocab, words=TEXT.split() * 30)
     span = pipe.reading(doc).spans(0.5)[7][:3]
     expected = pipe.explain(doc, span)
-    monkeypatch.setattr(contrast, "MOST_TOKENS", 1)
+    monkeypatch.setattr(contrast, "MAX_TOKENS", 1)
     assert pipe.explain(doc, span).log_odds == close(expected.log_odds)

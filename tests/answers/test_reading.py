@@ -366,7 +366,7 @@ def test_questions_that_have_no_answer_are_errors(nlp, ask, code):
 def test_too_much_white_space_to_sum_over_is_an_error(monkeypatch):
     drawn = (Enumerated("bio", seed) for seed in count())
     problem = next(each for each in drawn if each.blank.any() and each.length == 4 and each.every)
-    monkeypatch.setattr(whitespace, "MOST_VARIANTS", 0)
+    monkeypatch.setattr(whitespace, "MAX_VARIANTS", 0)
     with pytest.raises(ValueError, match="H201"):
         problem.reading.log_probability([], complete=False)
 

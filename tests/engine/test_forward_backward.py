@@ -486,7 +486,7 @@ def test_lengths_summed_together_equal_lengths_summed_one_by_one(seed, monkeypat
     automaton = compile_automaton(patterns, limits, carried=patterns)
     found = {}
     for least in (1, 1000):
-        monkeypatch.setattr(forward_backward, "LEAST_TAIL", least)
+        monkeypatch.setattr(forward_backward, "MIN_TAIL", least)
         found[least] = expectations(potentials, automaton), viterbi(potentials, automaton)
     (one, best), (other, same) = found.values()
     assert_allclose(one.log_partition, other.log_partition, rtol=1e-9, atol=1e-10)

@@ -9,7 +9,7 @@ from word_corpus import AUTOMATON, PLAIN, F, corpus
 
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.engine.reduction import (
-    MOST_PARTS,
+    MAX_PARTS,
     PartialSum,
     ReductionTree,
     parts_of,
@@ -77,7 +77,7 @@ def test_ranges_of_parts_have_their_share_of_all_shards(ranges):
 
 def test_there_are_as_many_parts_as_cost_little():
     shards = list(range(1000))
-    assert len(parts_of(shards, 10**5)) == MOST_PARTS
+    assert len(parts_of(shards, 10**5)) == MAX_PARTS
     assert len(parts_of(shards, 4 * 10**6)) == 16
     assert len(parts_of(shards, 10**9)) == 4
 

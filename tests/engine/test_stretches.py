@@ -51,7 +51,7 @@ def limited(problem):
 def without_tails(build):
     """A build, with the lengths of a label one by one."""
     with running(build), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forward_backward, "LEAST_TAIL", 16)
+        patch.setattr(forward_backward, "MIN_TAIL", 16)
         yield patch
 
 

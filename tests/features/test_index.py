@@ -595,7 +595,7 @@ def test_what_is_learnt_after_texts_were_looked_at_is_found_in_them(extension):
 
 @pytest.mark.slow
 def test_threads_that_share_an_index_find_what_one_finds(monkeypatch, extension):
-    monkeypatch.setattr(plan, "MOST_VALUES", 20)  # words are forgotten all the time
+    monkeypatch.setattr(plan, "MAX_VALUES", 20)  # words are forgotten all the time
     texts_of = TokenBatch.texts_of
 
     def while_others_work(batch, values):

@@ -14,7 +14,7 @@ from spacy_hocrf.features.config import (
     make_transition,
 )
 from spacy_hocrf.features.observers import observers_of
-from spacy_hocrf.features.plan import MOST_COLUMNS, Plan
+from spacy_hocrf.features.plan import MAX_COLUMNS, Plan
 from spacy_hocrf.features.table import ObservationTable
 from spacy_hocrf.features.templates import AttributeTemplate
 from spacy_hocrf.features.tokens import TokenBatch
@@ -91,10 +91,10 @@ def test_an_observer_finds_what_the_template_and_the_table_give_together(templat
 
 
 def test_plans_are_no_larger_than_their_kernel_has_room_for():
-    pairs = [(0, 0)] * (MOST_COLUMNS + 1)
-    assert len(Plan(["NORM"] * MOST_COLUMNS, [("tuple", 0, pairs[1:])]).columns) == MOST_COLUMNS
+    pairs = [(0, 0)] * (MAX_COLUMNS + 1)
+    assert len(Plan(["NORM"] * MAX_COLUMNS, [("tuple", 0, pairs[1:])]).columns) == MAX_COLUMNS
     for columns, steps in ((["NORM"] * len(pairs), []), (["NORM"], [("tuple", 0, pairs)])):
-        with pytest.raises(IndexError, match=str(MOST_COLUMNS)):
+        with pytest.raises(IndexError, match=str(MAX_COLUMNS)):
             Plan(columns, steps)
     plan, offsets = Plan(["NORM"], [("value", 0, [(0, 0)])]), np.array([0, 2])
     with pytest.raises(IndexError, match="1 values of 2 tokens"):

@@ -18,8 +18,8 @@ def running(build):
     one, the lengths of a label are summed together however few they are.
     """
     with pytest.MonkeyPatch.context() as patch, dispatch.use_instructions(build):
-        patch.setattr(forward_backward, "MOST_LEFT_OVER", 0)
-        patch.setattr(forward_backward, "LEAST_TAIL", 1 if build in ("baseline", "avx512") else 8)
+        patch.setattr(forward_backward, "MAX_LEFT_OVER", 0)
+        patch.setattr(forward_backward, "MIN_TAIL", 1 if build in ("baseline", "avx512") else 8)
         yield
 
 

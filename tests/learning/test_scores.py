@@ -15,7 +15,7 @@ from spacy.vectors import Vectors
 from thinc.api import Config
 
 from spacy_hocrf.engine.forward_backward import log_partition
-from spacy_hocrf.engine.reduction import LEAST_PARTS
+from spacy_hocrf.engine.reduction import MIN_PARTS
 from spacy_hocrf.learning import shards
 from spacy_hocrf.training.lbfgs import LBFGSTrainer
 
@@ -137,7 +137,7 @@ def test_counts_of_words_add_up_over_parts_and_threads_change_no_bit(monkeypatch
     for threads in (1, 2, 4):
         pipe.set_trainer(LBFGSTrainer(sigma=1.0, threads=threads))
         objective = pipe.objective()
-        assert len(objective.shards) > LEAST_PARTS
+        assert len(objective.shards) > MIN_PARTS
         found += [objective(weights)[1].copy() for _ in range(3)]
         assert_allclose(found[-1], gradient, rtol=1e-11, atol=1e-11)
         assert_allclose(objective(weights)[0], loss, rtol=1e-12)

@@ -12,7 +12,7 @@ from small_corpus import documents, examples, initialize, learner_of, untrained,
 from spacy.training import Example
 
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.reduction import LEAST_PARTS
+from spacy_hocrf.engine.reduction import MIN_PARTS
 from spacy_hocrf.learning.shards import SHARD_TOKENS, make_shards
 from spacy_hocrf.types import Scratch
 
@@ -97,9 +97,9 @@ def test_long_documents_come_after_short_ones_and_incomplete_ones_after_all(monk
     lengths = list(chain.from_iterable(sizes))[:-3]
     assert lengths == sorted(lengths)
     assert [part for part in complete if not all(part)] == [[False] * 3]
-    rounds = math.ceil(sum(lengths) / (9 * LEAST_PARTS))
+    rounds = math.ceil(sum(lengths) / (9 * MIN_PARTS))
     # all parts get shards of one size, not above 9 tokens
-    size = math.ceil(sum(lengths) / (rounds * LEAST_PARTS))
+    size = math.ceil(sum(lengths) / (rounds * MIN_PARTS))
     assert all(sum(part) >= size for part in sizes[:-2]) and all(
         sum(part[:-1]) < size <= 9 for part in sizes[:-1]
     )

@@ -161,7 +161,7 @@ def test_systems_are_trained_measured_and_reported(
     train_crfsuite, load, addresses, tmp_path, monkeypatch, capsys
 ):
     need_usaddress()
-    monkeypatch.setattr(load("common.measured"), "LEAST_SECONDS", 1e-3)
+    monkeypatch.setattr(load("common.measured"), "MIN_SECONDS", 1e-3)
     monkeypatch.setattr(train_crfsuite, "STRENGTHS", (0.1, 1.0))
     config = PROJECTS / "usaddress" / "configs" / "owners.cfg"
     code = PROJECTS / "usaddress" / "scripts" / "words.py"

@@ -124,7 +124,7 @@ def test_bad_settings_are_named(monkeypatch):
         Grammar(expression="author", price=-1)
     with pytest.raises(ValueError, match=r"H215.*editor"):
         Grammar(expression="author editor").rules(LABELS)
-    monkeypatch.setattr(grammar, "MOST_STATES", 8)
+    monkeypatch.setattr(grammar, "MAX_STATES", 8)
     with pytest.raises(ValueError, match=r"H312.*more than 8 states"):
         Grammar(expression="(author|date)* author (author|date) (author|date) (author|date)").rules(
             LABELS

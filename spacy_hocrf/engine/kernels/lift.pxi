@@ -4,7 +4,7 @@
 # token are lifted once, relative to the token's largest, and multiplied as a segment grows
 # (segments.pxi). Logs are added instead only if whole segments have scores.
 
-cdef double LEAST_WEIGHT = 1e-300  # of an allowed start, so that its weight is no structural zero
+cdef double MIN_WEIGHT = 1e-300  # of an allowed start, so that its weight is no structural zero
 
 
 cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
@@ -26,7 +26,7 @@ cdef void lift_arcs(semiring* ring, Automaton fsa, Batch batch, Workspace ws) no
 
 # first_y(t) = exp (start_y(t) - shift(t)),   shift(t) = max_y start_y(t)
 cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
-    """Lift the start scores of all tokens, at least to LEAST_WEIGHT, in scaled space also those of bodies."""
+    """Lift the start scores of all tokens, at least to MIN_WEIGHT, in scaled space also those of bodies."""
     cdef Py_ssize_t t, y
     cdef bint no_starts = not (fsa.one_token or batch.has_start)
     cdef lanes shift, score
@@ -54,7 +54,7 @@ cdef void lift_starts(semiring* ring, Automaton fsa, Batch batch, Workspace ws) 
                 allowed = less(splat(-INFINITY), score)
                 score = lanes_exp(score - shift)
                 faint |= allowed & less(score, splat(LOST))
-                first[y] = choose(allowed, larger(score, splat(LEAST_WEIGHT)), splat(0.0))
+                first[y] = choose(allowed, larger(score, splat(MIN_WEIGHT)), splat(0.0))
             ws.has_lost_start[t] = any_of(faint)
     if semiring is Scaled:
         if ws.multiplies:

@@ -14,7 +14,7 @@ cdef enum:  # Potentials.row_part
     PART_INNER = 3
 
 # Larger length scores, positive or negative, would bring products of weights too close to LOST.
-cdef double MOST_LENGTH_SCORE = 10.0
+cdef double MAX_LENGTH_SCORE = 10.0
 
 
 cdef void load(Automaton fsa, Batch batch, Workspace ws, const long long* chosen, int count) noexcept nogil:
@@ -206,7 +206,7 @@ cdef void _load_spans(Automaton fsa, Batch batch, Workspace ws) noexcept nogil:
     cdef bint liftable = True
     for k in range(fsa.bodies):
         for s in range(batch.lengths):
-            liftable &= -MOST_LENGTH_SCORE < batch.body_length[k, s] < MOST_LENGTH_SCORE
+            liftable &= -MAX_LENGTH_SCORE < batch.body_length[k, s] < MAX_LENGTH_SCORE
     ws.multiplies = liftable and not fsa.one_token
     for k in range(fsa.bodies):
         ws.window[k] = max(1, batch.lengths - 1)

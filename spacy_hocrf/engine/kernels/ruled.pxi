@@ -11,15 +11,15 @@
 #
 # With the values V of the chart, the share of a choice is exp(its value - V of its node). The product of
 # a path's shares is the ratio of its probability to that of the best path; sums of them stay below
-# MOST_PATHS. The end of a path multiplies by exp(-price) for each broken rule.
+# MAX_PATHS. The end of a path multiplies by exp(-price) for each broken rule.
 
 cdef enum:
-    MOST_LINKS = 131072  # a sequence that needs more links is given up
+    MAX_LINKS = 131072  # a sequence that needs more links is given up
 
 cdef double FIRST_WIDTH = 8.0
 cdef double LAST_WIDTH = 48.0
 cdef double FIRST_IMPROBABLE = 1e-4
-cdef double MOST_PATHS = 1e200  # largest Z / exp(best score); very long or undecided texts exceed it
+cdef double MAX_PATHS = 1e200  # largest Z / exp(best score); very long or undecided texts exceed it
 cdef double DECAY = 1.3  # about this many nats more width divide the missing probability by e
 
 cdef struct Step:  # a choice of the small lattice
@@ -272,7 +272,7 @@ cdef double _weigh(
     cdef double width = FIRST_WIDTH, missing, kept, enough
     cdef double left_out = 0.25 * tolerance * every  # bound on paths whose broken rules go unnoticed
     ruling.improbable = every * FIRST_IMPROBABLE
-    if every > MOST_PATHS:
+    if every > MAX_PATHS:
         return 0.0
     while width < LAST_WIDTH:
         _make_small(lattice, ruling, -width)
@@ -287,7 +287,7 @@ cdef double _weigh(
             enough = tolerance * kept - ignored  # bound for missing + given_up + left_out
             if kept > 0.0 and missing + ruling.given_up + left_out <= enough:
                 return kept
-            if lattice.full or ruling.link_count >= MOST_LINKS or ignored > 0.5 * tolerance * kept:
+            if lattice.full or ruling.link_count >= MAX_LINKS or ignored > 0.5 * tolerance * kept:
                 return 0.0
             if missing + ruling.given_up + left_out == 0.0:
                 return 0.0
@@ -305,7 +305,7 @@ cdef double _sum_kept(Lattice lattice, Ruling ruling) noexcept nogil:
     cdef int i
     cdef Link* link
     _follow_all(lattice, ruling)
-    if lattice.full or ruling.link_count >= MOST_LINKS:
+    if lattice.full or ruling.link_count >= MAX_LINKS:
         return 0.0
     for i in range(ruling.link_count - 1, -1, -1):
         link = &ruling.links[i]

@@ -169,7 +169,7 @@ cdef void _follow_all(Lattice lattice, Ruling ruling) noexcept nogil:
                 ruling.keys[number].backward = _worth_of(ruling, ruling.keys[number].joint)
             elif mass < ruling.improbable:
                 ruling.given_up += mass
-            elif ruling.link_count < MOST_LINKS:
+            elif ruling.link_count < MAX_LINKS:
                 _follow(lattice, ruling, i, number)
             number = ruling.keys[number].following
 

@@ -34,7 +34,7 @@ cdef extern from "lanes.h" nogil:
     lanes log_add(lanes a, lanes b)
 
 cdef enum:
-    MOST_LANES = 8
+    MAX_LANES = 8
 
 cdef struct Scaled:
     int never_read

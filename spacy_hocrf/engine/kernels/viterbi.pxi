@@ -59,7 +59,7 @@ cdef void _trace(
     cdef int lane
     cdef bint wanted
     cdef double best
-    cdef Step steps[MOST_LANES]
+    cdef Step steps[MAX_LANES]
     cdef Step* step
     for lane in range(ws.count):
         counts[ws.sequence[lane]] = 0

@@ -13,19 +13,19 @@ cdef class Workspace:
     cdef Py_ssize_t capacity, beta_rows, capacity_beta, capacity_lengths
     cdef Py_ssize_t tokens  # T: tokens of the longest loaded sequence
     cdef int count  # sequences loaded, in lanes 0..count-1
-    cdef Py_ssize_t sequence[MOST_LANES]
-    cdef Py_ssize_t base[MOST_LANES]
-    cdef Py_ssize_t length[MOST_LANES]
-    cdef Py_ssize_t span_low[MOST_LANES]
-    cdef Py_ssize_t span_high[MOST_LANES]
-    cdef Py_ssize_t span_next[MOST_LANES]
-    cdef double log_partition[MOST_LANES]
-    cdef double extent[MOST_LANES]  # length, but 0 once a value of the sequence is lost
+    cdef Py_ssize_t sequence[MAX_LANES]
+    cdef Py_ssize_t base[MAX_LANES]
+    cdef Py_ssize_t length[MAX_LANES]
+    cdef Py_ssize_t span_low[MAX_LANES]
+    cdef Py_ssize_t span_high[MAX_LANES]
+    cdef Py_ssize_t span_next[MAX_LANES]
+    cdef double log_partition[MAX_LANES]
+    cdef double extent[MAX_LANES]  # length, but 0 once a value of the sequence is lost
     # The whole sequences while the lanes hold a window of each (windows.pxi): `rows` tokens, 0 without
     # windows, and `reach` more on either side, one less than the longest segment has.
-    cdef Py_ssize_t whole_base[MOST_LANES]
-    cdef Py_ssize_t whole_length[MOST_LANES]
-    cdef double whole_log_partition[MOST_LANES]
+    cdef Py_ssize_t whole_base[MAX_LANES]
+    cdef Py_ssize_t whole_length[MAX_LANES]
+    cdef double whole_log_partition[MAX_LANES]
     cdef Py_ssize_t whole_tokens, rows, reach, capacity_windows
     cdef Py_ssize_t low  # first token of the window in its sequence
     # [windows × (reach + 1), P] alpha at the last boundaries up to where each window begins;
@@ -36,7 +36,7 @@ cdef class Workspace:
     cdef double[:, :, ::1] edge_scales
     cdef bint has_edges
     cdef double[:, ::1] kept_alpha_scale, kept_beta_scale
-    cdef unsigned char lost[MOST_LANES]  # a live value has left the range of a double, see lost.pxi
+    cdef unsigned char lost[MAX_LANES]  # a live value has left the range of a double, see lost.pxi
     cdef bint not_finite  # a score is not finite
     cdef bint any_tail
     cdef bint multiplies  # weights of segments are products of `lifted_*`: no whole segment has a score

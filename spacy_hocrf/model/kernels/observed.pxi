@@ -46,7 +46,7 @@ def add_observed_scores_into(
     shape = next(part.shape for part in parts if part is not None)
     if not shape[0] or not shape[1]:
         return
-    assert len(parts) <= MOST_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
+    assert len(parts) <= MAX_PARTS and entries.shape[1] == 4 and offsets.shape[0] == shape[0] + 1
     observed.tokens, observed.labels, observed.size = shape[0], shape[1], len(parts)
     observed.width = (observed.size * observed.labels + 7) // 8 * 8
     observed.far = placed.shape[0] > FAR

@@ -51,7 +51,7 @@ cdef extern from "rows.h" nogil:
     )
 
 cdef enum:
-    MOST_PARTS = 4
+    MAX_PARTS = 4
     AHEAD = 2  # rows are prefetched so many tokens ahead (measured)
     CELLS_AHEAD = 16  # and cells so many cells ahead (measured)
     FAR = 1 << 18  # more weights than this do not fit a fast cache (measured)
@@ -71,8 +71,8 @@ cdef struct Sorted:
 
 
 cdef struct Scores:  # output arrays of the K parts
-    double* part[MOST_PARTS]  # NULL for none
-    bint anew[MOST_PARTS]  # overwrite the array instead of adding to it
+    double* part[MAX_PARTS]  # NULL for none
+    bint anew[MAX_PARTS]  # overwrite the array instead of adding to it
 
 
 def add_cell_scores_into(parts, cells, const double[::1] placed not None, bint anew=False):
@@ -91,7 +91,7 @@ def add_cell_scores_into(parts, cells, const double[::1] placed not None, bint a
     shape = next(part.shape for part in parts if part is not None)
     if not shape[0] or not shape[1]:
         return
-    assert len(parts) <= MOST_PARTS
+    assert len(parts) <= MAX_PARTS
     these = _sorted(cells, shape[0], shape[1], len(parts), placed.shape[0])
     scores = _scores_of(parts, these.tokens, these.labels, anew)
     cdef double[::1] sums = np.empty(these.width)
@@ -112,7 +112,7 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
     parts (Sequence[Optional[float64 [N, Y]]]): expected counts of each of the K parts, None for zeros.
     scale (float): a factor for all of them.
     """
-    cdef const double* expected[MOST_PARTS]
+    cdef const double* expected[MAX_PARTS]
     cdef Py_ssize_t k
     cdef const double[:, ::1] part
     cdef Sorted these
@@ -120,7 +120,7 @@ def add_cell_counts_into(double[::1] placed not None, cells, parts, double scale
     shape = next(part.shape for part in parts if part is not None)
     if not shape[0] or not shape[1]:
         return
-    assert len(parts) <= MOST_PARTS
+    assert len(parts) <= MAX_PARTS
     these = _sorted(cells, shape[0], shape[1], len(parts), placed.shape[0])
     for k in range(these.size):
         expected[k] = NULL
