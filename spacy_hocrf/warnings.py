@@ -133,7 +133,7 @@ class Warnings(metaclass=Coded):
         "spacy hocrf extend`."
     )
     W054 = (
-        "The constraints of '{name}' were set after it was made. They are not saved: a loaded pipeline has "
-        "those of its config. Write them into [components.{name}.constraints], or set "
-        "nlp.get_pipe_config('{name}')['constraints'] before saving."
+        "The constraints of '{name}' were set after it was made, and are not saved: a loaded pipeline has "
+        "those of its config. Unless they are there already, write them into "
+        "[components.{name}.constraints], or set nlp.get_pipe_config('{name}')['constraints'] before saving."
     )

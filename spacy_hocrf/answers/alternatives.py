@@ -28,13 +28,7 @@ from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.whitespace import cases, ways_to_show, without_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
-from spacy_hocrf.engine.alternatives import (
-    Ranked,
-    best_segmentations,
-    draws,
-    ranked,
-    sum_of_ways,
-)
+from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked, sum_of_ways
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool

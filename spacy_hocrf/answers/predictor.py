@@ -449,8 +449,8 @@ class Predictor:
 
     def _add_alternatives(self, predictions: list[Prediction], decoded: "_Decoded") -> None:
         """Add the n best readings of each Doc by itself to its prediction."""
-        known = None if decoded.log_z is None else zip(decoded.parts, [decoded.log_z])
-        for part, log_z in known or self._with_log_z(decoded.parts):
+        parts, total = decoded.parts, decoded.log_z
+        for part, log_z in self._with_log_z(parts) if total is None else zip(parts, [total]):
             alternatives = Alternatives(part, self.exact.pool)
             for i, (doc, doc_log_z) in enumerate(zip(part.docs.tolist(), log_z.tolist())):
                 best = alternatives.best(i, self.target.n_best, doc_log_z)

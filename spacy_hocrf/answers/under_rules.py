@@ -18,14 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.whitespace import scores_of_shown, spans_shown
-from spacy_hocrf.answers.decoders import (
-    Answer,
-    Candidates,
-    Decoder,
-    ExpectedF,
-    Reranked,
-    Viterbi,
-)
+from spacy_hocrf.answers.decoders import Answer, Candidates, Decoder, ExpectedF, Reranked, Viterbi
 from spacy_hocrf.answers.gains import chances_of, span_gains
 from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part

@@ -12,12 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore, get_string_id
 
-from spacy_hocrf.features.commands import (
-    TOOLKITS,
-    Command,
-    parse_template,
-    wrong_template,
-)
+from spacy_hocrf.features.commands import TOOLKITS, Command, parse_template, wrong_template
 from spacy_hocrf.features.config import checked_parts
 from spacy_hocrf.features.dollars import with_dollars, without_dollars
 from spacy_hocrf.features.errors import FeatureErrors

@@ -20,12 +20,7 @@ from spacy_hocrf.features.items import ItemTemplate
 from spacy_hocrf.features.pieces import PiecesTemplate
 from spacy_hocrf.features.segments import TextTemplate
 from spacy_hocrf.features.spans import SpanTemplate
-from spacy_hocrf.features.templates import (
-    AttributeTemplate,
-    NgramTemplate,
-    RealTemplate,
-    Template,
-)
+from spacy_hocrf.features.templates import AttributeTemplate, NgramTemplate, RealTemplate, Template
 from spacy_hocrf.features.tokens import EDGE, TokenBatch, beginning
 from spacy_hocrf.warnings import Warnings
 

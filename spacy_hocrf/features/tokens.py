@@ -68,7 +68,7 @@ NUMBERS = frozenset(name for name in ATTRIBUTES if name.startswith(("IS_", "LIKE
 """Attributes whose values are numbers; all others are hashes or symbols, named by the StringStore."""
 
 
-LARGEST = float(np.finfo(np.float32).max)
+MAX_FLOAT32 = float(np.finfo(np.float32).max)
 """Largest value of real arrays, which are stored as float32."""
 
 LEGIBLE = 12
@@ -379,7 +379,7 @@ def _real_rows(doc: Doc, source: str) -> NDArray[np.float64]:
             Errors.H027.format(source=source, found=extents or "none", text=beginning(doc))
         )
     array = np.stack(rows)
-    if not (np.abs(array) <= LARGEST).all():
+    if not (np.abs(array) <= MAX_FLOAT32).all():
         raise ValueError(Errors.H025.format(source=source, text=beginning(doc)))
     return array
 

@@ -43,8 +43,9 @@ class FeatureGraph:
         for i, event in enumerate(self.events):
             if len(event) != 4 or not isinstance(event[2], str):
                 expected = "its vertices, their states, the name of a feature, and its value"
-                known = {"name": f"event {i}", "found": event, "expected": expected}
-                raise ValueError(Errors.H085.format(**known))
+                raise ValueError(
+                    Errors.H085.format(name=f"event {i}", found=event, expected=expected)
+                )
 
     def instance(self, weights: Mapping[str, float]) -> GraphInstance:
         """Return the graph scored with these weights, for `dual_decompose`; a feature without a weight

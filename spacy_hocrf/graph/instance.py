@@ -28,7 +28,7 @@ Pattern = tuple[Sequence[int], Sequence[int], float]
 """Vertices, their states, and the weight."""
 
 RADIX_LIMIT = 2**62
-LARGEST = 1e150
+MAX_SCORE = 1e150
 """Largest size of a score, so that no sum of scores is infinite."""
 
 
@@ -231,7 +231,7 @@ def _check(
         )
         raise ValueError(Errors.H082.format(pattern=pattern, vertex=v, state=s, known=known))
     for name, scores in (("unary", unary), ("weights", weights)):
-        bad = np.flatnonzero(~(np.abs(scores) <= LARGEST))
+        bad = np.flatnonzero(~(np.abs(scores) <= MAX_SCORE))
         if len(bad):
             raise ValueError(
                 Errors.H084.format(name=name, found=float(scores[bad[0]]), where=int(bad[0]))

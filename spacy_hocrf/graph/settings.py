@@ -14,7 +14,7 @@ HYBRID, TWO_SLAVE, NAIVE = KINDS = ("hybrid", "two_slave", "naive")
 """Kinds of dual decomposition, explained in `decomposition`."""
 STEPS = ("harmonic", "geometric")
 """Rules for the length of a step, explained in `multipliers.Steps`."""
-LARGEST = sys.float_info.max
+MAX_TOLERANCE = sys.float_info.max
 """Larger numbers overflow where they are used."""
 
 
@@ -47,7 +47,7 @@ class DualSettings:
         self._check_word("step", self.step, (None, *STEPS))
         self._check_count("max_iterations")
         gap = self.tolerance
-        if not is_number(gap) or not 0 <= gap <= LARGEST:
+        if not is_number(gap) or not 0 <= gap <= MAX_TOLERANCE:
             expected = "finite and not negative"
             raise ValueError(Errors.H088.format(name="tolerance", found=gap, expected=expected))
 

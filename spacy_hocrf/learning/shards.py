@@ -21,12 +21,7 @@ from spacy_hocrf.engine.tying import Tied
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.loaded import LoadedModel
 from spacy_hocrf.learning.soft_targets import soft_targets
-from spacy_hocrf.learning.training_rules import (
-    TrainingRules,
-    allowed_in,
-    observed_in,
-    satisfiable,
-)
+from spacy_hocrf.learning.training_rules import TrainingRules, allowed_in, observed_in, satisfiable
 from spacy_hocrf.model.compiled_shard import CompiledShard
 from spacy_hocrf.model.histories import as_segments
 from spacy_hocrf.model.placement import CompiledIndex

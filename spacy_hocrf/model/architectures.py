@@ -23,7 +23,7 @@ from spacy_hocrf.model.errors import ModelErrors
 from spacy_hocrf.model.heads import gradient_of_rows
 from spacy_hocrf.model.pattern_choice import (
     COUNTS,
-    LARGEST,
+    MAX_COUNT,
     checked_order,
     checked_patterns,
     is_count,
@@ -203,7 +203,7 @@ def _check_segments(outside: str, max_length: Any) -> None:
     limits = [*max_length.values()] if isinstance(max_length, Mapping) else [max_length]
     if max_length is not None and not all(is_count(limit, least=0) for limit in limits):
         name, found = "max_length", repr(max_length)
-        raise ValueError(Errors.H044.format(name=name, found=found, least=0, most=LARGEST))
+        raise ValueError(Errors.H044.format(name=name, found=found, least=0, most=MAX_COUNT))
 
 
 def _check_single_tokens(
@@ -252,5 +252,5 @@ def _checked_counts(min_count: int, patterns: Any, min_pattern_count: Any) -> di
     """Return the settings that `patterns` and `min_pattern_count` stand for."""
     if not is_count(min_count, least=1):
         found = repr(min_count)
-        raise ValueError(Errors.H044.format(name="min_count", found=found, least=1, most=LARGEST))
+        raise ValueError(Errors.H044.format(name="min_count", found=found, least=1, most=MAX_COUNT))
     return checked_patterns(patterns, min_pattern_count)

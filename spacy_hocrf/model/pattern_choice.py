@@ -12,7 +12,7 @@ from spacy_hocrf.types import MAX_ORDER
 
 __all__ = [
     "COUNTS",
-    "LARGEST",
+    "MAX_COUNT",
     "PatternChoice",
     "checked_order",
     "checked_patterns",
@@ -20,7 +20,7 @@ __all__ = [
 ]
 
 COUNTS = "counts"
-LARGEST = 2**31 - 1
+MAX_COUNT = 2**31 - 1
 """The largest number of tokens or segments in a setting."""
 
 
@@ -38,7 +38,7 @@ def checked_patterns(patterns: Any, min_count: Any) -> dict[str, Any]:
     counts = min_count if isinstance(min_count, Sequence) and min_count else [min_count]
     if isinstance(min_count, str) or not all(is_count(count, least=1) for count in counts):
         name, found = "min_pattern_count", repr(min_count)
-        raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=LARGEST))
+        raise ValueError(Errors.H044.format(name=name, found=found, least=1, most=MAX_COUNT))
     return {"patterns": _checked(patterns), "min_pattern_counts": tuple(counts)}
 
 
@@ -66,7 +66,7 @@ def checked_order(order: Any, patterns: PatternChoice) -> dict[str, Any]:
 
 def is_count(value: object, *, least: int) -> bool:
     """Is it a whole number that the kernels can hold? `True`, "3" and 3.0 are not."""
-    return type(value) is int and least <= value <= LARGEST
+    return type(value) is int and least <= value <= MAX_COUNT
 
 
 def _checked(patterns: Any) -> PatternChoice:

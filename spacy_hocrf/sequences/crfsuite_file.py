@@ -35,7 +35,7 @@ STATE, TRANSITION = 0, 1
 FEATURE = np.dtype([("kind", "<u4"), ("source", "<u4"), ("label", "<u4"), ("weight", "<f8")])
 UNUSED_LABELS = 2  # entries without transitions, after those of the labels
 MAX_LABELS = 2**14
-LARGEST = 1e100  # weight; sums of larger ones might overflow
+MAX_WEIGHT = 1e100  # weight; sums of larger ones might overflow
 
 Features = NDArray[np.void]  # [n] of FEATURE
 
@@ -150,8 +150,8 @@ def _check(features: Features, n_labels: int, n_attributes: int) -> None:
     if (features["label"] >= n_labels).any():
         raise ValueError("a feature is of a label that it does not have")
     with np.errstate(invalid="ignore"):  # signalling nan
-        if not (np.abs(features["weight"]) <= LARGEST).all():
-            raise ValueError(f"a weight is not finite, or beyond {LARGEST}")
+        if not (np.abs(features["weight"]) <= MAX_WEIGHT).all():
+            raise ValueError(f"a weight is not finite, or beyond {MAX_WEIGHT}")
     if len(np.unique(features[["kind", "source", "label"]])) < len(features):
         raise ValueError("a feature occurs twice")
 

@@ -40,16 +40,7 @@ from spacy_hocrf.sequences.features import Features
 from spacy_hocrf.sequences.items import Items
 from spacy_hocrf.sequences.model import SequenceModel
 from spacy_hocrf.sequences.online import AveragedPerceptron
-from spacy_hocrf.types import (
-    CONTINUE,
-    FIRST,
-    LAST,
-    TOKEN,
-    Observations,
-    Rows,
-    Segments,
-    Spans,
-)
+from spacy_hocrf.types import CONTINUE, FIRST, LAST, TOKEN, Observations, Rows, Segments, Spans
 
 __all__ = [
     "LearningSettings",

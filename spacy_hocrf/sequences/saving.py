@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.saving.archive import FORMAT, MAGIC, Payload, read_bytes, write_bytes
-from spacy_hocrf.sequences.crfsuite_file import LARGEST, MAX_LABELS
+from spacy_hocrf.sequences.crfsuite_file import MAX_LABELS, MAX_WEIGHT
 from spacy_hocrf.sequences.errors import SequenceErrors
 from spacy_hocrf.sequences.model import SequenceModel
 
@@ -92,8 +92,8 @@ def _model_of(arrays: Arrays) -> SequenceModel:
     most = len(labels) + len(ends), len(labels)
     if any((arrays[name] < 0).any() or (arrays[name] >= n).any() for name, n in zip(NUMBERS, most)):
         raise ValueError("a feature is of a label, or of a pattern, that it does not have")
-    if any(not (np.abs(arrays[name]) <= LARGEST).all() for name in WEIGHTS):
-        raise ValueError(f"a weight is not finite, or beyond {LARGEST}")
+    if any(not (np.abs(arrays[name]) <= MAX_WEIGHT).all() for name in WEIGHTS):
+        raise ValueError(f"a weight is not finite, or beyond {MAX_WEIGHT}")
     patterns = _patterns(arrays["pattern_labels"].tolist(), ends.tolist())
     if len(set(patterns)) < len(patterns):
         raise ValueError("a label pattern occurs twice")

@@ -23,12 +23,7 @@ from small_corpus import (
 from spacy.tokens import Doc
 from thinc.api import Config
 
-from spacy_hocrf.answers.decoders import (
-    DEFAULT_COST,
-    ExpectedAccuracy,
-    ExpectedF,
-    Viterbi,
-)
+from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedAccuracy, ExpectedF, Viterbi
 from spacy_hocrf.engine.forward_backward import log_partition
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}

@@ -14,11 +14,7 @@ from pathlib import Path
 
 import pytest
 import spacy
-from annotating import (
-    some_texts,
-    write_deadly,
-    write_pipeline,
-)
+from annotating import some_texts, write_deadly, write_pipeline
 from spacy.tokens import DocBin
 from typer.testing import CliRunner
 

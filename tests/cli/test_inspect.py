@@ -9,11 +9,7 @@ import spacy
 from small_corpus import examples, learn_from, teach
 from spacy.vectors import Vectors
 
-from spacy_hocrf.cli.inspect import (
-    MAX_TEMPLATES,
-    inspect,
-    lines_of,
-)
+from spacy_hocrf.cli.inspect import MAX_TEMPLATES, inspect, lines_of
 
 TRAINER = {"@misc": "spacy-hocrf.LBFGS.v1", "sigma": 1.0, "threads": 1}
 
@@ -104,6 +100,13 @@ def test_the_command_prints_and_writes_all(nlp, tmp_path):
     assert set(written["by_label"]) == set(inspect(nlp).labels)
     assert written["features"] == len(nlp.get_pipe("hocrf").structure.index)
     assert f"{written['features']:,} features" in done
+
+
+@pytest.mark.parametrize("option", [("--share", "0.9"), ("--spans-key", "sc")])
+def test_options_of_a_grammar_are_refused_without_one(nlp, tmp_path, option):
+    nlp.to_disk(tmp_path / "model")
+    done = commands.run("inspect", tmp_path / "model", *option, code=1)
+    assert f"[H576] {option[0]} has no effect without --grammar" in done
 
 
 def test_a_pipeline_without_a_trained_component_is_an_error():

@@ -8,12 +8,7 @@ from numpy.testing import assert_array_equal
 from word_corpus import AUTOMATON, PLAIN, F, corpus
 
 from spacy_hocrf.engine.objective import Objective
-from spacy_hocrf.engine.reduction import (
-    MAX_PARTS,
-    PartialSum,
-    ReductionTree,
-    parts_of,
-)
+from spacy_hocrf.engine.reduction import MAX_PARTS, PartialSum, ReductionTree, parts_of
 
 
 class Written:

@@ -11,17 +11,7 @@ import pytest
 import spacy
 from numpy.testing import assert_array_equal
 from small_corpus import annotation, documents, examples, found, initialize, learner_of
-from small_encoder import (
-    CNN,
-    FACTORIES,
-    LBFGS,
-    SGD,
-    alone,
-    answers,
-    learn,
-    shared,
-    train_by_config,
-)
+from small_encoder import CNN, FACTORIES, LBFGS, SGD, alone, answers, learn, shared, train_by_config
 from spacy.cli.package import package
 from spacy.training import Example
 from spacy.util import load_model_from_config

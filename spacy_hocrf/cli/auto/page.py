@@ -7,14 +7,7 @@ from typing import Any
 from spacy_hocrf.answers.pages import plain_page, tag_of
 from spacy_hocrf.answers.reading import ScoredSpan
 from spacy_hocrf.cli.auto.estimates import QUANTILE, Curve, Score
-from spacy_hocrf.cli.auto.report import (
-    AutoResults,
-    by_label,
-    describe,
-    explain,
-    whole,
-    within,
-)
+from spacy_hocrf.cli.auto.report import AutoResults, by_label, describe, explain, whole, within
 from spacy_hocrf.cli.doubts import ReadText
 from spacy_hocrf.cli.tables import percent
 

@@ -25,7 +25,7 @@ __all__ = ["convert", "convert_cli"]
 
 ALIGNMENTS = ("strict", "contract", "expand")
 CHOICES = ("auto", *FORMATS)
-SHOWN = 3
+MAX_PLACES = 3
 """Number of places that are printed for each kind of loss."""
 
 
@@ -199,4 +199,4 @@ def _print(report: Report, into: str, where: str) -> None:
 def _first(report: Report, what: str) -> str:
     """List the first places of a kind of loss."""
     places = dict.fromkeys(loss.place for loss in report.losses if loss.what == what)
-    return "; ".join([*places][:SHOWN]) + ("; …" if len(places) > SHOWN else "")
+    return "; ".join([*places][:MAX_PLACES]) + ("; …" if len(places) > MAX_PLACES else "")

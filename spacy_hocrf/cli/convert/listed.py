@@ -7,14 +7,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from spacy_hocrf.cli.convert.entries import (
-    WHOLE,
-    Entries,
-    about_text,
-    first_key,
-    named_id,
-    span_of,
-)
+from spacy_hocrf.cli.convert.entries import WHOLE, Entries, about_text, first_key, named_id, span_of
 from spacy_hocrf.cli.convert.labels import LabelledTokens, spans_by_text
 from spacy_hocrf.cli.convert.records import (
     CharSpan,

@@ -54,7 +54,7 @@ EXCEL = re.compile(r"\Asep=.(?=[\r\n])")
 WITHOUT_COMMA = re.compile(r"(?<=[^\[,\s])['\"]\s+['\"]")
 """Matches adjacent strings of an array as NumPy prints it, which Python would join."""
 DELIMITERS = ",\t;|"
-LONGEST = 1 << 24
+MAX_CELL = 1 << 24
 """Largest number of characters of a cell."""
 
 
@@ -121,7 +121,7 @@ def _column(names: Sequence[str], kind: str) -> str:
 def _rows(
     source: SourceFile, text: str, names: Sequence[str], delimiter: str, *, is_quoted: bool
 ) -> Iterator[_Row]:
-    csv.field_size_limit(LONGEST)
+    csv.field_size_limit(MAX_CELL)
     quoting: Any = csv.QUOTE_MINIMAL if is_quoted else csv.QUOTE_NONE
     file = io.StringIO(text, newline="")
     reader = csv.reader(file, delimiter=delimiter, quoting=quoting, strict=True)
