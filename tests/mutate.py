@@ -22,7 +22,7 @@ ROOT = Path(__file__).resolve().parents[1]
 ROOMS = ("engine", "model", "rules", "saving", "annotation", "answers", "learning", "pipeline")
 IGNORED = shutil.ignore_patterns(".git", ".venv", "*cache*", "build", "dist", "site")
 TESTS = [sys.executable, "-m", "pytest", "-x", "-q", "-m", "not slow", "-p", "no:cacheprovider"]
-LONGEST = 900  # seconds; tests that do not end have noticed
+MAX_SECONDS = 900  # seconds; tests that do not end have noticed
 OTHERS = {
     ast.Lt: ast.LtE,
     ast.LtE: ast.Lt,
@@ -78,7 +78,7 @@ def changed(part: ast.AST) -> Iterator[ast.AST]:
 def noticed(copy: Path) -> str:
     """The test that fails in the copy; "" if none does."""
     try:
-        done = subprocess.run(TESTS, cwd=copy, capture_output=True, text=True, timeout=LONGEST)
+        done = subprocess.run(TESTS, cwd=copy, capture_output=True, text=True, timeout=MAX_SECONDS)
     except subprocess.TimeoutExpired:
         return "they do not end"
     failed = [line for line in done.stdout.splitlines() if line.startswith(("FAILED", "ERROR"))]

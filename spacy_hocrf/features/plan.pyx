@@ -18,11 +18,8 @@ __all__ = ["MAX_COLUMNS", "Plan"]
 
 ctypedef unsigned long long uint64
 
-cdef enum:
-    MOST = 64
-
-MAX_COLUMNS = MOST
-"""Most attributes that a plan may read, and most values that one of its steps may combine."""
+cpdef enum:  # most attributes that a plan may read, and most values that one of its steps may combine
+    MAX_COLUMNS = 64
 
 MAX_VALUES = 2**15
 """Values of an attribute whose observations are cached for later batches."""
@@ -60,8 +57,8 @@ cdef class Plan:
 
     def __init__(self, columns, steps):
         together = [len(pairs) for kind, _, pairs in steps if kind == "tuple"]
-        if max(len(columns), max(together, default=0)) > MOST:
-            raise IndexError(f"more than {MOST} columns, or values observed together")
+        if max(len(columns), max(together, default=0)) > MAX_COLUMNS:
+            raise IndexError(f"more than {MAX_COLUMNS} columns, or values observed together")
         self.columns, self.steps = tuple(columns), tuple(steps)
         self._kind = np.array([KINDS[kind] for kind, _, _ in steps], dtype=np.int32)
         self._number = np.array([number for _, number, _ in steps], dtype=np.int32)
@@ -105,7 +102,7 @@ cdef class Plan:
         ids = np.empty(most * n_tokens, dtype=np.int32)
         cdef long long[::1] rows = row_offsets
         cdef int[::1] out = ids
-        cdef Column columns[MOST]
+        cdef Column columns[MAX_COLUMNS]
         cdef const int[::1] bits
         if n_tokens and steps:
             known, bits = self._look_up(table, values, texts_of, edge)  # `columns` points into these arrays
@@ -233,7 +230,7 @@ cdef class Plan:
         uint64 edge,
     ) noexcept nogil:
         """Number of the values that step i observes together at token t, -1 if unknown."""
-        cdef uint64 values[MOST]
+        cdef uint64 values[MAX_COLUMNS]
         cdef Py_ssize_t j, first = self._firsts[i], n = self._firsts[i + 1] - first, there
         for j in range(n):
             there = t + self._pairs[first + j, 1]

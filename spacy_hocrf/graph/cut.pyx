@@ -24,7 +24,7 @@ from spacy_hocrf.arrays import offsets_of
 
 __all__ = ["MinimumCut"]
 
-cdef double LEAST = 1e-11  # smaller amounts do not flow
+cdef double MIN_FLOW = 1e-11  # smaller amounts do not flow
 
 
 cdef class MinimumCut:
@@ -129,7 +129,7 @@ cdef class MinimumCut:
             i = self.member[at]
             self.current[i] = self.first[i]
             self.distance[i] = -1
-            if self.excess[i] < -LEAST:
+            if self.excess[i] < -MIN_FLOW:
                 self.distance[i] = 0
                 self.queue[end] = <int> i
                 end += 1
@@ -138,11 +138,11 @@ cdef class MinimumCut:
             begin += 1
             for r in range(self.first[j], self.first[j + 1]):
                 i = self.head[r]
-                if self.distance[i] < 0 and self.residual[self.twin[r]] > LEAST:
+                if self.distance[i] < 0 and self.residual[self.twin[r]] > MIN_FLOW:
                     self.distance[i] = self.distance[j] + 1
                     self.queue[end] = <int> i
                     end += 1
-                    reaches |= self.excess[i] > LEAST
+                    reaches |= self.excess[i] > MIN_FLOW
         return reaches
 
     cdef void _push(self, Py_ssize_t c) noexcept nogil:
@@ -150,7 +150,7 @@ cdef class MinimumCut:
         cdef Py_ssize_t at
         for at in range(self.component[c], self.component[c + 1]):
             if self.distance[self.member[at]] > 0:
-                while self.excess[self.member[at]] > LEAST and self._augment(self.member[at]):
+                while self.excess[self.member[at]] > MIN_FLOW and self._augment(self.member[at]):
                     pass
 
     cdef bint _augment(self, Py_ssize_t source) noexcept nogil:
@@ -167,8 +167,8 @@ cdef class MinimumCut:
                 self.current[i] += 1
                 continue
             j = self.head[r]
-            if self.residual[r] > LEAST and self.distance[j] == self.distance[i] - 1 and (
-                self.distance[j] > 0 or self.excess[j] < -LEAST
+            if self.residual[r] > MIN_FLOW and self.distance[j] == self.distance[i] - 1 and (
+                self.distance[j] > 0 or self.excess[j] < -MIN_FLOW
             ):
                 self.path[depth] = <int> r
                 depth += 1
@@ -190,7 +190,7 @@ cdef class MinimumCut:
         cdef Py_ssize_t at, i, r, begin = 0, end = 0
         for at in range(self.component[c], self.component[c + 1]):
             i = self.member[at]
-            self.x[i] = self.excess[i] > LEAST
+            self.x[i] = self.excess[i] > MIN_FLOW
             if self.x[i]:
                 self.queue[end] = <int> i
                 end += 1
@@ -198,7 +198,7 @@ cdef class MinimumCut:
             i = self.queue[begin]
             begin += 1
             for r in range(self.first[i], self.first[i + 1]):
-                if self.residual[r] > LEAST and not self.x[self.head[r]]:
+                if self.residual[r] > MIN_FLOW and not self.x[self.head[r]]:
                     self.x[self.head[r]] = 1
                     self.queue[end] = self.head[r]
                     end += 1

@@ -36,7 +36,7 @@ from spacy.vectors import Vectors
 from spacy_hocrf.saving import archive
 
 RATIO, SMALL = 10, 2 * 2**20  # allocated by one load: times the file, and in bytes
-LONGEST = 2.0  # seconds of CPU for one load
+MAX_SECONDS = 2.0  # seconds of CPU for one load
 MEMORY = 4 * 2**30  # bytes of addresses; an allocation beyond is a MemoryError
 SEGMENTS = {
     "@misc": "spacy-hocrf.Features.v1",
@@ -263,7 +263,7 @@ def work(seed, first, end):
         resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
     fuzzer = Fuzzer(seed)
     for k in range(first, end):
-        signal.setitimer(signal.ITIMER_PROF, 5 * LONGEST)  # SIGPROF ends the process
+        signal.setitimer(signal.ITIMER_PROF, 5 * MAX_SECONDS)  # SIGPROF ends the process
         print(json.dumps(fuzzer.outcome(k)), flush=True)
     signal.setitimer(signal.ITIMER_PROF, 0)
 
@@ -315,7 +315,7 @@ def report(results, seed):
     for k, (found, *_) in enumerate(results):
         if found in wrong:
             print(f"mutation {k}: {found}")
-    wrong += ["too slow"] * (results[slowest][1] > LONGEST)
+    wrong += ["too slow"] * (results[slowest][1] > MAX_SECONDS)
     wrong += ["too large"] * any(peak > max(RATIO * size, SMALL) for _, _, peak, size in results)
     return f"failed: {wrong}" if wrong else None
 

@@ -152,8 +152,8 @@ def test_sets_have_the_right_reading_as_often_as_was_said(load):
     assert sizes[0] < sizes[1]
     none = [{**text, "behind": None} for text in texts]
     assert module.try_halves(module.scored(none), 0.9, 5).possible == 0
-    flat = [{"behind": 5.0, "logs": [-7.0] * module.MOST} for _ in range(20)]
-    assert module.try_halves(module.scored(flat), 0.7, 5).median == module.MOST + 1
+    flat = [{"behind": 5.0, "logs": [-7.0] * module.MAX_READINGS} for _ in range(20)]
+    assert module.try_halves(module.scored(flat), 0.7, 5).median == module.MAX_READINGS + 1
 
 
 def test_folds_are_read_and_tables_written(load, tmp_path, monkeypatch):

@@ -17,8 +17,8 @@ from spacy_hocrf.rules.grammar import Grammar
 
 LABELS = ("author", "journal", "date", "O-1")
 LETTERS = dict(zip(LABELS, "ajdo"))
-LONGEST = 4
-SENTENCES = [s for n in range(LONGEST + 1) for s in product(range(3), repeat=n)]
+MAX_LENGTH = 4
+SENTENCES = [s for n in range(MAX_LENGTH + 1) for s in product(range(3), repeat=n)]
 
 
 def drawn(rng, depth=3):

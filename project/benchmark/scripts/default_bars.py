@@ -21,7 +21,7 @@ from results import Outcome, Row, megabytes, microseconds, not_measured, speed
 from spacy.language import Language
 from user_features import features
 
-SHORTEST, LONGEST = 15, 25  # tokens of a text
+MIN_TOKENS, MAX_TOKENS = 15, 25  # tokens of a text
 DIFFERENCE = 0.01  # of the numbers of observations, at most: not all flags are spaCy's
 DEFAULT = "default, scores"
 DESCRIBED = {"CRFsuite": "CRFsuite, tokenizer, features", "ner": "ner, tokenizer"}
@@ -74,7 +74,7 @@ def bar_12(setting: Setting) -> Outcome:
     systems = trained(setting)
     make_doc = spacy.blank("en").make_doc
     joined = [" ".join(words[: setting.cut]) for words, _ in setting.corpora.chunks("test")]
-    texts = [text for text in joined if SHORTEST <= len(make_doc(text)) <= LONGEST]
+    texts = [text for text in joined if MIN_TOKENS <= len(make_doc(text)) <= MAX_TOKENS]
     texts = texts[: setting.texts]
     sides: dict[str, Callable[[str], object]] = {
         "CRFsuite": lambda text: systems.tagger.tag(
@@ -84,7 +84,7 @@ def bar_12(setting: Setting) -> Outcome:
         "ours": systems.ours,
     }
     seconds = latencies(sides, texts, (50, 99), setting.rounds)
-    what = f"nlp(text), {DEFAULT}, tokenizer, {SHORTEST} to {LONGEST} tokens, {CONLL}"
+    what = f"nlp(text), {DEFAULT}, tokenizer, {MIN_TOKENS} to {MAX_TOKENS} tokens, {CONLL}"
     limits = {"CRFsuite": (1.5, 1.0), "ner": (0.2, None)}
     rows = []
     for peer, (must, aim) in limits.items():

@@ -16,7 +16,7 @@ from wasabi import msg
 HELD_OUT = 500
 """A dev or a test part has at most so many texts."""
 
-MOST = 2000
+MAX_TEXTS = 2000
 """All training texts are at most so many, but of LARGE tasks."""
 
 ALL = "all"
@@ -64,7 +64,7 @@ def load(name: str, data: Path | None = None) -> Parts:
     name (str): one of TASKS.
     data (Optional[Path]): a folder with the corpora; None for the one that HOCRF_DATA names.
     RETURNS (Parts): where the corpus has no test or no dev part, a random fifth of its training
-        part. Of parts that are larger than MOST or HELD_OUT, a random sample.
+        part. Of parts that are larger than MAX_TEXTS or HELD_OUT, a random sample.
     """
     data = Path(named_by("HOCRF_DATA")) if data is None else data
     found = {
@@ -80,7 +80,7 @@ def load(name: str, data: Path | None = None) -> Parts:
     return {
         part: sample(found[part], most, f"{name} {part} sample")
         for part, most in (
-            ("train", len(found["train"]) if name in LARGE else MOST),
+            ("train", len(found["train"]) if name in LARGE else MAX_TEXTS),
             ("dev", HELD_OUT),
             ("test", HELD_OUT),
         )

@@ -47,7 +47,7 @@ ENCODER = {
 }
 EPOCHS = (5, 10, 20)
 """Joint training is looked at after so many."""
-LEAST = 0.02
+MIN_PROBABILITY = 0.02
 """Spans that are at least so probable are asked how often they are right."""
 BINS = 10
 BATCH, DROPOUT = 32, 0.2
@@ -136,7 +136,7 @@ def as_examples(nlp: Language, texts: Sequence[Text]) -> list[Example]:
 def judged(nlp: Language, dev: Judge) -> dict[str, float]:
     """F1 in per cent; the loss of a token in nats, of texts that the model can annotate; and the
     expected calibration error of the spans that are shown, `shown`, and of all that are at least
-    LEAST probable, `ece`.
+    MIN_PROBABILITY probable, `ece`.
     """
     right = found = wanted = tokens = 0
     loss = 0.0
@@ -162,9 +162,9 @@ def judged(nlp: Language, dev: Judge) -> dict[str, float]:
 
 
 def probable(pipe: Any, potentials: Any) -> Iterator[tuple[float, tuple[int, int, str]]]:
-    """Probability of every span that is at least LEAST probable, and the span."""
+    """Probability of every span that is at least MIN_PROBABILITY probable, and the span."""
     scheme = pipe.structure.scheme
-    found = ExpectedF().candidates(potentials, pipe.automaton, scheme, LEAST)
+    found = ExpectedF().candidates(potentials, pipe.automaton, scheme, MIN_PROBABILITY)
     columns = found.spans.start.tolist(), found.spans.end.tolist(), found.spans.label.tolist()
     for p, start, end, label in zip(found.scores.tolist(), *columns):
         yield p, (start, end, scheme.labels[label])

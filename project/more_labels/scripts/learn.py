@@ -37,7 +37,7 @@ OLD = 700
 """Texts that a model has learnt, at most; no more than half of the training part."""
 NEW = (20, 50)
 """Texts that teach the new label, as they come, with it or without."""
-LEAST = 5
+MIN_ANNOTATED = 5
 """Spans of a label that these must have; it is left out else."""
 EPOCHS, BATCH = 20, 16
 """Of spaCy's `ner`, on the old texts and on the new ones."""
@@ -84,7 +84,7 @@ class HeldOut:
 
     def rows(self, with_ner: bool) -> Iterator[dict[str, Any]]:
         """Of each system, how many spans of other labels and of this one are right, found, annotated."""
-        sizes = [size for size in NEW if self.annotated(self.rest[:size]) >= LEAST]
+        sizes = [size for size in NEW if self.annotated(self.rest[:size]) >= MIN_ANNOTATED]
         if not sizes:
             return
         before = self.trained(self.old, self.others)

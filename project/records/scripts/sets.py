@@ -28,7 +28,7 @@ from common.report import Result, group, read_lines, show, table
 from spacy_hocrf.api import WholeTexts, accept
 
 LEVELS = (0.8, 0.9, 0.95)
-MOST = 1000
+MAX_READINGS = 1000
 """Readings of a text that are looked at."""
 REST = 1e-5
 """What is left of the probability when no more readings are looked at."""
@@ -42,7 +42,7 @@ class Scored(NamedTuple):
     """n texts, by how many nats readings are less probable than the best one."""
 
     right: Numbers  # [n] the right reading; inf if it is none
-    readings: Numbers  # [n, MOST] those that were looked at, ascending; inf where there are no more
+    readings: Numbers  # [n, MAX_READINGS] those that were looked at, ascending; inf where there are no more
     least: Numbers  # [n] all others, at least
 
 
@@ -83,7 +83,7 @@ def rows(nlp: Language, held: Sequence[Text]) -> Iterator[dict[str, object]]:
     docs = [Doc(nlp.vocab, words=text.words) for text in held]
     for text, reading in zip(held, nlp.get_pipe("hocrf").readings(docs)):
         logs, left = list[float](), 1.0
-        for each in islice(reading.alternatives(), MOST):
+        for each in islice(reading.alternatives(), MAX_READINGS):
             logs.append(round(each.log_probability, 5))
             left -= each.probability
             if left < REST:
@@ -115,18 +115,18 @@ def level_rows(found: Mapping[str, Sequence[Result]], splits: int) -> Iterator[t
 
 def scored(texts: Sequence[Result]) -> Scored:
     """What `rows` says of texts, as numbers."""
-    logs = np.full((len(texts), MOST), -inf)
+    logs = np.full((len(texts), MAX_READINGS), -inf)
     for row, text in zip(logs, texts):
         row[: len(text["logs"])] = text["logs"]
     best = logs[:, :1]
     behind = np.array([inf if t["behind"] is None else t["behind"] for t in texts])
-    last = np.array([t["logs"][-1] if len(t["logs"]) == MOST else log(REST) for t in texts])
+    last = np.array([t["logs"][-1] if len(t["logs"]) == MAX_READINGS else log(REST) for t in texts])
     return Scored(np.maximum(behind, 0.0), best - logs, best[:, 0] - last)
 
 
 def try_halves(texts: Scored, level: float, splits: int) -> Found:
     """Of many random halves, with what the other half says: which sets have the right reading, how large are
-    they? MOST + 1 stands for every size above MOST.
+    they? MAX_READINGS + 1 stands for every size above MAX_READINGS.
     """
     rng, n = np.random.default_rng(0), len(texts.right)
     covered, sizes = list[float](), list[Numbers]()
@@ -142,7 +142,7 @@ def try_halves(texts: Scored, level: float, splits: int) -> Found:
         covered.append(float((texts.right[new] <= farthest).mean()))
         size = (texts.readings[new] <= farthest).sum(axis=1)
         unknown = farthest >= texts.least[new]
-        sizes.append(np.quantile(np.where(unknown, MOST + 1, size), (0.5, 0.9)))
+        sizes.append(np.quantile(np.where(unknown, MAX_READINGS + 1, size), (0.5, 0.9)))
     if not sizes:
         return Found(0.0, np.nan, np.nan, np.nan)
     median, high = np.median(sizes, axis=0).tolist()
@@ -153,7 +153,7 @@ def size_of(size: float) -> str:
     """A size, or nothing for NaN."""
     if np.isnan(size):
         return ""
-    return f"{round(size, 1):g}" if size <= MOST else f"> {MOST:,}"
+    return f"{round(size, 1):g}" if size <= MAX_READINGS else f"> {MAX_READINGS:,}"
 
 
 if __name__ == "__main__":

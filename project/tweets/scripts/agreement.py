@@ -40,7 +40,7 @@ ASSETS = Path(__file__).parents[2] / "knowledge" / "assets"
 BASES = (DEFAULT, "vectors+spans")
 WEIGHTS = ("type", "phrase")
 DECODED = {"alone": "chain", "together": "hybrid"}
-LONGEST = 3
+MAX_LENGTH = 3
 COUNTED = ("correct", "predicted", "gold")
 
 
@@ -120,7 +120,7 @@ def made(system: Informed, phrases: Sequence[str]) -> spacy.Language:
     nlp = spacy.blank("en")
     for kind in system.told:
         kind.equip(nlp.vocab)
-    one = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "max_length": LONGEST}
+    one = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "max_length": MAX_LENGTH}
     features: dict[str, Any] = {"phrases": one}
     if phrases:
         features = {
@@ -140,7 +140,7 @@ def made(system: Informed, phrases: Sequence[str]) -> spacy.Language:
 
 def phrases_of(path: Path) -> list[str]:
     """Phrases of up to three words that are annotated at least twice, in lower case."""
-    ents = [ent for doc in read_docs(path) for ent in doc.ents if len(ent) <= LONGEST]
+    ents = [ent for doc in read_docs(path) for ent in doc.ents if len(ent) <= MAX_LENGTH]
     found = Counter(" ".join(token.text for token in ent).lower() for ent in ents)
     return sorted(phrase for phrase, n in found.items() if n > 1)
 

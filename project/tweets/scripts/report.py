@@ -25,7 +25,7 @@ from common.scores import gain
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LEAST = 1e-6  # what a difference of bounds is drawn as if it is less, nats
+MIN_DIFFERENCE = 1e-6  # what a difference of bounds is drawn as if it is less, nats
 DRAWN = "CRF, bieso"
 COLOURS = {"two_slave": plot.BLUE, "naive": "#9a9a9a", "hybrid": plot.ORANGE}
 PANELS = (
@@ -132,7 +132,7 @@ def draw(runs: Sequence[Mapping[str, Any]]) -> "Figure":
             for name in TRACED:
                 points = [values for values in run["traces"] if values["system"] == name]
                 heights = [
-                    max(values[key] - best, LEAST) if key == "bound" else values[key]
+                    max(values[key] - best, MIN_DIFFERENCE) if key == "bound" else values[key]
                     for values in points
                 ]
                 axes.plot(

@@ -1,4 +1,4 @@
-/* Sums rows of weights, and adds counts to rows. Up to MOST vectors of columns at a time are kept in registers during the loop
+/* Sums rows of weights, and adds counts to rows. Up to MAX_VECTORS vectors of columns at a time are kept in registers during the loop
    over a token's rows, so that each row is read once and each sum is written once.
 
    Row r, begin <= r < end, starts at placed[step * short_rows[r]], or placed[step * rows[r]] if short_rows is NULL, and has
@@ -11,7 +11,7 @@
 
 #include "lanes.h"
 
-enum { MOST = 8 };
+enum { MAX_VECTORS = 8 };
 
 /* Functions that are compiled for each number n of vectors, for short and long rows, and with and without values: an array of
    vectors is kept in registers only if its length is a constant. */
@@ -28,7 +28,7 @@ HOCRF_EACH ptrdiff_t place_of(const unsigned short *short_rows, const int *rows,
 /* sums[y] = Σ_r value_r row_r[y]; four rows at a time, so that fewer additions depend on one another. */
 HOCRF_EACH void sum_block(double *sums, const double *placed, const unsigned short *short_rows, const int *rows, ptrdiff_t step,
                           const float *values, ptrdiff_t r, ptrdiff_t end, const int n) {
-    lanes total[MOST];
+    lanes total[MAX_VECTORS];
     for (int y = 0; y < n; y++) total[y] = splat(0.0);
     for (; r + 4 <= end; r += 4) {
         const lanes *a = (const lanes *)(placed + step * place_of(short_rows, rows, r));
@@ -57,7 +57,7 @@ HOCRF_EACH void sum_block(double *sums, const double *placed, const unsigned sho
 /* row_r[y] += value_r counts[y] */
 HOCRF_EACH void count_block(const double *counts, double *placed, const unsigned short *short_rows, const int *rows,
                             ptrdiff_t step, const float *values, ptrdiff_t r, ptrdiff_t end, const int n) {
-    lanes count[MOST];
+    lanes count[MAX_VECTORS];
     for (int y = 0; y < n; y++) count[y] = ((const lanes *)counts)[y];
     for (; r < end; r++) {
         lanes *row = (lanes *)(placed + step * place_of(short_rows, rows, r));
@@ -79,7 +79,7 @@ HOCRF_EACH void count_block(const double *counts, double *placed, const unsigned
     case 5: block(__VA_ARGS__, 5); break;   \
     case 6: block(__VA_ARGS__, 6); break;   \
     case 7: block(__VA_ARGS__, 7); break;   \
-    default: block(__VA_ARGS__, MOST);      \
+    default: block(__VA_ARGS__, MAX_VECTORS);      \
     }
 
 #define HOCRF_BY_KIND(block, columns, placed)                                                           \
@@ -95,7 +95,7 @@ HOCRF_EACH void count_block(const double *counts, double *placed, const unsigned
 
 static void sum_rows(double *sums, ptrdiff_t width, const double *placed, const unsigned short *short_rows, const int *rows,
                      ptrdiff_t step, const float *values, ptrdiff_t begin, ptrdiff_t end) {
-    for (; width > 0; width -= MOST * LANES, sums += MOST * LANES, placed += MOST * LANES) {
+    for (; width > 0; width -= MAX_VECTORS * LANES, sums += MAX_VECTORS * LANES, placed += MAX_VECTORS * LANES) {
         ptrdiff_t n = width / LANES;
         HOCRF_BY_KIND(sum_block, sums, placed)
     }
@@ -103,7 +103,7 @@ static void sum_rows(double *sums, ptrdiff_t width, const double *placed, const 
 
 static void count_rows(const double *counts, ptrdiff_t width, double *placed, const unsigned short *short_rows, const int *rows,
                        ptrdiff_t step, const float *values, ptrdiff_t begin, ptrdiff_t end) {
-    for (; width > 0; width -= MOST * LANES, counts += MOST * LANES, placed += MOST * LANES) {
+    for (; width > 0; width -= MAX_VECTORS * LANES, counts += MAX_VECTORS * LANES, placed += MAX_VECTORS * LANES) {
         ptrdiff_t n = width / LANES;
         HOCRF_BY_KIND(count_block, counts, placed)
     }
