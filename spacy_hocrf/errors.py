@@ -120,7 +120,7 @@ class Errors(metaclass=Coded):
     H041 = (
         "Tokens {start} to {end} have no label, but in the training data every token has one, so "
         "the model has no outside label. Annotate them, or train anew on texts that have such tokens. If "
-        "only a new label is annotated, extend the model with new_alone (--new-alone)."
+        "only some labels are annotated, extend the model with alone (--alone)."
     )
     H042 = (
         "The component has not been initialized. Train it, load a trained pipeline, or call "
@@ -449,9 +449,8 @@ class Errors(metaclass=Coded):
         "spacy-hocrf.OWLQN.v1 in [components.*.trainer]."
     )
     H511 = (
-        "The texts that are to extend the model have these labels: {found}; expected at least one, and with "
-        "new_alone (--new-alone) one that the component does not have ({known}). Annotate spans, and see "
-        "whether they stand where the component reads them."
+        "None of the {found:,} texts that are to extend the model has anything annotated in {places}, where "
+        "the component looks. Annotate at least one span or tag there."
     )
     H520 = (
         "The training text {text} has the weight {found}, expected a finite number from 0 up, or None for 1. "

@@ -13,6 +13,7 @@ from typer import Argument, Option
 from wasabi import msg
 
 from spacy_hocrf.cli.compare import read_gold
+from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import Counts, count_items
 from spacy_hocrf.cli.options import Code, Component, Force, Model, written
 from spacy_hocrf.cli.pipelines import component_of, predictions, ready_docs, scorer_of
@@ -43,9 +44,9 @@ def extend_cli(
     complete: Annotated[
         bool | None,
         Option(
-            "--complete/--new-alone",
-            help="Are all labels annotated in the texts, or only the new ones? By default only the new ones, "
-            "if no other label occurs",
+            "--complete/--alone",
+            help="Are all labels annotated in the texts, or those alone that occur there? By default those "
+            "alone, if all of them are new",
         ),
     ] = None,
     sigma: Annotated[
@@ -60,8 +61,8 @@ def extend_cli(
     code: Code = None,
     force: Force = False,
 ) -> None:
-    """Train a trained pipeline further on more texts, keeping what it knows, and save it. If the texts have
-    new labels, only these need to be annotated.
+    """Train a trained pipeline further on more texts, keeping what it knows, and save it. To teach it one
+    more label, annotate only that one.
 
     DOCS: docs/training.md, "Resuming" and "One more label"
     """
@@ -69,14 +70,18 @@ def extend_cli(
     nlp = load_model(model)
     name, pipe = component_of(nlp, component)
     scorer = scorer_of(pipe.target)
-    docs = read_gold(texts, scorer)
+    docs = read_docs(texts)
     gold = [] if dev is None else read_gold(dev, scorer)
     before = [*predictions(nlp, gold)]
     alone = None if complete is None else not complete
     with written(output, force=force) as folder:
-        new = extend(nlp, docs, name, new_alone=alone, sigma=sigma)
+        new = extend(nlp, docs, name, alone=alone, sigma=sigma)
         nlp.to_disk(folder)
     msg.info(f"{len(docs)} texts, new labels: {', '.join(new) or 'none'}")
+    if not (new or pipe.gold.positives_only) and complete is None:
+        annotated = {y for doc in docs for y in pipe.gold.annotation(Example(doc, doc)).labels}
+        if absent := ", ".join(label for label in pipe.labels if label not in annotated):
+            msg.info(f"No text has {absent}: learnt as well. If only others are annotated: --alone")
     if gold:
         print(_table(count_items(scorer, [before, [*predictions(nlp, gold)]], gold), new))
     msg.good(f"The pipeline is in {output}")
@@ -87,7 +92,7 @@ def extend(
     docs: Sequence[Doc],
     component: str | None = None,
     *,
-    new_alone: bool | None = None,
+    alone: bool | None = None,
     sigma: float | None = None,
 ) -> list[str]:
     """Train a pipeline's component further on annotated documents, whose annotation earlier components do
@@ -98,7 +103,7 @@ def extend(
     """
     name, pipe = component_of(nlp, component)
     examples = map(Example, ready_docs(nlp, docs, name), docs)
-    return pipe.extend(examples, new_alone=new_alone, sigma=sigma)
+    return pipe.extend(examples, alone=alone, sigma=sigma)
 
 
 def _table(counts: Counts, new: Sequence[str]) -> str:

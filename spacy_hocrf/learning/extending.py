@@ -23,7 +23,7 @@ evidence against a new label fade.
 def extend(
     learner: Learner,
     examples: Sequence[Example],
-    new_alone: bool | None,
+    alone: bool | None,
     sigma: float | None,
     after_step: Callable[[Run], None],
 ) -> list[str]:
@@ -38,16 +38,15 @@ def extend(
     annotations = [gold.annotation(example) for example in counting(examples)]
     labels = list(dict.fromkeys(y for annotation in annotations for y in annotation.labels))
     new_labels = [label for label in labels if label not in learner.labels]
-    if not labels or (new_alone and not new_labels):
-        known = ", ".join(learner.labels)
-        raise ValueError(Errors.H511.format(found=", ".join(labels) or "none", known=known))
+    if not labels:
+        raise ValueError(Errors.H511.format(found=len(annotations), places=gold.places))
     for label in new_labels:
         learner.add_label(label)
-    if new_labels:
-        if new_alone is None:
-            new_alone = gold.positives_only or len(new_labels) == len(labels)
-        positives_only = gold.positives_only and new_alone
-        learner.gold = replace(gold, positives_only=positives_only, new_alone=new_alone)
+    if alone is None and new_labels:
+        alone = gold.positives_only or len(new_labels) == len(labels)
+    if alone is not None:
+        positives_only = gold.positives_only and alone
+        learner.gold = replace(gold, positives_only=positives_only, alone=labels if alone else ())
         learner.corpus.gold = learner.gold
     if sigma is None:
         sigma = EXTEND_SIGMA if new_labels else trainer.adapt_sigma

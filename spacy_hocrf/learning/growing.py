@@ -108,10 +108,9 @@ class GrowingModel:
         return np.ones(self.structure.size, dtype=bool) if loaded is None else np.isnan(loaded)
 
     @property
-    def new_labels(self) -> list[int]:
-        """The engine's labels for labels that were added since the model was loaded."""
-        new = (label for label in self.labels if label not in self._loaded_labels)
-        return [y for label in new for y in self.scheme.engine_labels(label)]
+    def new_labels(self) -> list[str]:
+        """Labels that were added since the model was loaded."""
+        return [label for label in self.labels if label not in self._loaded_labels]
 
     @property
     def orders(self) -> NDArray[np.int32]:

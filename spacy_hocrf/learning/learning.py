@@ -365,7 +365,11 @@ class Learner(GrowingModel):
     def loaded(self) -> LoadedModel | None:
         """The loaded model, which fills in what the annotation leaves open while it is adapted; else None."""
         weights = self.loaded_weights
-        return None if weights is None or not self.adapts else LoadedModel(weights, self.new_labels)
+        if weights is None or not self.adapts:
+            return None
+        annotated = dict.fromkeys([*self.new_labels, *self.gold.alone])
+        engine_labels = [y for label in annotated for y in self.scheme.engine_labels(label)]
+        return LoadedModel(weights, engine_labels)
 
     # Training
 

@@ -2,8 +2,8 @@
 
 Where annotation leaves something open, the loaded model fills it in softly: each segmentation that agrees
 with the annotation is weighted with its probability, among these, under the loaded model. So a few texts in
-which only one new label is annotated teach that label, and little is forgotten of the others. A label that
-the loaded model did not have occurs only where it is annotated.
+which only one label is annotated teach that label, and little is forgotten of the others. That label, and any
+that the loaded model did not have, occurs only where it is annotated.
 """
 
 from collections.abc import Sequence
@@ -20,16 +20,16 @@ class LoadedModel:
     """A loaded model, in the structure that has grown since.
 
     weights (float64 [F]): its weights, 0 for new features.
-    new_labels (Sequence[int]): the engine's labels that it did not have.
+    annotated (Sequence[int]): the engine's labels that occur only where they are annotated.
     """
 
     weights: NDArray[np.float64]
-    new_labels: Sequence[int]
+    annotated: Sequence[int]
 
     def allowed(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Clear the bits, uint8 [N, Y], of labels that the loaded model did not have."""
-        if not self.new_labels:
+        """Clear the bits, uint8 [N, Y], of labels that occur only where they are annotated."""
+        if not self.annotated:
             return bits
         bits = bits.copy()
-        bits[:, self.new_labels] = 0
+        bits[:, self.annotated] = 0
         return bits

@@ -721,24 +721,24 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self,
         examples: Iterable[Example],
         *,
-        new_alone: bool | None = None,
+        alone: bool | None = None,
         sigma: float | None = None,
     ) -> list[str]:
-        """Learn from more texts while forgetting little. If they have new labels, only these need be
-        annotated: where nothing is annotated, the current model fills in a distribution
+        """Learn from more texts while forgetting little. Only some labels need be annotated, such as new
+        ones: where nothing is annotated, the current model fills in a distribution of the others
         (`learning/loaded.py`). Afterwards the component is as if it had been saved and loaded: further
         training uses its own texts, not these.
 
         examples (Iterable[Example]): annotated texts; earlier components have processed the predicted Docs.
             Texts without a span teach where the labels do not occur.
-        new_alone (Optional[bool]): are the texts annotated with the new labels only? None: yes if they have
-            spans of no other label, or if the component was trained with positives only.
+        alone (Optional[bool]): are the labels that occur in the texts the only ones annotated there? None:
+            yes if all of them are new, or if some are and the component was trained with positives only.
         sigma (Optional[float]): how far the existing weights may change, as a standard deviation; None for 1
             if there are new labels, else the trainer's `adapt_sigma`.
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer without a prior centred on loaded
-            weights, H255 if all texts have weight 0, H511 without a span, or with new_alone without a new
-            label. The component is then unchanged.
+            weights, H255 if all texts have weight 0, H511 without a span. The component is then
+            unchanged.
         """
         from spacy_hocrf.learning.extending import extend
 
@@ -748,7 +748,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         saved = self.to_bytes()
         self.from_bytes(saved)  # a learner with the loaded model and without a corpus
         try:
-            new_labels = extend(self._learner, examples, new_alone, sigma, self._after_step)
+            new_labels = extend(self._learner, examples, alone, sigma, self._after_step)
         except BaseException:
             self.from_bytes(saved)
             raise

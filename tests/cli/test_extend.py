@@ -2,7 +2,7 @@
 
 import pytest
 import spacy
-from small_corpus import examples, trained, words
+from small_corpus import examples, trained, untrained, words
 from spacy.tokens import DocBin
 from spacy.training import Example
 from typer.testing import CliRunner
@@ -57,9 +57,36 @@ def test_texts_without_a_new_label_are_learnt_as_well(folder):
     assert "new labels: none" in done.output and (folder / "out").exists()
 
 
-def test_new_labels_alone_that_there_are_not_are_an_error_with_a_code(folder):
-    done = run(folder, "--new-alone", texts="dev.spacy")
-    assert done.exit_code == 1 and "H511" in done.output
+def test_labels_that_do_not_occur_are_named_if_they_count_as_annotated(folder):
+    done = run(folder)
+    assert done.exit_code == 0 and "--alone" not in done.output
+    (folder / "out").rename(folder / "model2")
+    given = [str(folder / name) for name in ("model2", "new.spacy", "out")]
+    done = CliRunner().invoke(hocrf_cli, ["extend", *given])
+    assert done.exit_code == 0 and "No text has PERSON, PLACE" in done.output
+    done = CliRunner().invoke(hocrf_cli, ["extend", *given, "--alone", "--force"])
+    assert done.exit_code == 0 and "No text has" not in done.output
+
+
+@pytest.mark.parametrize("key", ["llm", "hocrf_constraints"])
+def test_texts_about_which_only_teachers_or_constraints_tell_are_learnt_from(folder, key):
+    nlp = untrained(teachers=["llm"]).from_bytes(trained().to_bytes())
+    nlp.to_disk(folder / "model")
+    texts = [each.reference for each in of_a_new_label(nlp)]
+    for doc in texts:
+        days = list(doc.ents)
+        doc.set_ents([], default="missing")
+        doc.spans[key] = days
+    DocBin(docs=texts, store_user_data=True).to_disk(folder / "new.spacy")
+    done = run(folder)
+    assert done.exit_code == 0 and "new labels: DAY" in done.output
+
+
+def test_texts_without_annotation_are_an_error_that_names_the_places(folder):
+    doc = words(spacy.blank("en"), "Ada", "left")
+    DocBin(docs=[doc]).to_disk(folder / "new.spacy")
+    done = run(folder)
+    assert done.exit_code == 1 and "H511" in done.output and "doc.ents" in done.output
     assert not (folder / "out").exists()
 
 
@@ -72,8 +99,8 @@ def test_a_model_whose_texts_are_covered_by_spans_says_how_to_learn_one_label(tm
     nlp.to_disk(tmp_path / "model")
     DocBin(docs=[each.reference for each in of_a_new_label(nlp)]).to_disk(tmp_path / "new.spacy")
     done = run(tmp_path, "--complete")
-    assert done.exit_code == 1 and "[H041]" in done.output and "--new-alone" in done.output
-    assert run(tmp_path, "--new-alone").exit_code == 0
+    assert done.exit_code == 1 and "[H041]" in done.output and "--alone" in done.output
+    assert run(tmp_path, "--alone").exit_code == 0
 
 
 def test_what_is_there_is_not_replaced_unless_that_is_said(folder):

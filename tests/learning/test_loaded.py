@@ -21,10 +21,10 @@ TEXTS = (("Ada came on Monday", [3]), ("Friday is cold", [0]), ("Emmy slept", []
 """Words, and the numbers of those that are a day."""
 
 
-def of_days(nlp):
+def of_days(nlp, texts=TEXTS):
     """Texts in which days alone are annotated."""
     rows = []
-    for text, days in TEXTS:
+    for text, days in texts:
         doc = words(nlp, *text.split())
         spans = [(doc[i].idx, doc[i].idx + len(doc[i]), "DAY") for i in days]
         tags = ["DAY" if i in days else "" for i in range(len(doc))]
@@ -94,6 +94,20 @@ def test_one_more_label_is_learnt_and_none_forgotten(name):
     assert day == "DAY" if isinstance(day, str) else day == (3, 4, "DAY")
     again = untrained(*MODELS[name]).from_bytes(nlp.to_bytes())
     assert [found(doc) for doc in again.pipe([doc.copy() for doc in texts])] == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MODELS)
+def test_a_known_label_alone_is_learnt_and_none_forgotten(name):
+    nlp = loaded(*MODELS[name])
+    pipe, texts = nlp.get_pipe("hocrf"), [each.predicted for each in examples(nlp)]
+    before = [found(doc) for doc in nlp.pipe([doc.copy() for doc in texts])]
+    pipe.extend(of_days(nlp))
+    doc = words(nlp, "Ada", "read", "Sunday", "papers")
+    assert pipe.extend(of_days(nlp, [("Ada read Sunday papers", [2])]), alone=True) == []
+    day = found(nlp(doc))[-2 if isinstance(found(doc)[-1], str) else -1]
+    assert day == "DAY" if isinstance(day, str) else day == (2, 3, "DAY")
+    assert [found(doc) for doc in nlp.pipe([doc.copy() for doc in texts])] == before
 
 
 @pytest.mark.slow
@@ -201,8 +215,8 @@ def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
     nlp = loaded()
     pipe = nlp.get_pipe("hocrf")
     before = pipe.to_bytes()
-    with pytest.raises(ValueError, match=r"H511.*PERSON, PLACE"):
-        pipe.extend(examples(nlp), new_alone=True)
+    with pytest.raises(ValueError, match=r"H511.*None of the 1 texts.*doc\.ents"):
+        pipe.extend([Example.from_dict(words(nlp, "Emmy", "slept"), {"entities": []})])
     left_out = of_days(nlp)
     for example in left_out:
         set_weight(example.reference, 0)
