@@ -24,15 +24,15 @@ class Gold:
     constraints_key (Optional[str]): key of the span group with their constraints; None reads none.
     positives_only (bool): tokens outside the annotated spans are unknown, unless a teacher covers them.
     teachers (Sequence[str]): keys of the span groups that tell what the annotation leaves open.
-    alone (Sequence[str]): labels that alone are annotated: tokens outside all spans, teachers' spans
-        included, are unknown, and have none of these labels. Empty if all labels are annotated.
+    alone (Optional[Sequence[str]]): labels that alone are annotated: tokens outside all spans, teachers'
+        spans included, are unknown, and have none of these labels. None if all labels are annotated.
     """
 
     target: Target
     constraints_key: str | None = None
     positives_only: bool = False
     teachers: Sequence[str] = ()
-    alone: Sequence[str] = ()
+    alone: Sequence[str] | None = None
 
     @property
     def places(self) -> str:
@@ -62,7 +62,7 @@ class Gold:
             annotation = _with_constraints(annotation, constraints)
         if self.teachers:
             annotation = teachers.taught(example, annotation, self.teachers)
-        return annotation.positives if self.alone else annotation
+        return annotation if self.alone is None else annotation.positives
 
 
 def _with_constraints(annotation: Annotation, constraints: Sequence[TextConstraint]) -> Annotation:

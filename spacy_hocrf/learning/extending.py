@@ -46,7 +46,10 @@ def extend(
         alone = gold.positives_only or len(new_labels) == len(labels)
     if alone is not None:
         positives_only = gold.positives_only and alone
-        learner.gold = replace(gold, positives_only=positives_only, alone=labels if alone else ())
+        # a constraint leaves open where the spans of its label end
+        told = {constraint.label for each in annotations for constraint in each.constraints}
+        searched = [label for label in labels if label not in told] if alone else None
+        learner.gold = replace(gold, positives_only=positives_only, alone=searched)
         learner.corpus.gold = learner.gold
     if sigma is None:
         sigma = EXTEND_SIGMA if new_labels else trainer.adapt_sigma

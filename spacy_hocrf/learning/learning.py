@@ -367,7 +367,7 @@ class Learner(GrowingModel):
         weights = self.loaded_weights
         if weights is None or not self.adapts:
             return None
-        annotated = dict.fromkeys([*self.new_labels, *self.gold.alone])
+        annotated = dict.fromkeys([*self.new_labels, *(self.gold.alone or ())])
         engine_labels = [y for label in annotated for y in self.scheme.engine_labels(label)]
         return LoadedModel(weights, engine_labels)
 

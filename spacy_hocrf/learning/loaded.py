@@ -12,6 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.annotation.annotation import Annotation
+
 __all__ = ["LoadedModel"]
 
 
@@ -26,10 +28,23 @@ class LoadedModel:
     weights: NDArray[np.float64]
     annotated: Sequence[int]
 
-    def allowed(self, bits: NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """Clear the bits, uint8 [N, Y], of labels that occur only where they are annotated."""
+    def allowed(
+        self,
+        bits: NDArray[np.uint8],
+        offsets: NDArray[np.int64],
+        annotations: Sequence[Annotation],
+    ) -> NDArray[np.uint8]:
+        """Clear the bits of labels that occur only where they are annotated: in spans, which need no bits,
+        and where a constraint on the text names the label of tokens.
+
+        bits (uint8 [N, Y]): bits of the tokens of D texts. offsets (int64 [D + 1]): first token of each text.
+        """
         if not self.annotated:
             return bits
-        bits = bits.copy()
-        bits[:, self.annotated] = 0
-        return bits
+        cleared: NDArray[np.uint8] = bits.copy()
+        cleared[:, self.annotated] = 0
+        for first, annotation in zip(offsets, annotations):
+            for start, end, _, kind in annotation.constraints:
+                if kind in ("inside", "only"):
+                    cleared[first + start : first + end] = bits[first + start : first + end]
+        return cleared

@@ -130,7 +130,8 @@ class CorpusShard:
             segments = [known_segments(structure.scheme, annotation) for annotation in annotations]
         else:
             loaded = self._loaded
-            allowed = allowed if loaded is None else loaded.allowed(allowed)
+            if loaded is not None:
+                allowed = loaded.allowed(allowed, batch.offsets, annotations)
             observed = observed_in(structure, self._rules, allowed, batch.offsets, annotations)
             if loaded is not None:
                 observed = replace(observed, scores=batch.potentials(loaded.weights))

@@ -87,4 +87,5 @@ class FollowedRules:
         broken = table.broken[product.state_copy, numbers.index(rule)]
         final = np.where(broken, -np.inf, 0.0 if product.final is None else product.final)
         kept = log_partition(potentials, product, final=final[None])[0]
-        return float(-np.expm1(min(0.0, kept - log_partition(potentials, product)[0])))
+        log_kept = min(0.0, kept - log_partition(potentials, product)[0])
+        return float(0.0 - np.expm1(log_kept))  # not -0.0 for a rule that is never broken

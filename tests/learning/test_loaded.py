@@ -9,8 +9,10 @@ from component_oracle import scored
 from derivatives import assert_gradient
 from numpy.testing import assert_allclose
 from small_corpus import MODELS, examples, fit, found, learner_of, trained, untrained, words
+from spacy.tokens import Span
 from spacy.training import Example
 
+from spacy_hocrf.annotation.annotation import Annotation, TextConstraint
 from spacy_hocrf.annotation.weights import set_weight
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.loaded import LoadedModel
@@ -230,8 +232,41 @@ def test_a_trainer_without_a_prior_and_texts_without_a_span_are_refused():
         untrained().get_pipe("hocrf").extend(of_days(nlp))
 
 
-def test_labels_that_a_loaded_model_did_not_have_are_forbidden_to_it():
+def constrained(example, kind):
+    """The text with constraints in the place of its spans."""
+    doc = example.reference.copy()
+    spans = [Span(doc, ent.start, ent.end, ent.label_, span_id=kind) for ent in doc.ents]
+    doc.set_ents([], default="missing")
+    doc.spans["hocrf_constraints"] = spans
+    return Example(example.predicted, doc)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["span", "inside", "only"])
+def test_constraints_teach_a_new_label(kind):
+    nlp = loaded()
+    nlp.get_pipe("hocrf").extend([constrained(each, kind) for each in of_days(nlp)])
+    assert found(nlp(words(nlp, "Grace", "left", "on", "Monday")))[-1] == (3, 4, "DAY")
+
+
+@pytest.mark.slow
+def test_constraints_leave_open_where_a_span_of_a_known_label_ends():
+    nlp = loaded()
+    doc = words(nlp, "Ada", "Lovelace", "was", "born", "in", "Rome")
+    before = found(nlp(doc.copy()))
+    reference = doc.copy()
+    reference.spans["hocrf_constraints"] = [Span(reference, 0, 1, "PERSON", span_id="inside")]
+    assert nlp.get_pipe("hocrf").extend([Example(doc.copy(), reference)], alone=True) == []
+    assert before[0] == (0, 2, "PERSON") and found(nlp(doc.copy())) == before
+
+
+def test_labels_that_occur_only_where_they_are_annotated_are_forbidden_to_the_loaded_model():
     bits = np.full((2, 3), 7, dtype=np.uint8)
-    assert LoadedModel(np.zeros(1), []).allowed(bits) is bits
-    assert LoadedModel(np.zeros(1), [1]).allowed(bits).tolist() == [[7, 0, 7]] * 2
+    offsets, unknown = np.array([0, 2]), np.ones(2, dtype=bool)
+    free = Annotation((), unknown)
+    assert LoadedModel(np.zeros(1), []).allowed(bits, offsets, [free]) is bits
+    of_one = LoadedModel(np.zeros(1), [1])
+    assert of_one.allowed(bits, offsets, [free]).tolist() == [[7, 0, 7]] * 2
+    told = Annotation((), unknown, (TextConstraint(1, 2, "DAY", "inside"),))
+    assert of_one.allowed(bits, offsets, [told]).tolist() == [[7, 0, 7], [7, 7, 7]]
     assert bits.all()
