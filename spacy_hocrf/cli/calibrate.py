@@ -158,7 +158,7 @@ def calibrate_cli(
         Path | None,
         Option(
             "--into",
-            help="Save the pipeline with that threshold to this folder instead of MODEL",
+            help="Save the pipeline, with the threshold of --accept, to this folder instead of MODEL",
             file_okay=False,
         ),
     ] = None,
@@ -167,8 +167,7 @@ def calibrate_cli(
         Option(
             "--confidence",
             "-p",
-            help="How sure the recall, or the share, should be",
-            show_default=str(CONFIDENCE),
+            help=f"How sure the recall, or the share, should be: by default {CONFIDENCE}",
         ),
     ] = None,
     output: Results = None,

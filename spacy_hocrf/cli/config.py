@@ -76,7 +76,7 @@ def config_cli(
     ] = None,
     train: Annotated[
         Path | None,
-        Option("--train", help="Annotated texts (.spacy, or a folder) to fit it to", exists=True),
+        Option("--train", help="Annotated texts (.spacy, or a folder) to learn from", exists=True),
     ] = None,
     dev: Annotated[
         Path | None, Option("--dev", help="Texts to score the model on", exists=True)

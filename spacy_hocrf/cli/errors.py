@@ -124,7 +124,7 @@ class CommandErrors(metaclass=Coded):
         "such as cp1252 or utf16: see hocrf convert --encoding."
     )
     H292 = "--{name} is {found!r}, expected one of {known}."
-    H293 = "{path} has no text with a token. See hocrf convert --format, --comment and --delimiter."
+    H293 = "{path} has no text with a token{lost}. See hocrf convert --format, --comment and --delimiter."
     H294 = "--attribute is {found!r}, expected NAME=COLUMN, such as pos=1."
     H345 = "{path}: found {found}, expected one of {known}, the same for all files of a folder."
     H346 = "Tables of Parquet are read and written by pyarrow, which is not installed: pip install pyarrow."

@@ -27,7 +27,7 @@ def templates_cli(
         ),
     ] = "ORTH,_.c1,_.c2,_.c3,_.c4,_.c5,_.c6,_.c7,_.c8,_.c9",
     component: Annotated[
-        str, Option("--component", "-c", help="Name of the component in the config")
+        str, Option("--component", help="Name of the component in the config")
     ] = "hocrf",
 ) -> None:
     """Print the block [components.*.model.features] that has the same features as a file of templates."""

@@ -319,6 +319,7 @@ def test_anystyle(tmp_path):
         ("a.txt", "a O\n", ["-a", "pos"], ["H294", "'pos'", "NAME=COLUMN"]),
         ("a.txt", "a O\n", ["-a", "pos=2"], ["H290", "column 2 (pos)"]),
         ("a.txt", "", [], ["H293", "no text"]),
+        ("a.jsonl", '{"text": "a", "answer": "no"}', [], ["H293", "answered with 'no': left out"]),
         ("a.txt", "a O\n", ["--encoding", "utf9"], ["H291", "utf9"]),
         ("a.txt", "a O\n", ["--format", "bart"], ["H292", "'bart'", "columns"]),
         ("a.txt", "a O\n", ["--scheme", "biz"], ["H292", "'biz'", "auto, bio, io"]),

@@ -28,7 +28,7 @@ from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, 
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
 from spacy_hocrf.cli.annotate.workers import annotated
 from spacy_hocrf.cli.errors import CommandErrors
-from spacy_hocrf.cli.options import Code, Component
+from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["annotate_cli", "locked"]
@@ -40,7 +40,7 @@ LOCKED_ERRORS = {errno.EACCES, errno.EAGAIN, errno.EDEADLK}
 
 
 def annotate_cli(
-    model: Annotated[str, Argument(help="Pipeline: a folder, or the name of a package")],
+    model: Model,
     texts: Annotated[
         Path,
         Argument(help=f"Texts, or a folder of them: {', '.join(SOURCES)}", exists=True),

@@ -119,7 +119,8 @@ def convert_cli(
     nlp = blank(lang)
     docs = list(convert(path, nlp, report, format_, settings, into=into, align=align))
     if not docs:
-        raise ValueError(CommandErrors.H293.format(path=path))
+        lost = "".join(f"; {what}" for what in report.lost)
+        raise ValueError(CommandErrors.H293.format(path=path, lost=lost))
     where = str(output)
     if dev is None:
         _write(docs, output)

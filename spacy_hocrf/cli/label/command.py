@@ -61,7 +61,7 @@ def label_cli(
         int, Option("--port", "-p", min=0, max=65535, help="Port of the page; 0 for any free one")
     ] = PORT,
     address: Annotated[
-        str, Option("--address", help="Address to listen at; by default only for this machine")
+        str, Option("--address", help="Address to listen on; by default only for this machine")
     ] = "127.0.0.1",
     name: Annotated[
         list[str] | None,

@@ -68,7 +68,9 @@ def make_app(session: Session, token: str, names: Collection[str] = ()) -> ASGIA
             return _refused(404, f"there is no {method!r}")
         sent = request.headers.get(TOKEN, "").encode()
         if not secrets.compare_digest(sent, token.encode()):
-            return _refused(403, "it has not the token of the address that hocrf label has printed")
+            return _refused(
+                403, "it does not have the token in the address that hocrf label prints"
+            )
         body = bytearray()
         async for part in request.stream():
             body += part
