@@ -10,7 +10,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import log
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
+    "CERTAIN",
     "UNKNOWN",
     "Annotation",
     "NamedSpans",
@@ -39,6 +39,8 @@ __all__ = [
     "trim",
 ]
 
+CERTAIN = 1.0 - 1e-9
+"""Probability above which a teacher's span counts as certain."""
 UNKNOWN = "unknown"
 """Key in the attrs of an annotated span group: a list of the parts of the text about which nothing is
 known, each as first token and one past the last. (In doc.ents these are the tokens without `ent_iob`.)
@@ -58,7 +60,7 @@ class TextConstraint(NamedTuple):
 
 
 class SoftSpan(NamedTuple):
-    """A span that is present with a probability between 0 and 1, exclusive, if no other one overlaps it."""
+    """A span that is present with a probability between 0 and 1, exclusive."""
 
     start: int
     end: int
@@ -273,18 +275,48 @@ def runs(mask: NDArray[np.bool_]) -> Sequence[tuple[int, int]]:
     return [(int(start), int(end)) for start, end in zip(edges[::2], edges[1::2])]
 
 
-def log_odds(score: float) -> float:
-    """Log-odds of a probability between 0 and 1, exclusive."""
-    return log(score) - log(1.0 - score)
+def log_odds(spans: Sequence[SoftSpan]) -> NDArray[np.float64]:
+    """Return scores of spans, nats, for which q(s) ∝ exp(sum of the scores of the spans of s), over sets s of
+    spans of which none overlap, gives each span its probability p:
+
+        score = log p - Σ_t log(1 - c_t) + Σ_t log(1 - b_t)
+
+    c_t is the sum of p over the spans with token t, b_t over those with both t and the next one; the sums run
+    over the tokens of the span, and over pairs of them. For a span that no other overlaps these are its
+    log-odds. These sets of spans are the cliques and separators of a junction tree, so q is the distribution
+    of largest entropy with these probabilities. Where the spans of a token add up to more than 1, they are
+    scaled down.
+    """
+    chances = np.array([span.score for span in spans])
+    covered, _ = _covered(spans, chances)
+    chances = chances / [max(1.0, covered[s.start : s.end].max() / CERTAIN) for s in spans]
+    none, none_of_both = (np.log1p(-sums) for sums in _covered(spans, chances))
+    scores: NDArray[np.float64] = np.log(chances)
+    for i, span in enumerate(spans):
+        scores[i] += none_of_both[span.start : span.end - 1].sum()
+        scores[i] -= none[span.start : span.end].sum()
+    return scores
+
+
+def _covered(
+    spans: Sequence[SoftSpan], chances: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Sum the probabilities of the spans with each token, and of those with both it and the next one."""
+    token, both = np.zeros((2, max((span.end for span in spans), default=0)))
+    for span, chance in zip(spans, chances, strict=True):
+        token[span.start : span.end] += chance
+        both[span.start : span.end - 1] += chance
+    return token, both
 
 
 def most_probable(spans: Sequence[SoftSpan]) -> Sequence[SoftSpan]:
-    """Return the non-overlapping spans whose log-odds have the largest sum."""
-    ordered = sorted(spans, key=lambda span: span.end)
-    ends = [span.end for span in ordered]
+    """Return the most probable set of spans of which none overlap, by their `log_odds`."""
+    scored = zip(spans, log_odds(spans).tolist(), strict=True)
+    ordered = sorted(scored, key=lambda each: each[0].end)
+    ends = [span.end for span, _ in ordered]
     best: list[tuple[float, list[SoftSpan]]] = [(0.0, [])]  # best[i]: of the first i spans
-    for i, span in enumerate(ordered):
+    for i, (span, own) in enumerate(ordered):
         score, before = best[bisect_right(ends, span.start, 0, i)]
-        score += log_odds(span.score)
+        score += own
         best.append((score, [*before, span]) if score > best[i][0] else best[i])
     return best[-1][1]

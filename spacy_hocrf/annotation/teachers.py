@@ -1,10 +1,7 @@
 """What teachers predict for training texts: spans with scores, in span groups of the reference.
 
-A teacher that gives each span a probability p of its own, independently of the others, implies for a text
-
-    q(spans) ∝ Π p / (1 - p),    over the spans of the text, none of which overlap
-
-so that a span which overlaps no other has probability p. Probabilities of several teachers are averaged.
+Probabilities of several teachers are averaged. Of all distributions over the readings of a text in which each
+span has its probability, the one of largest entropy is learnt (`annotation.log_odds`).
 """
 
 from collections.abc import Sequence
@@ -16,7 +13,14 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc
 from spacy.training import Example
 
-from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, SoftSpan, most_probable, trim
+from spacy_hocrf.annotation.annotation import (
+    CERTAIN,
+    UNKNOWN,
+    Annotation,
+    SoftSpan,
+    most_probable,
+    trim,
+)
 from spacy_hocrf.annotation.errors import TeacherErrors
 from spacy_hocrf.annotation.spans import named, on_predicted, same_tokens, unknown_parts
 from spacy_hocrf.features.tokens import beginning
@@ -52,7 +56,7 @@ def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Ann
     in_gaps = [
         SoftSpan(*span, p) for span, p in sorted(scores.items()) if gaps[slice(*span[:2])].all()
     ]
-    certain = [span for span in in_gaps if span.score > 1.0 - 1e-9]
+    certain = [span for span in in_gaps if span.score > CERTAIN]
     _check(example.predicted, certain)
     covered = np.zeros(len(gaps), dtype=bool)
     for start, end, *_ in certain:

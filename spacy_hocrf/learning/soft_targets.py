@@ -1,9 +1,9 @@
 """Soft targets: a training text with a distribution over segmentations, given by probabilities of spans.
 
-    q(s) ∝ Π p / (1 - p) over the soft spans of s,    0 for a segmentation with any other span there
+    q(s) ∝ Π exp(log_odds) over the soft spans of s,    0 for a segmentation with any other span there
 
-The sum over segmentations runs over the model's own lattice, with log p / (1 - p) as the score of each span,
-so the counts of all features, of any order, are exact: see `engine.forbidden`.
+The sum over segmentations runs over the model's own lattice, with `annotation.log_odds` as the scores of the
+spans, so the counts of all features, of any order, are exact: see `engine.forbidden`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -46,7 +46,8 @@ def soft_targets(
     bits = constrain_batch(scheme, allowed, offsets, certain)
     soft_patterns = list[ForbiddenPattern]()
     for annotation, first, last in zip(annotations, offsets.tolist(), offsets[1:].tolist()):
-        scores = {each[:3]: log_odds(each.score) for each in annotation.soft}
+        odds = log_odds(annotation.soft).tolist()
+        scores = {each[:3]: score for each, score in zip(annotation.soft, odds, strict=True)}
         _leave(bits[first:last], scheme, scores)
         for span in (*scores, *_others(scheme, scores)):
             score = scores.get(span, -np.inf)

@@ -8,9 +8,12 @@ import oracle
 import pytest
 from component_oracle import scored
 from derivatives import assert_gradient
+from pytest import approx
 from small_corpus import MODELS, examples, found, learner_of, trained, untrained, words
 from spacy.tokens import Doc, Span
 from spacy.training import Example
+
+from spacy_hocrf.annotation.annotation import SoftSpan, log_odds
 
 KEY = "teacher"
 SOFT = {  # words: what the teacher says, (start, end, label): score
@@ -18,7 +21,7 @@ SOFT = {  # words: what the teacher says, (start, end, label): score
         (0, 1, "PERSON"): 0.3,
         (0, 2, "PERSON"): 0.6,
         (3, 4, "PLACE"): 0.9,
-        (3, 4, "PERSON"): 0.2,
+        (3, 4, "PERSON"): 0.05,
     },
     "it rains in New York": {(3, 5, "PLACE"): 0.4, (4, 5, "PLACE"): 0.25, (2, 4, "PLACE"): 0.1},
     "Ada Emmy Carl slept": {
@@ -53,19 +56,54 @@ def apart(name):
     return dict([*SOFT.items()][: 2 if MODELS[name][1].get("encoding") == "io" else 3])
 
 
-def readings(said, scheme):
-    """{spans: probability} of a text: what is certain is there, of others those that do not overlap and that
-    the model can tell apart.
+def fitted(said):
+    """{spans: probability} of a text: the distribution of largest entropy over spans that do not overlap in
+    which each has its probability, by iterative proportional fitting.
     """
-    mass = {}
-    for size in range(len(said) + 1):
-        for chosen in combinations(sorted(said), size):
-            apart = all(a[1] <= b[0] for a, b in pairwise(chosen))
-            ins = prod(said[span] for span in chosen)
-            outs = prod(1 - p for span, p in said.items() if span not in chosen)
-            if apart and ins * outs and scheme.can_have(chosen):
-                mass[chosen] = ins * outs
+    sets = [
+        chosen
+        for size in range(len(said) + 1)
+        for chosen in combinations(sorted(said), size)
+        if all(a[1] <= b[0] for a, b in pairwise(chosen))
+        and all(span in chosen for span, p in said.items() if p == 1)
+    ]
+    q = np.full(len(sets), 1 / len(sets))
+    for _ in range(2000):
+        for span, p in said.items():
+            has = np.array([span in chosen for chosen in sets])
+            if p < 1 and has.any():
+                q *= np.where(has, p / q[has].sum(), (1 - p) / q[~has].sum())
+    return dict(zip(sets, q.tolist(), strict=True))
+
+
+def readings(said, scheme):
+    """{spans: probability} of a text: `fitted`, of those that the model can tell apart."""
+    mass = {chosen: p for chosen, p in fitted(said).items() if scheme.can_have(chosen)}
     return {spans: p / sum(mass.values()) for spans, p in mass.items()}
+
+
+def test_spans_that_overlap_have_their_probabilities():
+    """As shares of answers: one in which all five have one of two spans has no text without either."""
+    for said in [
+        *SOFT.values(),
+        {(0, 3, "PERSON"): 0.6, (1, 3, "PERSON"): 0.2, (3, 4, "PLACE"): 0.5},
+    ]:
+        soft = [SoftSpan(*span, p) for span, p in sorted(said.items()) if p < 1]
+        weights = dict(zip((span[:3] for span in soft), np.exp(log_odds(soft)), strict=True))
+        expected = fitted({span: p for span, p in said.items() if p < 1})
+        mass = {chosen: prod(weights[span] for span in chosen) for chosen in expected}
+        assert mass == approx({c: p / expected[()] for c, p in expected.items()}, rel=1e-6)
+
+
+@pytest.mark.parametrize("first, second", [(0.6, 0.4), (0.9, 0.6)])
+def test_spans_of_which_one_must_be_there_leave_no_text_without_them(first, second):
+    scores = log_odds([SoftSpan(0, 3, "A", first), SoftSpan(1, 3, "B", second)])
+    assert np.exp(scores[0] - scores[1]) == approx(first / second, rel=1e-6)
+    assert scores.min() > 15
+
+
+def test_of_no_span_there_are_no_log_odds():
+    assert log_odds([]).tolist() == []
 
 
 @pytest.mark.parametrize("name", SEGMENTATIONS)
@@ -108,13 +146,13 @@ def test_of_several_teachers_the_probability_is_the_mean_and_one_without_scores_
     doc.spans["other"] = [Span(doc, 0, 1, "PERSON"), Span(doc, 2, 3, "PERSON")]
     found = gold(nlp, example, (KEY, "other", "silent"))
     assert found.soft == ((0, 1, "PERSON", 0.75), (2, 3, "PERSON", 0.5), (2, 3, "PLACE", 0.125))
-    assert found.spans == ((0, 1, "PERSON"),) and found.complete
+    assert found.spans == ((0, 1, "PERSON"), (2, 3, "PERSON")) and found.complete
     assert gold(nlp, example, ("other",)).spans == ((0, 1, "PERSON"), (2, 3, "PERSON"))
     assert not gold(nlp, example, ("other",)).soft
 
 
 def test_of_spans_that_overlap_the_most_probable_together_are_learnt_by_others():
-    said = {(0, 3, "PERSON"): 0.7, (0, 1, "PERSON"): 0.65, (2, 3, "PLACE"): 0.65}
+    said = {(0, 3, "PERSON"): 0.6, (0, 1, "PERSON"): 0.65, (2, 3, "PLACE"): 0.65}
     found = gold(untrained(), taught(untrained(), "Ada left Paris", said))
     assert found.spans == ((0, 1, "PERSON"), (2, 3, "PLACE"))
 
