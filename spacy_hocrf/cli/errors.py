@@ -241,3 +241,7 @@ class CommandErrors(metaclass=Coded):
         "Write it to a file first."
     )
     H579 = "'{setting}' is empty, as of a variable that is not set. Give a value, or leave it out."
+    H581 = (
+        "{option} has no effect on {path}, which is read as {found}: it is for {formats}. Leave it out, or "
+        "name one of these with --format."
+    )

@@ -267,3 +267,44 @@ def test_malformed_words_are_named_with_their_lines(tmp_path, old, new, part):
     assert old in CONLLU
     with pytest.raises(ValueError, match=rf"H290.*line \d+.*{part}"):
         read(tmp_path, CONLLU.replace(old, new).split("\n"), "a.conllu")
+
+
+CONLL_2012 = [
+    "#begin document (nw/a); part 000",
+    "nw/a  0  0  Hong   NNP  (S(NP*   -    -   -  Max  (GPE*     *       *    (1",
+    "nw/a  0  1  Kong   NNP  *)       -    -   -  Max  *)        *       *    1)",
+    "nw/a  0  2  was    VBD  (VP*))   be   01  1  Max  *         (V*)    *    -",
+    "",
+    "nw/a  0  0  Ada    NNP  (S*)     -    -   -  Max  (PERSON)  -",
+    "#end document",
+    "#begin document (nw/a); part 001",
+    "nw/a  1  0  Kim    NNP  (S*      -    -   -  Max  (PERSON)  (ARG0*) -",
+    "nw/a  1  1  slept  VBD  *)       -    -   -  Max  *         (V*)    -",
+    "#end document",
+]
+
+
+def test_texts_with_different_numbers_of_columns(tmp_path):
+    """As in CoNLL-2012, where there is a column for each predicate of the sentence."""
+    docs, losses = read(tmp_path, CONLL_2012, "a.v4_gold_conll", word=3, label=10)
+    assert not losses
+    assert [doc.text for doc in docs] == ["Hong Kong was ", "Ada ", "Kim slept "]
+    found = [named(doc) for doc in docs]
+    assert found == [[("Hong Kong", "GPE")], [("Ada", "PERSON")], [("Kim", "PERSON")]]
+    assert [docs[0][0]._.c13, docs[1][0]._.c13] == ["(1", ""]
+    with pytest.raises(ValueError, match=r"H290.*at line 6: found 12 columns, expected 14 columns"):
+        read(tmp_path, CONLL_2012, "a.v4_gold_conll", word=3)
+
+
+@pytest.mark.parametrize("last", ["Kim B-P", "Kim NNP B-P x\nran VBD", "Kim NNP B-P\nran VBD O x"])
+def test_lines_without_a_column_that_is_named(tmp_path, last):
+    with pytest.raises(ValueError, match=r"H290.* columns, expected 3|H290.*expected 4 columns"):
+        read(tmp_path, ["Ada NNP B-P", "", *last.splitlines()], label=2)
+
+
+def test_columns_with_tabs_and_blanks_between(tmp_path):
+    lines = ["Ada\tNNP  B-PER", "lives  VBZ\tO", "", "Max NNP B-PER", "ran\t\tVBD   O"]
+    docs, losses = read(tmp_path, lines)
+    assert [named(doc) for doc in docs] == [[("Ada", "PER")], [("Max", "PER")]] and not losses
+    docs, _ = read(tmp_path, ["New York\tB-LOC", "is\tO"])
+    assert [token.text for token in docs[0]] == ["New York", "is"]

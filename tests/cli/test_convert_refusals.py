@@ -151,6 +151,7 @@ COLUMNS = [
     "Ada U-PER\nMax U-PER\n",
     "Kim PER_B\nMin PER_I\n",
     "-DOCSTART- -X- O\n\nAda NNP B-PER\n",
+    "#begin document (a); part 000\nAda author\nand O\n#end document\n",
     "# 1\nAda\tO\nran\tO\n",
     "{ O\n} O\n[ O\n< O\n<s> O\n",
     "x O\n",
@@ -182,3 +183,48 @@ def test_a_format_that_is_named_is_taken(tmp_path):
     (tmp_path / "a.txt").write_text("one Ada\ntwo ran\n", encoding="utf8")
     docs = list(convert(tmp_path / "a.txt", spacy.blank("xx"), Report(), "columns"))
     assert [[span.label_ for span in doc.ents] for doc in docs] == [["Ada", "ran"]]
+
+
+JOINED = "Ada|NNP|B-PER ran|VBD|O .|.|O\nMax|NNP|B-PER slept|VBD|O\n"
+
+
+@pytest.mark.parametrize("name", ["a.iob", "a.txt"])
+def test_words_with_labels_in_a_line_per_text_are_spacys_to_read(tmp_path, name):
+    (tmp_path / name).write_text(JOINED, encoding="utf8")
+    with pytest.raises(ValueError, match=r"H380.*spacy convert --converter iob"):
+        format_of(tmp_path / name, ConvertSettings())
+    (tmp_path / name).write_text("Ada|NNP|B-PER\nran|VBD|O\n", encoding="utf8")
+    docs = convert(
+        tmp_path / name, spacy.blank("xx"), Report(), settings=ConvertSettings(delimiter="|")
+    )
+    assert [span.label_ for doc in docs for span in doc.ents] == ["PER"]
+
+
+JSON, TOKENS = '{"text": "Ada", "label": [[0, 3, "PER"]]}\n', "token,tag,ner\nAda,NNP,B-PER\n"
+
+
+@pytest.mark.parametrize(
+    "text, option, read, formats",
+    [
+        (JSON, {"label": 2}, "json", "columns"),
+        (JSON, {"attributes": {"pos": 1}}, "json", "columns"),
+        (JSON, {"word_prefix": "word="}, "json", "crfsuite"),
+        (TOKENS, {"label": 2}, "table", "columns"),
+        (COLUMNS[0], {"record": "p"}, "columns", "xml"),
+        (COLUMNS[0], {"names": ["O", "B-PER"]}, "columns", "json, table"),
+    ],
+)
+def test_options_of_other_formats_are_refused(tmp_path, text, option, read, formats):
+    (tmp_path / "a").write_text(text, encoding="utf8")
+    name = "--" + next(iter(option)).replace("attributes", "attribute").replace("_", "-")
+    expected = (
+        rf"H581\] {name} has no effect on .*a, which is read as {read}: it is for {formats}\."
+    )
+    with pytest.raises(ValueError, match=expected):
+        list(
+            convert(tmp_path / "a", spacy.blank("xx"), Report(), settings=ConvertSettings(**option))
+        )
+    (tmp_path / "b.xml").write_text("<a><p>Ada <i>ran</i></p><p>Max</p></a>", encoding="utf8")
+    if "record" in option:  # some file of the folder is read by it
+        settings = ConvertSettings(**option)
+        assert list(convert(tmp_path, spacy.blank("xx"), Report(), settings=settings))

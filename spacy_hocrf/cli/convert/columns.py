@@ -14,9 +14,10 @@ from spacy_hocrf.cli.convert.records import (
     named_attribute,
 )
 
-__all__ = ["read_attributes", "read_columns"]
+__all__ = ["DOCUMENTS", "read_attributes", "read_columns"]
 
-DOCSTART = "-DOCSTART-"
+DOCUMENTS = ("-DOCSTART-", "#begin document", "#end document")
+"""What lines that separate documents begin with, in CoNLL-2003 and CoNLL-2012."""
 SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
 """Separates an attribute from its value: a colon that is not escaped by a backslash."""
 
@@ -24,14 +25,15 @@ SEPARATOR = re.compile(r"(?<!\\)((?:\\\\)*):")
 def read_columns(source: SourceFile) -> Iterator[ConvertedText]:
     """Read the texts of a file with columns.
 
-    RAISES (ValueError): H290 for a line with another number of columns than the first one, H291 for bytes
-        that the encoding does not have.
+    RAISES (ValueError): H290 for a line with another number of columns than the first one of its text, or of
+        the file unless all columns in the settings are counted from the left; H291 for bytes that the
+        encoding does not have.
     """
     texts, columns = list(_texts(source)), source.settings
     if not texts:
         return
-    place, row = texts[0][0]
-    width = len(row)
+    place, _ = texts[0][0]
+    width = max(len(rows[0][1]) for rows in texts)
     names = _names(place, columns, width)
     label = columns.label % width
     if label == columns.word % width:
@@ -45,7 +47,7 @@ def read_columns(source: SourceFile) -> Iterator[ConvertedText]:
                 place,
                 row[label].strip(),
                 row[columns.word],
-                {n: row[i] for n, i in names.items()},
+                {n: row[i] for n, i in names.items() if i < len(row)},
             )
             for place, row in text
         ]
@@ -61,11 +63,15 @@ def _texts(source: SourceFile) -> Iterator[list[tuple[Place, list[str]]]]:
     lines, columns = source.lines(), source.settings
     mark = columns.comment
     plain = [each for each in lines if not _is_break(each) and not (mark and each.startswith(mark))]
-    delimiter = columns.delimiter or ("\t" if plain and "\t" in plain[0] else None)
+    usual = ["\t", None] if plain and "\t" in plain[0] else [None]
+    delimiters = [columns.delimiter] if columns.delimiter else usual
+    fitting = (d for d in delimiters if len({len(_parted(line, d)) for line in plain}) == 1)
+    delimiter = next(fitting, delimiters[0])
     first = next((line for line in plain if not line[0].isspace()), plain[0] if plain else "")
     width = len(_parted(first, delimiter)) if plain else 0
     parted = (_parted(line, delimiter) for line in plain) if mark else ()
     labels = {row[columns.label % width].strip() for row in parted if len(row) == width}
+    named = (columns.word, columns.label, *columns.attributes.values())
     rows = list[tuple[Place, list[str]]]()
     for number, line in enumerate([*lines, ""], start=1):
         place = source.at(f"line {number}")
@@ -83,6 +89,8 @@ def _texts(source: SourceFile) -> Iterator[list[tuple[Place, list[str]]]]:
         begins = delimiter is None and line[0] in " \t" and columns.word % width == 0
         if begins and len(row) == width - 1:
             row = ["", *row]  # the token is white space
+        if not rows and min(named) >= 0 and max(named) < len(row):
+            width = len(row)
         if len(row) != width:
             expected = f"{width} columns, as in the lines before; see hocrf convert --delimiter and --comment"
             place.refuse(f"{len(row)} columns", expected)
@@ -94,7 +102,7 @@ def _texts(source: SourceFile) -> Iterator[list[tuple[Place, list[str]]]]:
 
 def _is_break(line: str) -> bool:
     """Does a line end a text?"""
-    return line.startswith(DOCSTART) or not line.strip()
+    return line.startswith(DOCUMENTS) or not line.strip()
 
 
 def _parted(line: str, delimiter: str | None) -> list[str]:

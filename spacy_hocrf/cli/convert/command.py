@@ -13,7 +13,7 @@ from wasabi.tables import table
 from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.cli.annotate.parts import write_whole
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.formats import FORMATS, files_of, format_of
+from spacy_hocrf.cli.convert.formats import FORMATS, check_options, files_of, format_of
 from spacy_hocrf.cli.convert.labels import SCHEMES
 from spacy_hocrf.cli.convert.records import ConvertSettings, Report, SourceFile, named_attribute
 from spacy_hocrf.cli.corpora import train_and_dev
@@ -103,7 +103,7 @@ def convert_cli(
         scheme,
         word_prefix,
         encoding,
-        names_in(names) if names else [],
+        names_in(names) if names else (),
         record,
     )
     for name, value, known in (
@@ -153,14 +153,16 @@ def convert(
     settings (Optional[ConvertSettings]): how files are read.
     into (str): where labels go: "ents", "tags", or a key of doc.spans.
     align (str): alignment mode, as in `Doc.char_span`.
-    RAISES (ValueError): H290 or H291 for a file that violates its format, H380 for a file of no known format.
+    RAISES (ValueError): H290 or H291 for a file that violates its format, H380 for a file of no known format,
+        H581 for a setting that is for other formats.
     """
     settings = settings or ConvertSettings()
     files = files_of(path, format_, settings, report) if path.is_dir() else [path]
-    for file in files:
+    formats = [format_of(file, settings) if format_ == "auto" else format_ for file in files]
+    check_options(path, formats, settings)
+    for file, name in zip(files, formats):
         inside = file.relative_to(path).as_posix() if path.is_dir() else ""
-        row = FORMATS[format_of(file, settings) if format_ == "auto" else format_]
-        records = row.read(SourceFile(file, settings, report, inside))
+        records = FORMATS[name].read(SourceFile(file, settings, report, inside))
         yield from docs_of(records, nlp, into=into, align=align)
 
 

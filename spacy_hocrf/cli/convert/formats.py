@@ -3,7 +3,7 @@
 In JSON, the keys of an entry tell which tool or library has written it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -18,6 +18,7 @@ from spacy_hocrf.cli.convert.lines import SPAN_KEYS, TEXT_KEYS, read_texts
 from spacy_hocrf.cli.convert.listed import TAGS, WORDS, read_gliner, read_tags
 from spacy_hocrf.cli.convert.markup import read_markup
 from spacy_hocrf.cli.convert.recognition import (
+    OF_COLUMNS,
     is_attributes,
     is_brat,
     is_columns,
@@ -40,7 +41,7 @@ from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["FORMATS", "Format", "files_of", "format_of", "recognized"]
+__all__ = ["FORMATS", "Format", "check_options", "files_of", "format_of", "recognized"]
 
 Reader = Callable[[SourceFile], Iterator[ConvertedText]]
 """Reads the texts of a file. Raises H290 for what violates the format, and reports what it leaves out."""
@@ -51,6 +52,7 @@ class Format:
     """How files of a tool are recognized and read.
 
     what (str): description for messages.
+    options (Set[str]): names of the settings that the reader follows, apart from the encoding.
     suffixes (tuple[str, ...]): suffixes of their names, without .gz; longer ones before shorter ones.
     beside (str): suffix of a second file that the reader takes with each, or "".
     fits (Optional[Callable[[str, ConvertSettings], bool]]): is a text in this format? Rows are tried in
@@ -59,6 +61,7 @@ class Format:
 
     read: Reader
     what: str
+    options: Set[str] = frozenset()
     suffixes: tuple[str, ...] = ()
     beside: str = ""
     fits: Callable[[str, ConvertSettings], bool] | None = None
@@ -151,32 +154,52 @@ FORMATS: Mapping[str, Format] = {
     "webanno": Format(
         read_webanno, "WebAnno TSV 3 (INCEpTION)", fits=lambda text, _: text.startswith(HEADER)
     ),
-    "brat": Format(read_brat, "brat", (".ann",), beside=TEXT, fits=lambda text, _: is_brat(text)),
+    "brat": Format(
+        read_brat,
+        "brat",
+        suffixes=(".ann",),
+        beside=TEXT,
+        fits=lambda text, _: is_brat(text),
+    ),
     "json": Format(
         _read_entries,
         "JSON (Prodigy, doccano, Label Studio, tokens with tags, spaCy, GLiNER, LangExtract)",
+        {"names", "scheme"},
         (".json", ".jsonl", ".ndjson"),
         fits=lambda text, _: is_json(text),
     ),
     "xml": Format(
         read_markup,
         "XML (parserator, AnyStyle, TEI)",
+        {"record"},
         (".xml", ".tei"),
         fits=lambda text, _: is_markup(text),
     ),
-    "conllu": Format(read_conllu, "CoNLL-U", (".conllu",), fits=lambda text, _: is_conllu(text)),
+    "conllu": Format(
+        read_conllu,
+        "CoNLL-U",
+        {"scheme"},
+        (".conllu",),
+        fits=lambda text, _: is_conllu(text),
+    ),
     "crfsuite": Format(
-        read_attributes, "attributes (CRFsuite)", (".crfsuite",), fits=is_attributes
+        read_attributes,
+        "attributes (CRFsuite)",
+        {"scheme", "word_prefix"},
+        (".crfsuite",),
+        fits=is_attributes,
     ),
     "table": Format(
         read_table,
         "tables with a header (CSV, TSV)",
+        {"delimiter", "scheme", "names"},
         (".csv",),
         fits=lambda text, _: is_table(text),
     ),
     COLUMNS: Format(
         read_columns,
         "columns (CoNLL, CRF++, Wapiti)",
+        OF_COLUMNS,
         (".conll", ".iob", ".iob2", ".bio", ".bioes", ".bilou"),
         fits=is_columns,
     ),
@@ -193,6 +216,21 @@ def format_of(path: Path, settings: ConvertSettings) -> str:
         known = "; ".join(row.what for row in FORMATS.values())
         raise ValueError(CommandErrors.H380.format(path=path, found=found, known=known))
     return name
+
+
+def check_options(path: Path, names: Iterable[str], settings: ConvertSettings) -> None:
+    """Check that some file follows each setting that is not the default.
+
+    path (Path): the file, or the folder of the files. names (Iterable[str]): names of their formats.
+    RAISES (ValueError): H581 for a setting that is for other formats.
+    """
+    names = dict.fromkeys(names)
+    for setting in settings.changed:
+        followed = [name for name, row in FORMATS.items() if setting in row.options]
+        if followed and names.keys().isdisjoint(followed):
+            option = "--" + setting.replace("attributes", "attribute").replace("_", "-")
+            known = {"option": option, "path": path, "found": ", ".join(names)}
+            raise ValueError(CommandErrors.H581.format(**known, formats=", ".join(followed)))
 
 
 def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Report) -> list[Path]:

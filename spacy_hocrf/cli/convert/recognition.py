@@ -5,12 +5,14 @@ from collections import Counter
 
 import srsly
 
+from spacy_hocrf.cli.convert.columns import DOCUMENTS
 from spacy_hocrf.cli.convert.entries import of_python
 from spacy_hocrf.cli.convert.labels import OUTSIDE, scheme_of
 from spacy_hocrf.cli.convert.records import ConvertSettings
 from spacy_hocrf.cli.docbins import has_docs
 
 __all__ = [
+    "OF_COLUMNS",
     "is_attributes",
     "is_brat",
     "is_columns",
@@ -27,8 +29,10 @@ DAMAGED = 0.1
 """Share of control characters above which a file is no text."""
 LABELLED = 0.2
 """Smallest share of lines with the label O in a corpus with columns."""
-DOCSTART, BREAK = "-DOCSTART-", re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
-"""Separators of texts."""
+BREAK = re.compile(r"(\r\n|\r|\n)[ \t]*(\r\n|\r|\n)")
+"""Separator of texts."""
+OF_COLUMNS = frozenset({"word", "label", "attributes", "delimiter", "comment", "scheme"})
+"""Settings of files with columns."""
 LABEL, NAMED = re.compile(r"[^\W\d][\w.:/&+|@$'-]*"), 0.8
 """Pattern of labels without prefixes, and the share of labels that must match it."""
 OF_BRAT = re.compile(r"T\d+\t\S+ \d+ \d+(;\d+ \d+)*(\t|$)|[REAMN]\d+\t|#\d*\t|\*\t")
@@ -55,6 +59,9 @@ def kind_of(content: bytes, text: str) -> str:
         return "no text, or one in UTF-16: see hocrf convert --encoding"
     if HTML.match(text):
         return "HTML"
+    lines = [line.split() for line in _lines(text)]
+    if max(map(len, lines), default=0) > 1 and all("|" in part for row in lines for part in row):
+        return "a text per line, with | before each label: see spacy convert --converter iob"
     return "columns of which the first counts: see hocrf convert --word and --label" * _is_numbered(
         text
     )
@@ -115,10 +122,10 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
     have as many columns as the first one, there must be several texts with words, and the labels must be few
     and look like names.
     """
-    if settings.has_columns:
+    if not OF_COLUMNS.isdisjoint(settings.changed):
         return True
-    rows = [line.split("\t") if "\t" in line else line.split() for line in _lines(text)]
-    rows = [row for row in rows if not row[0].startswith(DOCSTART)]
+    lines = [line for line in _lines(text) if not line.startswith(DOCUMENTS)]
+    rows = [line.split("\t") if "\t" in line else line.split() for line in lines]
     width = len(rows[0]) if rows else 0
     at = settings.label
     labels = [row[at].strip() for row in rows if -len(row) <= at < len(row) and len(row) > 1]
@@ -128,7 +135,7 @@ def is_columns(text: str, settings: ConvertSettings) -> bool:
         return False
     if labels.count("O") >= LABELLED * len(rows) or scheme_of(labels) != "io":
         return True
-    if not BREAK.search(text.strip()) and DOCSTART not in text:
+    if not BREAK.search(text.strip()) and not any(mark in text for mark in DOCUMENTS):
         return False
     if any(len(row) != width for row in rows) or {row[1] for row in rows} <= {"=", ":", ":="}:
         return False

@@ -115,11 +115,10 @@ class ConvertSettings:
     record: str = ""
 
     @property
-    def has_columns(self) -> bool:
-        """Is any setting for columns not the default?"""
-        names = ("word", "label", "attributes", "delimiter", "comment", "scheme")
+    def changed(self) -> list[str]:
+        """Names of the settings that are not the default."""
         default = ConvertSettings()
-        return any(getattr(self, name) != getattr(default, name) for name in names)
+        return [name for name, value in vars(self).items() if value != getattr(default, name)]
 
 
 class ConversionLoss(NamedTuple):
