@@ -4,8 +4,10 @@ time and memory that training will take, measured on some of them.
 
 import tracemalloc
 import warnings
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -65,8 +67,10 @@ MAX_PHRASES = 3
 """Number of phrases given as examples."""
 MIN_COMPARED = 20
 """Number of texts, and of spans, from which on shares of new ones are compared."""
-SAMPLE = 1_000
-"""Largest number of texts on which cost is measured."""
+SAMPLE, SAMPLED_TOKENS = 1_000, 250_000
+"""Largest numbers of texts, and of tokens in them, on which cost is measured."""
+LONG_EVALUATION = 1.0
+"""Seconds from which on an evaluation of the objective is measured only once."""
 
 
 @dataclass(frozen=True)
@@ -121,6 +125,7 @@ def debug_cli(
     Settings are overridden as in `spacy train`, by --paths.train for instance. Nothing is trained.
     """
     import_code(code)
+    msg.text("Reading the texts, and measuring what training will take …")
     _print(check(overridden(config_path, ctx), component))
 
 
@@ -412,12 +417,14 @@ def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:
 
 
 def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
-    """Measure the cost of initializing a pipeline with some texts and evaluating its objective.
+    """Measure the cost of initializing a pipeline with the first texts, up to SAMPLE of them and
+    SAMPLED_TOKENS tokens but at least one, and evaluating its objective.
 
     config (Config): of the pipeline, not interpolated; "auto" settings are replaced without a search.
     name (str): name of the component.
     """
-    sample = examples[:SAMPLE]
+    tokens = [*accumulate(len(example.predicted) for example in examples[:SAMPLE])]
+    sample = examples[: max(1, bisect_right(tokens, SAMPLED_TOKENS))]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         config = settled(config, name)
@@ -437,7 +444,7 @@ def cost_of(config: Config, name: str, examples: Sequence[Example]) -> Cost:
         pipe.structure.size,
         len(pipe.structure.patterns),
         len(pipe.automaton.states),
-        seconds if seconds is None else _seconds(pipe, times=3),
+        seconds if seconds is None or seconds > LONG_EVALUATION else _seconds(pipe, times=3),
         kept,
         peak - kept,
         getattr(pipe.trainer, "n_threads", 1),

@@ -260,6 +260,18 @@ def test_the_cost_is_that_of_the_sample_and_grows_with_the_tokens(tmp_path, monk
     assert cost.bytes_for(560) == pytest.approx(2 * cost.kept + cost.passing)
     monkeypatch.setattr("spacy_hocrf.cli.debug.SAMPLE", 10)
     assert SAMPLE > 10 and found(tmp_path, several(40)).cost.texts == 10
+    for tokens, texts in ((35, 5), (36, 5), (1, 1)):
+        monkeypatch.setattr("spacy_hocrf.cli.debug.SAMPLED_TOKENS", tokens)
+        assert found(tmp_path, several(40)).cost.texts == texts
+
+
+@pytest.mark.parametrize("seconds, times", [(0.9, [1, 3]), (1.1, [1])])
+def test_a_long_evaluation_is_measured_once(tmp_path, monkeypatch, seconds, times):
+    measured = []
+    monkeypatch.setattr(
+        "spacy_hocrf.cli.debug._seconds", lambda _, times: measured.append(times) or seconds
+    )
+    assert found(tmp_path, several()).cost.seconds == seconds and measured == times
 
 
 def test_texts_that_spacy_keeps_are_measured_and_streamed_ones_are_none(tmp_path):
