@@ -177,15 +177,18 @@ class Fuzzer:
         if rng.integers(5) == 0:
             content = _in_bytes(rng, content)
         formats = ["auto"] * 20 + list(FORMATS)
+        settings = {
+            "names": ("O", "B-X") if rng.integers(2) else (),
+            "scheme": ("auto", "auto", "bio", "io")[int(rng.integers(4))],
+            "record": ("", "", "", "s", "b", "a")[int(rng.integers(6))],
+        }
+        own = [row.options for row in FORMATS.values() if name.endswith(row.suffixes or "?")]
+        given = {key for key in settings if key in set().union(*own) or not rng.integers(9)}
         how = {
             "format_": formats[int(rng.integers(len(formats)))],
             "into": ("ents", "ents", "tags", "sc")[int(rng.integers(4))],
             "align": ("strict", "contract", "expand")[int(rng.integers(3))],
-            "settings": ConvertSettings(
-                names=("O", "B-X") if rng.integers(2) else (),
-                scheme=("auto", "auto", "bio", "io")[int(rng.integers(4))],
-                record=("", "", "", "s", "b", "a")[int(rng.integers(6))],
-            ),
+            "settings": ConvertSettings(**{key: settings[key] for key in given}),
         }
         return name, content, how
 

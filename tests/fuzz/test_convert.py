@@ -19,13 +19,14 @@ def fuzzer(tmp_path_factory):
 def test_damaged_files_end_in_a_coded_error_or_in_docs(fuzzer):
     found = Counter(fuzzer.outcome(k) for k in range(300))
     assert not [outcome for outcome in found if outcome.startswith("wrong")]
-    assert found["read"] > 30 and {"H290", "H291", "H380"} <= found.keys()
+    assert found["read"] > 30 and {"H290", "H291", "H380", "H581"} <= found.keys()
 
 
 def test_sound_files_of_every_format_are_read(fuzzer):
     formats = set()
     for name, text in FILES.items():
-        how = {"settings": ConvertSettings(names=("O", "B-X"))}
+        names = ("O", "B-X") if name.endswith((".json", ".jsonl")) else ()
+        how = {"settings": ConvertSettings(names=names)}
         fuzzer.mutate = lambda _, name=name, text=text, how=how: (name, text.encode("utf8"), how)
         assert fuzzer.outcome(0) == "read", name
         formats.add(format_of(fuzzer.folder / name, ConvertSettings()))
