@@ -294,6 +294,11 @@ def test_texts_with_different_numbers_of_columns(tmp_path):
     assert [docs[0][0]._.c13, docs[1][0]._.c13] == ["(1", ""]
     with pytest.raises(ValueError, match=r"H290.*at line 6: found 12 columns, expected 14 columns"):
         read(tmp_path, CONLL_2012, "a.v4_gold_conll", word=3)
+    for name in ("a.v4_gold_conll", "a.conll"):
+        with pytest.raises(
+            ValueError, match=r"H380.*CoNLL-2012: see hocrf convert --word 3 --label 10"
+        ):
+            read(tmp_path, CONLL_2012, name)
 
 
 @pytest.mark.parametrize("last", ["Kim B-P", "Kim NNP B-P x\nran VBD", "Kim NNP B-P\nran VBD O x"])

@@ -59,6 +59,8 @@ def kind_of(content: bytes, text: str) -> str:
         return "no text, or one in UTF-16: see hocrf convert --encoding"
     if HTML.match(text):
         return "HTML"
+    if text.startswith(DOCUMENTS[1]):
+        return "CoNLL-2012: see hocrf convert --word 3 --label 10"
     lines = [line.split() for line in _lines(text)]
     if max(map(len, lines), default=0) > 1 and all("|" in part for row in lines for part in row):
         return "a text per line, with | before each label: see spacy convert --converter iob"
