@@ -71,7 +71,8 @@ from spacy_hocrf.features.pieces import PiecesTemplate as PiecesTemplate
 from spacy_hocrf.features.tokens import TokenBatch as TokenBatch
 from spacy_hocrf.model.dense import DenseScore as DenseScore, LinearScore as LinearScore
 from spacy_hocrf.model.architectures import set_weights as set_weights, weights_of as weights_of
-from spacy_hocrf.types import CONST as CONST, INNER as INNER, START as START, TOKEN as TOKEN
+from spacy_hocrf.types import START as START, END as END, TOKEN as TOKEN, INNER as INNER
+from spacy_hocrf.types import SPAN as SPAN, LENGTH as LENGTH, CONST as CONST
 
 # Custom training, decoding and rules
 from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
@@ -81,6 +82,7 @@ from spacy_hocrf.rules.constraints import Constraints as Constraints
 from spacy_hocrf.rules.templates import RuleTemplate as RuleTemplate
 from spacy_hocrf.engine.rules import Rule as Rule
 from spacy_hocrf.answers.decoders import (
+    Answer as Answer,
     Decoder as Decoder,
     ExpectedAccuracy as ExpectedAccuracy,
     ExpectedF as ExpectedF,
@@ -123,6 +125,7 @@ from spacy_hocrf.types import (
     Expectations as Expectations,
     Potentials as Potentials,
     Segment as Segment,
+    Segments as Segments,
 )
 from spacy_hocrf.graph.dual import dual_decompose as dual_decompose
 from spacy_hocrf.graph.instance import (

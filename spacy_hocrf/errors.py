@@ -485,3 +485,7 @@ class Errors(metaclass=Coded):
         "n = {found}, but must be a whole number from 2 to 100: one of so many readings of a text is "
         "shown. See [components.*.decoder]."
     )
+    H590 = (
+        "The method `{name}` of the decoder '{decoder}' returns {found}, expected {expected}. Mend it, or "
+        "choose another decoder in [components.*.decoder]; see spacy_hocrf.api.Decoder."
+    )

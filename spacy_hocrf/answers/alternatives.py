@@ -5,6 +5,7 @@ segmentations that are shown that way. Usually there is exactly one, unless the 
 with whitespace; readings are then ordered by their most probable segmentation, and each is listed once.
 """
 
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -71,7 +72,7 @@ class HasAlternatives:
         which is ranked by the most probable of them.
         RAISES (ValueError): H210 for n below 1, H201 if too much whitespace lies beside spans.
         """
-        _check_number(n)
+        n = _checked_number(n)
         if n > MAX_IN_BATCH or self._alternatives.has_blank(self._number):
             return list(islice(self.alternatives(), n))
         return list(self._alternatives.best(self._number, n, self.log_partition))
@@ -93,7 +94,7 @@ class HasAlternatives:
         RAISES (ValueError): H505 if the model has not learnt how far down the list right readings are, H506
             to H508 if this level cannot be reached, H210 for `most` below 1, H201 as in `alternatives`.
         """
-        _check_number(most)
+        most = _checked_number(most)
         if self._acceptance is None or not self._acceptance.behind:
             raise ValueError(ReadingErrors.H505)
         farthest = self._acceptance.farthest(level) + TOLERANCE
@@ -119,9 +120,8 @@ class HasAlternatives:
         RETURNS (list[NamedSpans]): start, end and label of all spans of each reading.
         RAISES (ValueError): H210 for n below 1.
         """
-        _check_number(n)
         drawn = self._alternatives.drawn(self._number, np.random.default_rng(seed))
-        return list(islice(drawn, n))
+        return list(islice(drawn, _checked_number(n)))
 
     def _log_probability(self, spans: NamedSpans) -> float:
         """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
@@ -297,7 +297,8 @@ def _joined(readings: Sequence[ScoredSpans]) -> Ranked:
     return Ranked(np.array([0, len(scores)]), scores, Segments(offsets, start, end, label))
 
 
-def _check_number(n: int) -> None:
-    """Check that n is a whole number above 0. RAISES (ValueError): H210 if not."""
+def _checked_number(n: int) -> int:
+    """Return a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
     if not is_whole(n) or n < 1:
         raise ValueError(ReadingErrors.H210.format(found=n))
+    return min(n, sys.maxsize)

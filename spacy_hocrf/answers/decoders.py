@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AUTO",
+    "BUILT_IN",
     "DEFAULT_COST",
     "Answer",
     "Candidates",
@@ -39,7 +40,9 @@ __all__ = [
     "ExpectedF",
     "Reranked",
     "Viterbi",
+    "checked_answer",
     "checked_decoder",
+    "checked_numbers",
 ]
 
 AUTO = "auto"
@@ -360,6 +363,10 @@ class ExpectedAccuracy(Viterbi):
             return viterbi(chances, automaton, buffers=buffers), chances.token
 
 
+BUILT_IN = (Viterbi, ExpectedF, Reranked, ExpectedAccuracy)
+"""Decoders whose answers need no check."""
+
+
 def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
     """Check and return the decoder of the component with this name; `Viterbi` for None.
 
@@ -378,6 +385,71 @@ def checked_decoder(decoder: Any, name: str, encoding: str) -> Decoder:
         reads = "tags" if encoding == "tags" else "spans"
         raise ValueError(Errors.H152.format(name=name, found=kind, reads=reads))
     return checked
+
+
+def checked_answer(decoder: Decoder, found: Any, potentials: Potentials, n_labels: int) -> Answer:
+    """Return the answer of a decoder as arrays of the types of `Answer`.
+
+    potentials (Potentials): log potentials of the D sequences that it has read.
+    n_labels (int): number of labels that a span may have.
+    RAISES (ValueError): H590 for anything but spans of these sequences, in order and without overlaps, and
+        numbers of the extents of `Answer`.
+    """
+    from spacy_hocrf.types import Segments
+
+    lengths = np.diff(potentials.offsets)
+    columns = list(map(np.asarray, found.spans)) if isinstance(found, Answer) else []
+    extents = [column.shape for column in columns]
+    n = columns[1].size if len(columns) == len(Segments._fields) else -1
+    whole = all(column.dtype.kind in "iu" or not column.size for column in columns)
+    if extents != [(len(lengths) + 1,), *[(n,)] * 3] or not whole:
+        described = f"{type(found).__name__} with spans of the extents {extents}"
+        expected = f"Answer with Segments, whole numbers of the extents [{len(lengths) + 1}], [n], [n], [n]"
+        _refuse(decoder, "answer", described, expected)
+    offsets, start, end, label = (column.astype(np.int64) for column in columns)
+    if offsets[0] != 0 or offsets[-1] != n or (np.diff(offsets) < 0).any():
+        _refuse(decoder, "answer", f"offsets {offsets.tolist()}", f"ascending ones, from 0 to {n}")
+    sequence = np.repeat(np.arange(len(lengths)), np.diff(offsets))
+    fits = (start >= 0) & (start < end) & (end <= lengths[sequence])
+    fits &= (label >= 0) & (label < n_labels)
+    fits[1:] &= (start[1:] >= end[:-1]) | (sequence[1:] > sequence[:-1])
+    for i in np.flatnonzero(~fits)[:1].tolist():
+        described = (
+            f"the span [{start[i]}, {end[i]}) with label {label[i]} in sequence {sequence[i]}"
+        )
+        expected = "spans inside the sequence, in order and without overlaps"
+        _refuse(decoder, "answer", described, f"{expected}, with labels below {n_labels}")
+    spans = Segments(offsets, *(column.astype(np.int32) for column in (start, end, label)))
+    scores = None if found.scores is None else checked_numbers(decoder, "answer", found.scores, n)
+    possible = checked_numbers(decoder, "answer", found.possible, len(lengths)) > 0
+    text, log_z = found.text_probabilities, found.log_partition
+    if text is not None:
+        text = checked_numbers(decoder, "answer", text, len(lengths))
+    if log_z is not None:
+        log_z = checked_numbers(decoder, "answer", log_z, len(lengths), least=-np.inf)
+    return Answer(spans, scores, possible, log_z, text)
+
+
+def checked_numbers(
+    decoder: Decoder, method: str, found: Any, n: int, least: float = 0.0
+) -> NDArray[np.float64]:
+    """Return n numbers that a method of a decoder has returned, float64 [n].
+
+    RAISES (ValueError): H590 for anything but numbers from `least` up that are below infinity.
+    """
+    numbers = np.asarray(found)
+    if numbers.shape != (n,) or not (numbers.dtype.kind in "biuf" or not n):
+        described = f"an array of {numbers.dtype} with the extents {numbers.shape}"
+        _refuse(decoder, method, described, f"{n} numbers")
+    scores: NDArray[np.float64] = numbers.astype(np.float64)
+    for i in np.flatnonzero(~((scores >= least) & (scores < np.inf)))[:1].tolist():
+        _refuse(decoder, method, f"{scores[i]} at {i}", f"finite numbers of at least {least:g}")
+    return scores
+
+
+def _refuse(decoder: Decoder, name: str, found: str, expected: str) -> NoReturn:
+    kind = type(decoder).__name__
+    raise ValueError(Errors.H590.format(decoder=kind, name=name, found=found, expected=expected))
 
 
 def _between(value: Any, least: float, most: float) -> bool:

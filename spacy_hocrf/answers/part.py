@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +11,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.annotation.annotation import NamedSpans
 from spacy_hocrf.annotation.text_constraints import TextConstraints
 from spacy_hocrf.annotation.whitespace import scores_of_shown
-from spacy_hocrf.answers.decoders import Decoder
+from spacy_hocrf.answers.decoders import BUILT_IN, Decoder, checked_numbers
 from spacy_hocrf.arrays import ranges
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.selection import select_sequences
@@ -60,8 +61,10 @@ class Part:
         """Return the score of each span as it is shown, float64 [n].
 
         spans (Segments): n spans of the D Docs; their labels are indices into the scheme's `labels`.
+        RAISES (ValueError): H590 for scores that are not finite numbers of at least 0, one for each span.
         """
-        score = partial(decoder.scores, *self.inputs)
+        score = decoder.scores if type(decoder) in BUILT_IN else partial(_checked_numbers, decoder)
+        score = partial(score, *self.inputs)
         if self.blank is None:
             return score(spans)
         return scores_of_shown(score, spans, self.blank, self.potentials.offsets)
@@ -99,3 +102,8 @@ class Part:
         """
         missing = self.under.missing(spans)
         return replace(self, under=self.under.with_others(missing)) if missing else None
+
+
+def _checked_numbers(decoder: Decoder, *inputs: Any) -> NDArray[np.float64]:
+    """Return the scores of some spans, the last of the inputs."""
+    return checked_numbers(decoder, "scores", decoder.scores(*inputs), len(inputs[-1].start))

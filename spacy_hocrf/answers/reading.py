@@ -36,7 +36,7 @@ from spacy_hocrf.engine.forward_backward import expectations, log_partition
 from spacy_hocrf.features.tokens import TokenBatch, beginning
 from spacy_hocrf.model.scheme import OUTSIDE
 from spacy_hocrf.rules.ends import Ends
-from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_number
+from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_number, is_whole
 
 __all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
 
@@ -325,7 +325,7 @@ class Reading(HasAlternatives):
         """P(consecutive spans with exactly these labels cover a stretch). RAISES (ValueError): H197, H199."""
         ends, bits = Ends(self._scheme), self._potentials.allowed.copy()
         self._pattern_of(labels, (*self.labels, *[OUTSIDE] * (self._scheme.outside >= 0)))
-        if start is None or end is None or not 0 <= start < end <= len(self):
+        if not (is_whole(start) and is_whole(end) and 0 <= start < end <= len(self)):
             self._refuse(f"tokens {start} to {end}")
         bits[end : end + 1, ends.continuing(labels[-1])] = 0
         if self._scheme.encoding == "io":

@@ -18,7 +18,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.whitespace import scores_of_shown, spans_shown
-from spacy_hocrf.answers.decoders import Answer, Candidates, Decoder, ExpectedF, Reranked, Viterbi
+from spacy_hocrf.answers.decoders import (
+    BUILT_IN,
+    Answer,
+    Candidates,
+    Decoder,
+    ExpectedF,
+    Reranked,
+    Viterbi,
+    checked_answer,
+)
 from spacy_hocrf.answers.gains import chances_of, span_gains
 from spacy_hocrf.answers.gathering import joined, with_others
 from spacy_hocrf.answers.part import Part
@@ -206,8 +215,11 @@ class UnderRules:
         return Answer(self.scheme.spans(best.segments), None, ~np.isneginf(best.scores))
 
     def _decode(self, part: Part) -> Answer:
-        """Return the decoder's answer under the rules of the part."""
-        return self.decoder.answer(*part.inputs, part.blank)
+        """Return the decoder's answer under the rules of the part. RAISES (ValueError): H590."""
+        answer = self.decoder.answer(*part.inputs, part.blank)
+        if type(self.decoder) in BUILT_IN:
+            return answer
+        return checked_answer(self.decoder, answer, part.potentials, len(self.scheme.labels))
 
     # All rules at once, on the probable paths of each text
 

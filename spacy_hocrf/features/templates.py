@@ -77,7 +77,9 @@ class Template(Protocol):
 
     @property
     def part(self) -> int:
-        """START, END, TOKEN, INNER, SPAN, LENGTH or CONST of `spacy_hocrf.types`."""
+        """START, END, TOKEN, INNER, SPAN, LENGTH or CONST of `spacy_hocrf.api`: the segment's first token,
+        its last, every token, every one but the first, the whole segment, its length, its mere presence.
+        """
         ...
 
     @property

@@ -12,6 +12,7 @@ import spacy
 from component_oracle import span_chances
 from small_corpus import (
     MODELS,
+    decoder_of,
     entity_scores,
     examples,
     found,
@@ -23,8 +24,16 @@ from small_corpus import (
 from spacy.tokens import Doc
 from thinc.api import Config
 
-from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedAccuracy, ExpectedF, Viterbi
+from spacy_hocrf.answers.decoders import (
+    DEFAULT_COST,
+    Answer,
+    ExpectedAccuracy,
+    ExpectedF,
+    Viterbi,
+    checked_answer,
+)
 from spacy_hocrf.engine.forward_backward import log_partition
+from spacy_hocrf.types import Potentials, Segments
 
 EXPECTED_F = {"@misc": "spacy-hocrf.ExpectedF.v1"}
 TEXTS = ["Ada was born", "Nobody likes New York", "Emmy San Jose", "It", ""]
@@ -240,3 +249,69 @@ def test_a_decoder_is_a_value_of_its_settings():
     assert ExpectedF() == ExpectedF(beta=1.0, cost="auto") != ExpectedF(cost=DEFAULT_COST)
     assert ExpectedF().at(0.3) == ExpectedF(cost=0.3)
     assert Viterbi() == Viterbi()
+
+
+def of_two_sequences(found):
+    """What a decoder of one's own returned for sequences of 3 and 2 tokens and 2 labels, checked."""
+    potentials = Potentials.zero(np.array([0, 3, 5]), np.ones((5, 2), dtype=np.uint8), 2)
+    return checked_answer(Viterbi(), found, potentials, 2)
+
+
+def test_an_answer_may_be_of_lists_and_of_any_numbers():
+    spans = Segments([0, 2, 3], [0, 2, 0], [2, 3, 1], [0, 1, 1])
+    answer = of_two_sequences(Answer(spans, [1, 0, np.float32(0.5)], [True, True], [-np.inf, 2]))
+    assert [column.dtype.name for column in answer.spans] == ["int64", "int32", "int32", "int32"]
+    assert answer.scores.tolist() == [1.0, 0.0, 0.5] and answer.possible.tolist() == [True, True]
+    assert answer.log_partition.tolist() == [-np.inf, 2.0] and answer.text_probabilities is None
+    assert not len(of_two_sequences(Answer(Segments([0, 0, 0], [], [], []), None, [1, 0])).spans[1])
+
+
+@pytest.mark.parametrize(
+    "change, told",
+    [
+        ({"spans": Segments([0, 2], [0, 2], [2, 3], [0, 1])}, r"\[\(2,\).*\[3\]"),
+        ({"spans": Segments([0, 1, 2], [0], [2, 3], [0, 1])}, r"extents.*\(1,\), \(2,\)"),
+        ({"spans": Segments([0, 1, 2], [0.5, 0], [2, 2], [0, 1])}, "whole numbers"),
+        ({"spans": Segments(0, 0, 0, 0)}, r"\[\(\), \(\)"),
+        ({"spans": ((0, 2, 1),)}, "Segments"),
+        ({"spans": Segments([0, 3, 2], [0, 0], [2, 2], [0, 1])}, r"offsets \[0, 3, 2\]"),
+        ({"spans": Segments([0, 1, 3], [0, 0], [2, 2], [0, 1])}, "ascending ones, from 0 to 2"),
+        ({"spans": Segments([0, 1, 2], [0, 0], [2, 3], [0, 1])}, r"\[0, 3\).*in sequence 1"),
+        ({"spans": Segments([0, 1, 2], [-1, 0], [2, 2], [0, 1])}, r"\[-1, 2\)"),
+        ({"spans": Segments([0, 1, 2], [1, 0], [1, 2], [0, 1])}, r"\[1, 1\)"),
+        ({"spans": Segments([0, 2, 2], [0, 1], [2, 3], [0, 1])}, r"\[1, 3\).*without overlaps"),
+        ({"spans": Segments([0, 2, 2], [2, 0], [3, 1], [0, 1])}, r"\[0, 1\).*in order"),
+        ({"spans": Segments([0, 1, 2], [0, 0], [2, 2], [0, 2])}, "label 2.*labels below 2"),
+        ({"spans": Segments([0, 1, 2], [0, 0], [2, 2], [-1, 0])}, "label -1"),
+        ({"scores": [0.5]}, r"\(1,\), expected 2 numbers"),
+        ({"scores": [[0.5, 0.5]]}, r"\(1, 2\)"),
+        ({"scores": [0.5, np.nan]}, "nan at 1, expected finite numbers of at least 0"),
+        ({"scores": [-0.5, 1.0]}, "-0.5 at 0"),
+        ({"scores": [np.inf, 1.0]}, "inf at 0"),
+        ({"scores": [10**400, 1.0]}, "object"),
+        ({"scores": ["a", "b"]}, "U1"),
+        ({"possible": [True]}, r"\(1,\), expected 2"),
+        ({"possible": None}, "object"),
+        ({"log_partition": [np.nan, 0.0]}, "nan at 0"),
+        ({"text_probabilities": [-0.1, 0.0]}, "-0.1 at 0"),
+    ],
+)
+def test_an_answer_that_is_none_is_named_with_its_decoder(change, told):
+    spans = Segments([0, 1, 2], [0, 0], [2, 2], [0, 1])
+    with pytest.raises(ValueError, match=f"H590.*`answer`.*'Viterbi'.*{told}"):
+        of_two_sequences(Answer(spans, [0.5, 0.5], [True, True])._replace(**change))
+
+
+@pytest.mark.parametrize("found", [None, [], Segments([0, 0, 0], [], [], [])])
+def test_what_is_no_answer_is_named(found):
+    with pytest.raises(ValueError, match=f"H590.*{type(found).__name__}.*expected Answer"):
+        of_two_sequences(found)
+
+
+@pytest.mark.parametrize("scores", [[1.0] * 50, np.nan, None, "half"])
+def test_scores_of_a_decoder_of_ones_own_are_checked(scores):
+    own = type("Own", (Viterbi,), {"scores": lambda self, *inputs: scores})()
+    nlp, pipe = unsure("semi-CRF, outside tokens")
+    decoder_of(pipe).configured = own
+    with pytest.raises(ValueError, match=r"H590.*`scores`.*'Own'"):
+        nlp("Nobody likes New York or Emmy San Jose")

@@ -348,6 +348,8 @@ def test_settings_that_do_not_go_with_all_spans_are_errors(settings, code):
         (lambda r: r.pattern([r.labels[0]], 2, 2), "H197.*tokens 2 to 2"),
         (lambda r: r.pattern([r.labels[0]], -1, 2), "H197"),
         (lambda r: r.pattern([r.labels[0]], 0, 99), "H197"),
+        (lambda r: r.pattern([r.labels[0]], 0.5, 2), "H197.*tokens 0.5 to 2"),
+        (lambda r: r.pattern([r.labels[0]], 0, "2"), "H197"),
         (lambda r: r.pattern([r.labels[0]], 1), "H197.*tokens 1 to None"),
         (lambda r: r.spans(0.0), "H200"),
         (lambda r: r.spans(1.5), "H200.*1.5"),
