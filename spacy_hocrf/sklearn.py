@@ -148,8 +148,8 @@ class HighOrderCRF(BaseEstimator):
         data = _dataset(X, y)
         labelled = data.take(-1)
         features = features_of(labelled, data.attributes, len(data.labels), feature_settings)
-        self.n_iter_, self.loss_ = 0, float("nan")
-        weights, _ = learn(labelled, features, settings, self._note)
+        self.n_iter_ = 0
+        weights, _, self.loss_ = learn(labelled, features, settings, self._note)
         self.model_ = model_of(data.labels, data.attributes, features, weights).without_zeros()
         return self
 
@@ -246,7 +246,7 @@ class HighOrderCRF(BaseEstimator):
         return self.model_
 
     def _note(self, at: Progress) -> None:
-        self.n_iter_, self.loss_ = at.iteration, at.loss
+        self.n_iter_ = at.iteration
         if self.verbose:
             print(f"iteration {at.iteration}: loss {at.loss:.6f}, gradient {at.gradient_norm:.6f}")
 

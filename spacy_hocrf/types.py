@@ -25,6 +25,8 @@ __all__ = [
     "LAST",
     "LENGTH",
     "MAX_ORDER",
+    "MAX_SIGMA",
+    "SIGMA_RANGE",
     "SPAN",
     "START",
     "TOKEN",
@@ -39,6 +41,7 @@ __all__ = [
     "Segments",
     "Spans",
     "is_number",
+    "is_sigma",
     "is_whole",
 ]
 
@@ -47,6 +50,11 @@ LabelPattern = tuple[int, ...]
 
 MAX_ORDER = 1000
 """Largest number of earlier segments that a setting may name; each order has its own features."""
+
+MAX_SIGMA = 1e9
+"""A larger one is as good as infinity, 1 over it as good as 0; a smaller one leaves no finite loss."""
+SIGMA_RANGE = f"above 0, from {1 / MAX_SIGMA:g} to {MAX_SIGMA:g}"
+"""What an error says that it expected."""
 
 
 class Segment(NamedTuple):
@@ -287,8 +295,18 @@ class Scratch:
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Is it a number, of Python or NumPy? True and False are not."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    """Is it a number, of Python or NumPy? True and False are not, nor is a finite number that a float cannot
+    hold, such as 10**400.
+    """
+    try:
+        return isinstance(value, Real) and not isinstance(value, bool) and float(value) is not None
+    except OverflowError:
+        return False
+
+
+def is_sigma(value: object) -> TypeGuard[float]:
+    """Is it a standard deviation of weights that can be computed with: from 1/MAX_SIGMA to MAX_SIGMA?"""
+    return is_number(value) and 1 / MAX_SIGMA <= value <= MAX_SIGMA
 
 
 def is_whole(value: object) -> TypeGuard[int]:

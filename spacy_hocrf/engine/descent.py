@@ -13,6 +13,8 @@ Vector = NDArray[np.float64]  # [F]
 RUNNING = "running"
 TINY = float(np.finfo(np.float64).tiny)  # 1 / x is finite for x > TINY
 MIN_CURVATURE = 1e-8  # of a variable, relative to the mean
+FIRST_SEARCH = 500
+"""Evaluations that the first line search may use, for the scale of x is unknown: values of 1e38 need 130."""
 
 
 class Descent:
@@ -24,6 +26,7 @@ class Descent:
         gradient_tolerance: float,
         improvement_tolerance: float,
         improvement_period: int,
+        max_line_search: int,
     ) -> None:
         self.x: Vector = np.array(x0, dtype=np.float64)
         self.best_x = self.x.copy()
@@ -34,8 +37,14 @@ class Descent:
         self.step = 0.0  # step of the line search, from best_x to x
         self._gradient_tolerance = gradient_tolerance
         self._improvement_tolerance = improvement_tolerance
+        self._max_line_search = max_line_search
         # f of the last accepted points
         self._values: deque[float] = deque(maxlen=improvement_period + 1)
+
+    @property
+    def _max_probes(self) -> int:
+        """Evaluations that the current line search may use."""
+        return self._max_line_search if self.iterations else FIRST_SEARCH
 
     def _fail(self) -> None:
         """End at once: the start has no finite value or gradient."""

@@ -64,7 +64,7 @@ class LBFGS(Descent):
     gradient_tolerance (float): converged when ||g|| ≤ gradient_tolerance · max(1, ||x||).
     improvement_tolerance (float): converged when f fell by no more than this part of |f| …
     improvement_period (int): … in this number of iterations.
-    max_line_search (int): evaluations that one line search may use.
+    max_line_search (int): evaluations that one line search may use; the first one may use FIRST_SEARCH.
     threads (int): at least 1; no more are used than there are processors and chunks of the vectors;
         the result does not depend on it.
     curvature (Optional[ArrayLike]): rough size of the Hessian's diagonal, up to a factor: float64
@@ -94,8 +94,8 @@ class LBFGS(Descent):
         threads: int = 1,
         curvature: ArrayLike | None = None,
     ) -> None:
-        super().__init__(x0, gradient_tolerance, improvement_tolerance, improvement_period)
-        self._max_line_search = max_line_search
+        limits = gradient_tolerance, improvement_tolerance, improvement_period, max_line_search
+        super().__init__(x0, *limits)
         self._threads = Threads(threads)
         self._direction = np.zeros_like(self.x)
         self._memory = _Memory(memory, self.x.size, self._threads, curvature)
@@ -175,7 +175,7 @@ class LBFGS(Descent):
         first_step = 1.0
         if not len(self._memory):
             first_step /= math.sqrt(self._dot(self._direction, self._direction))
-        self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_line_search)
+        self._search = strong_wolfe(self.best_f, self._slope, first_step, self._max_probes)
         self._move(next(self._search))
 
     def _move(self, step: float) -> None:

@@ -56,9 +56,9 @@ class OWLQN(Descent):
         improvement_period: int = 10,
         max_line_search: int = 40,
     ) -> None:
-        super().__init__(x0, gradient_tolerance, improvement_tolerance, improvement_period)
+        limits = gradient_tolerance, improvement_tolerance, improvement_period, max_line_search
+        super().__init__(x0, *limits)
         self._absolute = absolute
-        self._max_line_search = max_line_search
         self._pairs = _Pairs(memory, self.x.size)
         self._pseudo = np.zeros_like(self.x)
         self._direction = np.zeros_like(self.x)
@@ -144,7 +144,7 @@ class OWLQN(Descent):
         many tries restart with steepest descent, unless that is what failed.
         """
         self._tries += 1
-        if self._tries < self._max_line_search:
+        if self._tries < self._max_probes:
             excess = 2.0 * (value - self.best_f - promised)
             part = -promised / excess if 0.0 < excess < math.inf else 0.5
             self._move(self.step * min(max(part, 0.1), 0.5))

@@ -20,6 +20,7 @@ from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.settings import DualSettings
+from spacy_hocrf.types import SIGMA_RANGE, is_sigma, is_whole
 
 __all__ = ["Event", "FeatureGraph", "learn_graphs"]
 
@@ -113,19 +114,21 @@ def learn_graphs(
 
     graphs (Sequence[FeatureGraph]): the training graphs.
     annotated (Sequence[Sequence[int]]): the right state of each vertex of each graph.
-    sigma (float): standard deviation of the weights' Gaussian prior.
+    sigma (float): standard deviation of the weights' Gaussian prior, from 1e-9 to 1e9.
     epochs (int): most passes over the graphs; learning ends when the objective is proved to be within one
         per cent of the optimum.
     nonnegative (Iterable[str]): names of features whose weights must not be below 0.
     settings (Optional[DualSettings]): how graphs are decoded; None for the default.
     seed (int): seed of the order of the graphs.
     RETURNS (dict[str, float]): weights by name, for `FeatureGraph.instance`. `srsly.write_json` saves them.
-    RAISES (ValueError): H107 for sigma or epochs out of range, or annotation that does not fit; H082 to H085
-        for events that do not fit their graph.
+    RAISES (ValueError): H107 for sigma, epochs or seed out of range, or annotation that does not fit; H082 to
+        H085 for events that do not fit their graph.
     """
     names = sorted({name for graph in graphs for name in graph.names})
-    _check("sigma", sigma, 0 < sigma < float("inf"), "above 0 and finite")
-    _check("epochs", epochs, epochs >= 1, "at least 1")
+    _check("sigma", sigma, is_sigma(sigma), SIGMA_RANGE)
+    for name, value, least in (("epochs", epochs, 1), ("seed", seed, 0)):
+        expected = f"a whole number, at least {least}"
+        _check(name, value, is_whole(value) and value >= least, expected)
     named = not isinstance(nonnegative, str)  # a string is iterable, but its letters are not names
     _check("nonnegative", nonnegative, named, "a list of names")
     _check(

@@ -6,7 +6,6 @@ others with the component's own settings, for as many steps as the component's m
 one part that must be decoded together are a task of `graph.frank_wolfe`.
 """
 
-import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +26,7 @@ from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.heldout import cross_fitted
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.training.base import Run, Trainer
-from spacy_hocrf.types import is_number
+from spacy_hocrf.types import SIGMA_RANGE, is_number, is_sigma, is_whole
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["JointMaxMargin", "is_due"]
@@ -61,13 +60,12 @@ class JointMaxMargin:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("sigma", "folds", "epochs", "tolerance", "seed"):
-            self._check(name, is_number(getattr(self, name)), "a number")
-        self._check("folds", self.folds >= 2, "at least 2")
-        self._check("seed", self.seed >= 0, "at least 0")
-        self._check("sigma", 0 < self.sigma < math.inf, "above 0 and finite")
-        self._check("epochs", self.epochs >= 1, "at least 1")
-        self._check("tolerance", 0 < self.tolerance < 1, "between 0 and 1")
+        for name, least in (("folds", 2), ("epochs", 1), ("seed", 0)):
+            value, expected = getattr(self, name), f"a whole number, at least {least}"
+            self._check(name, is_whole(value) and value >= least, expected)
+        self._check("sigma", is_sigma(self.sigma), SIGMA_RANGE)
+        between = is_number(self.tolerance) and 0 < self.tolerance < 1
+        self._check("tolerance", between, "between 0 and 1")
 
     def lacks(self, trainer: Trainer) -> str | None:
         """Require a trainer on the whole corpus, since models of the folds are trained in step with it."""

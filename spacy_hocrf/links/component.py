@@ -5,7 +5,6 @@ texts that are new, and `finish_update` takes one L-BFGS iteration on all of the
 set the pace of the loop.
 """
 
-import math
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -46,7 +45,7 @@ from spacy_hocrf.links.templates import LinkFeatures, observe
 from spacy_hocrf.pipeline import saved_settings
 from spacy_hocrf.saving.archive import Payload
 from spacy_hocrf.saving.storage import StoredPipe
-from spacy_hocrf.types import is_number
+from spacy_hocrf.types import SIGMA_RANGE, is_sigma
 from spacy_hocrf.warnings import Warnings
 
 __all__ = ["FoundLinks", "LinkPipe"]
@@ -104,10 +103,10 @@ class LinkPipe(StoredPipe, Pipe):
                     setting=setting, name=name, found=found, expected=expected
                 )
                 raise ValueError(text)
-        if not is_number(sigma) or not 0 < sigma < math.inf:
+        if not is_sigma(sigma):
             block = f"[components.{name}]"
             text = LinkErrors.H298.format(
-                name="sigma", found=repr(sigma), expected="above 0 and finite", block=block
+                name="sigma", found=repr(sigma), expected=SIGMA_RANGE, block=block
             )
             raise ValueError(text)
         self.vocab = vocab

@@ -11,7 +11,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Real
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -125,7 +124,8 @@ class Number(_Reading):
             return np.digitize(thread.lengths, self.bins)
         values = thread.values(self.attr[2:])
         for value in values:
-            if value is not None and not (isinstance(value, Real) and math.isfinite(value)):
+            number = isinstance(value, bool) or (is_number(value) and math.isfinite(value))
+            if value is not None and not number:
                 raise thread.wrong_value(self.attr, value, "a number", "LinkNumber")
         numbers = np.array([value or 0.0 for value in values], dtype=np.float64)
         return np.digitize(numbers, self.bins)

@@ -737,8 +737,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             if there are new labels, else the trainer's `adapt_sigma`.
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer without a prior centred on loaded
-            weights, H255 if all texts have weight 0, H511 without a span. The component is then
-            unchanged.
+            weights, H048 for a sigma that is no number from 1e-9 to 1e9, H255 if all texts have weight 0,
+            H511 without a span. The component is then unchanged.
         """
         from spacy_hocrf.learning.extending import extend
 

@@ -81,7 +81,9 @@ ALGORITHMS: dict[str, dict[str, Parameter]] = {
         "linesearch": Parameter(
             "MoreThuente", "Of no effect: each leads to the same minimum.", among=SEARCHES
         ),
-        "max_linesearch": Parameter(20, "Evaluations of one line search.", positive=True),
+        "max_linesearch": Parameter(
+            20, "Evaluations of one line search but the first.", positive=True
+        ),
     },
     SGD: {
         **FEATURES,
@@ -158,7 +160,7 @@ def cast(algorithm: str, name: str, value: object) -> Value:
     definition = parameter(algorithm, name)
     try:
         return _cast(value, definition)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         expected = f"a value such as {definition.default!r}"
         expected += f", at most {definition.largest}" if definition.largest < float("inf") else ""
         expected = ", ".join(definition.among) or expected
@@ -167,7 +169,7 @@ def cast(algorithm: str, name: str, value: object) -> Value:
 
 
 def _cast(value: object, definition: Parameter) -> Value:
-    """Convert a value. RAISES (TypeError, ValueError): for another type, or a value out of range."""
+    """Convert a value. RAISES (OverflowError, TypeError, ValueError): for an invalid one."""
     default = definition.default
     if isinstance(default, str):
         if value not in definition.among:

@@ -183,7 +183,7 @@ class BaseTrainer:
             if self._algorithm == SGD:
                 self._say("l2sgd: the minimum of lbfgs, by L-BFGS without max_iterations\n")
             self._say("L-BFGS optimization\n", *_settings_in_words(settings), "\n")
-            weights, status = learn(data, features, settings, tell)
+            weights, status, _ = learn(data, features, settings, tell)
             self._say(f"L-BFGS {status}\n")
         total = f"Total seconds required for training: {perf_counter() - began:.3f}\n"
         self._say(total, "\n")

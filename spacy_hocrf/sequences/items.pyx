@@ -128,9 +128,12 @@ cdef _add(str name, value, list names, list values):
         names.append(name + SEPARATOR + _text(value))
         values.append(ONE)
     elif isinstance(value, float) or (hasattr(value, "__float__") and not getattr(value, "shape", ())):
-        number = float(value)
+        try:
+            number = float(value)
+        except (OverflowError, TypeError, ValueError):  # such as 10**400
+            number = math.nan
         if not math.isfinite(number):
-            raise ValueError(SequenceErrors.H271.format(name=name, found=value))
+            raise ValueError(SequenceErrors.H271.format(name=name, found=_shown(value)))
         names.append(name)
         values.append(number)
     elif isinstance(value, Mapping):

@@ -53,6 +53,8 @@ __all__ = [
 
 SHARD_ITEMS = 4_000
 """Items per shard; the size affects the last bit of the objective."""
+MAX_MEMORIES, MAX_PERIOD = 1_000, 2**31 - 1
+"""Larger settings are read as these: no run has so many iterations, and memory is reserved for each pair."""
 ANYTHING = FIRST | CONTINUE | LAST
 
 
@@ -63,11 +65,12 @@ class LearningSettings:
     c1 (float): coefficient of the absolute values of the weights; above 0 most of them become 0.
     c2 (float): coefficient of the squares of the weights.
     max_iterations (int): most iterations of L-BFGS.
-    num_memories (int): number of pairs of steps and gradients that are kept.
+    num_memories (int): number of pairs of steps and gradients that are kept, 1,000 at most.
     epsilon (float): converged when ||gradient|| <= epsilon · max(1, ||weights||).
     delta, period: converged when the loss fell by at most the fraction delta of itself in `period`
         iterations; a period of 0 disables the test.
-    max_linesearch (int): most evaluations in one line search.
+    max_linesearch (int): most evaluations in one line search; the first may use more, since the scale of the
+        weights is not known yet.
     threads (int): at least 1; the result does not depend on it.
     """
 
@@ -99,14 +102,12 @@ def learn(
     features: Features,
     settings: LearningSettings,
     watch: Callable[[Progress], object] = lambda _: None,
-) -> tuple[NDArray[np.float64], str]:
-    """Learn the weights of the features. Return them, float64 [F], and why the optimiser stopped.
+) -> tuple[NDArray[np.float64], str, float]:
+    """Learn the weights of the features. Return them, float64 [F], why the optimiser stopped, and the loss.
 
     watch (Callable): called after each iteration.
     RAISES (ValueError): H285 if the loss is not finite.
     """
-    if not len(features):
-        return np.zeros(0), "converged: gradient"
     precision, nothing = np.full(len(features), 2.0 * settings.c2), np.zeros(len(features))
     if settings.c1 > 0.0:  # under a Laplace prior, weights that are tied need not be equal
         problem = laid_out(data, features)
@@ -216,10 +217,10 @@ def _optimiser(
     """Make the optimiser for a function of n weights, starting at 0."""
     start = np.zeros(n)
     convergence: dict[str, Any] = {
-        "memory": settings.num_memories,
+        "memory": min(settings.num_memories, MAX_MEMORIES),
         "gradient_tolerance": settings.epsilon,
         "improvement_tolerance": settings.delta if settings.period else -math.inf,
-        "improvement_period": settings.period,
+        "improvement_period": min(int(settings.period), MAX_PERIOD),
         "max_line_search": settings.max_linesearch,
     }
     if settings.c1 > 0.0:
@@ -234,8 +235,8 @@ def _minimise(
     settings: LearningSettings,
     watch: Callable[[Progress], object],
     outside: Callable[[NDArray[np.float64]], NDArray[np.float64]],
-) -> tuple[NDArray[np.float64], str]:
-    """Minimise a function of n variables; return the weights, and why the optimiser stopped.
+) -> tuple[NDArray[np.float64], str, float]:
+    """Minimise a function of n variables; return the weights, why the optimiser stopped, and the value.
 
     outside (Callable): returns the weights, float64 [F], for a point.
     RAISES (ValueError): H285 if the loss is not finite.
@@ -255,8 +256,8 @@ def _minimise(
             began, before = perf_counter(), optimiser.evaluations
     if optimiser.status.startswith("failed"):
         raise ValueError(SequenceErrors.H285.format(status=optimiser.status))
-    ended = optimiser.status != "running"
-    return outside(optimiser.best_x), optimiser.status if ended else "stopped: max_iterations"
+    status = optimiser.status if optimiser.status != "running" else "stopped: max_iterations"
+    return outside(optimiser.best_x), status, optimiser.best_f
 
 
 @dataclass(frozen=True)

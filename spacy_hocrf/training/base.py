@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.types import SIGMA_RANGE, is_sigma
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.automaton import Automaton
@@ -40,8 +41,6 @@ AUTO = "auto"
 
 DEFAULT_SIGMA = 2.0
 """Value of `sigma = "auto"` where none was chosen because there are few texts (project/defaults)."""
-MAX_SIGMA = 1e9
-"""A larger one is as good as infinity, 1 over it as good as 0; a smaller one leaves no finite loss."""
 
 
 class Loss(Protocol):
@@ -260,16 +259,14 @@ def check_ratio(trainer: object, name: str, joint: bool = False) -> None:
         raise ValueError(Errors.H532.format(name=name, found=found))
 
 
-def checked_sigma(sigma: float | Sequence[float] | str, name: str = "sigma") -> tuple[float, ...]:
+def checked_sigma(sigma: float | Sequence[float] | str) -> tuple[float, ...]:
     """Check one sigma, or one for each order. RAISES (ValueError): H048 or H146 for invalid ones."""
     if isinstance(sigma, str):
         raise ValueError(Errors.H146.format(found=sigma))
-    sigmas = np.atleast_1d(np.asarray(sigma, dtype=np.float64)).tolist()
-    fits = (1 / MAX_SIGMA <= value <= MAX_SIGMA or value == np.inf for value in sigmas)
-    if isinstance(sigma, bool) or not sigmas or not all(fits):
-        expected = f"above 0, from {1 / MAX_SIGMA:g} to {MAX_SIGMA:g}"
-        raise ValueError(Errors.H048.format(name=name, found=sigma, expected=expected))
-    return tuple(sigmas)
+    sigmas = np.atleast_1d(np.asarray(sigma, dtype=object)).tolist()
+    if not sigmas or not all(is_sigma(value) or value == np.inf for value in sigmas):
+        raise ValueError(Errors.H048.format(name="sigma", found=sigma, expected=SIGMA_RANGE))
+    return tuple(map(float, sigmas))
 
 
 def precision_of(sigma: float | Sequence[float], orders: NDArray[np.int32]) -> Vector:

@@ -23,6 +23,7 @@ from spacy_hocrf.training.base import (
     checked_sigma,
     precision_of,
 )
+from spacy_hocrf.types import SIGMA_RANGE, is_number, is_sigma
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
@@ -88,7 +89,10 @@ class LBFGSTrainer(BaseTrainer):
         if self.prior not in PRIORS:
             raise ValueError(Errors.H047.format(found=self.prior, known=", ".join(PRIORS)))
         _check_least(self, iterations=1, threads=0, memory=1, improvement_period=1)
-        checked_sigma(self.adapt_sigma, "adapt_sigma")
+        adapt = self.adapt_sigma  # one number, whatever the order
+        if not is_sigma(adapt) and adapt != math.inf:
+            text = Errors.H048.format(name="adapt_sigma", found=adapt, expected=SIGMA_RANGE)
+            raise ValueError(text)
         if self.memory > MAX_PAIRS:
             expected = f"at most {MAX_PAIRS}"
             raise ValueError(
@@ -96,7 +100,7 @@ class LBFGSTrainer(BaseTrainer):
             )
         for name in ("ratio_weight", "gradient_tolerance", "improvement_tolerance"):
             value, negative = getattr(self, name), name == "improvement_tolerance"
-            number = type(value) in (int, float) and math.isfinite(value)
+            number = is_number(value) and math.isfinite(value)
             if not number or (value < 0 and not negative):
                 expected = "a finite number" if negative else "at least 0 and finite"
                 raise ValueError(

@@ -15,6 +15,7 @@ import numpy as np
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.training.base import Trainable, Vector
 from spacy_hocrf.training.lbfgs import LBFGSRun, LBFGSTrainer
+from spacy_hocrf.types import is_number
 
 if TYPE_CHECKING:
     from spacy_hocrf.engine.objective import Objective
@@ -44,7 +45,7 @@ class OWLQNTrainer(LBFGSTrainer):
     sigma: float | Sequence[float] | str | None = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        if type(self.c1) not in (int, float) or not 0 <= self.c1 < math.inf:
+        if not is_number(self.c1) or not 0 <= self.c1 < math.inf:
             expected = "at least 0 and finite"
             raise ValueError(Errors.H048.format(name="c1", found=repr(self.c1), expected=expected))
         if self.sigma is None:

@@ -118,6 +118,26 @@ def test_iterations_are_limited_and_told(capsys):
     assert crf.n_iter_ == 2 and capsys.readouterr().out.count("\n") == 2
 
 
+@pytest.mark.parametrize("settings", [{"c1": 1e3}, {"min_freq": 1e9}, {"epsilon": 1e3}])
+def test_the_loss_without_an_iteration_is_that_of_equal_probabilities(settings):
+    crf = HighOrderCRF(**settings).fit([[["a"]], [["b"]]], [["one"], ["other"]])
+    assert crf.n_iter_ == 0 and crf.loss_ == pytest.approx(2 * np.log(2))
+
+
+@pytest.mark.parametrize("value", [1e24, 3e38])
+@pytest.mark.parametrize("c1", [0.0, 0.01])
+def test_values_of_single_precision_are_learnt_however_large(value, c1):
+    x = [[{"a": value}], [{"b": 1}]]
+    crf = HighOrderCRF(c1=c1).fit(x, [["one"], ["other"]])
+    assert crf.predict_marginals(x)[0][0]["one"] > 0.99 and crf.loss_ < 0.7
+
+
+@pytest.mark.parametrize("name", ["num_memories", "period", "max_linesearch", "max_iterations"])
+@pytest.mark.parametrize("value", [np.int8(3), 10**18, 10**400])
+def test_whole_numbers_may_be_of_any_type_and_size(name, value):
+    assert HighOrderCRF(**{name: value}).fit(X, Y).loss_ < HighOrderCRF(c1=1e3).fit(X, Y).loss_
+
+
 @pytest.mark.parametrize(
     "name, value, code",
     [
@@ -135,6 +155,7 @@ def test_iterations_are_limited_and_told(capsys):
         ("c2", -1, "H278"),
         ("c2", "much", "H278"),
         ("c2", float("nan"), "H278"),
+        ("c2", 10**400, "H278"),
         ("epsilon", -1, "H278"),
         ("period", 0, "H278"),
         ("max_iterations", -1, "H278"),

@@ -4,6 +4,7 @@ accepted point.
 
 import itertools
 import math
+from functools import partial
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from smooth_functions import (
 
 from spacy_hocrf.engine.lbfgs import LBFGS, _Memory
 from spacy_hocrf.engine.line_search import CURVATURE, DECREASE
+from spacy_hocrf.engine.owlqn import OWLQN
 from spacy_hocrf.engine.threads import Threads
 
 
@@ -325,6 +327,21 @@ def test_ends_where_rounding_hides_any_progress():
     assert optimiser.status != "running"
     assert np.linalg.norm(optimiser.best_g) < 1e-8
     assert optimiser.evaluations < 2 * optimiser.iterations + 20
+
+
+@pytest.mark.parametrize("scale", [1e-30, 1.0, 1e24, 1e38])
+@pytest.mark.parametrize("make", [LBFGS, partial(OWLQN, absolute=1e-3)], ids=["lbfgs", "owlqn"])
+def test_the_first_line_search_finds_the_scale_of_x(make, scale):
+    """log(1 + exp(-scale x)) + x²/2, of a value that an attribute may have."""
+
+    def objective(x):
+        away = 1.0 / (1.0 + np.exp(np.minimum(scale * x, 700.0)))
+        return float(np.logaddexp(0.0, -scale * x[0]) + x @ x / 2), x - scale * away
+
+    optimiser = make(np.zeros(1), max_line_search=20)
+    while optimiser.status == "running" and optimiser.evaluations < 1000:
+        optimiser.tell(*objective(optimiser.x))
+    assert optimiser.status != "running" and (scale < 1.0 or optimiser.best_f < 0.6)
 
 
 @pytest.mark.parametrize("noise", [1e-12, 1e-10])

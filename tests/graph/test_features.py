@@ -105,7 +105,12 @@ def test_a_feature_without_a_weight_scores_nothing():
     ("code", "change"),
     [
         ("H107.*sigma", {"sigma": 0.0}),
+        ("H107.*sigma.*1e-09", {"sigma": 1e200}),
+        ("H107.*sigma", {"sigma": 10**400}),
+        ("H107.*sigma", {"sigma": [1.0]}),
         ("H107.*epochs", {"epochs": 0}),
+        ("H107.*epochs", {"epochs": 1.5}),
+        ("H107.*seed", {"seed": -1}),
         ("H107.*nonnegative", {"nonnegative": "agree"}),
         ("H107.*annotation", {"annotated": []}),
         ("H107.*annotation", {"annotated": [[0, 3, 0, 0]]}),

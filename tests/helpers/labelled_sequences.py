@@ -51,7 +51,7 @@ def learnt(items, names, features=PAIRS, settings=EXACT, watch=lambda _: None):
     data = dataset(items, names)
     labelled = data.take(-1)
     some = features_of(labelled, data.attributes, len(data.labels), features)
-    weights, status = learn(labelled, some, settings, watch)
+    weights, status, _ = learn(labelled, some, settings, watch)
     return model_of(data.labels, data.attributes, some, weights), status
 
 

@@ -100,12 +100,18 @@ def test_the_summary_says_how_it_ended():
     [
         ("sigma", 0.0),
         ("sigma", float("inf")),
+        ("sigma", 1e200),
+        ("sigma", 1e-200),
+        ("sigma", 10**400),
+        ("sigma", [1.0]),
         ("tolerance", 0.0),
         ("epochs", 0),
         ("folds", 1),
         ("seed", -1),
         ("sigma", "1.0"),
         ("folds", "5"),
+        ("folds", 2.5),
+        ("tolerance", "0.1"),
     ],
 )
 def test_settings_out_of_range_are_errors(setting, value):

@@ -447,6 +447,8 @@ def test_what_is_not_trained_says_so():
     [
         ({"sigma": 0.0}, "H298", "sigma is 0.0, but must be above 0"),
         ({"sigma": "1"}, "H298", "sigma is '1', but must be above 0"),
+        ({"sigma": 1e200}, "H298", "sigma is 1e+200, but must be above 0, from 1e-09"),
+        ({"sigma": 1e-200}, "H298", "sigma is 1e-200"),
         ({"group_by": "nobody"}, "H101", "_.nobody"),
         ({"items": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkPairs"),
         ({"features": {"@misc": "spacy-hocrf.LinkPairs.v1"}}, "H295", "LinkFeatures"),

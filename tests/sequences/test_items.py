@@ -54,6 +54,7 @@ def test_attributes_of_an_item(item, names, values):
         ({"a": float("nan")}, "H271"),
         ({"a": float("inf")}, "H271"),
         ({"a": 1j}, "H271"),
+        ({"a": 10**400}, "H271.*1000"),
     ],
 )
 def test_what_is_no_item_is_named(item, code):

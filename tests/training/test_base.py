@@ -117,12 +117,16 @@ def test_below_0_no_improvement_is_too_small():
             ({"sigma": sigma}, ["H048", "sigma is", "above 0"])
             for sigma in (
                 *(0.0, -1.0, float("nan"), [], [1.0, 0.0], 1e300, 1e-300, [1.0, 1e10], True),
+                *(10**400, None, [None], ["1"], [[1.0]], [True]),
             )
         ),
         ({"iterations": 0}, ["H048", "iterations is 0", "at least 1"]),
         ({"memory": 0}, ["H048", "memory is 0", "at least 1"]),
         ({"memory": 10**9}, ["H048", "memory is 1000000000", "at most 1000"]),
         ({"adapt_sigma": 1e300}, ["H048", "adapt_sigma is 1e+300", "1e+09"]),
+        ({"adapt_sigma": [1.0]}, ["H048", "adapt_sigma is [1.0]", "above 0"]),
+        ({"adapt_sigma": "auto"}, ["H048", "adapt_sigma is auto", "above 0"]),
+        ({"gradient_tolerance": 10**400}, ["H048", "gradient_tolerance is 1000", "finite"]),
         *(
             ({"threads": threads}, ["H048", "threads is", "a whole number"])
             for threads in ("3", 2.5, True, None)
