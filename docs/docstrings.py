@@ -1,6 +1,7 @@
 """Docstrings of the package as Markdown: a list of what "name (type): what it is" describes."""
 
 import re
+from linecache import getline
 from typing import Any
 
 import griffe
@@ -17,6 +18,23 @@ class Lists(griffe.Extension):
         """Change the docstring of an object of the package."""
         if obj.docstring is not None:
             obj.docstring.value = as_markdown(obj.docstring.value)
+
+    def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
+        """List the fields of a class that comments describe, with their types."""
+        for name, field in cls.attributes.items():
+            typed = field.annotation is not None and field.docstring is None and field.lineno
+            said = comment(str(field.filepath), field.lineno) if typed and field.lineno else ""
+            if said and cls.docstring is not None:
+                cls.docstring.value += f"\n\n- **{name} ({field.annotation})**: {said}"
+
+
+def comment(path: str, line: int) -> str:
+    """Return what a comment says about the field on a line of a file: at its end, or on the lines above."""
+    _, _, said = getline(path, line).partition("  # ")
+    while not said.endswith("\n") and getline(path, line - 1).lstrip().startswith("# "):
+        line -= 1
+        said = f"{getline(path, line).strip()[2:]} {said}"
+    return said.strip()
 
 
 def as_markdown(text: str) -> str:

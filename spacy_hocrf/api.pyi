@@ -73,6 +73,7 @@ from spacy_hocrf.model.dense import DenseScore as DenseScore, LinearScore as Lin
 from spacy_hocrf.model.architectures import set_weights as set_weights, weights_of as weights_of
 from spacy_hocrf.types import START as START, END as END, TOKEN as TOKEN, INNER as INNER
 from spacy_hocrf.types import SPAN as SPAN, LENGTH as LENGTH, CONST as CONST
+from spacy_hocrf.types import FIRST as FIRST, CONTINUE as CONTINUE, LAST as LAST
 
 # Custom training, decoding and rules
 from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer

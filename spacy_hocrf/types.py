@@ -200,8 +200,10 @@ class Potentials:
     ) -> "Potentials":
         """Create potentials whose scores are all 0.
 
-        offsets (int64 [D + 1]): first token of each sequence. allowed (uint8 [N, Y]): bits.
-        n_patterns (int): Z.
+        offsets (int64 [D + 1]): first token of each sequence.
+        allowed (uint8 [N, Y]): which tokens a segment of each label may begin with (FIRST), go on with
+            (CONTINUE) and end with (LAST): a sum of these bits, 7 for all.
+        n_patterns (int): Z, the number of label patterns, single labels first.
         """
         nothing = np.zeros(0)
         return cls(

@@ -145,3 +145,19 @@ def test_docstrings_become_lists():
         "",
         "The end (of it).",
     ]
+
+
+def test_the_reference_lists_fields_with_their_comments(tmp_path):
+    (tmp_path / "a.py").write_text(
+        '"""A module."""\n\nclass A:\n    """Fields."""\n\n'
+        "    first: int  # [N] said behind it\n    # said above,\n    # on two lines\n"
+        "    second: str = '#'\n    third: int\n"
+    )
+    griffe = pytest.importorskip("griffe")
+    extensions = griffe.load_extensions(loaded("docstrings").Lists())
+    module = griffe.load("a", search_paths=[tmp_path], extensions=extensions)
+    assert module["A"].docstring.value.split("\n\n") == [
+        "Fields.",
+        "- **first (int)**: [N] said behind it",
+        "- **second (str)**: said above, on two lines",
+    ]
