@@ -100,7 +100,7 @@ def _spans_of_teacher(example: Example, key: str) -> _TeacherSpans:
     where = {"key": key, "text": beginning(doc)}
     try:
         scores = np.asarray([*stored], dtype=np.float64)
-    except (TypeError, ValueError) as error:
+    except (OverflowError, TypeError, ValueError) as error:
         text = TeacherErrors.H535.format(found=f"the scores {ascii(stored)[:60]}", **where)
         raise ValueError(text) from error
     if scores.shape != (len(spans),):

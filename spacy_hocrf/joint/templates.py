@@ -120,7 +120,7 @@ def checked_weight(weight: Any) -> float:
     """Return a weight, which may be "inf" or "-inf". RAISES (ValueError): H099 if it is not a number."""
     try:
         number = math.nan if isinstance(weight, bool) else float(weight)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = math.nan
     if math.isnan(number) or HEAVIEST < abs(number) < math.inf:
         expected = f'a number from -{HEAVIEST:g} to {HEAVIEST:g}, "inf" or "-inf"'

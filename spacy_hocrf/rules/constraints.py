@@ -73,6 +73,8 @@ class Constraints:
             if not isinstance(template, RuleTemplate):
                 found = type(template).__name__
                 refuse(f"rules.{key}", found, "a template of rules, such as spacy-hocrf.AtMost.v1")
+            if not isinstance(template.name, str) or not template.name:
+                refuse(f"rules.{key}", repr(template.name), "a template with a name, a string")
             if template.name in names:
                 refuse(f"rules.{key}", template.name, "no rules that another block has")
             names.add(template.name)

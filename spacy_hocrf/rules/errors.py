@@ -43,10 +43,15 @@ class ConstraintErrors(metaclass=Coded):
     )
     H311 = (
         "The rule template '{template}' has for the rule '{rule}' the table {found}, but expected is a row "
-        "for each of up to 65,535 states with the next state for each of {n_labels} labels. See "
-        "[components.*.constraints.rules]."
+        "for each of up to 65,535 states with the next state for each of {n_labels} labels, and a bool for "
+        "each state. See [components.*.constraints.rules]."
     )
     H312 = (
         "The grammar '{expression}' cannot be read: {what}. Write labels one after the other, with | for or, "
         "? + * for how often, and parentheses. See [components.*.constraints.rules]."
+    )
+    H591 = (
+        "The method `rules` of the rule template '{template}' returns {found}, expected a list of Rules, "
+        "each with a name of its own. Mend it, or take the template out of "
+        "[components.*.constraints.rules]; see spacy_hocrf.api.RuleTemplate."
     )

@@ -7,7 +7,7 @@ Passos, Belanger and McCallum, ICML 2014: many are generated from the labels, an
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any, Protocol, runtime_checkable
@@ -257,21 +257,34 @@ def rules_of(template: RuleTemplate, labels: Sequence[str]) -> list[Rule]:
     """Return the rules of a template for some labels, their names prefixed with the template's name; prices
     to be learnt are 0 for now.
 
-    RAISES (ValueError): H214 for an invalid price, H311 for a table that does not fit the labels.
+    RAISES (ValueError): H214 for an invalid price, H591 for what are no rules with names of their own, H311
+        for a table that does not fit the labels.
     """
-    checked_rules = []
     checked = checked_price(template.price)
     price = 0.0 if isinstance(checked, str) else checked
-    for rule in template.rules(labels):
-        after, kept = rule.after, rule.kept
-        valid = after.ndim == 2 and after.shape == (len(kept), len(labels))
-        valid = valid and 0 < len(kept) <= MAX_STATES
-        if not valid or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
-            table = f"{after.tolist()} with {len(kept)} states"
-            where = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))
-            raise ValueError(ConstraintErrors.H311.format(**where))
-        checked_rules.append(replace(rule, price=price, name=f"{template.name}, {rule.name}"))
-    return checked_rules
+    returned: Any = template.rules(labels)
+    rules: list[Any] = list(returned) if isinstance(returned, Iterable) else [returned]
+    names = [rule.name if isinstance(rule, Rule) else None for rule in rules]
+    if None in names or len({*names}) < len(names):
+        found = repr(returned if None in names else names)[:60]
+        raise ValueError(ConstraintErrors.H591.format(template=template.name, found=found))
+    return [
+        replace(_checked_rule(rule, template, labels), price=price, name=f"{template.name}, {name}")
+        for rule, name in zip(rules, names)
+    ]
+
+
+def _checked_rule(rule: Rule, template: RuleTemplate, labels: Sequence[str]) -> Rule:
+    """Return a rule with arrays of the types of `Rule`. RAISES (ValueError): H311 if they do not fit."""
+    after, kept = np.asarray(rule.after), np.asarray(rule.kept)
+    fits = kept.ndim == 1 and 0 < len(kept) <= MAX_STATES and kept.dtype.kind in "biu"
+    fits = fits and after.shape == (len(kept), len(labels))
+    fits = fits and (after.dtype.kind in "iu" or not after.size)
+    if not fits or after.min(initial=0) < 0 or after.max(initial=0) >= len(kept):
+        table = f"{after.tolist()} and kept = {kept.tolist()}"
+        where = dict(template=template.name, rule=rule.name, found=table, n_labels=len(labels))
+        raise ValueError(ConstraintErrors.H311.format(**where))
+    return replace(rule, after=after.astype(np.int32), kept=kept.astype(bool))
 
 
 def _staying(n_states: int, n_labels: int) -> NDArray[np.int32]:
@@ -300,7 +313,7 @@ def checked_price(price: Any) -> float | str:
         return LEARNT
     try:
         number = math.nan if isinstance(price, bool) else float(price)
-    except (TypeError, ValueError):
+    except (OverflowError, TypeError, ValueError):
         number = math.nan
     if not 0 <= number <= DEAREST and number != math.inf:
         refuse("price", repr(price), f'a number from 0 to {DEAREST:g}, "inf" or "{LEARNT}"')

@@ -103,7 +103,61 @@ def test_a_table_that_does_not_fit_the_labels_is_an_error():
         rules_of(OwnRules(), ("PERSON", "PLACE"))
 
 
-@pytest.mark.parametrize("price", [-1.0, math.nan, "much", None, True])
+def own_rules(returned):
+    """A template of a user's own that returns something."""
+    return type("Own", (AtMost,), {"rules": lambda self, labels: returned})()
+
+
+EVEN = [[1, 0], [0, 1]]
+
+
+def test_a_table_may_be_of_lists_and_of_any_whole_numbers():
+    for after in (EVEN, np.array(EVEN, dtype=np.uint8)):
+        (rule,) = rules_of(own_rules([Rule(after, [1, 0], name="even")]), ("A", "B"))
+        assert (rule.after.dtype, rule.kept.dtype) == (np.int32, bool)
+        assert rule.keeps([0, 1, 0]) and not rule.keeps([0, 1])
+
+
+@pytest.mark.parametrize(
+    "after, kept",
+    [
+        (np.array(EVEN) / 2, [True, False]),
+        (np.full((2, 2), math.nan), [True, False]),
+        (EVEN, [[True], [False]]),
+        (EVEN, [0.5, 0.5]),
+        (EVEN, ["a", ""]),
+        (EVEN, [True]),
+        ([], []),
+        (None, None),
+    ],
+)
+def test_a_table_of_other_than_whole_numbers_is_an_error(after, kept):
+    with pytest.raises(ValueError, match=r"H311.*'even'.*a bool for each state"):
+        rules_of(own_rules([Rule(after, kept, name="even")]), ("A", "B"))
+
+
+@pytest.mark.parametrize(
+    "returned, told",
+    [
+        (None, "None"),
+        ("rule", "'rule'"),
+        ([1], r"\[1\]"),
+        ([Rule(EVEN, [1, 0], name="a")] * 2, "'a', 'a'"),
+    ],
+)
+def test_what_are_no_rules_with_names_of_their_own_is_an_error(returned, told):
+    with pytest.raises(ValueError, match=f"H591.*'Own.*{told}"):
+        rules_of(own_rules(returned), ("A", "B"))
+
+
+@pytest.mark.parametrize("name", ["", None, 3])
+def test_a_template_without_a_name_is_an_error(name):
+    template = type("Own", (AtMost,), {"name": name})()
+    with pytest.raises(ValueError, match=r"H214.*rules.a = .*a name"):
+        Constraints(rules={"a": template})
+
+
+@pytest.mark.parametrize("price", [-1.0, math.nan, "much", None, True, 10**400])
 def test_a_price_of_a_template_of_ones_own_is_checked_too(price):
     template = OwnRules()
     object.__setattr__(template, "price", price)
