@@ -8,7 +8,7 @@ weight, whichever places they are. Qian and Liu, TACL 2 (2014) §4.1.1.
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,20 +124,30 @@ def checked_weight(weight: Any) -> float:
         number = math.nan
     if math.isnan(number) or HEAVIEST < abs(number) < math.inf:
         expected = f'a number from -{HEAVIEST:g} to {HEAVIEST:g}, "inf" or "-inf"'
-        raise ValueError(Errors.H099.format(name="weight", found=repr(weight), expected=expected))
+        _refuse("weight", weight, expected)
     return number
+
+
+def _refuse(name: str, found: Any, expected: str) -> NoReturn:
+    raise ValueError(Errors.H099.format(name=name, found=repr(found), expected=expected))
 
 
 def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
     """Check the templates of one component.
 
     RAISES (ValueError): H096 if there is none, H097 for an object that is not a joint template, H098 if two
-        have the same name.
+        have the same name, H099 for a name, a weight or states of another kind.
     """
     checked: dict[str, JointTemplate] = {}
     for template in templates:
         if not isinstance(template, JointTemplate):
             raise ValueError(Errors.H097.format(found=type(template).__name__))
+        checked_weight(template.weight)
+        states = getattr(template, "states", None) or ("none",)
+        if isinstance(states, str) or not all(isinstance(state, str) for state in states):
+            _refuse("states", states, "a list of strings")
+        if not isinstance(template.name, str) or not template.name:
+            _refuse("name", template.name, "a string that is not empty")
         if template.name in checked:
             raise ValueError(Errors.H098.format(name=template.name))
         checked[template.name] = template
@@ -151,9 +161,15 @@ def places_of(template: JointTemplate, batch: TokenBatch, groups: NDArray[np.int
 
     groups (int64 [D]): number of each Doc's group, ascending.
     RAISES (ValueError): H120 for invalid sets: places outside the batch, in two Docs, in two groups or
-        overlapping, or a single place; and for sets of another size than the number of states.
+        overlapping, or a single place; for sets of another size than the number of states; and for what are
+        no PlaceSets of whole numbers.
     """
-    places, states = template.find(batch, groups), states_of(template)
+    found, states = template.find(batch, groups), states_of(template)
+    columns = [np.asarray(getattr(found, name, None)) for name in ("offsets", "start", "end")]
+    if any(c.ndim != 1 or not (c.dtype.kind in "iu" or not c.size) for c in columns):
+        kind = f"{type(found).__name__} without vectors of whole numbers"
+        raise ValueError(Errors.H120.format(template=template.name, reason=kind))
+    places = PlaceSets(*(column.astype(np.int64) for column in columns))
     reason = _wrong(places, batch, groups)
     if reason is None and states is not None and (np.diff(places.offsets) != len(states)).any():
         sizes = ", ".join(map(str, np.unique(np.diff(places.offsets)).tolist()))
@@ -172,8 +188,8 @@ def states_of(template: JointTemplate) -> tuple[str, ...] | None:
 def _wrong(places: PlaceSets, batch: TokenBatch, groups: NDArray[np.int64]) -> str | None:
     """Describe what is wrong with sets of places, for a message; None if nothing is."""
     offsets, start, end = places.offsets, places.start, places.end
-    sizes = np.diff(offsets)
-    if offsets[0] != 0 or offsets[-1] != len(start) or len(start) != len(end) or (sizes < 2).any():
+    sizes, ends = np.diff(offsets), [*offsets[:1].tolist(), *offsets[-1:].tolist()]
+    if ends != [0, len(start)] or len(start) != len(end) or (sizes < 2).any():
         return "sets of fewer than two places"
     if not len(start):
         return None

@@ -14,6 +14,7 @@ from thinc.api import Model, NumpyOps
 from thinc.types import Floats1d, Floats2d
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.checks import checked_template
 from spacy_hocrf.features.combined import Wider
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.features.vectors import Vectors
@@ -91,8 +92,8 @@ def build_high_order_crf(
     scores (Optional[Dict[str, DenseScore]]): dense scores in addition to the weights of observations, by
         names of your own.
     RETURNS (Model[List[Doc], Potentials]): the model.
-    RAISES (ValueError): H030, H031, H043 to H045, H140, H173, H241, H321, H322, H462 or H570 for settings out
-        of range.
+    RAISES (ValueError): H030, H031, H043 to H045, H131, H140, H173, H241, H321, H322, H462 or H570 for
+        settings out of range.
     """
     features = make_window() if features is None else features
     for feature in features:
@@ -100,7 +101,7 @@ def build_high_order_crf(
             raise ValueError(ModelErrors.H570.format(found=repr(feature)))
     wider = frozenset(feature.name for feature in features if isinstance(feature, Wider))
     unwrapped = (each.template if isinstance(each, Wider) else each for each in features)
-    templates = tuple(each for each in unwrapped if not isinstance(each, Vectors))
+    templates = tuple(checked_template(t) for t in unwrapped if not isinstance(t, Vectors))
     vectors = tuple(feature for feature in features if isinstance(feature, Vectors))
     if encoding != SEGMENTS:
         _check_single_tokens(encoding, parts, outside, repeats, max_length)

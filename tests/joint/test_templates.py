@@ -1,5 +1,7 @@
 """Places that should agree, against their definition."""
 
+import math
+
 import joint_oracle
 import numpy as np
 import pytest
@@ -129,12 +131,16 @@ def test_templates_are_checked():
         ([0, 2], [0, 6], [1, 7], "several groups"),
         ([0, 2], [0, 1], [2, 3], "overlap"),
         ([0, 3], [3, 0, 3], [5, 1, 4], "overlap"),
+        ([], [], [], "fewer than two"),
+        ([0, 2], [0.5, 4.0], [1, 5], "PlaceSets without vectors of whole numbers"),
+        ([[0, 2]], [[0, 4]], [[1, 5]], "without vectors"),
+        (None, None, None, "without vectors"),
     ],
 )
 def test_places_of_a_template_of_ones_own_are_checked(nlp, offsets, start, end, reason):
     class Mine(IdenticalPhrases):
         def find(self, batch, groups):
-            return PlaceSets(*(np.array(each, dtype=np.int64) for each in (offsets, start, end)))
+            return PlaceSets(offsets, start, end)
 
     batch = TokenBatch([nlp.make_doc("one two three")] * 3)
     with pytest.raises(ValueError, match=rf"^\[H120\].*'Mine\[LOWER,1-3\]'.*{reason}"):
@@ -149,3 +155,30 @@ def test_what_ours_read_of_a_doc_can_be_recorded():
 
     assert are_recordable([ours])
     assert not are_recordable([Mine(**vars(ours))])
+
+
+@pytest.mark.parametrize("found", [None, ([0], [], []), PlaceSets])
+def test_what_is_no_place_sets_is_named(nlp, found):
+    template = type("Mine", (IdenticalPhrases,), {"find": lambda self, batch, groups: found})()
+    with pytest.raises(ValueError, match=f"H120.*'Mine.*{type(found).__name__} without vectors"):
+        places_of(template, TokenBatch([nlp.make_doc("one two")]), np.zeros(1, dtype=np.int64))
+
+
+@pytest.mark.parametrize(
+    "member, found",
+    [
+        *(("weight", weight) for weight in (math.nan, 1e300, 10**400, "much", None, True)),
+        *(("states", states) for states in ("PC", [1, 2])),
+        *(("name", name) for name in ("", None, 3)),
+    ],
+)
+def test_members_of_a_template_of_ones_own_are_checked(member, found):
+    class Mine:
+        name, outside, weight = "mine", False, 1.0
+
+        def find(self, batch, groups):
+            return None
+
+    setattr(Mine, member, found)
+    with pytest.raises(ValueError, match=rf"H099.*{member} is "):
+        check_templates([Mine()])

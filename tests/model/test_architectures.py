@@ -238,6 +238,13 @@ def test_the_largest_limit_is_kept(longest):
     assert settings.limit("A", 5) == 2**31 - 1
 
 
+def test_a_member_of_a_template_is_checked_when_the_model_is_made():
+    template = make_token(["NORM"])[0]
+    object.__setattr__(template, "order", "1")
+    with pytest.raises(ValueError, match=r"H131.*order = 1"):
+        registry.architectures.get("spacy-hocrf.HighOrderCRF.v1")(features=[template])
+
+
 def test_features_that_are_no_templates():
     """spaCy resolves no blocks in a list, and takes any list for one of templates."""
     given = [{"@misc": "spacy-hocrf.Window.v1"}]
