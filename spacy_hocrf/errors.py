@@ -18,9 +18,7 @@ class Errors(metaclass=Coded):
         "Label pattern {pattern} has the label {label}, but there are only the labels 0 to {last}."
     )
     H002 = "A label pattern must not be empty."
-    H003 = (
-        "Limit {limit} of label {label} is negative. A limit is a number of tokens, or 0 for none."
-    )
+    H003 = "Limit {limit} of label {label} is none: a limit is a whole number of tokens, or 0 for no limit."
     H004 = (
         "Potentials do not fit the automaton: '{name}' has the extents {found}, expected "
         "{expected}."
@@ -488,4 +486,13 @@ class Errors(metaclass=Coded):
     H590 = (
         "The method `{name}` of the decoder '{decoder}' returns {found}, expected {expected}. Mend it, or "
         "choose another decoder in [components.*.decoder]; see spacy_hocrf.api.Decoder."
+    )
+    H592 = (
+        "Label pattern {pattern} {reason}. The patterns of an automaton differ, and those that are carried "
+        "are among them."
+    )
+    H593 = (
+        "The run of the trainer '{trainer}' has weights that are {found}, expected {expected} finite numbers "
+        "of float32, one for each feature. Mend it, or choose another trainer in [components.*.trainer]; see "
+        "spacy_hocrf.api.Run."
     )

@@ -264,6 +264,28 @@ def test_a_run_that_lacks_members_is_named_with_what_it_lacks(begun, missing):
         nlp.update(data, sgd=nlp.create_optimizer())
 
 
+@pytest.mark.parametrize(
+    "weights, told",
+    [
+        (lambda w: w[:-1], "extents"),
+        (lambda w: np.append(w, 1.0), "extents"),
+        (lambda w: w[None], "extents"),
+        (lambda w: w * 1j, "complex128"),
+        (lambda w: None, "object"),
+        (lambda w: w + np.nan, "nan"),
+        (lambda w: w + 1e39, "1e"),
+    ],
+)
+def test_weights_of_a_run_that_no_model_can_have_are_named(weights, told):
+    nlp = untrained()
+    data = initialize(nlp)
+    members = {"loss": 1.0, "running": True, "status": "", "evaluations": 1, "step": lambda: None}
+    begin = lambda self, model: SimpleNamespace(weights=weights(model.weights), **members)  # noqa: E731
+    nlp.get_pipe("hocrf").set_trainer(type("Own", (BaseTrainer,), {"begin": begin})())
+    with pytest.raises(ValueError, match=f"H593.*'Own'.*{told}"):
+        nlp.update(data, sgd=nlp.create_optimizer())
+
+
 def test_what_is_no_dense_score_is_named_with_what_it_lacks(tmp_path):
     with pytest.raises(ValueError, match=r"H116.*'mine' lacks counts, inputs, part, scores, width"):
         checked_scores({"mine": None})

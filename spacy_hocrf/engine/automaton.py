@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.sums import compile_sums
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.types import LabelPattern
+from spacy_hocrf.types import LabelPattern, is_whole
 
 __all__ = ["Automaton", "compile_automaton"]
 
@@ -113,10 +113,13 @@ def compile_automaton(
         over the tokens or on the whole of their last segment. Each costs an open state; patterns of
         one-token labels need not be included.
     RETURNS (Automaton): states, arcs and sum program.
-    RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a negative limit.
+    RAISES (ValueError): H001 or H002 for a bad pattern, H003 for a limit that is no whole number from 0 up,
+        H008 if the single labels do not come first, H592 for a pattern that occurs twice, or that is carried
+        but does not occur.
     """
+    patterns, carried = [tuple(z) for z in patterns], [tuple(z) for z in carried]
     forbidden_pairs = {tuple(pair) for pair in forbidden}
-    _check(patterns, limits, forbidden_pairs)
+    _check(patterns, limits, forbidden_pairs, carried)
     trie = _Trie(patterns, len(limits), forbidden_pairs)
     registers, additions = _sum_program(trie)
     bodies = _Bodies(trie, limits, carried)
@@ -261,22 +264,32 @@ def _pattern_bodies(
 
 
 def _check(
-    patterns: Sequence[LabelPattern], limits: Sequence[int], forbidden: Iterable[LabelPattern]
+    patterns: Sequence[LabelPattern],
+    limits: Sequence[int],
+    forbidden: Iterable[LabelPattern],
+    carried: Iterable[LabelPattern],
 ) -> None:
     last = len(limits) - 1
     for pattern in [*patterns, *forbidden]:
         if not pattern:
             raise ValueError(Errors.H002)
         for label in pattern:
-            if not 0 <= label <= last:
+            if not is_whole(label) or not 0 <= label <= last:
                 raise ValueError(Errors.H001.format(pattern=pattern, label=label, last=last))
     for label, limit in enumerate(limits):
-        if limit < 0:
+        if not is_whole(limit) or not 0 <= limit < 2**31:
             raise ValueError(Errors.H003.format(limit=limit, label=label))
     if [tuple(z) for z in patterns[: len(limits)]] != [(y,) for y in range(len(limits))]:
         raise ValueError(
             Errors.H008.format(found=list(patterns[: len(limits)]), expected=len(limits))
         )
+    distinct = set(patterns)
+    if len(distinct) < len(patterns):
+        twice = next(z for i, z in enumerate(patterns) if z in patterns[:i])
+        raise ValueError(Errors.H592.format(pattern=twice, reason="occurs twice"))
+    for pattern in carried:
+        if pattern not in distinct:
+            raise ValueError(Errors.H592.format(pattern=pattern, reason="is carried, but missing"))
 
 
 class _Tails:

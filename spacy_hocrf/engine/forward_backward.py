@@ -141,7 +141,7 @@ def expectations(
         expected count, which is the derivative of Σ weight · log Z with respect to it. A span's is
         the probability of that segment after that history. Sequences without an allowed segmentation
         contribute nothing.
-    RAISES (ValueError): as `log_partition`.
+    RAISES (ValueError): H139 for weights of another extent or below 0, else as `log_partition`.
     """
     buffers = buffers or Buffers(automaton)
     problem = Problem(potentials, automaton)
@@ -160,6 +160,9 @@ def expectations(
     )
     log_weight = None
     if weights is not None:
+        if np.shape(weights) != problem.lengths.shape or not np.all(np.asarray(weights) >= 0):
+            expected_weights = f"{len(problem.lengths)} sequences, each with a weight of 0 or more"
+            raise ValueError(Errors.H139.format(found=f"{weights=}", expected=expected_weights))
         with np.errstate(divide="ignore"):  # log 0
             log_weight = np.log(weights)
 

@@ -158,7 +158,8 @@ class Problem:
             starts, ends = potentials.span_start, potentials.span_end
             first = np.searchsorted(potentials.offsets, starts, side="right")
             inside = first == np.searchsorted(potentials.offsets, ends, side="left")
-            if not (inside & (starts < ends)).all() or (np.diff(starts) < 0).any():
+            inside &= (starts >= 0) & (starts < ends) & (ends <= n_tokens)
+            if not inside.all() or (np.diff(starts) < 0).any():
                 raise ValueError(Errors.H009)
 
     def _check_carried(self, potentials: Potentials) -> None:

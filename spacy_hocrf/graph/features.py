@@ -20,7 +20,7 @@ from spacy_hocrf.graph.dual import dual_decompose
 from spacy_hocrf.graph.frank_wolfe import FrankWolfe
 from spacy_hocrf.graph.instance import GraphInstance, make_instance
 from spacy_hocrf.graph.settings import DualSettings
-from spacy_hocrf.types import SIGMA_RANGE, is_sigma, is_whole
+from spacy_hocrf.types import SIGMA_RANGE, is_number, is_sigma, is_whole
 
 __all__ = ["Event", "FeatureGraph", "learn_graphs"]
 
@@ -42,7 +42,7 @@ class FeatureGraph:
 
     def __post_init__(self) -> None:
         for i, event in enumerate(self.events):
-            if len(event) != 4 or not isinstance(event[2], str):
+            if len(event) != 4 or not isinstance(event[2], str) or not is_number(event[3]):
                 expected = "its vertices, their states, the name of a feature, and its value"
                 raise ValueError(
                     Errors.H085.format(name=f"event {i}", found=event, expected=expected)
@@ -154,7 +154,7 @@ class _GraphTask:
         settings: DualSettings,
     ) -> None:
         fits = len(gold) == len(graph.n_states) and all(
-            0 <= state < n for state, n in zip(gold, graph.n_states)
+            is_whole(state) and 0 <= state < n for state, n in zip(gold, graph.n_states)
         )
         _check("annotation", list(gold), fits, f"a state of each vertex, of {list(graph.n_states)}")
         self._graph, self._number, self._settings = graph, number, settings

@@ -14,6 +14,7 @@ sequence.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -67,11 +68,12 @@ class GraphInstance:
             pattern, H084 for a score out of range, H085 for arrays that do not fit each
             other.
         """
-        first = np.array(offsets, dtype=np.int64, ndmin=1)
-        scores = np.array(unary, dtype=np.float64, ndmin=1)
-        bounds = np.array(pattern_offsets, dtype=np.int64, ndmin=1)
-        vertex, state = (np.array(array, dtype=np.int64, ndmin=1) for array in (vertices, states))
-        weight = np.array(weights, dtype=np.float64, ndmin=1)
+        first = _numbers("offsets", offsets, np.int64)
+        scores = _numbers("unary", unary, np.float64)
+        bounds = _numbers("pattern_offsets", pattern_offsets, np.int64)
+        vertex = _numbers("vertices", vertices, np.int64)
+        state = _numbers("states", states, np.int64)
+        weight = _numbers("weights", weights, np.float64)
         _check(first, scores, bounds, vertex, state, weight)
         # the cells of each pattern, sorted by vertex
         sizes = np.diff(bounds)
@@ -171,7 +173,7 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
         pattern.
     RAISES (ValueError): as `GraphInstance.from_arrays`.
     """
-    rows = [np.asarray(row, dtype=np.float64).ravel() for row in unary]
+    rows = [_numbers(f"unary {v}", row, np.float64).ravel() for v, row in enumerate(unary)]
     listed = list(patterns)
     for i, (vertices, states, _) in enumerate(listed):
         if len(vertices) != len(states):
@@ -186,6 +188,16 @@ def make_instance(unary: Sequence[ArrayLike], patterns: Iterable[Pattern] = ()) 
         states=[s for _, states, _ in listed for s in states],
         weights=[weight for _, _, weight in listed],
     )
+
+
+def _numbers(name: str, values: ArrayLike, dtype: type) -> NDArray[Any]:
+    """Return a new array, at least [1]. RAISES (ValueError): H085 for what are no numbers of this type."""
+    try:
+        return np.array(values, dtype=dtype, ndmin=1)
+    except (OverflowError, TypeError, ValueError) as error:
+        expected = "integers" if dtype is np.int64 else "numbers that a float holds"
+        text = Errors.H085.format(name=name, found=ascii(values)[:60], expected=expected)
+        raise ValueError(text) from error
 
 
 def _check(

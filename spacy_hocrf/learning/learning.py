@@ -44,7 +44,7 @@ from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.errors import ConstraintErrors
 from spacy_hocrf.saving.persistence import LearntModel
-from spacy_hocrf.training.base import Loss, Run, Trainer, checked_run
+from spacy_hocrf.training.base import Loss, Run, Trainer, checked_run, checked_weights
 from spacy_hocrf.types import Potentials
 from spacy_hocrf.warnings import Warnings
 
@@ -420,6 +420,8 @@ class Learner(GrowingModel):
     def step(self, run: Run) -> None:
         """Let the trainer take a step of the run; afterwards, even after an interruption, the model has the
         last accepted weights.
+
+        RAISES (ValueError): H593 for weights of another number, or that are not finite.
         """
         self.steps += 1
         if self.choice is not None and self.choice.temperature is not None:
@@ -431,7 +433,7 @@ class Learner(GrowingModel):
             self._changed = True
             raise
         finally:
-            set_weights(self.model, run.weights)
+            set_weights(self.model, checked_weights(run, self.trainer, self.structure.size))
 
     def _check_constraints(self, documents: Sequence[Document]) -> None:
         """Warn of documents of the corpus whose annotation breaks the constraints that training observes.

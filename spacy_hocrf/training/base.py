@@ -30,6 +30,7 @@ __all__ = [
     "check_trainer",
     "checked_run",
     "checked_sigma",
+    "checked_weights",
     "missing_members",
     "precision_of",
 ]
@@ -250,6 +251,21 @@ def checked_run(run: Any, trainer: Trainer) -> Run:
         raise ValueError(Errors.H568.format(**found, missing=", ".join(missing)))
     begun: Run = run
     return begun
+
+
+def checked_weights(run: Run, trainer: Trainer, size: int) -> Vector:
+    """Return the weights of a run, float64 [F]. RAISES (ValueError): H593 unless there are F finite ones.
+
+    size (int): F.
+    """
+    weights = np.asarray(run.weights)
+    found = f"an array of {weights.dtype} with the extents {weights.shape}"
+    if weights.shape == (size,) and weights.dtype.kind in "biuf":
+        if np.abs(weights).max(initial=0.0) <= np.finfo(np.float32).max:
+            return weights.astype(np.float64, copy=False)
+        found = f"{weights[~(np.abs(weights) <= np.finfo(np.float32).max)][0]} at one place"
+    text = Errors.H593.format(trainer=type(trainer).__name__, found=found, expected=size)
+    raise ValueError(text)
 
 
 def check_ratio(trainer: object, name: str, joint: bool = False) -> None:

@@ -222,8 +222,21 @@ def test_forbidden_pairs_may_come_from_a_generator():
         ([(1,), (0,)], [1, 1], (), r"H008.*first 2.*\[\(1,\), \(0,\)\]"),
         ([(0,), (0, 1)], [1, 1], (), "H008"),
         ([(0,)], [1, 1], (), "H008"),
+        ([(0,), (1,)], [1, 10**30], (), "H003.*label 1"),
+        ([(0,), (1,)], [1, 1.5], (), "H003.*1.5"),
+        ([(0,), (1,)], [1, "1"], (), "H003"),
+        ([(0,), (1,), ("a", 0)], [1, 1], (), "H001.*label a"),
+        ([(0,), (1,), (0, 0.5)], [1, 1], (), "H001.*label 0.5"),
+        ([(0,), (1,), (0, 1), (0, 1)], [1, 1], (), r"H592.*\(0, 1\) occurs twice"),
     ],
 )
 def test_bad_patterns_and_limits_are_refused(patterns, limits, forbidden, message):
     with pytest.raises(ValueError, match=message):
         compile_automaton(patterns, limits, forbidden=forbidden)
+
+
+def test_what_is_carried_must_occur_and_lists_are_patterns():
+    with pytest.raises(ValueError, match=r"H592.*\(0, 1\) is carried, but missing"):
+        compile_automaton([(0,), (1,)], [2, 2], carried=[(0, 1)])
+    listed = compile_automaton([[0], [1], [0, 1]], np.array([2, 2]), carried=[[0, 1]])
+    assert listed.patterns == ((0,), (1,), (0, 1))

@@ -589,12 +589,21 @@ def test_unlimited_labels_cost_no_accuracy_on_long_sequences():
         ({"const": np.array([0.0, np.inf])}, "H006"),
         (oracle.spans_of((0, 1, 7, 0.0)), "H138"),
         (oracle.spans_of((2, 5, 0, 0.0)), "H009"),
+        (oracle.spans_of((5, 6, 0, 0.0)), "H009"),
+        (oracle.spans_of((-1, 0, 0, 0.0)), "H009"),
     ],
 )
 def test_bad_potentials_are_refused(change, code):
     potentials = replace(oracle.plain(np.zeros((3, 2))), **change)
     with pytest.raises(ValueError, match=code):
         log_partition(potentials, compile_automaton([(0,), (1,)], [1, 1]))
+
+
+@pytest.mark.parametrize("weights", [np.ones(2), np.ones((1, 1)), np.array([-1.0]), [np.nan], 1.0])
+def test_weights_of_sequences_are_one_each_and_not_negative(weights):
+    with pytest.raises(ValueError, match=r"H139.*1 sequences, each with a weight"):
+        potentials, automaton = oracle.plain(np.zeros((3, 1))), compile_automaton([(0,)], [1])
+        expectations(potentials, automaton, weights=weights)
 
 
 def test_an_uncarried_pattern_cannot_look_behind_the_start():

@@ -115,6 +115,7 @@ def test_a_feature_without_a_weight_scores_nothing():
         ("H107.*annotation", {"annotated": []}),
         ("H107.*annotation", {"annotated": [[0, 3, 0, 0]]}),
         ("H107.*annotation", {"annotated": [[0, 0, 0]]}),
+        ("H107.*annotation", {"annotated": [[0, 0.5, 0, 0]]}),
         ("H085.*same", {"graphs": [FeatureGraph(STATES, [((0, 1), (1,), "same", 1.0)])]}),
         ("H082", {"graphs": [FeatureGraph(STATES, [((9,), (1,), "same", 1.0)])]}),
     ],
@@ -126,7 +127,14 @@ def test_bad_input_is_named(code, change):
         learn_graphs(given.pop("graphs"), given.pop("annotated"), **given)
 
 
-@pytest.mark.parametrize("event", [((0,), (1,), "same"), ((0,), "same", 1.0, 1)])
+@pytest.mark.parametrize(
+    "event",
+    [
+        ((0,), (1,), "same"),
+        ((0,), "same", 1.0, 1),
+        *(((0,), (1,), "same", value) for value in (10**400, "1", None)),
+    ],
+)
 def test_an_event_of_another_form_is_named(event):
     with pytest.raises(ValueError, match=r"H085.*event 1.*the name of a feature"):
         FeatureGraph(STATES, [((0,), (1,), "same", 1.0), event])

@@ -77,11 +77,20 @@ def test_many_vertices_and_states_do_not_overflow_the_order():
         ([([0, 1], [0, 0], -1e308), ([0, 1], [0, 0], -1e308)], r"H084.*-1e\+308"),
         ([([0, 1], [0], 1.0)], "H085"),
         ([([], [], 1.0)], "H085"),
+        ([([0, 1], [0, 0], 10**400)], "H085.*weights"),
+        ([([0, 10**30], [0, 0], 1.0)], "H085.*vertices"),
+        ([("ab", [0, 0], 1.0)], "H085.*vertices"),
     ],
 )
 def test_bad_patterns_are_named(patterns, code):
     with pytest.raises(ValueError, match=code):
         make_instance([[0.0, 0.0], [0.0, 0.0, 0.0]], patterns)
+
+
+@pytest.mark.parametrize("row", [[0, 10**400], ["a"], [0, "b"]])
+def test_scores_that_are_no_numbers_are_named_by_their_vertex(row):
+    with pytest.raises(ValueError, match=r"H085.*unary 1.*numbers"):
+        make_instance([[0.0], row])
 
 
 def test_a_bad_pattern_is_named_by_its_number():
