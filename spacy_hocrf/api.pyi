@@ -76,7 +76,8 @@ from spacy_hocrf.types import SPAN as SPAN, LENGTH as LENGTH, CONST as CONST
 from spacy_hocrf.types import FIRST as FIRST, CONTINUE as CONTINUE, LAST as LAST
 
 # Custom training, decoding and rules
-from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run, Trainer as Trainer
+from spacy_hocrf.training.base import BaseTrainer as BaseTrainer, Run as Run
+from spacy_hocrf.training.base import Trainable as Trainable, Trainer as Trainer
 from spacy_hocrf.training.lbfgs import LBFGSRun as LBFGSRun, LBFGSTrainer as LBFGSTrainer
 from spacy_hocrf.training.owlqn import OWLQNTrainer as OWLQNTrainer
 from spacy_hocrf.rules.constraints import Constraints as Constraints

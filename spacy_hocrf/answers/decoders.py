@@ -81,9 +81,14 @@ class Decoder(Protocol):
     ) -> Answer:
         """Return the answer for D sequences; no spans for a sequence without an allowed segmentation.
 
+        potentials (Potentials): their log potentials, N tokens in all.
+        automaton (Automaton): states and arcs of the model, for functions such as `viterbi`.
+        scheme (LabelScheme): names of the labels (`scheme.labels`); `scheme.spans(segments)` makes the
+            spans of Segments of the model.
         blank (Optional[bool [N]]): whitespace tokens. The model's spans may begin or end with them, but are
             shown without; if the answer has scores, its spans are already trimmed. None if there is no such
             whitespace.
+        RETURNS (Answer): spans in order and without overlaps. Anything else is H590.
         """
         ...
 
@@ -94,8 +99,10 @@ class Decoder(Protocol):
         scheme: LabelScheme,
         spans: Segments,
     ) -> NDArray[np.float64]:
-        """Return a score of each span, at least 0: float64 [n].
+        """Return a score of each span, finite and at least 0 (else H590): float64 [n]. It is called if the
+        answer has none.
 
+        potentials, automaton, scheme: as in `answer`.
         spans (Segments): n spans of the D sequences, which may overlap; their labels are indices into the
             scheme's `labels`.
 

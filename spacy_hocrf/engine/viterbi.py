@@ -39,8 +39,8 @@ def viterbi(
     potentials (Potentials): log potentials of D sequences.
     automaton (Automaton): the arcs of the same Z patterns.
     buffers (Optional[Buffers]): buffers of this thread and automaton, for reuse.
-    RETURNS (Best): a sequence without an allowed segmentation has no segment and -inf. Ties are always broken
-        in the same way.
+    RETURNS (Best): `segments` (Segments) and `scores` (float64 [D], nats). A sequence without an allowed
+        segmentation has no segment and -inf. Ties are always broken in the same way.
     RAISES (ValueError): H004, H005, H006, H009 or H138 for potentials that do not fit.
     """
     buffers = buffers or Buffers(automaton)

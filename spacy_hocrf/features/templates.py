@@ -93,7 +93,13 @@ class Template(Protocol):
         ...
 
     def events(self, batch: TokenBatch) -> Events:
-        """Return the occurrences in a batch; never called for LENGTH and CONST templates."""
+        """Return the occurrences in a batch; never called for LENGTH and CONST templates.
+
+        batch (TokenBatch): N tokens of `batch.docs`; `batch.column("NORM")` is one attribute of all of
+            them, uint64 [N].
+        RETURNS (Events): occurrences in any order, several at a token if you like. A value is a number,
+            such as a hash. What does not fit the template or the batch is H130.
+        """
         ...
 
 

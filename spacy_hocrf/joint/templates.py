@@ -58,8 +58,9 @@ class JointTemplate(Protocol):
         ...
 
     def find(self, batch: TokenBatch, groups: NDArray[np.int64]) -> PlaceSets:
-        """Return sets of places.
+        """Return sets of places; invalid ones are H120.
 
+        batch (TokenBatch): D Docs, which may be of several groups.
         groups (int64 [D]): number of each Doc's group, ascending; a set must be in one group.
         """
         ...

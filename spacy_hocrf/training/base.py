@@ -110,12 +110,14 @@ class Run(Protocol):
 
     @property
     def loss(self) -> float:
-        """The current value of the objective, for the log."""
+        """The current value of the objective, in nats, for the log."""
         ...
 
     @property
     def weights(self) -> Vector:
-        """The current weights, float64 [F]; owned by the run."""
+        """The current weights, float64 [F], finite as float32 (else H593); owned by the run. They are read
+        after each step, and become the model's.
+        """
         ...
 
     @property
@@ -149,7 +151,12 @@ class Trainer(Protocol):
         ...
 
     def begin(self, model: Trainable) -> Run:
-        """Begin training on a corpus; called again whenever corpus or features have changed."""
+        """Begin training on a corpus; called again whenever corpus or features have changed.
+
+        model (Trainable): where training starts, and the corpus. `LBFGSTrainer(sigma).objective(model)` is a
+            function of the weights.
+        RETURNS (Run): H568 if it lacks a member.
+        """
         ...
 
     def objective(self, model: Trainable) -> Loss:
