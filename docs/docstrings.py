@@ -20,12 +20,15 @@ class Lists(griffe.Extension):
             obj.docstring.value = as_markdown(obj.docstring.value)
 
     def on_class_members(self, *, cls: griffe.Class, **_: Any) -> None:
-        """List the fields of a class that comments describe, with their types."""
+        """List the fields of a class that comments describe, and all of a named tuple, with their types."""
+        named = "NamedTuple" in map(str, cls.bases)
         for name, field in cls.attributes.items():
-            typed = field.annotation is not None and field.docstring is None and field.lineno
-            said = comment(str(field.filepath), field.lineno) if typed and field.lineno else ""
-            if said and cls.docstring is not None:
-                cls.docstring.value += f"\n\n- **{name} ({field.annotation})**: {said}"
+            if field.annotation is None or field.docstring is not None or not field.lineno:
+                continue
+            said = comment(str(field.filepath), field.lineno)
+            if (said or named) and cls.docstring is not None:
+                described = f": {said}" if said else ""
+                cls.docstring.value += f"\n\n- **{name} ({field.annotation})**{described}"
 
 
 def comment(path: str, line: int) -> str:

@@ -664,8 +664,12 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
     def readings(self, docs: Iterable[Doc], *, keeps_own: bool = False) -> "Iterator[Reading]":
         """Yield a reading of each Doc, made in batches, which is faster than one by one.
 
+        docs (Iterable[Doc]): Docs that earlier components have processed; they are not changed.
         keeps_own (bool): also take entities with probabilities as given, as predictions do; for Docs that
             this component has not processed yet, where an earlier `hocrf` component has set them.
+        YIELDS (Reading): one for each Doc, in their order.
+        RAISES (ValueError): H007 if a Doc has no allowed segmentation, H042 before training, H461 for an
+            object that is not a Doc.
         """
         from spacy_hocrf.annotation.targets import EntsTarget
         from spacy_hocrf.answers.reading import readings_of

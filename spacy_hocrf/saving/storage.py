@@ -23,7 +23,11 @@ class StoredPipe:
     """Base class of components: `_payload` returns what is saved, `_become` restores it."""
 
     def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
-        """Serialise settings and what is learnt; neither the corpus nor the state of training."""
+        """Serialise settings and what is learnt; neither the corpus nor the state of training.
+
+        exclude (Iterable[str]): spaCy passes it to every component; it is ignored.
+        RETURNS (bytes): for `from_bytes`, with a checksum.
+        """
         from spacy_hocrf.saving.archive import write_bytes
 
         return write_bytes(self._payload())
@@ -31,6 +35,8 @@ class StoredPipe:
     def from_bytes(self: Pipe, bytes_data: bytes, *, exclude: Iterable[str] = ()) -> Pipe:
         """Replace everything that the component has learnt by a model from `to_bytes`.
 
+        bytes_data (bytes): result of `to_bytes`. exclude: ignored.
+        RETURNS (Pipe): the component itself.
         RAISES (ValueError): H052, H053 or H134 for damaged data, H039, H054, H301, H302 or H307 for a model
             saved with other settings; nothing is changed then.
         """
@@ -40,7 +46,10 @@ class StoredPipe:
         return self
 
     def to_disk(self, path: str | Path, *, exclude: Iterable[str] = ()) -> None:
-        """Save settings and what is learnt to a folder; if interrupted, the older model stays there."""
+        """Save settings and what is learnt to a folder; if interrupted, the older model stays there.
+
+        path (Union[str, Path]): the folder, which is made if necessary. exclude: ignored.
+        """
         from spacy_hocrf.saving.archive import write_files
 
         write_files(self._payload(), Path(path))
@@ -48,7 +57,10 @@ class StoredPipe:
     def from_disk(self: Pipe, path: str | Path, *, exclude: Iterable[str] = ()) -> Pipe:
         """Replace everything that the component has learnt by a model from a folder.
 
-        RAISES (ValueError): see `from_bytes`.
+        path (Union[str, Path]): a folder that `to_disk` has written. exclude: ignored.
+        RETURNS (Pipe): the component itself.
+        RAISES (ValueError): H052, H053 or H134 for damaged data, H039, H054, H301, H302 or H307 for a model
+            saved with other settings; nothing is changed then.
         """
         from spacy_hocrf.saving.archive import read_files
 

@@ -151,7 +151,8 @@ def test_the_reference_lists_fields_with_their_comments(tmp_path):
     (tmp_path / "a.py").write_text(
         '"""A module."""\n\nclass A:\n    """Fields."""\n\n'
         "    first: int  # [N] said behind it\n    # said above,\n    # on two lines\n"
-        "    second: str = '#'\n    third: int\n"
+        "    second: str = '#'\n    third: int\n\n"
+        'class B(NamedTuple):\n    """Two."""\n\n    one: int\n    other: str  # the other\n'
     )
     griffe = pytest.importorskip("griffe")
     extensions = griffe.load_extensions(loaded("docstrings").Lists())
@@ -160,4 +161,9 @@ def test_the_reference_lists_fields_with_their_comments(tmp_path):
         "Fields.",
         "- **first (int)**: [N] said behind it",
         "- **second (str)**: said above, on two lines",
+    ]
+    assert module["B"].docstring.value.split("\n\n") == [
+        "Two.",
+        "- **one (int)**",
+        "- **other (str)**: the other",
     ]
