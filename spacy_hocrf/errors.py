@@ -496,3 +496,8 @@ class Errors(metaclass=Coded):
         "of float32, one for each feature. Mend it, or choose another trainer in [components.*.trainer]; see "
         "spacy_hocrf.api.Run."
     )
+    H600 = (
+        "The text that begins '{text}' is to be learnt from within nlp.memory_zone(), which ends with its "
+        "strings and words, but a component keeps its training texts. Call nlp.initialize, nlp.update or "
+        "`extend` outside of it, with texts that were made outside."
+    )

@@ -146,7 +146,8 @@ class Corpus:
         initial (bool): these are the whole corpus, so equal examples are copies; in later calls, a known
             document is the same document again, and only equal new ones within a batch are copies.
         RAISES (ValueError): H025 or H027 for features that cannot be read, H051 for a template that reads the
-            answer, H217 for a constraint that cannot be read, H520 for an invalid weight.
+            answer, H217 for a constraint that cannot be read, H520 for an invalid weight, H600 for texts of a
+            memory zone.
         """
         new: dict[bytes, Document] = {}
         skipped: set[bytes] = set()
@@ -177,6 +178,8 @@ class Corpus:
             if annotation.empty:
                 skipped.add(content)
                 del counts[key]
+            elif doc.vocab.in_memory_zone:  # type: ignore[attr-defined]
+                raise ValueError(Errors.H600.format(text=beginning(doc)))
             else:
                 fields = beginning(doc), annotation, 0, group
                 new[key] = Document(source or doc.copy(), *fields)

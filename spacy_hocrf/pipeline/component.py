@@ -354,8 +354,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         corpus (Optional[Callable[[Language], Iterable[Example]]]): reads the full training corpus when
             `spacy train` streams it, so that `get_examples` returns only its beginning.
         RAISES (ValueError): H049 without examples, H050 without labels, H051 for a template that reads the
-            answer, H255 if all have weight 0, H267 or H268 for a setting. After any error the component is
-            unchanged.
+            answer, H255 if all have weight 0, H267 or H268 for a setting, H600 in a memory zone. After any
+            error the component is unchanged.
         """
         from spacy_hocrf.annotation.annotators import OnceAnnotated, annotated, validated
         from spacy_hocrf.learning import config_warnings as checks
@@ -413,7 +413,8 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             name, however many batches it is shown in; a batch-wise trainer adds the batch's loss.
         RETURNS (Dict[str, float]): the losses.
         RAISES (ValueError): H007 for a document that no allowed segmentation covers, H040 for an unknown
-            label, H042 before `initialize`; the documents are not added then.
+            label, H042 before `initialize`, H600 for texts of a memory zone, which a component cannot keep;
+            the documents are not added then.
         """
         losses = {} if losses is None else losses
         losses.setdefault(self.name, 0.0)

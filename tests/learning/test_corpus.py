@@ -55,6 +55,21 @@ def test_texts_without_annotation_are_counted_and_none_without_tokens_or_weight(
         assert found.read in (len(some), len(some) + 1)
 
 
+def test_texts_of_a_memory_zone_cannot_be_kept():
+    nlp = untrained()
+    optimizer = nlp.create_optimizer()
+    with nlp.memory_zone(), pytest.raises(ValueError, match=r"H600.*'Ada "):
+        nlp.initialize(lambda: examples(nlp))
+    data = initialize(nlp)
+    with nlp.memory_zone():
+        nlp.update(data, sgd=optimizer)  # none of them is new
+        new = examples(nlp, [("Zoltan was in Pecs .", [(0, 6, "PERSON")])])
+        with pytest.raises(ValueError, match="H600"):
+            nlp.update([*data, *new], sgd=optimizer)
+    assert len(corpus_of(nlp)) == len(data)
+    nlp.update(data, sgd=optimizer)
+
+
 def test_examples_are_read_once_and_not_held():
     nlp, again = untrained(), untrained()
     data = initialize(nlp)
