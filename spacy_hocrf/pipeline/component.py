@@ -743,21 +743,21 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         RETURNS (List[str]): the new labels.
         RAISES (ValueError): H042 before training, H510 for a trainer without a prior centred on loaded
             weights, H048 for a sigma that is no number from 1e-9 to 1e9, H255 if all texts have weight 0,
-            H511 without a span. The component is then unchanged.
+            H511 without a span, H600 in a memory zone. The component is then unchanged.
         """
         from spacy_hocrf.learning.extending import extend
 
         if not self.structure.ready:
             raise ValueError(Errors.H042)
         examples = list(examples)
-        saved = self.to_bytes()
+        saved = super().to_bytes()
         self.from_bytes(saved)  # a learner with the loaded model and without a corpus
         try:
             new_labels = extend(self._learner, examples, alone, sigma, self._after_step)
         except BaseException:
             self.from_bytes(saved)
             raise
-        self.from_bytes(self.to_bytes())
+        self.from_bytes(super().to_bytes())
         return new_labels
 
     @property
@@ -876,9 +876,17 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         """Save what is learnt to a folder; if interrupted, the older model stays there. Settings are those of
         the config, except for a threshold that was set.
         """
-        if self.constraints is not self._configured[1]:
-            warnings.warn(Warnings.W054.format(name=self.name), stacklevel=2)
+        self._warn_of_unsaved()
         super().to_disk(path, exclude=exclude)
+
+    def to_bytes(self, *, exclude: Iterable[str] = ()) -> bytes:
+        """Serialise what is learnt. Settings are those of the config, except for a threshold that was set."""
+        self._warn_of_unsaved()
+        return super().to_bytes(exclude=exclude)
+
+    def _warn_of_unsaved(self) -> None:
+        if self.constraints is not self._configured[1]:
+            warnings.warn(Warnings.W054.format(name=self.name), stacklevel=3)
 
     def _payload(self) -> "Payload":
         from spacy_hocrf.saving.persistence import to_payload

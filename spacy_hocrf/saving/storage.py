@@ -80,7 +80,7 @@ class StoredPipe:
         raise NotImplementedError
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        return _unpickle, (self._untrained(), self.to_bytes())
+        return _unpickle, (self._untrained(), StoredPipe.to_bytes(self))
 
 
 def _unpickle(untrained: Callable[[], StoredPipe], state: bytes) -> StoredPipe:

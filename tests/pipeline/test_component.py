@@ -476,9 +476,11 @@ def test_a_threshold_of_an_untrained_component_is_copied():
 
 def test_saving_constraints_that_were_set_warns(own_nlp, tmp_path):
     own_nlp.get_pipe("hocrf").constraints = Constraints(at_most={"CITY": 0})
-    for nlp in (own_nlp, copy.deepcopy(own_nlp)):
+    for nlp in (own_nlp, copy.deepcopy(own_nlp)):  # a copy keeps them
         with pytest.warns(UserWarning, match="W054"):
             nlp.to_disk(tmp_path)
+        with pytest.warns(UserWarning, match="W054"):
+            nlp.to_bytes()
 
 
 def test_a_threshold_cannot_be_taken_from_a_component_that_shows_all_spans():
