@@ -361,7 +361,8 @@ class Errors(metaclass=Coded):
     )
     H171 = (
         "The model was trained with vectors of {expected} dimensions ('{name}'), and nlp.vocab has "
-        "{found}. Load it with the vocabulary that it was saved with."
+        "{found}. Load it with the vocabulary that it was saved with. A pipeline that sources the component "
+        "needs the same vectors before it is saved: see vectors in [initialize]."
     )
     H172 = (
         "'{name}' has arrays of {found} dimensions in the text beginning with '{text}', and {expected} "
