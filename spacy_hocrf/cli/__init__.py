@@ -12,6 +12,7 @@ from functools import cache, wraps
 from importlib import import_module
 from inspect import signature
 from io import TextIOWrapper
+from os.path import ismount
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,9 @@ def _check(command: str, path: Path, name: str) -> None:
     if command in BESIDE:
         if not path.name:  # "." or "/"
             reason = "it is a folder that has other uses"
+            raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
+        if command in WHOLE and ismount(path):
+            reason = "a mounted volume cannot be replaced, but a folder in it can"
             raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
         check_beside(path, name)
     is_part = command == "annotate" and not path.suffix

@@ -5,7 +5,7 @@ import typer
 from typer.testing import CliRunner
 
 from spacy_hocrf import cli
-from spacy_hocrf.cli import BESIDE, WRITTEN, hocrf_cli
+from spacy_hocrf.cli import BESIDE, WHOLE, WRITTEN, hocrf_cli
 
 COMMANDS = {
     "ablate": "config.cfg --output OUT",
@@ -99,6 +99,13 @@ def test_a_file_in_the_place_of_a_folder_is_named_as_it_was_given(run, name):
 def test_the_present_folder_is_not_replaced(run, name):
     done, left = run(name, ".")
     assert done.exit_code == 1 and "[H401] ." in done.output and not left, done.output
+
+
+@pytest.mark.parametrize("name", sorted(BESIDE))
+def test_a_mounted_volume_is_not_replaced(run, name, monkeypatch):
+    monkeypatch.setattr(cli, "ismount", lambda path: path.name == "out")
+    done, left = run(name, "out")
+    assert ("[H401] out" in done.output) == (name in WHOLE) and not left, done.output
 
 
 @pytest.mark.parametrize("name", COMMANDS)
