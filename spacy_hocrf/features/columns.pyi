@@ -1,4 +1,5 @@
 from collections.abc import Callable, Sequence
+from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,6 +7,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.types import Segments
 
 __all__ = [
+    "CACHES",
     "Lexicon",
     "any_set",
     "distinct",
@@ -15,6 +17,8 @@ __all__ = [
     "set_labels",
     "spread_lists",
 ]
+
+CACHES: Lock
 
 def any_set(column: NDArray[np.uint64]) -> bool: ...
 

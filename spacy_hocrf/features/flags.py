@@ -2,13 +2,12 @@
 
 from collections.abc import Sequence
 from functools import partial
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
 
-from spacy_hocrf.features.columns import Lexicon, packed_flags
+from spacy_hocrf.features.columns import CACHES, Lexicon, packed_flags
 from spacy_hocrf.features.spelling import SPELLINGS, spellings
 
 __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
@@ -16,7 +15,6 @@ __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
 SPELT = Lexicon(1, 2**15)
 """Cache of the spelling bits of FLAGS, by hash of the string; hashes are the same in all stores.
 """
-LOCK = Lock()
 SPACY_FLAGS = ("IS_UPPER", "IS_TITLE", "IS_DIGIT", "IS_PUNCT", "LIKE_NUM")
 FLAGS = (*SPACY_FLAGS, *SPELLINGS)
 """The flags by bit of the attribute FLAGS, lowest bit first. The order is part of saved models."""
@@ -30,7 +28,7 @@ def flags_of(
     flags (Sequence[uint64 [N]]): spaCy's flags, in the order of SPACY_FLAGS.
     texts (uint64 [N]): hash of each token's text. strings (StringStore): contains the texts.
     """
-    with LOCK:
+    with CACHES:
         spelt = SPELT.look_up(texts, partial(_spellings, strings))
     return packed_flags(flags, *spelt)
 

@@ -6,11 +6,11 @@ collect numbers.
 """
 
 from functools import partial
-from threading import Lock
 
 import numpy as np
 
 from spacy_hocrf.features.columns cimport Lexicon
+from spacy_hocrf.features.columns import CACHES
 from spacy_hocrf.features.ngrams cimport affix
 from spacy_hocrf.features.table cimport ObservationTable
 
@@ -53,7 +53,7 @@ cdef class Plan:
     cdef list _alone  # for each column, the steps that look at one of its values alone
     cdef list _spelt  # for each column: does one of these steps look at letters?
     cdef int[::1] _place  # [steps] place of a step among those of its column
-    cdef object _lock, _known  # a table, its size, its cached values by column, and its flags
+    cdef object _known  # a table, its size, its cached values by column, and its flags
 
     def __init__(self, columns, steps):
         together = [len(pairs) for kind, _, pairs in steps if kind == "tuple"]
@@ -73,7 +73,7 @@ cdef class Plan:
                 self._place[place] = len(alone)
                 alone.append(place)
         self._spelt = [any(steps[place][0] != "value" for place in alone) for alone in self._alone]
-        self._lock, self._known = Lock(), (None, 0, (), None)
+        self._known = None, 0, (), None
 
     def __reduce__(self):
         return Plan, (self.columns, self.steps)
@@ -119,7 +119,7 @@ cdef class Plan:
         """For each column: the row of each value, int32 [N], the observations of each step that looks at
         it alone, int32 [V, width], and those of the edge, int32 [width]; and those of flags, int32 [pairs].
         """
-        with self._lock:
+        with CACHES:
             if self._known[0] is not table or self._known[1] != len(table):
                 edges = np.array([edge], dtype=np.uint64)
                 kept = [

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +19,7 @@ from spacy.vectors import Mode
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import Lexicon
+from spacy_hocrf.features.columns import CACHES, Lexicon
 from spacy_hocrf.features.config import check_offsets, check_source, checked_parts
 from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch, beginning
@@ -58,7 +57,7 @@ class Words:
         lengths = np.sqrt(np.einsum("ij,ij->i", self._vectors, self._vectors, dtype=np.float64))
         self._factor = 1.0 / np.where(lengths > 0, lengths, 1.0) if normalize else None
         self._empty = np.append(lengths == 0, True)  # [V + 1] is there no vector?
-        self._cache, self._lock = Lexicon(1, MAX_CACHED), Lock()
+        self._cache = Lexicon(1, MAX_CACHED)
 
     def __len__(self) -> int:
         """Number of words V, without that of words without vectors."""
@@ -69,7 +68,7 @@ class Words:
 
         hashes (uint64 [n]): hashes of the words.
         """
-        with self._lock:
+        with CACHES:
             rows, numbers = self._cache.look_up(hashes, self._find)
         result: NDArray[np.int32] = numbers[rows, 0]
         return result
