@@ -83,16 +83,15 @@ print(len(before), before == woken(), sha256(b"".join(map(bytes, found))).hexdig
 
 @pytest.mark.slow
 @pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="needs Linux's list of threads")
-def test_blas_takes_no_threads_and_the_result_does_not_depend_on_them():
+def test_blas_takes_no_threads_and_the_result_does_not_depend_on_them(tmp_path):
     found = []
     for threads in ("1", "2"):
         names = ("OPENBLAS", "MKL", "OMP")
         settings = {f"{name}_NUM_THREADS": threads for name in names}
         environment = {**os.environ, **settings}
+        options = {"env": environment, "cwd": tmp_path, "timeout": 100}
         command = [sys.executable, "-c", PROGRAM]
-        run = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=True, timeout=100
-        )
+        run = subprocess.run(command, capture_output=True, text=True, check=True, **options)
         found.append(run.stdout.split())
     (_, asleep_alone, alone), (_, asleep, together) = found
     assert asleep_alone == asleep == "True"

@@ -104,7 +104,8 @@ cdef class Workspace:
     def __init__(self, Automaton fsa not None):
         self.fsa = fsa
         self.capacity = self.capacity_beta = self.capacity_lengths = self.capacity_windows = -1
-        bodies, opens, arcs = fsa.bodies, fsa.opens, fsa.arcs
+        bodies, arcs = fsa.bodies, fsa.arcs
+        opens = max(1, fsa.opens)  # a product without open states has a first row to point at, too
         self.window = np.zeros(bodies, dtype=np.int64)
         self.window_offset = np.zeros(bodies, dtype=np.int64)
         self.has_tail = np.zeros(bodies, dtype=np.uint8)
@@ -141,7 +142,7 @@ cdef class Workspace:
         both (bool): for the backward recurrence too. all_betas (bool): keep beta of every boundary.
         """
         cdef Automaton fsa = self.fsa
-        bodies, states, opens = fsa.bodies, fsa.states, fsa.opens
+        bodies, states, opens = fsa.bodies, fsa.states, max(1, fsa.opens)
         longest = tokens if fsa.endless else max(1, min(fsa.longest, tokens))
         self.has_arcs = False
         if tokens > self.capacity:
