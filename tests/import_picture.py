@@ -29,7 +29,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOMS = (
-    "arrays", "errors", "warnings", "dispatch", "types", "",
+    "arrays", "errors", "warnings", "dispatch", "locks", "types", "",
     "encoder", "engine", "graph", "features", "model", "rules", "training",
     "saving", "annotation", "answers", "learning", "joint", "pipeline", "links",
     "sequences", "pycrfsuite", "sklearn", "cli", "api",

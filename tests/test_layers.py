@@ -22,6 +22,7 @@ SHARED = {
     "arrays",
     "dispatch",
     "errors",
+    "locks",
     "types",
     "warnings",
 }  # "" is the package's own __init__
@@ -33,6 +34,7 @@ MAY_IMPORT = {  # layer → layers that it may import besides itself
     "errors": set(),
     "warnings": {"errors"},
     "dispatch": {"errors"},
+    "locks": set(),
     "types": set(),
     "": {"errors", "types"},
     "encoder": SHARED,

@@ -1,5 +1,4 @@
 from collections.abc import Callable, Sequence
-from threading import Lock
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +6,6 @@ from numpy.typing import NDArray
 from spacy_hocrf.types import Segments
 
 __all__ = [
-    "CACHES",
     "Lexicon",
     "any_set",
     "distinct",
@@ -17,8 +15,6 @@ __all__ = [
     "set_labels",
     "spread_lists",
 ]
-
-CACHES: Lock
 
 def any_set(column: NDArray[np.uint64]) -> bool: ...
 

@@ -6,13 +6,9 @@ alone, such as the number of its observation or its letters, is computed once pe
 copied to the tokens.
 """
 
-import os
-from threading import Lock
-
 import numpy as np
 
 __all__ = [
-    "CACHES",
     "Lexicon",
     "any_set",
     "distinct",
@@ -22,15 +18,6 @@ __all__ = [
     "set_labels",
     "spread_lists",
 ]
-
-CACHES = Lock()
-"""Held by whoever uses a Lexicon that threads share, and during a fork, so that a child finds all of
-them complete.
-"""
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=CACHES.acquire, after_in_parent=CACHES.release, after_in_child=CACHES.release
-    )
 
 cdef enum:  # values of ENT_IOB
     INSIDE = 1
@@ -94,7 +81,7 @@ cdef class Lexicon:
     width (int): numbers per value.
     most (int): values that are kept; when there are more, the cache is cleared.
 
-    Threads that share it hold CACHES; arrays that it has returned never change.
+    Threads that share it hold `locks.CACHES`; arrays that it has returned never change.
     """
 
     def __init__(self, Py_ssize_t width, Py_ssize_t most):

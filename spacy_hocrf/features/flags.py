@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import StringStore
 
-from spacy_hocrf.features.columns import CACHES, Lexicon, packed_flags
+from spacy_hocrf.features.columns import Lexicon, packed_flags
 from spacy_hocrf.features.spelling import SPELLINGS, spellings
+from spacy_hocrf.locks import CACHES
 
 __all__ = ["FLAGS", "SPACY_FLAGS", "flags_of"]
 

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from spacy_hocrf.features.columns cimport Lexicon
-from spacy_hocrf.features.columns import CACHES
 from spacy_hocrf.features.ngrams cimport affix
 from spacy_hocrf.features.table cimport ObservationTable
+from spacy_hocrf.locks import CACHES
 
 __all__ = ["MAX_COLUMNS", "Plan"]
 

@@ -19,10 +19,11 @@ from spacy.vectors import Mode
 from thinc.util import to_numpy
 
 from spacy_hocrf.errors import Errors
-from spacy_hocrf.features.columns import CACHES, Lexicon
+from spacy_hocrf.features.columns import Lexicon
 from spacy_hocrf.features.config import check_offsets, check_source, checked_parts
 from spacy_hocrf.features.products import multiply, multiply_transposed
 from spacy_hocrf.features.tokens import TokenBatch, beginning
+from spacy_hocrf.locks import CACHES
 from spacy_hocrf.types import PARTS as NAMES
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 from itertools import islice
-from threading import RLock
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +23,7 @@ from spacy_hocrf.features.presence import Watch, observed
 from spacy_hocrf.features.pruning import pruned
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.survey import Survey, joins, patterns_of
+from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.architectures import replace_weights, set_weights, weights_of
 from spacy_hocrf.model.placement import CompiledIndex, Placed
 from spacy_hocrf.model.scheme import LabelScheme
@@ -57,7 +57,7 @@ class GrowingModel:
     def __init__(self, model: Model[list[Doc], Potentials], labels: Iterable[str] = ()) -> None:
         self.model = model
         self.labels = list(labels)
-        self.lock = RLock()
+        self.lock = new_lock()
         self._automaton: Automaton | None = None
         self.watch: Watch | None = None
         self._loaded_counts: Mapping[str, int] = {}  # counts of the loaded model

@@ -17,7 +17,6 @@ from functools import partial
 from itertools import repeat
 from operator import is_
 from pathlib import Path
-from threading import RLock
 from typing import TYPE_CHECKING, Any, Literal
 
 from spacy.pipeline import TrainablePipe
@@ -37,6 +36,7 @@ from spacy_hocrf.answers.decoders import Decoder, checked_decoder
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.learning.learnt_decoder import LearntDecoder
 from spacy_hocrf.learning.rule_prices import RulePrices
+from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.architectures import model_of, replace_weights, weights_of
 from spacy_hocrf.model.structure import Settings, Structure, token_batches
 from spacy_hocrf.saving.storage import StoredPipe
@@ -141,7 +141,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         settings: Settings = model.attrs["structure"].settings
         self._decoder = LearntDecoder(checked_decoder(decoder, name, settings.encoding), name)
         self._prices = RulePrices(self._constraints, name)
-        self._lock = RLock()
+        self._lock = new_lock()
         self._learning: Learner | None = None
         self._joint_settings, self._joint = joint, None
         if joint is not None:

@@ -10,7 +10,6 @@ from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from math import prod
-from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,6 +20,7 @@ from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.kernels.violations import last_states
 from spacy_hocrf.engine.ruled import RuleTables
 from spacy_hocrf.engine.rules import JoinedRules, Rule, joined, product_of, side_by_side
+from spacy_hocrf.locks import new_lock
 from spacy_hocrf.model.scheme import OUTSIDE, LabelScheme
 from spacy_hocrf.rules.constraints import Constraints
 from spacy_hocrf.rules.ends import Ends, Successions, follows
@@ -110,7 +110,7 @@ class CompiledRules:
         self._segment_tables = _SideBySide.of(self.rules, scheme.n_labels)
         self._joined: dict[Numbers, JoinedRules | None] = {}
         self._products: dict[Numbers, Automaton] = {}
-        self._lock = Lock()
+        self._lock = new_lock()
         self.warned_of_presets = self.warned_of_states = False
 
     @cached_property

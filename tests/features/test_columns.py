@@ -1,8 +1,6 @@
 """Columns by their distinct values, against dicts and loops."""
 
-import os
 from itertools import pairwise
-from threading import Timer
 from types import SimpleNamespace
 
 import numpy as np
@@ -11,7 +9,6 @@ from numpy.testing import assert_array_equal
 
 from spacy_hocrf.features import columns
 from spacy_hocrf.features.columns import (
-    CACHES,
     Lexicon,
     any_set,
     distinct,
@@ -170,15 +167,3 @@ def test_one_value_that_is_set_is_found_wherever_it_is(place):
     assert not any_set(column) and not any_set(column[:0])
     column[place] = 2**63
     assert any_set(column)
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_finds_no_cache_in_use_by_a_thread_of_its_parent():
-    CACHES.acquire()  # as another thread would while it looks words up
-    Timer(0.05, CACHES.release).start()
-    child = os.fork()
-    if not child:
-        os._exit(0 if CACHES.acquire(blocking=False) else 1)
-    assert os.waitpid(child, 0)[1] == 0
-    assert not CACHES.locked()
