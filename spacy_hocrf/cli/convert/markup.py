@@ -15,8 +15,14 @@ from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
 from spacy_hocrf.cli.convert.labels import spans_of
-from spacy_hocrf.cli.convert.records import CharSpan, ConvertedText, Place, SourceFile, bytes_of
-from spacy_hocrf.cli.errors import CommandErrors
+from spacy_hocrf.cli.convert.records import (
+    CharSpan,
+    ConvertedText,
+    Place,
+    SourceFile,
+    bytes_of,
+    decoded,
+)
 
 __all__ = ["read_markup"]
 
@@ -83,15 +89,7 @@ def _content(path: Path) -> bytes | str:
     """Read a file for the parser, decoded if it declares an encoding, since the parser knows only a few."""
     content = bytes_of(path)
     declared = DECLARED.match(content)
-    if declared is None:
-        return content
-    name = declared[1].decode("ascii")
-    try:
-        text = content.decode(name)
-        text.encode("utf8")
-    except (UnicodeError, LookupError) as error:
-        raise ValueError(CommandErrors.H291.format(path=path, found=error, name=name)) from None
-    return text
+    return content if declared is None else decoded(path, content, declared[1].decode("ascii"))
 
 
 def _name(element: Element) -> str:

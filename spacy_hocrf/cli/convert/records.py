@@ -24,8 +24,8 @@ __all__ = [
     "Report",
     "SourceFile",
     "bytes_of",
+    "decoded",
     "lines_in",
-    "lines_of",
     "named_attribute",
     "refuse",
     "text_of",
@@ -179,8 +179,8 @@ class SourceFile:
         return text_of(self.path, self.settings.encoding)
 
     def lines(self) -> list[str]:
-        """Read the lines of the file by `lines_of`. RAISES (ValueError): H290 or H291."""
-        return lines_of(self.path, self.settings.encoding)
+        """Read the file by `text_of`, and split it by `lines_in`. RAISES (ValueError): H290 or H291."""
+        return lines_in(self.text())
 
 
 class Place(NamedTuple):
@@ -218,20 +218,17 @@ def text_of(path: Path, encoding: str) -> str:
 
     RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
     """
+    return decoded(path, bytes_of(path), encoding).lstrip(MARK)
+
+
+def decoded(path: Path, content: bytes, encoding: str) -> str:
+    """Decode the content of a file. RAISES (ValueError): H291 for bytes that the encoding does not have."""
     try:
-        text = bytes_of(path).decode(encoding)
+        text = content.decode(encoding)
         text.encode("utf8")
     except (UnicodeError, LookupError) as error:
         raise ValueError(CommandErrors.H291.format(path=path, found=error, name=encoding)) from None
-    return text.lstrip(MARK)
-
-
-def lines_of(path: Path, encoding: str) -> list[str]:
-    """Read the lines of a text file, split by `lines_in`.
-
-    RAISES (ValueError): H290 for a damaged .gz, H291 for bytes that the encoding does not have.
-    """
-    return lines_in(text_of(path, encoding))
+    return text
 
 
 def lines_in(text: str) -> list[str]:
