@@ -88,7 +88,7 @@ class Annotator:
         with self.nlp.memory_zone():
             records, rejected = self.records(chunk)
             texts = self._annotated(records, rejected)
-            content = self._format.part(texts, SOURCES[self.source].schema(chunk))
+            content = self._format.part(texts, chunk.schema)
         cut = [each._replace(found=each.found[:MAX_REJECT_LENGTH]) for each in sorted(rejected)]
         self.parts.write(chunk.number, content, cut)
         return chunk.size
@@ -96,13 +96,12 @@ class Annotator:
     def records(self, chunk: Chunk) -> tuple[list[InputText], list[Rejected]]:
         """Read a chunk: the texts that can be annotated and written, and the rejected ones."""
         records, rejected = list[InputText](), list[Rejected]()
-        schema = SOURCES[self.source].schema(chunk)
         for record in SOURCES[self.source].records(chunk, self.nlp.vocab, self.job.text):
             if isinstance(record, Rejected):
                 rejected.append(record)
                 continue
             try:
-                records.append(record._replace(row=self._held(record.row, schema)))
+                records.append(record._replace(row=self._held(record.row, chunk.schema)))
             except ValueError as error:
                 rejected.append(Rejected(record.number, str(error), str(record.row)))
         return records, rejected

@@ -64,6 +64,11 @@ class Chunk(NamedTuple):
     size: int  # number of texts
     content: Any  # for `Source.records`
 
+    @property
+    def schema(self) -> Any:
+        """Schema of the input columns (`pyarrow.Schema`); None for a format without one."""
+        return getattr(self.content, "schema", None)
+
 
 class Source(Protocol):
     """A format of files with texts."""
@@ -81,10 +86,6 @@ class Source(Protocol):
 
         text (str): name of the field, or column, with the text.
         """
-        ...
-
-    def schema(self, chunk: Chunk) -> Any:
-        """Schema of the input columns (`pyarrow.Schema`), if the format has one."""
         ...
 
 
@@ -116,9 +117,6 @@ class Lines:
     def record(self, number: int, line: str, text: str) -> InputText:
         """Parse a line. RAISES (ValueError): if it has no text."""
         return InputText(number, line, {text: line})
-
-    def schema(self, chunk: Chunk) -> Any:
-        """Return None, as lines have no types."""
 
 
 class JSONLinesSource(Lines):
@@ -154,10 +152,6 @@ class ParquetSource:
             except ValueError as error:
                 yield Rejected(number, str(error), str(row))
 
-    def schema(self, chunk: Chunk) -> Any:
-        """Return the schema of the file."""
-        return chunk.content.schema
-
 
 class DocSource:
     """spaCy's DocBin files, whose tokens are kept."""
@@ -177,9 +171,6 @@ class DocSource:
         docs = DocBin(store_user_data=True).from_bytes(chunk.content).get_docs(vocab)
         for number, doc in enumerate(docs, start=chunk.first):
             yield InputText(number, doc, {})
-
-    def schema(self, chunk: Chunk) -> Any:
-        """Return None, as all data is in the Doc."""
 
 
 SOURCES: Mapping[str, Source] = {
