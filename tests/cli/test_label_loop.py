@@ -218,14 +218,14 @@ def test_progress_is_of_texts_that_were_not_learnt(begin):
         facts = {"given": True} if text % 2 else None
         loop.decide(text, rows[text][1], facts=facts)
     loop.wait(idle=True)
-    found = loop.progress()
-    drawn = [text for text in loop._drawn if text % 2 == 0]
+    progress = loop.progress()
+    found, drawn = progress.estimate, [text for text in loop._drawn if text % 2 == 0]
     assert found.tested == len(drawn) >= 8
     assert found.low <= found.f <= found.high and found.f < 0.8
     assert [n for n, _ in found.curve] == [16, 32, 64] and found.more >= found.curve[-1][1] - 1e-9
     right = [spans_of(loop.readings(text).readings[0]) == rows[text][1] for text in range(64)]
     assert np.mean(right) > 0.9
-    assert not found.learning and found.error is None
+    assert not progress.learning and progress.error is None
 
 
 def test_settings_are_chosen_when_texts_have_doubled(begin, monkeypatch):

@@ -1,31 +1,8 @@
 """A loop for tests of `hocrf label`: it finds phrases that were labelled before; texts keep their order."""
 
-from typing import NamedTuple
-
-
-class Readings(NamedTuple):
-    readings: list
-    others: list
-    version: int
-
-
-class Choice(NamedTuple):
-    text: int | None
-    why: str
-
-
-class Progress(NamedTuple):
-    f: float | None
-    low: float | None
-    high: float | None
-    tested: int
-    accepted: float | None
-    more: float | None
-    curve: list
-    version: int
-    learning: bool = False
-    error: str | None = None
-    random: float = 0.2
+from spacy_hocrf.cli.label.estimates import Estimate
+from spacy_hocrf.cli.label.loop import LoopProgress, TextChoice
+from spacy_hocrf.cli.label.readings import Readings
 
 
 class WordLoop:
@@ -75,13 +52,15 @@ class WordLoop:
 
     def next(self, exclude):
         left = [i for i in range(len(self.texts)) if i not in exclude]
-        return Choice(left[0] if left else None, "random" if left and left[0] % 5 == 0 else "doubt")
+        return TextChoice(
+            left[0] if left else None, "random" if left and left[0] % 5 == 0 else "doubt"
+        )
 
     def progress(self):
         n = len(self.said)
         curve = [(i, 1 - 1 / i) for i in range(2, n + 1)]
         numbers = (0.9, 0.8, 0.95, 3, 0.25, 0.92) if n > 2 else (None, None, None, 0, None, None)
-        return Progress(*numbers, curve, n)
+        return LoopProgress(Estimate(*numbers, curve), n, False, None, 0.2)
 
     def close(self):
         self.calls.append(("close",))

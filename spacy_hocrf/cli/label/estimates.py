@@ -45,7 +45,13 @@ class Decided(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """Estimates for a model: the first members of `loop.LoopProgress`."""
+    """Estimates for a model; None for those that cannot be made yet.
+
+    f, low, high: F1 on new texts, from 0 to 1, and its 90 % interval.
+    tested: number of held-out texts, chosen at random, on which it was measured.
+    accepted: share of the other texts that could be accepted unread, so that nine of ten are right.
+    more: F1 with 50 more texts. curve: pairs of number of texts and F1.
+    """
 
     f: float | None = None
     low: float | None = None

@@ -59,24 +59,14 @@ class TextChoice(NamedTuple):
 
 
 class LoopProgress(NamedTuple):
-    """How good the model is; None for estimates that cannot be made yet.
+    """How good the model is, and what it does.
 
-    f, low, high: F1 on new texts, from 0 to 1, and its 90 % interval.
-    tested: number of held-out texts, chosen at random, on which it was measured.
-    accepted: share of the other texts that could be accepted unread, so that nine of ten are right.
-    more: F1 with 50 more texts. curve: pairs of number of texts and F1.
     version: number of the model, 0 before the first. learning: is a newer one being trained?
     error: message if the last training failed.
     random: share of texts that are chosen at random.
     """
 
-    f: float | None
-    low: float | None
-    high: float | None
-    tested: int
-    accepted: float | None
-    more: float | None
-    curve: tuple[tuple[int, float], ...]
+    estimate: Estimate
     version: int
     learning: bool
     error: str | None
@@ -226,7 +216,7 @@ class LabelLoop:
         with self._changed:
             version = 0 if self._model is None else self._model.version
             learning = self._learnt < self._edits
-            return LoopProgress(*self._estimate, version, learning, self._error, 1 / SHARE)
+            return LoopProgress(self._estimate, version, learning, self._error, 1 / SHARE)
 
     @property
     def model(self) -> Language | None:

@@ -327,8 +327,9 @@ class Session:
 
     def _progress(self) -> dict[str, Any]:
         states = [self._state(i) for i in range(len(self._texts))]
-        progress: dict[str, Any] = self._loop.progress()._asdict()
-        return progress | {"annotated": states.count("annotated"), "texts": len(states)}
+        loop = self._loop.progress()._asdict()
+        estimate = loop.pop("estimate")._asdict()
+        return {**estimate, **loop, "annotated": states.count("annotated"), "texts": len(states)}
 
     # Parsing of requests
 
