@@ -379,7 +379,7 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
     bins = [
         (
             f"{row['from']:g} to {row['to']:g}",
-            f"{row['spans']:,}",
+            row["spans"],
             f"{percent(row['right'])} %",
             f"{percent(row['mean'])} %",
         )
@@ -387,11 +387,7 @@ def _print(result: dict[str, Any], threshold: Threshold | None) -> None:
     ]
     print(as_table(("probability", "spans", "right", "mean probability"), bins))
     rows = [
-        (
-            name,
-            *(f"{row[key]:,}" for key in ("annotated", "spans")),
-            *(f"{row[key]:.3f}" for key in ("ece", "brier")),
-        )
+        (name, row["annotated"], row["spans"], f"{row['ece']:.3f}", f"{row['brier']:.3f}")
         for name, row in result["labels"].items()
     ]
     print(as_table(("label", "annotated", "spans", "ECE", "Brier"), rows))

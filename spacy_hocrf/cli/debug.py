@@ -28,6 +28,7 @@ from spacy_hocrf.annotation.targets import SpansTarget, TagsTarget, Target
 from spacy_hocrf.cli.checking import (
     MAX_LOST,
     CorpusFacts,
+    LabelFacts,
     Repeats,
     Seen,
     cut_docs,
@@ -326,7 +327,19 @@ def _sentence_notes(name: str, docs: Sequence[Doc], groups: bool) -> Iterator[st
 def _print(checked: Checked) -> None:
     train, dev, cost = checked.train, checked.dev, checked.cost
     msg.divider(f"Texts for '{checked.name}'")
-    rows = [_row("training", train), *([_row("development", dev)] if dev.texts else [])]
+    rows = [
+        (
+            name,
+            part.texts,
+            part.tokens,
+            part.annotated,
+            len(part.labels),
+            part.copies,
+            part.touching,
+        )
+        for name, part in (("training", train), ("development", dev))
+        if part is train or part.texts
+    ]
     header = ("corpus", "texts", "tokens", "spans", "labels", "copies", "touching")
     print(as_table(header, rows))
     msg.text("touching: texts in which two spans with the same label have no token between them")
@@ -338,7 +351,11 @@ def _print(checked: Checked) -> None:
         _print_seen(*checked.seen)
     msg.divider("Labels")
     by_count = sorted(train.labels, key=lambda label: -train.labels[label].annotated)
-    labels = [_label_row(label, train, dev) for label in by_count[:MAX_LABELS]]
+    labels = [
+        (label, each.annotated, each.learnt, each.texts, each.longest, in_dev.annotated)
+        for label in by_count[:MAX_LABELS]
+        for each, in_dev in [(train.labels[label], dev.labels.get(label, LabelFacts()))]
+    ]
     columns = ("label", "spans", "learnt", "texts", "longest", "development")
     print(as_table(columns, labels))
     if len(by_count) > MAX_LABELS:
@@ -352,18 +369,6 @@ def _print(checked: Checked) -> None:
     _print_cost(cost, train, checked.examples)
 
 
-def _row(name: str, facts: CorpusFacts) -> tuple[str, ...]:
-    counts = (
-        facts.texts,
-        facts.tokens,
-        facts.annotated,
-        len(facts.labels),
-        facts.copies,
-        facts.touching,
-    )
-    return (name, *(f"{count:,}" for count in counts))
-
-
 def _print_seen(dev: Seen, train: Seen) -> None:
     msg.divider("Seen in training texts")
     shares = (
@@ -374,18 +379,6 @@ def _print_seen(dev: Seen, train: Seen) -> None:
     rows = [(name, f"{percent(a)} %", f"{percent(b)} %") for name, a, b in shares]
     header = ("of …", "development texts", "another training text")
     print(as_table(header, rows))
-
-
-def _label_row(label: str, train: CorpusFacts, dev: CorpusFacts) -> tuple[str, ...]:
-    facts, dev_facts = train.labels[label], dev.labels.get(label)
-    counts = (
-        facts.annotated,
-        facts.learnt,
-        facts.texts,
-        facts.longest,
-        dev_facts.annotated if dev_facts else 0,
-    )
-    return (label, *(f"{count:,}" for count in counts))
 
 
 def _print_cost(cost: Cost, train: CorpusFacts, kept: int) -> None:

@@ -166,7 +166,7 @@ def lines_of(inspection: Inspection) -> Iterator[str]:
     """Yield the lines to print for an inspection."""
     yield f"{inspection.component}: {inspection.features:,} features, order {inspection.order}"
     blocks = [
-        (block.name, f"{block.features:,}", f"{block.total:.1f}", f"{block.largest:.2f}")
+        (block.name, block.features, f"{block.total:.1f}", f"{block.largest:.2f}")
         for block in inspection.blocks[:MAX_TEMPLATES]
     ]
     yield as_table(("template", "weights", "sum of |w|", "largest |w|"), blocks)

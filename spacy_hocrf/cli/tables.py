@@ -19,9 +19,15 @@ SPECIAL |= {"<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$", "–": 
 NEGATIVE = re.compile(r"-(?=\.?\d)")
 
 
-def as_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Format a table for a terminal: the first column left-aligned, numbers right-aligned."""
-    text: str = table(rows, header=header, aligns=("l", *"r" * (len(header) - 1)), divider=True)
+def as_table(header: Sequence[str], rows: Sequence[Sequence[str | int]], max_col: int = 30) -> str:
+    """Format a table for a terminal: the first column left-aligned, the others right-aligned.
+
+    rows (Sequence[Sequence[Union[str, int]]]): the cells; whole numbers get commas between thousands.
+    max_col (int): largest number of characters of a column.
+    """
+    cells = [[f"{each:,}" if isinstance(each, int) else each for each in row] for row in rows]
+    aligns = ("l", *"r" * (len(header) - 1))
+    text: str = table(cells, header=header, aligns=aligns, divider=True, max_col=max_col)
     return text
 
 

@@ -1,18 +1,16 @@
 """The results of `auto`, as text."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from textwrap import fill
-from typing import Literal
 
 from thinc.api import Config
-from wasabi.tables import table
 
 from spacy_hocrf.cli.auto.estimates import NEW, Curve, Interval, Score, proportion
 from spacy_hocrf.cli.auto.folds import SettingsTrial
 from spacy_hocrf.cli.auto.texts import AnnotatedTexts, AutoSetup
 from spacy_hocrf.cli.doubts import WORTH, ReadText
-from spacy_hocrf.cli.tables import percent
+from spacy_hocrf.cli.tables import as_table, percent
 
 __all__ = [
     "AutoResults",
@@ -144,7 +142,7 @@ def _scores(results: AutoResults) -> str:
         for name, score in by_label(results)
     ]
     header = ("", "F1", "P", "R", "spans", "texts", "new texts", "90 % interval")
-    return _table(rows, header)
+    return as_table(header, rows, max_col=60).strip("\n")
 
 
 def _doubts(results: AutoResults) -> list[str]:
@@ -163,11 +161,3 @@ def _doubts(results: AutoResults) -> list[str]:
                 lines.append(f"   annotated  {annotated}  ({100 * doubt.annotated_chance:.0f} %)")
                 lines.append(f"   model      {answer}  ({100 * doubt.answer_chance:.0f} %)")
     return lines
-
-
-def _table(
-    rows: Sequence[tuple[str, ...]], header: tuple[str, ...], left: tuple[int, ...] = (0,)
-) -> str:
-    aligns: list[Literal["r", "c", "l"]] = ["l" if i in left else "r" for i in range(len(header))]
-    text: str = table(rows, header=header, aligns=aligns, divider=True, max_col=60)
-    return text.strip("\n")
