@@ -114,8 +114,9 @@ def _has(names: Sequence[str], *kinds: str) -> bool:
     return all(found) and len(set(found)) == len(found)
 
 
-def _column(names: Sequence[str], kind: str) -> str:
-    return next((name for name in NAMES[kind] if name in names), "")
+def _column(names: Sequence[str], kind: str, *used: str) -> str:
+    """Find the column of a kind, other than those that are used; "" for none."""
+    return next((name for name in NAMES[kind] if name in names and name not in used), "")
 
 
 def _rows(
@@ -149,12 +150,12 @@ def _of_spans(
 ) -> Iterator[ConvertedText]:
     """Read rows of spans: rows with the same id, or the same text if there is no id, are one text."""
     text, start, end, label = (_column(names, kind) for kind in ("text", "start", "end", "label"))
-    id_ = next((name for name in NAMES["id"] if name in names and name not in (text, label)), None)
+    id_ = _column(names, "id", text, label)
     others = [name for name in names if name and name not in (text, start, end, label, id_)]
     rows = [row for row in rows if row.cells]
     texts = _grouped(rows, id_ or text)
     if id_ and len(texts) == len(rows) > len(_grouped(rows, text)):
-        id_ = None  # these are ids of rows, since one text has several
+        id_ = ""  # these are ids of rows, since one text has several
         texts = _grouped(rows, text)
     for key, found in texts.items():
         content, spans = found[0].cells[text], list[CharSpan]()
@@ -177,7 +178,7 @@ def _of_spans(
             place,
             text=content,
             spans=spans or None,
-            id="" if id_ is None else key,
+            id=key if id_ else "",
             meta=_said(meta),
         )
 
@@ -197,12 +198,10 @@ def _of_tokens(
     the last one.
     """
     token, tag = _column(names, "token"), _column(names, "tag")
-    number = next(
-        (name for name in NAMES["sentence"] if name in names and name not in (token, tag)), None
-    )
+    number = _column(names, "sentence", token, tag)
     its_rows = [row for row in rows if row.cells]
     if number == "id" and len({row.cells["id"] for row in its_rows}) == len(its_rows):
-        number = None  # they are numbers of rows
+        number = ""  # they are numbers of rows
     if its_rows and all(isinstance(_value(row.cells[token].strip()), list) for row in its_rows):
         yield from _of_lists(source, token, tag, its_rows)
         return
@@ -213,7 +212,7 @@ def _of_tokens(
         if not row.cells:
             is_new = True
             continue
-        its = "" if number is None else row.cells[number].strip()
+        its = row.cells[number].strip() if number else ""
         if is_new or (its and its != last):
             texts.append([])
         last, is_new = its or last, False
@@ -248,8 +247,7 @@ def _of_cells(
 ) -> Iterator[ConvertedText]:
     """Read rows with a text in one cell; in another its spans in JSON or Python, or a label for each word."""
     text = _column(names, "text")
-    spans = next(name for name in NAMES["spans"] if name in names and name != text)
-    id_ = next((name for name in NAMES["id"] if name in names), None)
+    spans, id_ = _column(names, "spans", text), _column(names, "id")
     others = [name for name in names if name and name not in (text, spans, id_)]
     entries = list[tuple[Place, Any]]()
     for row in rows:
