@@ -64,22 +64,15 @@ def _labels(scores: Iterable[tuple[str, Score]]) -> str:
     for name, score in scores:
         cells = (percent(score.measured), percent(score.precision), percent(score.recall))
         numbers = "".join(f"<td>{cell}</td>" for cell in (*cells, score.gold))
-        f = percent(score.f)
         low, high = percent(score.interval.low), percent(score.interval.high)
         kind = ' class="all"' if not rows else ""
         rows.append(
             f'<tr{kind}><td>{escape(name)}</td>{numbers}<td class="broad">{score.texts}</td>'
-            f"<td>{f}</td><td>{low}–{high}</td></tr>"
+            f"<td>{percent(score.f)}</td><td>{low}–{high}</td></tr>"
         )
-    header = ("", "F1", "P", "R", "spans", "texts", "new texts", "90 %")
-    return _table(header, rows, broad=(5,))
-
-
-def _table(header: Sequence[str], rows: Sequence[str], broad: Sequence[int] = ()) -> str:
-    """Make a table. broad (Sequence[int]): columns that a narrow screen leaves out."""
-    kinds = [' class="broad"' if i in broad else "" for i in range(len(header))]
-    cells = "".join(f"<th{kind}>{cell}</th>" for kind, cell in zip(kinds, header))
-    return f'<div class="scroll" tabindex="0"><table><tr>{cells}</tr>{"".join(rows)}</table></div>'
+    names = "".join(f"<th>{name}</th>" for name in ("", "F1", "P", "R", "spans"))
+    header = f'{names}<th class="broad">texts</th><th>new texts</th><th>90 %</th>'
+    return f'<div class="scroll" tabindex="0"><table><tr>{header}</tr>{"".join(rows)}</table></div>'
 
 
 def _doubts(results: AutoResults) -> list[str]:
