@@ -1,6 +1,5 @@
 """Make Docs of the texts of a file: align spans with tokens, and mark unknown annotation."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from spacy.language import Language
@@ -9,14 +8,13 @@ from spacy.util import filter_spans
 
 from spacy_hocrf.annotation.annotation import UNKNOWN, trim
 from spacy_hocrf.annotation.identity import set_identity
-from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report
+from spacy_hocrf.cli.convert.records import OF_UNSPACED, ConvertedText, Report
 
 __all__ = ["docs_of"]
 
 Places = Sequence[tuple[int, int]]
 """Parts of a text: first token, and one past the last."""
 
-OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNALIGNED = "spans that fit no tokens: unknown, see hocrf convert --lang and --align"
 SCORED = "scores of spans: left out, see hocrf convert --into"
 OVERLAPPING = "spans that overlap others at least as long: unknown, see hocrf convert --into"
@@ -86,7 +84,7 @@ def _set_spans(doc: Doc, record: ConvertedText, into: str, align: str) -> None:
     if record.spans is None:
         doc.set_ents([], default="missing")
         return
-    unknown = list(_parts(doc, record))
+    unknown = [part for stretch in record.unknown for part in _tokens(doc, record, *stretch)]
     spans, scores = _spans(doc, record, align, unknown)
     if into == "ents":
         kept = filter_spans(spans)
@@ -139,12 +137,6 @@ def _spans(
             aligned.append(Span(doc, *at, label))
             scores.append(record.scores.get((start, end, label)))
     return aligned, scores
-
-
-def _parts(doc: Doc, record: ConvertedText) -> Iterator[tuple[int, int]]:
-    """Yield the tokens that a record marks as unknown."""
-    for start, end in record.unknown:
-        yield from _tokens(doc, record, start, end)
 
 
 def _tokens(doc: Doc, record: ConvertedText, start: int, end: int) -> Places:

@@ -14,6 +14,7 @@ from spacy.tokens import Doc
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = [
+    "OF_UNSPACED",
     "UNSPACED",
     "CharSpan",
     "ConversionLoss",
@@ -41,6 +42,7 @@ UNSPACED = (
 """Letters of scripts without blanks between words, for a regular expression: Thai and Lao, Burmese, Khmer,
 Japanese, Chinese.
 """
+OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"
 """Byte order mark."""

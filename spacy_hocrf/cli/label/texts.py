@@ -1,6 +1,5 @@
 """Read the texts to annotate, and the annotation that their file already has."""
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from spacy_hocrf.annotation.spans import words_of
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import docs_of
-from spacy_hocrf.cli.convert.records import UNSPACED, ConvertedText, Report, SourceFile
+from spacy_hocrf.cli.convert.records import OF_UNSPACED, ConvertedText, Report, SourceFile
 from spacy_hocrf.cli.corpora import read_docs
 from spacy_hocrf.cli.counts import EntsScorer, Scorer
 from spacy_hocrf.cli.errors import CommandErrors
@@ -29,7 +28,6 @@ MAX_LENGTH = 20_000
 """Largest number of characters of a text: longer ones are not annotated as a whole."""
 MAX_LETTERS = 6
 """Mean number of letters, in scripts without blanks, above which a token cannot be a single word."""
-OF_UNSPACED = re.compile(f"[{UNSPACED}]")
 UNSPLIT = (
     "texts whose tokens are many words each, since these have no blanks between them: see --lang"
 )
