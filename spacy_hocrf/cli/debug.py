@@ -187,59 +187,49 @@ def _read_dev(nlp: Any) -> Sequence[Example] | None:
         return None
 
 
-def _corpus_notes(facts: CorpusFacts, part: str, lang: str) -> Iterator[str]:
+def _corpus_notes(facts: CorpusFacts, part: str, lang: str) -> list[str]:
     """Report texts and annotation of a corpus that training cannot use.
 
     lang (str): language of the tokenizer.
     """
-    n = facts.texts
-    if facts.unannotated:
-        yield f"{facts.unannotated} of {n} {part} texts have no annotation for the component."
-    if facts.taught:
-        yield f"{facts.taught} of {n} {part} texts are not annotated: teachers say what is in them."
-    if facts.partial:
-        yield (
-            f"{facts.partial} of {n} {part} texts are annotated in part: training sums over what unknown "
-            "tokens could be, and scores leave them out."
-        )
-    if facts.contradicted:
-        yield (
-            f"{facts.contradicted} of {n} {part} texts have the words of an earlier one, but are annotated "
-            "otherwise. One of the two is wrong, or it takes more than the text to tell: see hocrf doubt."
-        )
-    if facts.near_copies:
-        yield (
-            f"{facts.near_copies} of {n} {part} texts are near copies of others, equal but for names and "
-            "numbers. Scores are too high where such texts are on both sides: learnt and scored."
-        )
-    if facts.lost:
-        share, example = len(facts.lost) / facts.annotated, facts.lost[0]
-        tokens = " · ".join(example.words) or "no token"
-        advice = (
-            " Correct the annotation, or the tokenizer."
-            if share < MAX_LOST
-            else f" Is their language that of lang in [nlp], {lang}? If texts come tokenized later, too, set "
-            "gold_preproc = true in [corpora.*]."
-        )
-        yield (
-            f"{len(facts.lost)} of {facts.annotated} {part} spans ({percent(share)} %) fit no tokens, such "
-            f"as '{example.text}' ({example.label}) where the tokens are {tokens}.{advice}"
-        )
-    if facts.overlapping:
-        yield (
-            f"{facts.overlapping} {part} spans overlap longer ones and are left out: a segmentation cannot "
-            "overlap."
-        )
-    if facts.unknown_spaces:
-        yield (
-            f"{facts.unknown_spaces} of {n} {part} texts do not tell where spaces are: they are read as they "
-            "are tokenized, and nlp(text) will see other texts. Write the file from Docs with spaces."
-        )
-    if facts.blank_ends:
-        yield (
-            f"{facts.blank_ends} {part} spans begin or end with white space, which is never part of what is "
-            "predicted, nor of what is scored."
-        )
+    of_texts = f"of {facts.texts} {part} texts"
+    counts = {
+        f"{of_texts} have no annotation for the component.": facts.unannotated,
+        f"{of_texts} are not annotated: teachers say what is in them.": facts.taught,
+        f"{of_texts} are annotated in part: training sums over what unknown tokens could be, and scores "
+        "leave them out.": facts.partial,
+        f"{of_texts} have the words of an earlier one, but are annotated otherwise. One of the two is wrong, "
+        "or it takes more than the text to tell: see hocrf doubt.": facts.contradicted,
+        f"{of_texts} are near copies of others, equal but for names and numbers. Scores are too high where "
+        "such texts are on both sides: learnt and scored.": facts.near_copies,
+        _lost(facts, part, lang): len(facts.lost),
+        f"{part} spans overlap longer ones and are left out: a segmentation cannot overlap.": (
+            facts.overlapping
+        ),
+        f"{of_texts} do not tell where spaces are: they are read as they are tokenized, and nlp(text) will "
+        "see other texts. Write the file from Docs with spaces.": facts.unknown_spaces,
+        f"{part} spans begin or end with white space, which is never part of what is predicted, nor of what "
+        "is scored.": facts.blank_ends,
+    }
+    return [f"{count} {what}" for what, count in counts.items() if count]
+
+
+def _lost(facts: CorpusFacts, part: str, lang: str) -> str:
+    """Say what to do about spans that fit no tokens; "" if there are none."""
+    if not facts.lost:
+        return ""
+    share, example = len(facts.lost) / facts.annotated, facts.lost[0]
+    tokens = " · ".join(example.words) or "no token"
+    advice = (
+        "Correct the annotation, or the tokenizer."
+        if share < MAX_LOST
+        else f"Is their language that of lang in [nlp], {lang}? If texts come tokenized later, too, set "
+        "gold_preproc = true in [corpora.*]."
+    )
+    return (
+        f"of {facts.annotated} {part} spans ({percent(share)} %) fit no tokens, such as '{example.text}' "
+        f"({example.label}) where the tokens are {tokens}. {advice}"
+    )
 
 
 def _repeat_notes(repeats: Repeats) -> Iterator[str]:

@@ -265,29 +265,20 @@ def _notes_of_texts(
     modelled: int,
     taught: int,
 ) -> list[str]:
-    notes = []
-    if empty := examples - copies - len(gold):
-        notes.append(f"{empty} of {examples} texts have no annotation at all and are left out.")
-    if copies:
-        notes.append(
-            f"{copies} of {examples} texts are copies of others. The model learns from all of them, "
-            "and each was scored once, by models that have seen none of its copies."
-        )
-    if taught:
-        notes.append(
-            f"{taught} of {len(gold)} texts are not annotated, or not completely: teachers say what is in "
-            "them. The model learns from them, and is not scored on them."
-        )
-    if partial := int((~complete).sum()) - taught:
-        notes.append(
-            f"{partial} of {len(gold)} texts are annotated in part: the model learns from them, and "
-            "is not scored on them."
-        )
-    if (overlapping := sum(map(len, gold)) - modelled) > 0 and complete.all():
-        notes.append(
-            f"{overlapping} annotated spans overlap longer ones. A segmentation has no place for "
-            "them; they count as missed: see docs/data.md#spans-inside-spans."
-        )
+    empty, partial = examples - copies - len(gold), int((~complete).sum()) - taught
+    overlapping = max(0, sum(map(len, gold)) - modelled) if complete.all() else 0
+    counts = {
+        f"of {examples} texts have no annotation at all and are left out.": empty,
+        f"of {examples} texts are copies of others. The model learns from all of them, and each was scored "
+        "once, by models that have seen none of its copies.": copies,
+        f"of {len(gold)} texts are not annotated, or not completely: teachers say what is in them. The model "
+        "learns from them, and is not scored on them.": taught,
+        f"of {len(gold)} texts are annotated in part: the model learns from them, and is not scored on "
+        "them.": partial,
+        "annotated spans overlap longer ones. A segmentation has no place for them; they count as missed: "
+        "see docs/data.md#spans-inside-spans.": overlapping,
+    }
+    notes = [f"{count} {what}" for what, count in counts.items() if count]
     rare = sorted(label for label, texts in _texts_by_label(gold).items() if texts == 1)
     if rare:
         notes.append(
