@@ -280,8 +280,7 @@ def doubted_texts(
 
 def _by_text(spans: SpanTable, texts: AnnotatedTexts) -> dict[int, list[ScoredSpan]]:
     by_text = defaultdict[int, list[ScoredSpan]](list)
-    columns = (spans.text, spans.start, spans.end, spans.label, spans.chance)
-    for text, start, end, label, chance in zip(*(column.tolist() for column in columns)):
+    for (text, start, end, label), chance in zip(_keys(spans), spans.chance.tolist()):
         by_text[text].append(ScoredSpan(start, end, texts.labels[label], chance))
     return by_text
 
@@ -301,5 +300,6 @@ def _with_chances(spans: SpanTable, probable: SpanTable) -> SpanTable:
 
 
 def _keys(spans: SpanTable) -> Iterator[tuple[int, ...]]:
+    """Text, start, end and label of each span."""
     columns = (spans.text, spans.start, spans.end, spans.label)
     return zip(*(column.tolist() for column in columns))
