@@ -26,6 +26,7 @@ from spacy_hocrf.cli.label.texts import read_texts
 from spacy_hocrf.cli.options import Code, Component, Lang, SpansKey, Vectors, check_path, names_in
 from spacy_hocrf.cli.pipelines import blank, component_of, ready_docs
 from spacy_hocrf.cli.tasks import FORMATS, check_format
+from spacy_hocrf.pipeline.component import SegmentationPipe
 
 __all__ = ["label_cli"]
 
@@ -87,18 +88,16 @@ def label_cli(
     check_path(output)
     if tool is not None:
         check_format(tool)
-    nlp, component_name = _pipeline(model, component, lang, vectors, spans_key)
-    target = component_of(nlp, component_name)[1].target
+    nlp, component_name, pipe = _pipeline(model, component, lang, vectors, spans_key)
     report = Report()
-    docs, rows = read_texts(texts, nlp, target, report)
+    docs, rows = read_texts(texts, nlp, pipe.target, report)
     for problem, times in report.lost.items():
         msg.warn(f"{times:,} {problem}")
     annotated = {*report.labels, *(label for row in rows for *_, label in row.spans or ())}
-    learnt = component_of(nlp, component_name)[1].labels
-    names = _labels(labels, labels_in(output), sorted(annotated), learnt, texts)
+    names = _labels(labels, labels_in(output), sorted(annotated), pipe.labels, texts)
     if anew:
         rows = [TextToLabel(row.words, row.id) for row in rows]
-    key = target.spans_key if isinstance(target, SpansTarget) else None
+    key = pipe.target.spans_key if isinstance(pipe.target, SpansTarget) else None
     listening = listen(address, port)
     output.mkdir(parents=True, exist_ok=True)
     with listening, locked(output / LOCK, output):
@@ -138,8 +137,8 @@ def _pipeline(
     lang: str,
     vectors: str | None,
     spans_key: str | None,
-) -> tuple[Language, str]:
-    """Make or load the pipeline that is to learn; return it and the name of its component.
+) -> tuple[Language, str, SegmentationPipe]:
+    """Make or load the pipeline that is to learn; return it, and the name of its component and this.
 
     RAISES (ValueError): H074 for one that writes tags, H159, H187, H188 or H363 for a missing language or
         missing vectors, H204 for an unknown component.
@@ -156,7 +155,7 @@ def _pipeline(
         raise ValueError(
             CommandErrors.H074.format(option="--model", found=model, expected=expected)
         )
-    return nlp, name
+    return nlp, name, pipe
 
 
 def _labels(
