@@ -120,16 +120,16 @@ def _check(command: str, path: Path, name: str) -> None:
     from spacy_hocrf.cli.places import check_beside, check_file, check_folder
     from spacy_hocrf.errors import Errors
 
+    reason = ""
     if path == Path("-"):
         reason = "it stands for the standard output, but this command writes files"
+    elif command in BESIDE and not path.name:  # "." or "/"
+        reason = "it is a folder that has other uses"
+    elif command in WHOLE and ismount(path):
+        reason = "a mounted volume cannot be replaced, but a folder in it can"
+    if reason:
         raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
     if command in BESIDE:
-        if not path.name:  # "." or "/"
-            reason = "it is a folder that has other uses"
-            raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
-        if command in WHOLE and ismount(path):
-            reason = "a mounted volume cannot be replaced, but a folder in it can"
-            raise ValueError(Errors.H401.format(path=path, reason=reason, setting=name))
         check_beside(path, name)
     is_part = command == "annotate" and not path.suffix
     if command in ("label", "temper") or name == "into" or is_part:
