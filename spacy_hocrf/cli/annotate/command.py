@@ -5,12 +5,14 @@ ends. A killed process leaves an empty, unlocked file, never a stale lock.
 """
 
 import errno
+import gc
 import os
 import shlex
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import IO, Annotated
 
@@ -25,8 +27,8 @@ from spacy_hocrf.cli.accept import warn_unlike
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.formats import ACCEPTED, FORMATS, PROBABILITY, check_columns
 from spacy_hocrf.cli.annotate.parts import Job, Parts, check_fields, digest_of, plan_of, write_whole
+from spacy_hocrf.cli.annotate.processes import DEATHS, ProcessPool
 from spacy_hocrf.cli.annotate.sources import SOURCES, Chunk, chunks_of, files_of, parquet_files
-from spacy_hocrf.cli.annotate.workers import annotated
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import Code, Component, Model
 from spacy_hocrf.warnings import Warnings
@@ -133,7 +135,7 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
     numbers = list[int]()
     with tqdm(total=count, unit=" texts", unit_scale=True, smoothing=0.1) as progress:
         chunks = _unfinished(chunks_of(files, job.size), parts, progress, numbers)
-        for size in annotated(annotator, chunks, workers):
+        for size in _annotated(annotator, chunks, workers):
             progress.update(size)
     parts.tidy()
     parts.check(plan_of(job, plan["digest"], files))
@@ -148,6 +150,35 @@ def _annotate(annotator: Annotator, workers: int, files: list[Path], output: Pat
         parts.gather(output, len(numbers))
         parts.drop()
     _report(rejected, count, output)
+
+
+def _annotated(annotator: Annotator, chunks: Iterator[Chunk], n: int) -> Iterator[int]:
+    """Annotate all chunks, in this process or in several: each worker gets the job once and then one chunk
+    after the other, and writes the parts itself; only numbers of texts come back.
+
+    n (int): 1 for this process, else the number of worker processes, which end with this one, however it
+        ends.
+    YIELDS (int): number of texts of each finished chunk, in any order.
+    RAISES (ValueError): H349 if workers die repeatedly on a chunk.
+    """
+    if n == 1:
+        gc.freeze()  # the pipeline stays: spare the garbage collector
+        try:
+            yield from map(annotator, chunks)
+        finally:
+            gc.unfreeze()
+        return
+    pool = ProcessPool(n, partial(Annotator, annotator.job, annotator.source, annotator.parts))
+    try:
+        yield from pool.map(chunks, _fatal)
+    finally:
+        pool.end()
+
+
+def _fatal(chunk: Chunk) -> str:
+    """Error message for a chunk on which workers die."""
+    last = chunk.first + chunk.size - 1
+    return CommandErrors.H349.format(times=DEATHS, first=chunk.first, last=last)
 
 
 def _parts_of(output: Path, format_: str) -> Parts:
