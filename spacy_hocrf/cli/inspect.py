@@ -209,11 +209,7 @@ class _Words:
         self._weights = weights[: len(index)]
         self._last = np.array([pattern[-1] for pattern in index.patterns])[index.feature_pattern]
         parts = np.array([template.part for template in index.templates])
-        self._alone = (
-            parts[index.feature_template] == CONST
-            if len(index.templates)
-            else np.zeros(0, dtype=bool)
-        )
+        self._alone = parts[index.feature_template] == CONST
 
     def heaviest(self, label: int, top: int) -> list[Weighted]:
         """The heaviest features whose last label this is, those for it first."""

@@ -59,10 +59,8 @@ class _Text:
     @property
     def counted(self) -> set[Span]:
         """Predicted spans where the annotation is known."""
-        unknown = (
-            np.zeros(len(self.shown.reading), dtype=bool) if self.unknown is None else self.unknown
-        )
-        return {span[:3] for span in self.predictions if not unknown[span.start : span.end].any()}
+        spans, unknown = self.predictions, self.unknown
+        return {s[:3] for s in spans if unknown is None or not unknown[s.start : s.end].any()}
 
 
 def show_cli(
