@@ -182,6 +182,7 @@ class Fold:
     below (Optional[Fold]): the fold of a smaller model, whose weights training starts from; else from 0.
     settings (Any): settings of the model that differ from the learner's.
 
+    documents (tuple[Sequence[Document], Sequence[Document]]): `learnt` and `held_out`.
     weights (float64 [F]): current weights.
     """
 
@@ -194,7 +195,7 @@ class Fold:
         **settings: Any,
     ) -> None:
         self._learner = learner.seeing(learnt, **settings)
-        self._documents = learnt, held_out
+        self.documents = learnt, held_out
         self._view = self._learner.view()
         unseen = learner.corpus.only(held_out)
         self._held_out = self._learner.shards_of(unseen)
@@ -212,7 +213,7 @@ class Fold:
         """Return the model with earlier weights, float64 [F], which are near the trainer's optimum."""
         self.weights = weights
         self.release()
-        return Trained(self.model, trainer, *self._documents)
+        return Trained(self.model, trainer, *self.documents)
 
     def release(self) -> None:
         """Release memory that the next training allocates again."""

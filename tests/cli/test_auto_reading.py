@@ -72,7 +72,7 @@ def subject(corpus, order=1):
 def read(it, learnt, held):
     fold = it.fold(learnt, held)
     fold.train(it.trainer)
-    return it.read(fold, learnt, held)
+    return it.read(fold, held)
 
 
 def halves(texts):

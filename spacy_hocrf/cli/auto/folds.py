@@ -102,6 +102,6 @@ def read_in_folds(
         fewer = learnt[: max(2, round(fraction * len(learnt)))]
         fold = subject.fold(fewer, held)
         loss += fold.loss(subject.trainer)
-        parts.append(subject.read(fold, fewer, held))
+        parts.append(subject.read(fold, held))
         sizes.append(len(fewer))
     return joined(parts), round(float(np.mean(sizes))), loss

@@ -185,13 +185,12 @@ class Subject:
         seen, unseen = ([documents[i] for i in texts.tolist()] for texts in (learnt, held))
         return Fold(self._learner, seen, unseen, order=self._order, wide=self._wide)
 
-    def read(self, fold: Fold, learnt: Numbers, held: Numbers) -> HeldOutPredictions:
+    def read(self, fold: Fold, held: Numbers) -> HeldOutPredictions:
         """Predict the held-out texts with the fold's model, as it is trained now.
 
-        learnt, held (int64 [n]): numbers of the training texts and of the held-out ones.
+        held (int64 [n]): numbers of the held-out texts.
         """
-        model, documents = fold.model, self._learner.corpus.documents
-        seen, unseen = ([documents[i] for i in texts.tolist()] for texts in (learnt, held))
+        model, (seen, unseen) = fold.model, fold.documents
         weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
         expected = ExpectedF()
         tables, outside = [], dict[int, NDArray[np.float64]]()
