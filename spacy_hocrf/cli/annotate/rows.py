@@ -71,14 +71,9 @@ def spans_in(doc: Doc, target: Target) -> Rows:
     else:
         key = target.scores_key if isinstance(target, EntsTarget) else None
         rows = ((ent.start_char, ent.end_char, ent.label_) for ent in doc.ents)
-    scores = {} if key is None else {row[:3]: row.score for row in span_scores(doc, key)}
-    return [_as_row(*row, scores.get(row)) for row in rows]
-
-
-def _as_row(start: int, end: int, label: str, score: float | None) -> dict[str, Any]:
-    """Make a row of a span."""
-    rounded = None if score is None else round(score, DIGITS)
-    return {"start": start, "end": end, "label": label, "score": rounded}
+    found = () if key is None else span_scores(doc, key)
+    scores = {row[:3]: _rounded(row.score) for row in found}
+    return [{**dict(zip(PLACE, row)), "score": scores.get(row)} for row in rows]
 
 
 def text_row(doc: Doc, field: str) -> dict[str, Any]:
