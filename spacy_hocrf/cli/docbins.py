@@ -1,4 +1,4 @@
-"""Find and read files of Docs (.spacy), and name the damaged one."""
+"""Find files in folders; read those of Docs (.spacy), and name the damaged one."""
 
 import gzip
 import shlex
@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 from spacy_hocrf.annotation.readers import DAMAGED, docs_in
 from spacy_hocrf.cli.errors import CommandErrors
 
-__all__ = ["doc_files", "docs_of", "examples_of", "has_docs"]
+__all__ = ["doc_files", "docs_of", "examples_of", "has_docs", "visible_files"]
 
 SUFFIX = ".spacy"
 BEGINNING = 4096
@@ -48,6 +48,13 @@ def doc_files(path: str | Path) -> list[Path]:
             _name_convert(path, output, f"a folder with {others} other files")
         return []
     return [Path(file) for file in walk_corpus(path, SUFFIX)]
+
+
+def visible_files(folder: Path) -> Iterator[Path]:
+    """Yield the files of a folder and its subfolders without hidden ones, or those of hidden folders."""
+    for path in folder.rglob("*"):
+        if path.is_file() and not any(part[0] == "." for part in path.relative_to(folder).parts):
+            yield path
 
 
 def has_docs(content: bytes) -> bool:

@@ -14,7 +14,7 @@ from spacy.tokens import Doc, DocBin
 from spacy.vocab import Vocab
 
 from spacy_hocrf.annotation.readers import bin_in
-from spacy_hocrf.cli.docbins import docs_of
+from spacy_hocrf.cli.docbins import docs_of, visible_files
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.features.tokens import is_unicode
 
@@ -209,10 +209,7 @@ def files_of(path: Path) -> list[Path]:
 
     RAISES (ValueError): H345 for a suffix that is not in SOURCES, or files with several suffixes.
     """
-    files = [path]
-    if path.is_dir():
-        below = sorted(file for file in path.rglob("*") if file.is_file())
-        files = [f for f in below if not any(p[0] == "." for p in f.relative_to(path).parts)]
+    files = sorted(visible_files(path)) if path.is_dir() else [path]
     suffixes = sorted({file.suffix for file in files})
     if len(suffixes) != 1 or suffixes[0] not in SOURCES:
         found = ", ".join(suffix or "no suffix" for suffix in suffixes) or "no file"

@@ -39,6 +39,7 @@ from spacy_hocrf.cli.convert.records import (
 )
 from spacy_hocrf.cli.convert.tables import is_table, read_table
 from spacy_hocrf.cli.convert.webanno import HEADER, read_webanno
+from spacy_hocrf.cli.docbins import visible_files
 from spacy_hocrf.cli.errors import CommandErrors
 
 __all__ = ["FORMATS", "Format", "check_options", "files_of", "format_of", "recognized"]
@@ -239,11 +240,7 @@ def files_of(folder: Path, format_: str, settings: ConvertSettings, report: Repo
     format_ (str): a name of FORMATS, or "auto" for any. If no file seems to be in that format, all are read.
     RAISES (ValueError): H290 if there are none.
     """
-    paths = [path for path in folder.rglob("*") if path.is_file()]
-    visible = (
-        path for path in paths if not any(p[0] == "." for p in path.relative_to(folder).parts)
-    )
-    files = sorted(path for path in visible if not _is_beside(path))
+    files = sorted(path for path in visible_files(folder) if not _is_beside(path))
     kinds = {path: recognized(path, settings) for path in files}
     if format_ != "auto":
         named = [path for path, (name, _) in kinds.items() if name == format_] or files
