@@ -27,6 +27,7 @@ __all__ = [
     "SpansScorer",
     "TagsScorer",
     "count_items",
+    "counts_by_label",
     "is_complete",
 ]
 
@@ -157,9 +158,9 @@ def count_items(
     correct = [[a & b for a, b in zip(system, annotated)] for system in predicted]
     return Counts(
         names,
-        np.stack([_by_label(system, names) for system in correct]),
-        np.stack([_by_label(system, names) for system in predicted]),
-        _by_label(annotated, names),
+        np.stack([counts_by_label(system, names) for system in correct]),
+        np.stack([counts_by_label(system, names) for system in predicted]),
+        counts_by_label(annotated, names),
         np.array([is_complete(scorer, doc) for doc in gold], dtype=bool),
     )
 
@@ -191,7 +192,9 @@ def _items(
     return predicted, annotated
 
 
-def _by_label(documents: Sequence[set[Item]], names: Sequence[str]) -> NDArray[np.int32]:
+def counts_by_label(
+    documents: Sequence[Collection[Item]], names: Sequence[str]
+) -> NDArray[np.int32]:
     """Count the items of each label, int32 [D, L]."""
     column = {name: i for i, name in enumerate(names)}
     table = np.zeros((len(documents), len(names)), dtype=np.int32)

@@ -18,11 +18,11 @@ from spacy_hocrf.annotation.spans import on_predicted, same_tokens, trimmed
 from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, Target
 from spacy_hocrf.annotation.weights import WEIGHT, counting
 from spacy_hocrf.cli.checking import MAX_LOST, frame_of
-from spacy_hocrf.cli.counts import EntsScorer, Item, Scorer, SpansScorer
+from spacy_hocrf.cli.counts import Item, Scorer, counts_by_label
 from spacy_hocrf.cli.docbins import doc_files, examples_of
 from spacy_hocrf.cli.errors import CommandErrors
 from spacy_hocrf.cli.options import BestAt
-from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, grouped
+from spacy_hocrf.cli.pipelines import OVER_ENCODER, blank, grouped, scorer_of
 from spacy_hocrf.learning.heldout import MIN_GROUPS
 from spacy_hocrf.rules.constraints import Constraints
 
@@ -71,7 +71,7 @@ class AutoSetup:
     @property
     def scorer(self) -> Scorer:
         """Scorer of the annotated spans."""
-        return EntsScorer() if self.spans_key is None else SpansScorer(self.spans_key)
+        return scorer_of(self.target)
 
     def blank(self) -> Language:
         """Make a pipeline without components, except perhaps an encoder.
@@ -104,12 +104,7 @@ class AnnotatedTexts:
     @property
     def counts(self) -> NDArray[np.int64]:
         """Annotated spans by text and label, int64 [D, L]."""
-        column = {label: i for i, label in enumerate(self.labels)}
-        table = np.zeros((len(self), len(self.labels)), dtype=np.int64)
-        for row, items in zip(table, self.gold):
-            for label, _, _ in items:
-                row[column[label]] += 1
-        return table
+        return counts_by_label(self.gold, self.labels).astype(np.int64)
 
     def words(self, text: int) -> list[str]:
         """Tokens of a text, each with the white space behind it."""
