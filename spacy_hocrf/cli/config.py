@@ -106,15 +106,15 @@ def config_cli(
     if dev is not None and not any(True for file in doc_files(dev) for _ in docs_of(file)):
         raise ValueError(CommandErrors.H158.format(path=dev))
     config = starting_config(lang, vectors, spans_key, pipeline, encoder, best_at)
+    component = config["components"][config["nlp"]["pipeline"][-1]]
     if teachers is not None:
-        component = config["components"][config["nlp"]["pipeline"][-1]]
         if "teachers" not in component:
             raise ValueError(CommandErrors.H253.format(found=component["factory"]))
         component["teachers"] = names_in(teachers)
     if train is not None:
         facts = fit_to_texts(config, train)
         if facts.tokens * len(facts.labels) > LARGE:
-            config["components"][config["nlp"]["pipeline"][-1]]["model"]["unseen"] = False
+            component["model"]["unseen"] = False
     if stream or (stream is None and facts is not None and facts.texts >= STREAMED):
         stream_texts(config)
     config["paths"].update({"train": _posix(train), "dev": _posix(dev)})

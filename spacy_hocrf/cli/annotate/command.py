@@ -188,11 +188,8 @@ def _parts_of(output: Path, format_: str) -> Parts:
     """
     suffix = output.suffix or f".{format_}"
     if suffix not in FORMATS:
-        text = CommandErrors.H351.format(found=suffix, known=", ".join(FORMATS))
-        raise ValueError(text)
-    if not output.suffix:
-        return Parts(output, suffix)
-    return Parts(output.with_name(f"{output.name}.parts"), suffix)
+        raise ValueError(CommandErrors.H351.format(found=suffix, known=", ".join(FORMATS)))
+    return Parts(output.with_name(f"{output.name}.parts") if output.suffix else output, suffix)
 
 
 def _report_accepted(output: Path, review: Path | None, acceptance: Acceptance) -> None:
