@@ -26,8 +26,6 @@ from spacy_hocrf.annotation.targets import EntsTarget, SpansTarget, TagsTarget
 from spacy_hocrf.cli.config import starting_config
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
-from spacy_hocrf.learning.training_rules import TrainingRules
-from spacy_hocrf.rules.compiled import CompiledRules
 
 NLP = spacy.blank("xx")
 TEXTS = 45
@@ -48,9 +46,6 @@ class Told(Constrained):
             for each in self.kept
             if self.agrees(oracle.decoded(self.scheme, each), spans, unknown)
         ]
-        settings = replace(self.settings, training="all")
-        rules = CompiledRules(settings, self.scheme, self.rules.model_automaton, self.rules.carried)
-        self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):
         """Some spans of a segmentation, and which tokens nobody looked at: mostly all of them."""
@@ -66,17 +61,6 @@ class Told(Constrained):
     def agrees(self, spans, known, unknown):
         told = (keeps_text(spans, *row, self.texts) for row in self.texts)
         return set(spans) >= set(known) and all(told)
-
-    def sums(self, segmentations):
-        """log of their summed scores, and how often everything is expected to fire."""
-        potentials = self.structure.potentials
-        scores = np.array([oracle.score(potentials, self.patterns, s) for s in segmentations])
-        total = np.logaddexp.reduce(scores)
-        fired = [oracle.firing(potentials, self.patterns, s) for s in segmentations]
-        chances = np.exp(scores - total)
-        return total, {
-            part: sum(p * each[part] for p, each in zip(chances, fired)) for part in fired[0]
-        }
 
 
 @pytest.mark.slow

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import fields
+from functools import cache
 from itertools import combinations, count, product
 
 import numpy as np
@@ -11,6 +12,7 @@ import spacy
 from hypothesis import given
 from joint_config import joint
 from numpy.testing import assert_allclose, assert_array_equal
+from random_constraints import constrained
 from random_readings import KINDS, PROBLEMS, Enumerated, covering, enumerated
 from small_corpus import documents, entity_scores, examples, fit, learn_from, teach
 from spacy.tokens import Doc, Span
@@ -19,20 +21,37 @@ from spacy_hocrf.annotation import whitespace
 from spacy_hocrf.types import Potentials
 
 
+@cache
+def unconstrained_of(kind):
+    problems = enumerated(kind)
+    assert len(problems) > PROBLEMS / 2
+    return problems
+
+
 @pytest.fixture(scope="module", params=KINDS)
+def unconstrained(request):
+    return unconstrained_of(request.param)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        *[(kind, False) for kind in KINDS],
+        *[pytest.param((kind, True), marks=pytest.mark.slow) for kind in KINDS],
+    ],
+    ids=str,
+)
 def problems(request):
-    found = enumerated(request.param)
-    assert len(found) > PROBLEMS / 2
-    return found
-
-
-def close(found, expected):
-    assert_allclose(found, expected, rtol=1e-9, atol=1e-10)
+    """Texts with constraints, too: their readings are those that keep them."""
+    kind, with_constraints = request.param
+    if not with_constraints:
+        return unconstrained_of(kind)
+    return [problem for problem in constrained(kind) if problem.kept]
 
 
 def test_the_log_partition_is_that_of_all_segmentations(problems):
     for problem in problems:
-        close(problem.reading.log_partition, problem.log_z)
+        problem.close(problem.reading.log_partition, problem.log_z)
 
 
 def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems):
@@ -49,24 +68,24 @@ def test_every_span_has_its_probability_and_the_probable_ones_are_found(problems
             if not problem.trims[[start, end - 1]].any()
         ]
         for span in every:
-            close(problem.reading.probability(*span), expected[span])
+            problem.close(problem.reading.probability(*span), expected[span])
         together = problem.reading.probabilities(every[::-1])
         assert len(together) == len(every)
         for span, p in zip(every[::-1], together.tolist()):
-            close(p, expected[span])
+            problem.close(p, expected[span])
         for least in (0.01, 0.2, 0.6):
             found = {span[:3]: span.probability for span in problem.reading.spans(least)}
             assert set(found) == {span for span, p in expected.items() if p >= least}
             for span, p in found.items():
-                close(p, expected[span])
+                problem.close(p, expected[span])
             places = [set(range(start, end)) for start, end, _ in found]
             overlapping += any(a & b for a, b in combinations(places, 2))
     assert overlapping
 
 
-def test_spans_are_asked_about_as_they_are_shown(problems):
+def test_spans_are_asked_about_as_they_are_shown(unconstrained):
     asked = 0
-    for problem in problems:
+    for problem in unconstrained:
         blank, label = problem.trims, problem.scheme.labels[0]
         for start, end in combinations(range(problem.length + 1), 2):
             solid = np.flatnonzero(~blank[start:end]) + start
@@ -77,12 +96,12 @@ def test_spans_are_asked_about_as_they_are_shown(problems):
             if len(solid):
                 shown = (int(solid[0]), int(solid[-1]) + 1, label)
             reading = problem.reading
-            close(reading.probability(*span), reading.probability(*shown) if shown else 0.0)
+            problem.close(reading.probability(*span), reading.probability(*shown) if shown else 0.0)
             for complete in (False, True):
                 found = np.exp(reading.log_probability([span], complete=complete))
                 same = shown and reading.log_probability([shown], complete=complete)
-                close(found, np.exp(same) if shown else 0.0)
-    assert asked or problems[0].scheme.encoding == "tags"
+                problem.close(found, np.exp(same) if shown else 0.0)
+    assert asked or unconstrained[0].scheme.encoding == "tags"
 
 
 @pytest.mark.slow
@@ -92,16 +111,16 @@ def test_whole_and_partial_readings_have_their_probabilities(problems):
         for spans, p in zip(problem.shown(), problem.p):
             together[spans] += p
         for spans, p in together.items():
-            close(np.exp(problem.reading.log_probability(spans)), p)
+            problem.close(np.exp(problem.reading.log_probability(spans)), p)
             some = sorted(spans)[number % 2 :: 2]
             expected = sum(q for others, q in together.items() if others.issuperset(some))
             found = problem.reading.log_probability(some, complete=False)
-            close(np.exp(found), expected)
+            problem.close(np.exp(found), expected)
         assert problem.reading.log_probability([], complete=False) == pytest.approx(0.0, abs=1e-9)
 
 
-def test_readings_that_cannot_be_have_no_probability(problems):
-    for problem in problems:
+def test_readings_that_cannot_be_have_no_probability(unconstrained):
+    for problem in unconstrained:
         possible = set(problem.shown())
         for start, end in combinations(range(problem.length + 1), 2):
             for label in problem.scheme.labels:
@@ -119,22 +138,22 @@ def test_tokens_have_the_distribution_of_their_labels(problems):
             for start, end, label in spans:
                 expected[start:end, labels.index(label)] += p
                 expected[start:end, -1] -= p
-        close(problem.reading.tokens(), expected)
+        problem.close(problem.reading.tokens(), expected)
         logs = np.log(np.where(expected > 1e-12, expected, 1.0))
-        assert_allclose(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
+        problem.close(problem.reading.token_entropy(), -(expected * logs).sum(axis=1), atol=1e-8)
 
 
 def test_the_entropy_is_that_of_all_segmentations(problems):
     for problem in problems:
         some = problem.p[problem.p > 0]
-        assert_allclose(problem.reading.entropy(), -(some * np.log(some)).sum(), atol=1e-8)
+        problem.close(problem.reading.entropy(), -(some * np.log(some)).sum(), atol=1e-8)
 
 
 def test_spans_are_counted_by_label(problems):
     for problem in problems:
         for label in problem.scheme.labels:
             counts = [sum(span[2] == label for span in spans) for spans in problem.decoded()]
-            close(problem.reading.expected_count(label), counts @ problem.p)
+            problem.close(problem.reading.expected_count(label), counts @ problem.p)
 
 
 def test_patterns_are_found_wherever_their_last_segment_begins(problems):
@@ -143,20 +162,20 @@ def test_patterns_are_found_wherever_their_last_segment_begins(problems):
         for length in (1, 1, 2, 2, 3, 4):
             pattern = tuple(rng.integers(0, problem.scheme.n_labels, length).tolist())
             expected = np.zeros(problem.length)
-            for segments, p in zip(problem.every, problem.p):
+            for segments, p in zip(problem.kept, problem.p):
                 labels = tuple(segment.label for segment in segments)
                 for i in range(length - 1, len(labels)):
                     if labels[i - length + 1 : i + 1] == pattern:
                         expected[segments[i].start] += p
             names = [problem.scheme.names[y] for y in pattern]
-            close(problem.reading.pattern(names), expected)
+            problem.close(problem.reading.pattern(names), expected)
             positive += expected.max() > 0.01
     assert positive > PROBLEMS / 3
 
 
-def test_consecutive_spans_cover_a_stretch_as_probably_as_they_do(problems):
+def test_consecutive_spans_cover_a_stretch_as_probably_as_they_do(unconstrained):
     possible, impossible, long = 0, 0, 0
-    for seed, problem in enumerate(problems):
+    for seed, problem in enumerate(unconstrained):
         for labels, start, end, expected in covering(problem, problem.every, seed):
             found = problem.reading.pattern(labels, start, end)
             assert found == pytest.approx(expected, abs=1e-9)

@@ -12,13 +12,17 @@ import joint_oracle
 import numpy as np
 import oracle
 import spacy
+from numpy.testing import assert_allclose
 from random_readings import random_problem
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.targets import EntsTarget, TagsTarget
+from spacy_hocrf.answers.decoders import ExpectedF
 from spacy_hocrf.answers.predictor import Predictor
+from spacy_hocrf.answers.reading import readings_of
 from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.features.tokens import TokenBatch
+from spacy_hocrf.learning.training_rules import TrainingRules
 from spacy_hocrf.rules import templates
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.constraints import Constraints
@@ -35,6 +39,7 @@ class Constrained:
     def __init__(self, kind, seed, which, texts=True):
         self.scheme, self.patterns, potentials, _ = random_problem(kind, 2 * seed)
         self.length = len(potentials.allowed)
+        self.trims = np.zeros(self.length, dtype=bool)  # no token is white space
         rng = np.random.default_rng([seed, 17])
         self.settings = random_settings(rng, self.scheme, which)
         self.doc = Doc(VOCAB, words=["x"] * self.length)
@@ -116,6 +121,37 @@ class Constrained:
     def readings(self):
         """The spans of every segmentation that is left."""
         return self._readings
+
+    shown = decoded = readings  # as `Enumerated` tells spans with their white space from others
+
+    @cached_property
+    def reading(self):
+        (reading,) = readings_of(self.predictor(ExpectedF()), self.batch())
+        return reading
+
+    def close(self, found, expected, atol=3e-8):
+        assert_allclose(found, expected, rtol=1e-7, atol=atol)
+
+    def compiled(self, **settings):
+        """The rules with other settings."""
+        settings, rules = replace(self.settings, **settings), self.rules
+        return CompiledRules(settings, self.scheme, rules.model_automaton, rules.carried)
+
+    @cached_property
+    def training(self):
+        """The rules as training keeps them."""
+        return TrainingRules(self.compiled(training="all"))
+
+    def sums(self, segmentations):
+        """log of their summed scores, and how often everything is expected to fire."""
+        potentials = self.structure.potentials
+        scores = np.array([oracle.score(potentials, self.patterns, s) for s in segmentations])
+        total = np.logaddexp.reduce(scores)
+        fired = [oracle.firing(potentials, self.patterns, s) for s in segmentations]
+        chances = np.exp(scores - total)
+        return total, {
+            part: sum(p * counts[part] for p, counts in zip(chances, fired)) for part in fired[0]
+        }
 
     @cached_property
     def _chances(self):
@@ -215,3 +251,8 @@ def random_texts(rng, scheme, length):
         if not wrong:
             found.append((start, end, label, kind))
     return found
+
+
+def constrained(kind, sorts=("successions", "numbers", "texts", "rules", "all")):
+    """Random problems with constraints of these sorts."""
+    return [Constrained(kind, seed, sort) for sort in sorts for seed in range(PROBLEMS)]

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 import oracle
 import spacy
+from numpy.testing import assert_allclose
 from spacy.tokens import Doc
 
 from spacy_hocrf.answers.decoders import ExpectedF
@@ -91,7 +92,9 @@ class Enumerated:
         carried = frozenset(patterns)
         limits, forbidden = self.scheme.limits, frozenset(self.scheme.forbidden)
         automaton = compile_automaton(patterns, limits, forbidden=forbidden, carried=carried)
-        self.every = [list(s) for s in oracle.segmentations(potentials, limits, forbidden)]
+        self.kept = self.every = [
+            list(s) for s in oracle.segmentations(potentials, limits, forbidden)
+        ]
         scores = np.array([oracle.score(potentials, patterns, each) for each in self.every])
         self.log_z = np.logaddexp.reduce(scores) if len(scores) else -np.inf
         self.p = np.exp(scores - self.log_z)
@@ -106,6 +109,9 @@ class Enumerated:
         self.reading = Reading(doc, BatchReading(self.part, ExpectedF()), 0, total)
         self.blank = blank if shown is not None else np.zeros(self.length, dtype=bool)
         self.trims = blank & (self.scheme.encoding != "tags")  # no shown span ends with it
+
+    def close(self, found, expected, atol=1e-10):
+        assert_allclose(found, expected, rtol=1e-9, atol=atol)
 
     def decoded(self):
         """Spans of each segmentation, as the model has them."""

@@ -31,9 +31,7 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.learning.cost import _evidence
 from spacy_hocrf.learning.likelihood import negative_log_likelihood
-from spacy_hocrf.learning.training_rules import TrainingRules
 from spacy_hocrf.rules import compiled
-from spacy_hocrf.rules.compiled import CompiledRules
 
 SORTS = ("successions", "numbers", "both")
 MISC = "spacy-hocrf.Constraints.v1"
@@ -51,9 +49,6 @@ class Learnt(Constrained):
         rng = np.random.default_rng([seed, 23])
         self.annotation = self.random_annotation(rng)
         self.agreeing = [each for each in self.kept if self.agrees(each)]
-        settings = replace(self.settings, training="all")
-        rules = CompiledRules(settings, self.scheme, self.rules.model_automaton, self.rules.carried)
-        self.training = TrainingRules(rules)
 
     def random_annotation(self, rng):
         """Some spans of a segmentation that the model can have, and which tokens nobody looked at."""
@@ -80,17 +75,6 @@ class Learnt(Constrained):
         return spans >= set(self.annotation.spans) and not any(
             outside[start:end].any() for start, end, _ in spans
         )
-
-    def sums(self, segmentations):
-        """log of their summed scores, and how often everything is expected to fire."""
-        potentials = self.structure.potentials
-        scores = np.array([oracle.score(potentials, self.patterns, s) for s in segmentations])
-        total = np.logaddexp.reduce(scores)
-        fired = [oracle.firing(potentials, self.patterns, s) for s in segmentations]
-        chances = np.exp(scores - total)
-        return total, {
-            part: sum(p * each[part] for p, each in zip(chances, fired)) for part in fired[0]
-        }
 
 
 @pytest.mark.slow
