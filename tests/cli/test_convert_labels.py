@@ -1,11 +1,11 @@
 """`python -m spacy hocrf convert`: labels of tokens in all schemes and ways of writing, and comments."""
 
+import converting
 import pytest
-import spacy
+from converting import iob, named
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.labels import scheme_of, spans_of
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 MISPLACED = "labels inside a span that does not begin: taken as its beginning"
 BAD = "labels that are no part of a span: unknown"
@@ -13,15 +13,9 @@ BAD = "labels that are no part of a span: unknown"
 
 def read(tmp_path, lines, name="a.conll", into="ents", **settings):
     """The Docs of lines, and the losses."""
-    (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf8")
-    report = Report()
-    nlp = spacy.blank("xx")
-    docs = convert(tmp_path / name, nlp, report, settings=ConvertSettings(**settings), into=into)
-    return list(docs), report.losses
-
-
-def named(doc):
-    return [(span.text, span.label_) for span in doc.ents]
+    content, settings = "\n".join(lines) + "\n", ConvertSettings(**settings)
+    docs, report = converting.read(tmp_path / name, content, settings=settings, into=into)
+    return docs, report.losses
 
 
 def tokens(words, labels):
@@ -77,14 +71,14 @@ def test_brackets_around_spans_are_read(tmp_path, scheme):
     lines = tokens("Ada Lovelace met Max in Rome", "(PER* *) * (PER*) * (LOC)")
     docs, losses = read(tmp_path, [*lines, "", *tokens("Max ran", "(PER) *")], scheme=scheme)
     expected = [("Ada Lovelace", "PER"), ("Max", "PER"), ("Rome", "LOC")]
-    assert [named(doc) for doc in docs] == [expected, [("Max", "PER")]] and not losses
+    assert [named(doc.ents) for doc in docs] == [expected, [("Max", "PER")]] and not losses
     assert docs[1][1].ent_iob_ == "O"
 
 
 def test_an_end_ends_only_its_own_span(tmp_path):
     lines = tokens("Ada Lovelace Max met", "I-PER E-PER E-PER O")
     (doc,), losses = read(tmp_path, lines)
-    assert named(doc) == [("Ada Lovelace", "PER"), ("Max", "PER")] and not losses
+    assert named(doc.ents) == [("Ada Lovelace", "PER"), ("Max", "PER")] and not losses
 
 
 @pytest.mark.parametrize("scheme", ["auto", "bio"])
@@ -104,13 +98,13 @@ def test_an_end_ends_only_its_own_span(tmp_path):
 )
 def test_letters_are_found_wherever_they_stand(tmp_path, labels, label, scheme):
     (doc,), losses = read(tmp_path, tokens("Kim Min ran", labels), scheme=scheme)
-    assert named(doc) == [("Kim Min", label)] and not losses
+    assert named(doc.ents) == [("Kim Min", label)] and not losses
     assert doc[2].ent_iob_ == "O"
 
 
 def test_what_only_looks_like_letters_stands(tmp_path):
     (doc,), _ = read(tmp_path, tokens("a b c", "type_b in-l e-mail"))
-    assert [label for _, label in named(doc)] == ["type_b", "in-l", "e-mail"]
+    assert [label for _, label in named(doc.ents)] == ["type_b", "in-l", "e-mail"]
     assert scheme_of(["S-bahn", "U-bahn", "E-bike"]) == "io"
 
 
@@ -125,8 +119,8 @@ def test_letters_are_asked_for_and_none_are_there(tmp_path):
 def test_one_bad_label_does_not_change_how_others_are_read(tmp_path, scheme):
     lines = ["a O", "", *tokens("Ada Lovelace won", "B-PER I-PER 0")]
     (_, doc), losses = read(tmp_path, lines, scheme=scheme)
-    assert named(doc) == [("Ada Lovelace", "PER")]
-    assert [token.ent_iob for token in doc] == [3, 1, 0]  # of "won" nothing is known
+    assert named(doc.ents) == [("Ada Lovelace", "PER")]
+    assert iob(doc) == [3, 1, 0]  # of "won" nothing is known
     assert losses == [(BAD, "line 5 (0)", 1)]
 
 
@@ -137,7 +131,7 @@ def test_a_bad_label_stays_a_tag(tmp_path):
 
 def test_the_label_of_missing_annotation_is_unknown(tmp_path):
     (doc,), losses = read(tmp_path, tokens("Ada L. won it", "B-P L-P - O"))
-    assert [token.ent_iob for token in doc] == [3, 1, 0, 2]
+    assert iob(doc) == [3, 1, 0, 2]
     assert [(loss.what, loss.place) for loss in losses] == [("labels '-': unknown", "line 3 (-)")]
 
 
@@ -145,7 +139,7 @@ def test_the_label_of_missing_annotation_is_unknown(tmp_path):
 def test_a_token_without_a_label_is_unknown_where_others_have_one(tmp_path, labels):
     lines = [f"w{i}\t{label}" for i, label in enumerate(labels)]
     (doc,), losses = read(tmp_path, lines)
-    assert [token.ent_iob for token in doc] == [3, 0, 2]
+    assert iob(doc) == [3, 0, 2]
     assert [loss.place[:6] for loss in losses] == ["line 2"]
     (doc,), losses = read(tmp_path, lines[:2])  # nothing else says that a token is in no span
     assert not losses
@@ -196,7 +190,7 @@ def test_a_token_of_several_words_is_one_token(tmp_path):
     (first, second), losses = read(tmp_path, CONLLU.split("\n"), "a.conllu")
     assert first.text == "du Havre. " and [token.text for token in first] == ["du", "Havre", "."]
     assert (first[0].tag_, first[0].lemma_, first[0].head.text) == ("P_D", "de le", "Havre")
-    assert named(first) == [("Havre", "LOC")] and named(second) == [("Ada", "per1")]
+    assert named(first.ents) == [("Havre", "LOC")] and named(second.ents) == [("Ada", "per1")]
     assert second[1].ent_iob_ == "O"
     assert (first._.hocrf_id, second._.hocrf_id) == ("fr-1", None)
     assert {loss.place: loss.what for loss in losses} == {
@@ -210,36 +204,29 @@ def test_a_token_that_its_words_make_up_is_these_words(tmp_path):
         "1-2 don't _ _ _ _ _ _ _ _",
         "1 do do AUX VBP _ 3 aux _ NE=B-X",
         "2 n't not PART RB _ 3 advmod _ _",
-    ]
-    rows += ["3 go go VERB VB _ 0 root _ _", "4-5 !! _ _ _ _ _ _ _ SpaceAfter=No"]
-    rows += [
+        "3 go go VERB VB _ 0 root _ _",
+        "4-5 !! _ _ _ _ _ _ _ SpaceAfter=No",
         "4 ! ! PUNCT . _ 3 punct _ x=y",
         "5 ! ! PUNCT . _ 3 punct _ _",
         "6 ok ok X UH _ 3 dep _ _",
     ]
     (doc,), losses = read(tmp_path, [row.replace(" ", "\t") for row in rows], "a.conllu")
-    assert doc.text == "don't go !!ok " and [t.tag_ for t in doc] == [
-        "VBP",
-        "RB",
-        "VB",
-        ".",
-        ".",
-        "UH",
-    ]
-    assert named(doc) == [("do", "X")] and not losses
+    assert doc.text == "don't go !!ok "
+    assert [token.tag_ for token in doc] == ["VBP", "RB", "VB", ".", ".", "UH"]
+    assert named(doc.ents) == [("do", "X")] and not losses
 
 
 @pytest.mark.parametrize("key", ["name", "NER", "ner"])
 def test_entities_have_one_of_several_keys(tmp_path, key):
     (first, _), _ = read(tmp_path, CONLLU.replace("NE=", f"{key}=").split("\n"), "a.conllu")
-    assert named(first) == [("Havre", "LOC")]
+    assert named(first.ents) == [("Havre", "LOC")]
 
 
 def test_entities_of_several_words_in_one_token(tmp_path):
     lines = CONLLU.replace("SpaceAfter=No|NE=B-LOC", "NE=I-LOC").split("\n")
     lines[2] = lines[2][:-1] + "NE=B-LOC"
     (first, _), _ = read(tmp_path, lines, "a.conllu")
-    assert named(first) == [("du Havre", "LOC")]
+    assert named(first.ents) == [("du Havre", "LOC")]
 
 
 def test_entities_of_a_file_without_any_are_unknown(tmp_path):
@@ -289,15 +276,14 @@ def test_texts_with_different_numbers_of_columns(tmp_path):
     docs, losses = read(tmp_path, CONLL_2012, "a.v4_gold_conll", word=3, label=10)
     assert not losses
     assert [doc.text for doc in docs] == ["Hong Kong was ", "Ada ", "Kim slept "]
-    found = [named(doc) for doc in docs]
+    found = [named(doc.ents) for doc in docs]
     assert found == [[("Hong Kong", "GPE")], [("Ada", "PERSON")], [("Kim", "PERSON")]]
     assert [docs[0][0]._.c13, docs[1][0]._.c13] == ["(1", ""]
     with pytest.raises(ValueError, match=r"H290.*at line 6: found 12 columns, expected 14 columns"):
         read(tmp_path, CONLL_2012, "a.v4_gold_conll", word=3)
+    advice = r"H380.*CoNLL-2012: see hocrf convert --word 3 --label 10"
     for name in ("a.v4_gold_conll", "a.conll"):
-        with pytest.raises(
-            ValueError, match=r"H380.*CoNLL-2012: see hocrf convert --word 3 --label 10"
-        ):
+        with pytest.raises(ValueError, match=advice):
             read(tmp_path, CONLL_2012, name)
 
 
@@ -310,6 +296,6 @@ def test_lines_without_a_column_that_is_named(tmp_path, last):
 def test_columns_with_tabs_and_blanks_between(tmp_path):
     lines = ["Ada\tNNP  B-PER", "lives  VBZ\tO", "", "Max NNP B-PER", "ran\t\tVBD   O"]
     docs, losses = read(tmp_path, lines)
-    assert [named(doc) for doc in docs] == [[("Ada", "PER")], [("Max", "PER")]] and not losses
+    assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [("Max", "PER")]] and not losses
     docs, _ = read(tmp_path, ["New York\tB-LOC", "is\tO"])
     assert [token.text for token in docs[0]] == ["New York", "is"]

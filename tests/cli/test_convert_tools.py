@@ -5,33 +5,21 @@ GLiNER, LangExtract, brat, WebAnno, tables, and inline XML.
 import json
 
 import commands
+import converting
 import pytest
 import spacy
+from converting import iob, lines, named
 from spacy.tokens import DocBin, Span
 
-from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 
-def read(tmp_path, name, content, others=(), settings=None, **options):
+def read(tmp_path, name, content, others=(), **options):
     """The Docs of a file, and what of it was lost."""
-    for each, text in ((name, content), *others):
-        (tmp_path / each).write_text(text, encoding="utf8", newline="")
-    report = Report()
-    docs = list(convert(tmp_path / name, spacy.blank("xx"), report, settings=settings, **options))
+    for other, text in others:
+        (tmp_path / other).write_text(text, encoding="utf8", newline="")
+    docs, report = converting.read(tmp_path / name, content, **options)
     return docs, report.lost
-
-
-def lines(*entries):
-    return "".join(f"{json.dumps(each)}\n" for each in entries)
-
-
-def named(spans):
-    return [(span.text, span.label_) for span in spans]
-
-
-def iob(doc):
-    return [token.ent_iob for token in doc]
 
 
 def fails(tmp_path, name, content, *parts, **options):
@@ -133,10 +121,8 @@ def test_pairs_of_spacy_2(tmp_path):
         docs, lost = read(tmp_path, "a.json", content)
         assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], [], []]
         assert [iob(doc)[0] for doc in docs] == [3, 2, 0]
-        assert (
-            lost["texts without a list of spans (spans, label, labels, entities, ents): unknown"]
-            == 1
-        )
+        what = "texts without a list of spans (spans, label, labels, entities, ents): unknown"
+        assert lost == {what: 1}
     (doc,), _ = read(tmp_path, "a.json", json.dumps(pairs[0]))
     assert named(doc.ents) == [("Ada", "PER")]
 
@@ -260,18 +246,15 @@ def test_a_span_that_brat_parts_at_a_line_break_is_one(tmp_path, end):
         f"T1\tSIGN 5 10;{first} {first + 4}\tchest pain\n"
         f"T2\tSIGN {second} {second + 4};5 10\tcold chest\n"
     )
-    path = tmp_path / "t.txt"
-    path.write_text(text, newline="")
-    (doc,), lost = read(tmp_path, "t.ann", annotation)
+    (doc,), lost = read(tmp_path, "t.ann", annotation, [("t.txt", text)])
     assert named(doc.ents) == [(f"chest{end}pain", "SIGN")]
-    assert dict(lost) == {"spans in several pieces: left out, what they cover is unknown": 1}
+    assert lost == {"spans in several pieces: left out, what they cover is unknown": 1}
 
 
 def test_a_folder_of_brat_has_as_many_texts_as_annotations(tmp_path):
     others = [("a.txt", "Ada ran"), ("b.txt", "Max"), ("b.ann", ""), ("notes.md", "# Notes\n")]
     read(tmp_path, "a.ann", "T1\tPER 0 3\tAda\n", others)
-    report = Report()
-    docs = list(convert(tmp_path, spacy.blank("xx"), report))
+    docs, report = converting.read(tmp_path)
     assert [doc.text for doc in docs] == ["Ada ran", "Max"]
     assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], []] and iob(docs[1]) == [0]
     assert report.lost["files of annotation without a line: their texts are unknown"] == 1
@@ -354,13 +337,11 @@ PLACED = {
     ],
 )
 def test_words_tell_what_places_are_counted_in(tmp_path, name, unit, spans):
-    report, others = Report(), [("a.txt", CAKE)] if name == "a.ann" else []
-    for each, content in [(name, PLACED[name](spans)), *others]:
-        (tmp_path / each).write_text(content, encoding="utf8")
-    (doc,) = convert(tmp_path / name, spacy.blank("zh"), report, align="strict")
+    others = [("a.txt", CAKE)] if name == "a.ann" else []
+    (doc,), lost = read(tmp_path, name, PLACED[name](spans), others, lang="zh", align="strict")
     assert named(doc.ents) == [("上海", "X"), ("北京", "X")]
     what = f"spans that are counted in {unit}: counted in characters"
-    assert report.lost == ({what: 2} if unit else {})
+    assert lost == ({what: 2} if unit else {})
 
 
 @pytest.mark.parametrize(
@@ -372,19 +353,17 @@ def test_words_tell_what_places_are_counted_in(tmp_path, name, unit, spans):
 )
 def test_words_tell_how_line_ends_are_counted(tmp_path, text, start, unit):
     """As when a version control system has changed the line ends of a text, but not its annotation."""
-    (tmp_path / "a.txt").write_bytes(text.encode())
-    (tmp_path / "a.ann").write_text(f"T1\tPER {start} {start + 3}\tAda\n")
-    (doc,) = convert(tmp_path / "a.ann", spacy.blank("en"), report := Report())
+    annotation = f"T1\tPER {start} {start + 3}\tAda\n"
+    (doc,), lost = read(tmp_path, "a.ann", annotation, [("a.txt", text)])
     assert named(doc.ents) == [("Ada", "PER")]
-    assert report.lost == {f"spans that are counted in {unit}: counted in characters": 1}
+    assert lost == {f"spans that are counted in {unit}: counted in characters": 1}
 
 
 @pytest.mark.parametrize("encoding", ["gb18030", "utf-16"])
 def test_json_in_another_encoding(tmp_path, encoding):
     text = json.dumps({"text": "北京", "label": [[0, 2, "X"]]}, ensure_ascii=False)
-    (tmp_path / "a.jsonl").write_bytes(text.encode(encoding))
     settings = ConvertSettings(encoding=encoding)
-    (doc,) = convert(tmp_path / "a.jsonl", spacy.blank("zh"), Report(), settings=settings)
+    (doc,), _ = read(tmp_path, "a.jsonl", text.encode(encoding), lang="zh", settings=settings)
     assert named(doc.ents) == [("北京", "X")]
 
 
@@ -528,9 +507,8 @@ def test_a_number_for_each_row_divides_no_text(tmp_path):
 
 @pytest.mark.parametrize("content", ["sentence_id,token,tag\n1,Ada,\n1,ran,\n", "Ada\t\nran\t\n"])
 def test_tokens_without_any_label_are_unknown(tmp_path, content):
-    (doc,), lost = read(
-        tmp_path, "a.csv", content, format_="table" if "," in content else "columns"
-    )
+    format_ = "table" if "," in content else "columns"
+    (doc,), lost = read(tmp_path, "a.csv", content, format_=format_)
     assert iob(doc) == [0, 0] and lost == {"tokens without a label: unknown": 2}
 
 
@@ -607,12 +585,12 @@ def test_the_element_that_is_a_text_can_be_named(tmp_path):
 
 def test_the_kind_of_an_element_may_be_in_capitals(tmp_path):
     """As in the corpora of MUC and ACE."""
-    path, report = tmp_path / "a.xml", Report()
-    path.write_text('<doc><p><ENAMEX TYPE="PERSON">Ada</ENAMEX> ran</p></doc>')
-    (doc,) = convert(path, spacy.blank("en"), report)
-    assert named(doc.ents) == [("Ada", "ENAMEX.PERSON")] and not report.losses
+    content = '<doc><p><ENAMEX TYPE="PERSON">Ada</ENAMEX> ran</p></doc>'
+    (doc,), lost = read(tmp_path, "a.xml", content)
+    assert named(doc.ents) == [("Ada", "ENAMEX.PERSON")] and not lost
 
 
+ROW = {"text": "Ada ran", "entities": [[0, 3, "PER"]]}
 PYTHON = """[("Ada ran", {'entities': [(0, 3, "PER")]}), ('Max', {'entities': []})]"""
 
 
@@ -622,15 +600,11 @@ PYTHON = """[("Ada ran", {'entities': [(0, 3, "PER")]}), ('Max', {'entities': []
         ("a.py", f"# of 2019\n\nTRAIN_DATA = {PYTHON}\n"),
         ("a.txt", PYTHON),
         ("a.json", PYTHON.replace(", (", ",\n(")),
-        (
-            "a.py",
-            "X = [{'text': 'Ada ran', 'label': [(0, 3, 'PER')]}, {'text': 'Max', 'label': []}]",
-        ),
+        ("a.py", f"X = {[ROW, {'text': 'Max', 'entities': []}]}"),
     ],
 )
 def test_training_data_may_be_written_in_python(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
-    docs = list(convert(tmp_path / name, spacy.blank("en"), report := Report()))
+    docs, report = converting.read(tmp_path / name, content)
     assert [named(doc.ents) for doc in docs] == [[("Ada", "PER")], []]
     assert report.bare == 1 and not report.losses
 
@@ -639,9 +613,8 @@ def test_training_data_may_be_written_in_python(tmp_path, name, content):
     "content", ["X = [f(1)]", "X = [1, 2]", "[PER Ada ] ran", "X = [[1]", "X = {3}"]
 )
 def test_other_python_is_refused(tmp_path, content):
-    (tmp_path / "a.py").write_text(content)
     with pytest.raises(ValueError, match="H380"):
-        list(convert(tmp_path / "a.py", spacy.blank("en"), Report()))
+        read(tmp_path, "a.py", content)
 
 
 @pytest.mark.parametrize(
@@ -658,19 +631,14 @@ def test_other_python_is_refused(tmp_path, content):
 )
 def test_a_row_may_have_lists_of_tokens_and_labels(tmp_path, tokens, tags, part):
     """As pandas writes data sets; NumPy's arrays have no commas, and Python would join their texts."""
-    path, report = tmp_path / "a.csv", Report()
     cells = ['"{}"'.format(cell.replace('"', '""')) for cell in ("7", tokens, tags)]
-    path.write_text(f"id,tokens,ner_tags\n{','.join(cells)}\n")
+    content = f"id,tokens,ner_tags\n{','.join(cells)}\n"
     settings = ConvertSettings(names=["O", "B-PER"])
     if part:
-        with pytest.raises(ValueError, match=f"H290.*line 2.*{part}"):
-            list(convert(path, spacy.blank("en"), report, settings=settings))
+        fails(tmp_path, "a.csv", content, "line 2", part, settings=settings)
     else:
-        (doc,) = convert(path, spacy.blank("en"), report, settings=settings)
+        (doc,), _ = read(tmp_path, "a.csv", content, settings=settings)
         assert named(doc.ents) == [("Ada", "PER")] and doc._.hocrf_id == "7"
-
-
-ROW = {"text": "Ada ran", "entities": [[0, 3, "PER"]]}
 
 
 @pytest.mark.parametrize(
@@ -684,9 +652,8 @@ ROW = {"text": "Ada ran", "entities": [[0, 3, "PER"]]}
     ],
 )  # fmt: skip
 def test_texts_may_be_inside_one_object(tmp_path, whole):
-    (tmp_path / "a.json").write_text(json.dumps(whole))
-    (doc,) = convert(tmp_path / "a.json", spacy.blank("en"), report := Report())
-    assert named(doc.ents) == [("Ada", "PER")] and not report.losses
+    (doc,), lost = read(tmp_path, "a.json", json.dumps(whole))
+    assert named(doc.ents) == [("Ada", "PER")] and not lost
 
 
 @pytest.mark.parametrize(

@@ -3,29 +3,25 @@
 import json
 
 import commands
+import converting
 import numpy as np
 import pytest
 import spacy
+from converting import lines, named
 from small_corpus import documents, untrained
 from spacy.tokens import Doc, DocBin
 from spacy.training import Corpus
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import OVERLAPPING, UNALIGNED
-from spacy_hocrf.cli.convert.records import Report
 
 WHITE = "spans with white space at an end: without it"
+NO_LIST = "texts without a list of spans (spans, label, labels, entities, ents): unknown"
 
 
 def read(tmp_path, rows, name="a.jsonl", **settings):
     """The Docs of entries, and the losses."""
-    (tmp_path / name).write_text("\n".join(map(json.dumps, rows)), encoding="utf8")
-    report = Report()
-    return list(convert(tmp_path / name, spacy.blank("xx"), report, **settings)), report.losses
-
-
-def named(spans):
-    return [(span.text, span.label_) for span in spans]
+    docs, report = converting.read(tmp_path / name, lines(*rows), **settings)
+    return docs, report.losses
 
 
 def known(doc):
@@ -48,34 +44,19 @@ ADA = {"start": 0, "end": 3, "text": "Ada", "labels": ["PER"]}
     "entry, what",
     [
         (studio("Max ran"), "tasks that nobody has annotated: unknown"),
+        (studio("Max ran", annotations=None), "tasks that nobody has annotated: unknown"),
         (
-            {"data": {"text": "Max ran"}, "annotations": None},
-            "tasks that nobody has annotated: unknown",
-        ),
-        (
-            {"data": {"text": "Max ran"}, "annotations": [{"was_cancelled": True, "result": []}]},
+            studio("Max ran", annotations=[{"was_cancelled": True, "result": []}]),
             "tasks that were skipped: unknown",
         ),
         (
-            {"data": {"text": "Max ran"}, "annotations": [{"result": None}]},
+            studio("Max ran", annotations=[{"result": None}]),
             "annotations without a result: unknown",
         ),
-        (
-            {"text": "Max ran"},
-            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
-        ),
-        (
-            {"text": "Max ran", "spans": None},
-            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
-        ),
-        (
-            {"text": "Max ran", "label": None, "id": 3},
-            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
-        ),
-        (
-            {"text": "Max ran", "label": "sports"},
-            "texts without a list of spans (spans, label, labels, entities, ents): unknown",
-        ),
+        ({"text": "Max ran"}, NO_LIST),
+        ({"text": "Max ran", "spans": None}, NO_LIST),
+        ({"text": "Max ran", "label": None, "id": 3}, NO_LIST),
+        ({"text": "Max ran", "label": "sports"}, NO_LIST),
         (
             {"text": "Max ran", "labels": [], "annotation_approver": None},
             "texts that nobody has approved: unknown",
@@ -126,11 +107,8 @@ def test_what_is_not_accepted_is_left_out(tmp_path, answer):
 
 
 def test_an_answer_about_one_span_says_nothing_of_others(tmp_path):
-    row = {
-        "text": "Ada met Max",
-        "spans": [{"start": 0, "end": 3, "label": "PER"}],
-        "_view_id": "ner",
-    }
+    span = {"start": 0, "end": 3, "label": "PER"}
+    row = {"text": "Ada met Max", "spans": [span], "_view_id": "ner"}
     (doc,), losses = read(tmp_path, [row])
     assert named(doc.ents) == [("Ada", "PER")] and known(doc) == [True, False, False]
     assert losses == [("answers about one span: the rest of the text is unknown", "line 1", 1)]
@@ -188,9 +166,7 @@ def test_tokens_of_white_space_at_the_ends_of_spans_are_cut(tmp_path):
     row = {"text": "\nAda\n\nran", "tokens": tokens, "spans": [[0, 6, "PER"]]}
     (doc,), losses = read(tmp_path, [row])
     assert named(doc.ents) == [("Ada", "PER")] and losses == [(WHITE, "line 1", 1)]
-    (tmp_path / "a.conll").write_text("Ada\tB-P\n\u3000\tI-P\nran\tO\n", encoding="utf8")
-    report = Report()
-    (doc,) = convert(tmp_path / "a.conll", spacy.blank("xx"), report)
+    (doc,), report = converting.read(tmp_path / "a.conll", "Ada\tB-P\n\u3000\tI-P\nran\tO\n")
     assert named(doc.ents) == [("Ada", "P")] and report.losses == [(WHITE, "line 1", 1)]
 
 
@@ -271,21 +247,20 @@ def test_what_fits_no_tokens_is_summed_over(tmp_path, factory, into):
     docs, _ = read(tmp_path, rows, into=into)
     DocBin(docs=docs).to_disk(tmp_path / "a.spacy")
     nlp = untrained(factory)
+    target = nlp.get_pipe("hocrf").target
     for example in Corpus(tmp_path / "a.spacy")(nlp):
-        annotation = nlp.get_pipe("hocrf").target.annotation(example)
+        annotation = target.annotation(example)
         assert annotation.unknown.tolist() == [False, True, False, False]
         assert annotation.spans == ((3, 4, "P"),)
         retokenized = spacy.training.Example(
             Doc(nlp.vocab, words=["x", "Ad", "as", "y", "Max"]), example.reference
         )
-        annotation = nlp.get_pipe("hocrf").target.annotation(retokenized)
+        annotation = target.annotation(retokenized)
         assert np.flatnonzero(annotation.unknown).tolist() == [1, 2]
         blank = example.reference.copy()
         if into == "sc":
             del blank.spans["sc"].attrs["unknown"]
-            assert nlp.get_pipe("hocrf").target.key(blank) != nlp.get_pipe("hocrf").target.key(
-                example.reference
-            )
+            assert target.key(blank) != target.key(example.reference)
 
 
 # -------------------- ids
@@ -293,14 +268,7 @@ def test_what_fits_no_tokens_is_summed_over(tmp_path, factory, into):
 
 def test_ids_and_metadata_travel_with_a_text(tmp_path):
     rows = [
-        {
-            "text": "Ada",
-            "label": [[0, 3, "P"]],
-            "id": 77,
-            "meta": {"p": 12},
-            "source": "x",
-            "n": None,
-        },
+        {"text": "Ada", "label": [], "id": 77, "meta": {"p": 12}, "source": "x", "n": None},
         {"id": "b", "data": {"text": "Max", "page": 2}, "annotations": [], "predictions": [{}, {}]},
         {"text": "Kim", "spans": [], "_task_hash": 2**70, "meta": [1], "id": {"a": 1}},
         {"text": "Bo", "spans": []},
@@ -330,10 +298,10 @@ def test_relations_are_counted_as_lost(tmp_path):
             "id": 77,
             "meta": {"p": 12},
         },
-        {
-            "data": {"text": "Ada ran"},
-            "annotations": [{"result": [{"value": ADA}, {"type": "relation", "from_id": "a"}]}],
-        },
+        studio(
+            "Ada ran",
+            annotations=[{"result": [{"value": ADA}, {"type": "relation", "from_id": "a"}]}],
+        ),
     ]
     (doc, _), losses = read(tmp_path, rows)
     assert named(doc.ents) == [("Ada", "PER"), ("Paris", "LOC")]

@@ -38,6 +38,7 @@ Tools
     annotating           pipelines and a program for the tests of `hocrf annotate`
     mortal_process       a process of a pool that some of its tasks kill
     commands             commands of `python -m spacy hocrf`, in this process
+    converting           files that `hocrf convert` reads
     doubt_command        `hocrf doubt` and configs for it
     documentation        pages, sections and blocks of code of the documentation
     page_blocks          runs the blocks of a page
