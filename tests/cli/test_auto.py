@@ -11,7 +11,7 @@ import pytest
 import spacy
 from browser import Browser
 from pytest import approx
-from small_corpus import ambiguous, documents, every_name, examples, found
+from small_corpus import ambiguous, documents, every_name, examples, found, learn_from
 from spacy.cli._util import app
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
@@ -118,12 +118,11 @@ def test_of_a_large_corpus_the_model_is_that_of_the_default(run, tmp_path, monke
     assert results.trials == (results.chosen,) and "Left out" not in report(results)
     nlp = spacy.blank("en")
     nlp.add_pipe("hocrf")
-    data = [Example(nlp.make_doc(doc.text), doc) for doc in annotated(nlp=nlp)]
-    optimizer = nlp.initialize(lambda: data)
-    while nlp.get_pipe("hocrf").run.running:
-        nlp.update(data[:1], sgd=optimizer)
-    for text, _ in documents(60):
-        assert found(spacy.load(tmp_path / "out" / MODEL)(text)) == found(nlp(text))
+    learn_from(nlp, [Example(nlp.make_doc(doc.text), doc) for doc in annotated(nlp=nlp)])
+    assert not nlp.get_pipe("hocrf").run.running
+    texts = [text for text, _ in documents(60)]
+    chosen = spacy.load(tmp_path / "out" / MODEL)
+    assert [*map(found, chosen.pipe(texts))] == [*map(found, nlp.pipe(texts))]
 
 
 @pytest.mark.parametrize(
