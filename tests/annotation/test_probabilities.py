@@ -142,7 +142,8 @@ def test_groups_have_what_char_span_finds(data):
     SpansTarget("sc").annotate([doc], [prediction(spans, np.linspace(0, 1, len(spans)))])
     if data.draw(st.booleans()):  # looked at before, so that the spans are made
         assert [(s.start, s.end) for s in doc.spans["sc"]] == [row[:2] for row in spans]
-    before = [(s.start_char, s.end_char, s.label_) for s in spans_of(doc, spans)]
+    made = [Span(doc, start, end, label=NAMES[y]) for start, end, y in spans]
+    before = [(span.start_char, span.end_char, span.label_) for span in made]
     start = data.draw(st.integers(0, len(doc) - 1))
     end = data.draw(st.integers(start + 1, len(doc)))
     with warnings.catch_warnings():
@@ -152,10 +153,6 @@ def test_groups_have_what_char_span_finds(data):
     assert [(s.start_char, s.end_char, s.label_) for s in doc.spans["sc"]] == left
     assert len(doc.spans["sc"].attrs["scores"]) == len(left)
     assert all(span.text == doc.text[span.start_char : span.end_char] for span in doc.spans["sc"])
-
-
-def spans_of(doc, spans):
-    return [Span(doc, start, end, label=NAMES[y]) for start, end, y in spans]
 
 
 def test_a_group_can_be_changed_as_any_other():

@@ -36,10 +36,6 @@ def docs_of(vocab, lengths=LENGTHS):
     return [Doc(vocab, words=[f"w{i}" for i in range(length)]) for length in lengths]
 
 
-def spans_in(doc, spans):
-    return [Span(doc, start, end, label=NAMES[label]) for start, end, label in spans]
-
-
 def outside(doc):
     doc.set_ents([])
 
@@ -57,7 +53,13 @@ def identified(doc):
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize(
     "before, overwrite",
-    [(None, False), (None, True), (outside, False), (knowledge_base, False), (identified, True)],
+    [
+        (None, False),
+        (None, True),
+        (outside, False),
+        (knowledge_base, False),
+        (identified, True),
+    ],
 )
 def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
     rng = np.random.default_rng(seed)
@@ -70,7 +72,7 @@ def test_entities_are_written_as_set_ents_writes_them(seed, before, overwrite):
     EntsTarget(None, overwrite).annotate(docs, [predicted(found) for found in spans])
     for doc, other, found in zip(docs, expected, spans):
         if len(other):
-            other.set_ents(spans_in(other, found))
+            other.set_ents([Span(other, start, end, NAMES[y]) for start, end, y in found])
         assert doc.to_array(ENTITY).tolist() == other.to_array(ENTITY).tolist()
         assert [(e.start, e.end, e.label_) for e in doc.ents] == [
             (a, b, NAMES[y]) for a, b, y in found

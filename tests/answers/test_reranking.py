@@ -35,7 +35,6 @@ from spacy_hocrf.learning import reranking
 from spacy_hocrf.learning.reranking import best_weights
 
 RERANKED = {"@misc": "spacy-hocrf.Reranked.v1"}
-LABELS = ("PERSON", "PLACE")
 SPANS = [name for name in MODELS if name not in ("tagger", "spans")]
 TEXTS = [
     "Ada was born",

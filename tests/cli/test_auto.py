@@ -35,8 +35,6 @@ from spacy_hocrf.cli.doubts import Doubt, ReadText
 from spacy_hocrf.cli.options import BestAt
 from spacy_hocrf.cli.pipelines import grouped
 
-PLACES = ("London", "Paris")
-
 
 def write(path, docs):
     DocBin(docs=docs, store_user_data=True).to_disk(path)

@@ -23,11 +23,6 @@ def counts(rng, texts, labels=2, skill=0.7):
     return SpanCounts(right, right + rng.binomial(2, 0.2, (texts, labels)), gold)
 
 
-def f1(some, texts):
-    right, found, gold = (array[texts].sum() for array in (some.right, some.predicted, some.gold))
-    return 2 * right / (found + gold)
-
-
 def test_the_bootstrap_is_the_same_whatever_is_at_hand_at_a_time(monkeypatch):
     some = counts(np.random.default_rng(2), 30)
     expected = bootstrap(some.right, some.predicted, some.gold, 5)

@@ -63,7 +63,7 @@ def test_its_numbers_are_those_of_evaluate(model):
     nlp = spacy.load(model / "model")
     gold = list(DocBin().from_disk(model / "gold.spacy").get_docs(nlp.vocab))
     text = card(nlp, gold)
-    scores = nlp.evaluate([*examples_of(nlp, gold)])
+    scores = nlp.evaluate([spacy.training.Example(nlp.make_doc(doc.text), doc) for doc in gold])
     rows = {row[0]: row[1:] for row in table_rows(text)}
     assert rows["all"][0] == f"{100 * scores['ents_f']:.1f}"
     assert rows["all"][2:4] == [f"{100 * scores[name]:.1f}" for name in ("ents_p", "ents_r")]
@@ -86,10 +86,6 @@ def test_labels_with_signs_of_markdown_are_shown_as_they_are(model):
     nlp = spacy.load(model / "model")
     text = card_of_scores(nlp, "hocrf", [("A|B", NOTHING), ("<b>", NOTHING)], [], [], None)
     assert r"| A\|B | 0.0 |" in text and r"| \<b> | 0.0 |" in text
-
-
-def examples_of(nlp, gold):
-    return [spacy.training.Example(nlp.make_doc(doc.text), doc) for doc in gold]
 
 
 def test_what_is_accepted_is_told(model):

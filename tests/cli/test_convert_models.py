@@ -2,18 +2,16 @@
 
 import json
 import re
-from collections import Counter
 from itertools import combinations
 
+import converting
 import pytest
-import spacy
+from converting import lines
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.docs import SCORED
 from spacy_hocrf.cli.convert.lines import _goes_on, _places_of
-from spacy_hocrf.cli.convert.records import Report
 
 MORE = "words of spans that the text has more often: unknown there"
 ABSENT = "spans whose words are not in the text: it is unknown but for others"
@@ -22,12 +20,10 @@ AGAIN = "words of spans that the text has less often: at the same places again"
 
 def read(tmp_path, entities, text="Ada met Adam and Ada in New York", into="llm"):
     """The Doc of a text, and what was lost."""
-    row, path, report = {"text": text, "entities": entities}, tmp_path / "a.jsonl", Report()
-    path.write_text(json.dumps(row) + "\n" + json.dumps(row), encoding="utf8")
-    doc, other = convert(path, spacy.blank("xx"), report, into=into)
+    rows = [{"text": text, "entities": entities}] * 2
+    (doc, other), report = converting.read(tmp_path / "a.jsonl", lines(*rows), into=into)
     assert other.to_json() == doc.to_json()
-    lost = Counter(each.what for each in report.losses for _ in range(each.times))
-    return doc, {what: times // 2 for what, times in lost.items()}
+    return doc, {what: times // 2 for what, times in report.lost.items()}
 
 
 def named(group):
@@ -111,10 +107,8 @@ def test_words_that_are_not_in_the_text_make_the_rest_of_it_unknown(tmp_path, te
     ],
 )
 def test_words_are_found_in_every_script(tmp_path, words, text, lang, places):
-    row, path, report = {"text": text, "entities": []}, tmp_path / "a.jsonl", Report()
-    row["entities"] = [word(words, "X") for _ in places]
-    path.write_text(json.dumps(row), encoding="utf8")
-    (doc,) = convert(path, spacy.blank(lang), report, into="llm")
+    row = {"text": text, "entities": [word(words, "X") for _ in places]}
+    (doc,), report = converting.read(tmp_path / "a.jsonl", lines(row), lang, into="llm")
     assert [span.text for span in doc.spans["llm"]] == places
     assert not report.losses and not doc.spans["llm"].attrs
 
@@ -198,16 +192,8 @@ def test_an_object_that_is_not_words_by_label_is_refused(tmp_path, entities):
 
 @pytest.mark.parametrize("empty", [[], {}])
 def test_an_empty_list_of_spans_does_not_hide_another(tmp_path, empty):
-    path, report = tmp_path / "a.jsonl", Report()
-    path.write_text(json.dumps({"text": "Ada", "labels": empty, "entities": [["Ada", "PERSON"]]}))
-    (doc,) = convert(path, spacy.blank("xx"), report)
-    assert named(doc.ents) == [(0, 1, "PERSON")] and not report.losses
-
-
-def test_annotations_may_be_spans_themselves(tmp_path):
-    row = {"content": "Ada ran", "annotations": [{"start": 0, "end": 3, "tag": "PERSON"}]}
-    (tmp_path / "a.jsonl").write_text(json.dumps(row))
-    (doc,) = convert(tmp_path / "a.jsonl", spacy.blank("xx"), report := Report())
+    row = {"text": "Ada", "labels": empty, "entities": [["Ada", "PERSON"]]}
+    (doc,), report = converting.read(tmp_path / "a.jsonl", lines(row))
     assert named(doc.ents) == [(0, 1, "PERSON")] and not report.losses
 
 

@@ -57,11 +57,7 @@ def trained(config, folder, tmp_path):
 def answers(nlp, **settings):
     """Entities and probabilities."""
     docs = nlp.pipe([eg.text for eg in examples(spacy.blank("en"), documents(12))], **settings)
-    return [[(*_place(ent), ent._.hocrf_score) for ent in doc.ents] for doc in docs]
-
-
-def _place(ent):
-    return ent.start, ent.end, ent.label_
+    return [[(e.start, e.end, e.label_, e._.hocrf_score) for e in doc.ents] for doc in docs]
 
 
 @pytest.mark.filterwarnings("ignore:.*:UserWarning")  # of files that `spacy package` leaves open

@@ -17,6 +17,7 @@ from spacy.training import Example
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.identity import set_identity
+from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.answers import pages
 from spacy_hocrf.answers.pages import MIN_UNFOUND, N_REASONS
 from spacy_hocrf.answers.reading import Reading
@@ -39,17 +40,15 @@ def nlp():
 def docs(nlp):
     """Annotated texts: the first has a wrong label and one span too many, the last an evil word."""
     found = [example.reference for example in examples(nlp)]
-    found[0].ents = [*_others(found[0]), Span(found[0], 3, 4, label="ALIEN")]
+    doc = found[0]
+    first, *rest = doc.ents
+    label = "PLACE" if first.label_ == "PERSON" else "PERSON"
+    wrong = [Span(doc, first.start, first.end, label), Span(doc, 3, 4, "ALIEN")]
+    doc.ents = [*wrong, *rest]
     words = ["Nobody", "but", "Ada", "Lovelace", "likes", EVIL]
     evil = Doc(nlp.vocab, words=words)
     evil.ents = [Span(evil, 2, 4, label="PERSON")]
     return [*found, evil]
-
-
-def _others(doc):
-    first, *rest = doc.ents
-    label = "PLACE" if first.label_ == "PERSON" else "PERSON"
-    return [Span(doc, first.start, first.end, label=label), *rest]
 
 
 def data_of(page):
@@ -84,7 +83,7 @@ def test_the_numbers_of_a_text_are_those_of_its_reading(nlp, docs):
     data = data_of(show(nlp, docs))
     pipe = nlp.get_pipe("hocrf")
     for text, doc in zip(data["texts"], docs):
-        reading = pipe.reading(Doc(nlp.vocab, words=[t.text for t in doc], spaces=_spaces(doc)))
+        reading = pipe.reading(predicted_of(nlp, doc, gold_preproc=True))
         named = [(i, j, data["labels"][y]) for i, j, y, *_ in text["spans"]]
         assert text["sure"] == pytest.approx(exp(reading.log_probability(named)), rel=1e-3)
         others = {(i, j, data["labels"][y]) for i, j, y, _ in text["others"]}
@@ -163,10 +162,6 @@ def test_what_is_possible_is_marked_as_in_a_search_through_all_spans():
                 taken.append(span[:2])
                 found.append(span)
         assert pages._perhaps(others, shown) == sorted(found)
-
-
-def _spaces(doc):
-    return [bool(token.whitespace_) for token in doc]
 
 
 def test_scores_and_bins_are_those_of_all_texts(nlp, docs):

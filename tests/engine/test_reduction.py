@@ -22,19 +22,14 @@ def leaves(first, last):
     return [PartialSum(number, 1, 1.0, [str(number)]) for number in range(first, last)]
 
 
-def tree_of(found, free=lambda counts: None):
-    tree = ReductionTree(Written(), free)
-    for each in found:
-        tree.put(each)
-    return tree
-
-
 @pytest.mark.parametrize("seed", range(20))
 def test_neighbours_are_added_the_left_one_first_in_whatever_order_they_come(seed):
-    found = leaves(0, 8)
-    random.Random(seed).shuffle(found)
+    shuffled, tree = leaves(0, 8), ReductionTree(Written(), lambda counts: None)
+    random.Random(seed).shuffle(shuffled)
+    for leaf in shuffled:
+        tree.put(leaf)
     whole = "(((0+1)+(2+3))+((4+5)+(6+7)))"
-    assert tree_of(found).total == PartialSum(0, 8, 8.0, [whole])
+    assert tree.total == PartialSum(0, 8, 8.0, [whole])
 
 
 def test_few_sums_are_kept_at_a_time():

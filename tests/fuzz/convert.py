@@ -34,7 +34,6 @@ SPANS = [[0, 12, "PER"], [24, 29, "LOC"]]
 OBJECTS = [{"start": start, "end": end, "label": label} for start, end, label in SPANS]
 TOKENS = TEXT.split()
 TAGS = ["B-PER", "I-PER", "O", "O", "O", "B-LOC"]
-PLACES = [0, 4, 13, 19, 21, 24, 30]
 
 JSON = {
     "prodigy": {"text": TEXT, "spans": OBJECTS, "answer": "accept", "_task_hash": 7},

@@ -15,15 +15,12 @@ TRUE = {"a": 1.5, "b": -1.0, "same": 2.0, "never": -3.0}
 
 def random_graph(rng):
     """Vertices with observations, pairs that like to agree, and a triple."""
-    events = [((v,), (s,), str(rng.choice(["a", "b"])), rng.normal()) for v, s in cells()]
+    cells = [(v, s) for v, n in enumerate(STATES) for s in range(n)]
+    events = [((v,), (s,), str(rng.choice(["a", "b"])), rng.normal()) for v, s in cells]
     pairs = [(0, 2), (2, 3), (0, 3)]
     events += [(pair, (s, s), "same", 1.0) for pair in pairs for s in (0, 1)]
     events.append(((0, 1, 3), (1, 2, 0), "never", 1.0))
     return FeatureGraph(STATES, events)
-
-
-def cells():
-    return [(v, s) for v, n in enumerate(STATES) for s in range(n)]
 
 
 def every(graph, weights):

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -79,9 +78,3 @@ def kill(pid):
     """End a process, which may have ended."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def until_all_have_ended(processes):
-    """A process that nobody ends would let the test wait for ever."""
-    while any(Path(f"/proc/{each}").exists() for each in processes):
-        time.sleep(0.01)

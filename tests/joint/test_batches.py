@@ -14,7 +14,6 @@ from spacy_hocrf.model import structure
 
 PHRASES = {"@misc": "spacy-hocrf.IdenticalPhrases.v1", "weight": 9.0}
 GROUPED = joint({"phrases": PHRASES}, group_by="hocrf_group")
-DECODER = {"@misc": "spacy-hocrf.DualDecomposition.v1"}
 # with these "Quux" is a person beside "nobody but", and alone it is not
 WINDOW = {"@misc": "spacy-hocrf.Window.v1", "window": 2, "bigrams": ["NORM"], "flags": []}
 MODEL = {"order": 1, "features": WINDOW}

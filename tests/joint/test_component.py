@@ -110,16 +110,11 @@ def test_a_certificate_means_the_best_of_all_joint_segmentations(name, kind):
         assert not certificate.all() or here == pytest.approx(optimum, abs=1e-6)
         certain += bool(certificate.all())
         settings, pipe.joint.decoder = pipe.joint.decoder, DualDecomposition(kind="chain")
-        changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != [
-            p for p in map(list, as_triples(pipe, segmentations))
-        ]
+        decoded = [[*entities(pipe.structure.scheme, each)] for each in segmentations]
+        changed += [found(doc) for doc in nlp.pipe(map(Doc.copy, docs))] != decoded
         pipe.joint.decoder = settings
     assert certain >= 2  # where repeated words compete for few labels, the relaxation has a gap
     assert changed >= 2
-
-
-def as_triples(pipe, segmentations):
-    return [entities(pipe.structure.scheme, each) for each in segmentations]
 
 
 @pytest.mark.slow

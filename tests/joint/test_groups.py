@@ -51,10 +51,6 @@ def by_brute_force(word_sets, min_overlap):
     return {frozenset(group) for group in groups}
 
 
-def as_sets(ids):
-    return {frozenset(i for i, other in enumerate(ids) if other == group) for group in ids}
-
-
 @given(
     st.lists(st.lists(st.sampled_from("abcdefghABC"), max_size=9), max_size=12), st.integers(1, 5)
 )
@@ -65,7 +61,8 @@ def test_single_linkage_is_the_one_of_brute_force(texts, min_overlap):
         ("LOWER", [{word.lower() for word in words} for words in texts]),
     ):
         ids = SingleLinkage(min_overlap, attr)(docs)
-        assert as_sets(ids) == by_brute_force(sets, min_overlap)
+        groups = {frozenset(i for i, other in enumerate(ids) if other == group) for group in ids}
+        assert groups == by_brute_force(sets, min_overlap)
         assert [*dict.fromkeys(ids)] == list(range(len(set(ids)))), (
             "numbered in the order of their first Docs"
         )
@@ -279,12 +276,6 @@ def test_a_corpus_without_groups_is_warned_about(stored):
 
 
 # -------------------- the batcher
-
-
-def group_sizes(batches):
-    return [
-        sorted(Counter(eg.reference._.hocrf_group for eg in batch).items()) for batch in batches
-    ]
 
 
 def test_batches_are_of_whole_groups_however_the_examples_come(stored):

@@ -47,11 +47,14 @@ from spacy_hocrf.warnings import Warnings
 
 DEFAULT = {"@misc": "spacy-hocrf.LBFGS.v1"}
 SEMI = {"features": FEATURES}
+TAGS = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}
+TENSOR = {"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}
 
 
-def beside_basics(block):
-    """A list of one block."""
-    return {"@misc": "spacy-hocrf.Features.v1", "*": {"one": block}}
+def with_template(block):
+    """An untrained pipeline with one template."""
+    features = {"@misc": "spacy-hocrf.Features.v1", "*": {"one": block}}
+    return untrained(model={**SEMI, "features": features})
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -340,12 +343,7 @@ def first_tags(nlp):
 
 
 def test_changed_features_replace_the_document():
-    nlp = untrained(
-        model={
-            **SEMI,
-            "features": beside_basics({"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}),
-        }
-    )
+    nlp = with_template(TAGS)
 
     def tagged(tag):
         data = examples(nlp)
@@ -383,12 +381,7 @@ def first_values(nlp):
 
 @pytest.fixture
 def drawn():
-    return untrained(
-        model={
-            **SEMI,
-            "features": beside_basics({"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}),
-        }
-    )
+    return with_template(TENSOR)
 
 
 def test_equal_texts_with_different_features_are_different_documents(drawn):
@@ -404,14 +397,10 @@ def test_equal_texts_with_different_features_are_different_documents(drawn):
     assert pipe.run is run
     weights = np.random.default_rng(0).normal(size=len(pipe.structure.index))
     prior = 0.5 * weights @ weights / 10.0**2
-    alone = sum(loss_of_weights(pipe, weights, example) for example in images(drawn, [1, 2, 2, 3]))
+    pipe.model.set_param("W", weights.astype(np.float32))
+    alone = sum(loss_of(pipe, example) for example in images(drawn, [1, 2, 2, 3]))
     # the model's weights have single precision
     assert pipe.objective()(weights)[0] == pytest.approx(alone + prior, rel=1e-6)
-
-
-def loss_of_weights(pipe, weights, example):
-    pipe.model.set_param("W", weights.astype(np.float32))
-    return loss_of(pipe, example)
 
 
 @pytest.mark.parametrize("size", [1, 2, 4])
@@ -432,12 +421,7 @@ def test_equal_texts_whose_features_change_replace_each_other_once_an_epoch(draw
 
 @pytest.mark.filterwarnings("ignore:.*W013")  # what comes later, by hand
 def test_the_users_documents_may_change_later():
-    nlp = untrained(
-        model={
-            **SEMI,
-            "features": beside_basics({"@misc": "spacy-hocrf.Token.v1", "attrs": ["TAG", "ORTH"]}),
-        }
-    )
+    nlp = with_template(TAGS)
     data = initialize(nlp)
     for example in data:
         example.predicted[0].tag_ = "changed"
@@ -448,14 +432,7 @@ def test_the_users_documents_may_change_later():
 def test_custom_attributes_are_part_of_the_features():
     Token.set_extension("test_flavour", default="", force=True)
     try:
-        nlp = untrained(
-            model={
-                **SEMI,
-                "features": beside_basics(
-                    {"@misc": "spacy-hocrf.Token.v1", "attrs": ["_.test_flavour"]}
-                ),
-            }
-        )
+        nlp = with_template({**TAGS, "attrs": ["_.test_flavour"]})
         initialize(nlp)
         pipe = nlp.get_pipe("hocrf")
         run = pipe.run
@@ -471,12 +448,7 @@ def test_custom_attributes_are_part_of_the_features():
 @pytest.mark.slow
 @pytest.mark.parametrize("when", ["initialize", "update"])
 def test_features_that_are_not_numbers(when):
-    nlp = untrained(
-        model={
-            **SEMI,
-            "features": beside_basics({"@misc": "spacy-hocrf.Real.v1", "source": "tensor"}),
-        }
-    )
+    nlp = with_template(TENSOR)
     data = examples(nlp)
     for example in data:
         example.predicted.tensor = np.ones((len(example.predicted), 2), dtype=np.float32)

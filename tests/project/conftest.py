@@ -23,7 +23,7 @@ def load(request):
         {name: sys.modules.pop(name) for name in names & set(sys.modules)},
         list(sys.path),
     )
-    ours = [str(PROJECTS / name / "scripts") for name in request.module.LOADS]
+    ours = [str(PROJECTS / name / "scripts") for name in getattr(request.module, "LOADS", ())]
     sys.path[:] = [*ours, *(p for p in path if PROJECTS not in Path(p).parents), str(PROJECTS)]
     yield importlib.import_module
     sys.path[:] = path

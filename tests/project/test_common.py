@@ -11,7 +11,6 @@ from project_checks import PROJECTS, check_declarations
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-LOADS = ()
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
 SCRIPTS = sorted(PROJECTS.glob("*/scripts/*.py"))
 

@@ -14,7 +14,6 @@ from spacy.tokens import Doc, DocBin
 from spacy.training import Example
 
 PROJECT = Path(__file__).parents[2] / "project" / "genre_transfer"
-SCRIPTS = PROJECT / "scripts"
 LOADS = ("genre_transfer",)
 GUM = Path(os.environ.get("HOCRF_DATA", "")) / "gum_ner" / "by_genre"
 

@@ -16,8 +16,6 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.engine.forward_backward import log_partition
 
-PROJECTS = Path(__file__).parents[2] / "project"
-SCRIPTS = PROJECTS / "references" / "scripts"
 LOADS = ("references", "punctuation", "benchmark")
 DATA = Path(os.environ.get("HOCRF_DATA", "")) / "hosemicrf"
 CORA, PUNCTUATION = DATA / "ref" / "ref.train", DATA / "punc" / "punc.tr"

@@ -2,14 +2,11 @@
 declare. Nothing is trained here.
 """
 
-from pathlib import Path
-
 import pytest
 from spacy.tokens import Doc, DocBin, Span
 from spacy.training import Example
 from spacy.vocab import Vocab
 
-PROJECTS = Path(__file__).parents[2] / "project"
 LOADS = ("punctuation", "references")
 
 

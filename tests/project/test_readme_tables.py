@@ -16,7 +16,6 @@ from spacy_hocrf.api import holm
 
 DOCS = PROJECTS.parent / "docs"
 NAMES = sorted(path.parent.name for path in PROJECTS.glob("*/project.yml"))
-LOADS = ()
 SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`nlp(text)`, 15 to 25 tokens, median": (
         "nlp(text), default, scores, tokenizer, 15 to 25 tokens, CoNLL-2000: median"
@@ -52,24 +51,15 @@ SPEED = {  # rows of docs/speed.md, and of the benchmark's results
     "`spacy train`, corpus streamed, peak memory": (
         "spacy train, default, whole process, CoNLL-2000, corpus streamed: peak memory"
     ),
-    "default, order 1": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 1"
-    ),
-    "default, order 2": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 2"
-    ),
-    "default, order 3": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: default, order 3"
-    ),
-    "CRFsuite, order 1": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: CRFsuite, order 1"
-    ),
-    "ner, 1 pass": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: ner, 1 pass"
-    ),
-    "ner, 3 passes": (
-        "F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: ner, 3 passes"
-    ),
+    **{
+        row: f"F1 of CoNLL-2000 chunks, speed of prediction, CPU time of training: {row}"
+        for row in (
+            *(f"default, order {order}" for order in (1, 2, 3)),
+            "CRFsuite, order 1",
+            "ner, 1 pass",
+            "ner, 3 passes",
+        )
+    },
 }
 
 

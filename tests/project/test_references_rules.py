@@ -1,13 +1,10 @@
 """The comparison of rules in project/references: how errors are counted, and a small run."""
 
-from pathlib import Path
-
 import spacy
 from project_checks import table_rows
 from small_corpus import documents, examples
 from spacy.tokens import Doc, DocBin, Span
 
-PROJECTS = Path(__file__).parents[2] / "project"
 LOADS = ("references",)
 
 

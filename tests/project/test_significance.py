@@ -8,8 +8,6 @@ from spacy.tokens import DocBin
 
 from spacy_hocrf.cli.counts import Counts
 
-LOADS = ()
-
 
 @pytest.fixture(scope="module")
 def significance(load):

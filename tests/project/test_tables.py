@@ -4,7 +4,6 @@ import pytest
 import srsly
 import typer
 
-LOADS = ()
 README = """# Name
 
 Order 2 has 6.00, not 16.00.

@@ -149,7 +149,7 @@ DAMAGE = {
         "H021",
         lambda folder: write_arrays(
             folder,
-            observations=loaded(folder, "observations")[[0, 0, *range(2, n_observations(folder))]],
+            observations=(rows := loaded(folder, "observations"))[[0, 0, *range(2, len(rows))]],
         ),
     ),
     "a section that nobody keeps": (
@@ -159,10 +159,6 @@ DAMAGE = {
         ),
     ),
 }
-
-
-def n_observations(folder):
-    return len(loaded(folder, "observations"))
 
 
 def loaded(folder, name):
