@@ -4,11 +4,10 @@ command that compares the two.
 
 import pytest
 import spacy
-from small_corpus import learn_from, untrained
+from small_corpus import bare_docs, learn_from, untrained
 from spacy.tokens import Doc, Span
 from spacy.training import Example
 
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.annotation.scoring import comparable, count_whole, is_complete
 from spacy_hocrf.cli.calibrate import calibrate
 from spacy_hocrf.cli.counts import count_items
@@ -187,8 +186,3 @@ def test_a_sentence_is_right_if_all_of_its_tags_are():
         assert count_whole([Example(found, gold)], target) == expected
     part = marked(nlp, "hocrf_tagger", every[:4])
     assert count_whole([Example(gold.copy(), part)], target) == (0, 0)
-
-
-def bare_docs(nlp, docs):
-    """Their tokens alone."""
-    return [predicted_of(nlp, doc, gold_preproc=True) for doc in docs]

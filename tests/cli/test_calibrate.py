@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_allclose
-from small_corpus import examples, teach
+from small_corpus import bare_docs, examples, teach
 from spacy.tokens import DocBin
 
 from spacy_hocrf.annotation.groups import set_group
-from spacy_hocrf.annotation.readers import predicted_of
 from spacy_hocrf.cli import calibrate as module
 from spacy_hocrf.cli.accept import binomial
 from spacy_hocrf.cli.calibrate import (
@@ -206,8 +205,3 @@ def test_tags_are_refused():
     nlp.add_pipe("hocrf_tagger")
     with pytest.raises(ValueError, match=r"H206.*token.tag"):
         calibrate(nlp, [])
-
-
-def bare_docs(nlp, docs):
-    """Their tokens alone."""
-    return [predicted_of(nlp, doc, gold_preproc=True) for doc in docs]

@@ -11,6 +11,8 @@ from spacy.training import Example
 from spacy.util import load_model_from_config
 from thinc.api import Config
 
+from spacy_hocrf.annotation.readers import predicted_of
+
 PEOPLE = ("Ada Lovelace", "Alan Turing", "Grace Hopper", "Emmy", "Carl Friedrich Gauss")
 PLACES = ("London", "New York", "Paris", "San Jose")
 SENTENCES = (
@@ -232,6 +234,11 @@ def with_entities(doc, *triples, blocked=()):
         default="outside" if triples else "missing",
     )
     return doc
+
+
+def bare_docs(nlp, docs):
+    """Their tokens alone."""
+    return [predicted_of(nlp, doc, gold_preproc=True) for doc in docs]
 
 
 def words(nlp, *tokens):

@@ -436,18 +436,6 @@ def test_what_stays_together_is_in_the_config_and_saved_with_the_model(writer, t
     assert again is not None and loaded.get_pipe("hocrf").choice.order == 1
 
 
-@pytest.mark.parametrize(
-    "settings, code",
-    [
-        ({"group_by": "nobody"}, r"H101.*nobody.*\[components.hocrf\]"),
-        ({**TOGETHER, "group_by": "writer"}, "H481.*writer.*hocrf_group"),
-    ],
-)
-def test_groups_that_cannot_be_are_errors(writer, settings, code):
-    with pytest.raises(ValueError, match=code):
-        untrained(**settings)
-
-
 @pytest.mark.slow
 def test_the_order_of_a_trainer_without_a_run_is_chosen_by_likelihood():
     settings = {"@misc": "spacy-hocrf.SGD.v1"}
@@ -609,8 +597,10 @@ def test_a_saved_choice_that_is_none_is_refused(trained, tmp_path, header, code)
         ({"trainer": {**LBFGS, "sigma": "best"}}, "H146"),
         ({"trainer": {"@misc": "spacy-hocrf.SGD.v1", "sigma": "best"}}, "H146"),
         ({"model": {**ORDER, "order": "best"}}, "H241.*'auto'"),
+        ({"group_by": "nobody"}, r"H101.*nobody.*\[components.hocrf\]"),
+        ({**TOGETHER, "group_by": "writer"}, "H481.*writer.*hocrf_group"),
     ],
 )
-def test_words_that_mean_nothing_are_named(settings, code):
+def test_settings_that_cannot_be_are_named(writer, settings, code):
     with pytest.raises(ValueError, match=code):
         untrained(**settings)

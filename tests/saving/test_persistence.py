@@ -72,97 +72,79 @@ def write_header(folder, change):
     (folder / "cfg").write_text(json.dumps({"checksum": checksum, "model": text}), encoding="utf8")
 
 
-def write_arrays(folder, **changes):
-    payload = files.read_files(folder)
-    files.write_files(files.Payload(payload.header, {**payload.arrays, **changes}), folder)
+def changed_header(change):
+    return lambda folder: write_header(folder, change)
 
 
-def cut(folder):
-    archive(folder).write_bytes(archive(folder).read_bytes()[:-100])
+def changed_arrays(**changes):
+    """Save a model with other arrays, each of which is made of the one that was there."""
+
+    def damage(folder):
+        payload = files.read_files(folder)
+        for name, change in changes.items():
+            payload.arrays[name] = change(payload.arrays[name])
+        files.write_files(payload, folder)
+
+    return damage
 
 
-def alter(folder):
-    data = bytearray(archive(folder).read_bytes())
-    data[len(data) // 2] ^= 1
-    archive(folder).write_bytes(bytes(data))
+def changed_bytes(path_of, change):
+    """Write other bytes to a file of the folder."""
+    return lambda folder: path_of(folder).write_bytes(change(path_of(folder).read_bytes()))
 
 
-def alter_header(folder):
-    text = (folder / "cfg").read_text(encoding="utf8")
-    assert "FOOD" in text
-    (folder / "cfg").write_text(text.replace("FOOD", "FUUD"), encoding="utf8")
+def cfg(folder):
+    return folder / "cfg"
+
+
+def one_bit_altered(data):
+    middle = len(data) // 2
+    return data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1 :]
+
+
+def with_another_label(data):
+    assert b"FOOD" in data
+    return data.replace(b"FOOD", b"FUUD")
 
 
 DAMAGE = {
-    "file cut short": ("H052", cut),
-    "byte altered": ("H052", alter),
-    "header altered": ("H052", alter_header),
-    "header cut short": (
-        "H052",
-        lambda folder: (folder / "cfg").write_bytes((folder / "cfg").read_bytes()[:50]),
-    ),
-    "header emptied": ("H052", lambda folder: (folder / "cfg").write_bytes(b"")),
-    "header no text": ("H052", lambda folder: (folder / "cfg").write_bytes(b"\xff\xfe\x00")),
-    "half a character": (
-        "H052",
-        lambda folder: write_header(folder, lambda model: model.update({LONE: 1})),
-    ),
-    "no header": ("H052", lambda folder: (folder / "cfg").unlink()),
+    "file cut short": ("H052", changed_bytes(archive, lambda data: data[:-100])),
+    "byte altered": ("H052", changed_bytes(archive, one_bit_altered)),
+    "header altered": ("H052", changed_bytes(cfg, with_another_label)),
+    "header cut short": ("H052", changed_bytes(cfg, lambda data: data[:50])),
+    "header emptied": ("H052", changed_bytes(cfg, lambda data: b"")),
+    "header no text": ("H052", changed_bytes(cfg, lambda data: b"\xff\xfe\x00")),
+    "half a character": ("H052", changed_header(lambda model: model.update({LONE: 1}))),
+    "no header": ("H052", lambda folder: cfg(folder).unlink()),
     "no arrays": ("H052", lambda folder: archive(folder).unlink()),
-    "older format": (
-        "H053",
-        lambda folder: write_header(folder, lambda model: model.update(format=2)),
-    ),
-    "newer format": (
-        "H053",
-        lambda folder: write_header(folder, lambda model: model.update(format=files.FORMAT + 1)),
-    ),
-    "other order": (
-        "H054",
-        lambda folder: write_header(folder, lambda model: model["settings"].update(order=7)),
-    ),
+    "older format": ("H053", changed_header(lambda model: model.update(format=2))),
+    "newer format": ("H053", changed_header(lambda model: model.update(format=files.FORMAT + 1))),
+    "other order": ("H054", changed_header(lambda model: model["settings"].update(order=7))),
     "other templates": (
         "H054",
-        lambda folder: write_header(
-            folder, lambda model: model["settings"]["templates"].pop("LABELS")
-        ),
+        changed_header(lambda model: model["settings"]["templates"].pop("LABELS")),
     ),
     "weights missing": (
         "H039",
-        lambda folder: write_arrays(folder, weights=np.zeros(1, dtype=np.float32)),
+        changed_arrays(weights=lambda _: np.zeros(1, dtype=np.float32)),
     ),
     "weight not a number": (
         "H039",
-        lambda folder: write_arrays(
-            folder, weights=np.full_like(loaded(folder, "weights"), np.nan)
-        ),
+        changed_arrays(weights=lambda weights: np.full_like(weights, np.nan)),
     ),
-    "features missing": (
-        "H039",
-        lambda folder: write_arrays(folder, feature_offsets=loaded(folder, "feature_offsets")[:-1]),
-    ),
-    "unknown pattern": (
-        "H039",
-        lambda folder: write_arrays(folder, feature_pattern=loaded(folder, "feature_pattern") + 99),
-    ),
+    "features missing": ("H039", changed_arrays(feature_offsets=lambda offsets: offsets[:-1])),
+    "unknown pattern": ("H039", changed_arrays(feature_pattern=lambda patterns: patterns + 99)),
     "row twice": (
         "H021",
-        lambda folder: write_arrays(
-            folder,
-            observations=(rows := loaded(folder, "observations"))[[0, 0, *range(2, len(rows))]],
-        ),
+        changed_arrays(observations=lambda rows: rows[[0, 0, *range(2, len(rows))]]),
     ),
     "a section that nobody keeps": (
         "H135",
-        lambda folder: write_header(
-            folder, lambda model: model["extra"].update(other={"setting": "[other]", "header": {}})
+        changed_header(
+            lambda model: model["extra"].update(other={"setting": "[other]", "header": {}})
         ),
     ),
 }
-
-
-def loaded(folder, name):
-    return files.read_files(folder).arrays[name]
 
 
 @pytest.mark.slow
