@@ -1,24 +1,22 @@
 """`hocrf config --encoder` and `hocrf auto --encoder`: configs and models with a frozen encoder in front."""
 
+import commands
 import numpy as np
 import pytest
 import spacy
 from numpy.testing import assert_array_equal
 from small_corpus import documents, examples
-from spacy.cli._util import app
 from spacy.cli.package import package
 from spacy.tokens import DocBin
 from spacy.training.initialize import init_nlp
 from spacy.training.loop import train
 from spacy.util import load_config
 from spacy.vectors import Vectors
-from typer.testing import CliRunner
 
 pytest.importorskip("onnxruntime", reason="needs the extra 'encoder'")
 pytest.importorskip("onnx", reason="needs the extra 'test'")
 from onnx_encoder import model, write
 
-import spacy_hocrf.cli  # noqa: F401 - adds the commands
 from spacy_hocrf.cli.auto.command import MODEL, auto
 from spacy_hocrf.cli.auto.texts import AutoSetup
 from spacy_hocrf.cli.config import starting_config
@@ -38,10 +36,6 @@ def folder(tmp_path_factory):
     )
     nlp.to_disk(folder / "vectors")
     return folder
-
-
-def command(*arguments):
-    return CliRunner().invoke(app, ["hocrf", *map(str, arguments)])
 
 
 def trained(config, folder, tmp_path):
@@ -69,8 +63,7 @@ def test_a_config_trains_over_an_encoder(folder, tmp_path, options, n_dense):
     write(tmp_path / "encoder")
     path = tmp_path / "config.cfg"
     options = [folder / "vectors" if each == "VECTORS" else each for each in options]
-    done = command("config", path, "--encoder", tmp_path / "encoder", *options)
-    assert done.exit_code == 0, done.output
+    commands.run("config", path, "--encoder", tmp_path / "encoder", *options)
     config = load_config(path)
     assert config["nlp"]["pipeline"] == ["hocrf_encoder", "hocrf"]
     assert config["training"]["annotating_components"] == ["hocrf_encoder"]
@@ -89,9 +82,8 @@ def test_a_config_trains_over_an_encoder(folder, tmp_path, options, n_dense):
 
 
 def test_auto_chooses_over_an_encoder(folder, tmp_path):
-    arguments = [folder / "train.spacy", tmp_path / "out", "--encoder", folder / "encoder"]
-    done = command("auto", *arguments)
-    assert done.exit_code == 0, done.output
+    places = [folder / "train.spacy", tmp_path / "out"]
+    commands.run("auto", *places, "--encoder", folder / "encoder")
     nlp = spacy.load(tmp_path / "out" / MODEL)
     assert nlp.pipe_names == ["hocrf_encoder", "hocrf"]
     weights = nlp.get_pipe("hocrf").structure.settings.dense
@@ -110,8 +102,8 @@ def test_rows_of_auto_are_those_of_the_pipeline(folder, tmp_path):
 @pytest.mark.parametrize("name", ["config", "auto"])
 def test_a_folder_without_an_encoder_is_refused(folder, tmp_path, name):
     arguments = [folder / "train.spacy", tmp_path / "out"] if name == "auto" else [tmp_path / "out"]
-    done = command(name, *arguments, "--encoder", folder)
-    assert done.exit_code == 1 and "H491" in done.output and not (tmp_path / "out").exists()
+    assert "H491" in commands.run(name, *arguments, "--encoder", folder, code=1)
+    assert not (tmp_path / "out").exists()
 
 
 def test_arrays_of_another_width_than_in_training_are_refused(folder, tmp_path):

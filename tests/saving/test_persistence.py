@@ -28,7 +28,14 @@ from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.saving import archive as files
 
 SEMI = {"features": FEATURES}
-TOKEN = {"@misc": "spacy-hocrf.Token.v1", "attrs": ["ORTH"]}
+
+
+def block(name, **settings):
+    """A block of features."""
+    return {"@misc": f"spacy-hocrf.{name}.v1", **settings}
+
+
+TOKEN = block("Token", attrs=["ORTH"])
 
 
 @pytest.fixture(scope="module")
@@ -207,15 +214,9 @@ def test_every_altered_byte_is_noticed(pipe, other):
         ({"order": 2}, "order was 1 and is 2"),
         ({"outside": "run"}, "outside was token and is run"),
         ({"repeats": True}, "repeats was None and is True"),
-        (
-            {"features": {"@misc": "spacy-hocrf.Window.v1", "window": 1}},
-            "template SHAPE[-2] is missing",
-        ),
-        (
-            {"features": {"@misc": "spacy-hocrf.Window.v1", "suffix": [5]}},
-            "template NORM:suffix5 is new",
-        ),
-        ({"features": {"@misc": "spacy-hocrf.Window.v1", "flags": [1]}}, "template FLAG[1] is new"),
+        ({"features": block("Window", window=1)}, "template SHAPE[-2] is missing"),
+        ({"features": block("Window", suffix=[5])}, "template NORM:suffix5 is new"),
+        ({"features": block("Window", flags=[1])}, "template FLAG[1] is new"),
     ],
 )
 def test_other_settings_are_refused_with_the_difference(nlp, changed, told):
@@ -523,52 +524,24 @@ def test_entities_set_before_do_not_excuse_it():
 
 
 READS_ANSWER = {
-    "token": ("hocrf", TOKEN | {"attrs": ["ORTH", "ENT_TYPE"]}, "ENT_TYPE"),
-    "window": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "ENT_IOB"]},
-        "ENT_IOB",
-    ),
-    "first of window": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Window.v1", "attrs": ["ENT_KB_ID"]},
-        "ENT_KB_ID",
-    ),
-    "letters": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.CharNgrams.v1", "attr": "ENT_TYPE", "prefix": [1]},
-        "ENT_TYPE",
-    ),
-    "conjunction": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Conjunction.v1", "terms": ["ORTH", "ENT_ID[-1]"]},
-        "ENT_ID",
-    ),
-    "transition": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Transition.v1", "order": 1, "terms": ["FIRST.ENT_TYPE"]},
-        "ENT_TYPE",
-    ),
-    "segment": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Segment.v1", "what": ["TEXT"], "attrs": ["ENT_TYPE"]},
-        "ENT_TYPE",
-    ),
-    "own scores": (
-        "hocrf",
-        {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.hocrf"},
-        "spans:hocrf",
-    ),
-    "spans": ("hocrf_spans", {"@misc": "spacy-hocrf.Spans.v1", "source": "spans.sc"}, "spans:sc"),
-    "tags": ("hocrf_tagger", {"@misc": "spacy-hocrf.Window.v1", "attrs": ["NORM", "TAG"]}, "TAG"),
+    "token": (TOKEN | {"attrs": ["ORTH", "ENT_TYPE"]}, "ENT_TYPE"),
+    "window": (block("Window", attrs=["NORM", "ENT_IOB"]), "ENT_IOB"),
+    "first of window": (block("Window", attrs=["ENT_KB_ID"]), "ENT_KB_ID"),
+    "letters": (block("CharNgrams", attr="ENT_TYPE", prefix=[1]), "ENT_TYPE"),
+    "conjunction": (block("Conjunction", terms=["ORTH", "ENT_ID[-1]"]), "ENT_ID"),
+    "transition": (block("Transition", order=1, terms=["FIRST.ENT_TYPE"]), "ENT_TYPE"),
+    "segment": (block("Segment", what=["TEXT"], attrs=["ENT_TYPE"]), "ENT_TYPE"),
+    "own scores": (block("Spans", source="spans.hocrf"), "spans:hocrf"),
+    "spans": (block("Spans", source="spans.sc"), "spans:sc"),
+    "tags": (block("Window", attrs=["NORM", "TAG"]), "TAG"),
 }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "factory, features, attribute", [*READS_ANSWER.values()], ids=[*READS_ANSWER]
-)
-def test_a_template_on_the_answer(factory, features, attribute):
+@pytest.mark.parametrize("name", READS_ANSWER)
+def test_a_template_on_the_answer(name):
+    features, attribute = READS_ANSWER[name]
+    factory = {"spans": "hocrf_spans", "tags": "hocrf_tagger"}.get(name, "hocrf")
     nlp = untrained(factory, model={"features": features})
     with pytest.raises(ValueError, match=rf"^\[H051\].* {attribute},.*features"):
         nlp.initialize(lambda: examples(nlp))
