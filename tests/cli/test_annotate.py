@@ -12,14 +12,13 @@ from decimal import Decimal
 from functools import partial
 from pathlib import Path
 
+import commands
 import pytest
 import spacy
 from annotating import some_texts, write_deadly, write_pipeline
 from spacy.tokens import DocBin
-from typer.testing import CliRunner
 
 from spacy_hocrf.annotation.acceptance import Acceptance
-from spacy_hocrf.cli import hocrf_cli
 from spacy_hocrf.cli.annotate import command
 from spacy_hocrf.cli.annotate.annotator import Annotator
 from spacy_hocrf.cli.annotate.command import locked
@@ -49,14 +48,12 @@ def texts():
     return some_texts()
 
 
-def run(*arguments):
-    return CliRunner().invoke(hocrf_cli, ["annotate", *map(str, arguments)])
+annotated = partial(commands.run, "annotate")
 
 
-def annotated(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 0, done.output
-    return done.output
+def code_of(*arguments):
+    """What the command prints that ends with an error, in one line."""
+    return annotated(*arguments, code=1).replace("\n", " ")
 
 
 def lines(path):
@@ -272,8 +269,8 @@ BAD = [
 )
 def test_nothing_is_written_over_the_text_or_another_field(model, texts, tmp_path, suffix, options):
     path = write(tmp_path / f"texts{suffix}", texts)
-    done = run(model, path, tmp_path / "out.jsonl", *options)
-    assert done.exit_code == 1 and "H247" in done.output and f"'{options[1]}'" in done.output
+    said = code_of(model, path, tmp_path / "out.jsonl", *options)
+    assert "H247" in said and f"'{options[1]}'" in said
     assert [each.name for each in tmp_path.iterdir()] == [path.name]
 
 
@@ -378,8 +375,7 @@ def test_a_file_in_utf16_is_no_text_of_letters_and_zeros(model, texts, name, enc
     """As PowerShell writes it: what has only letters of ASCII would be UTF-8, too."""
     rows = [json.dumps({"text": each}) if name.endswith("l") else each for each in texts]
     (tmp_path / name).write_text("".join(f"{row}\n" for row in rows), encoding=encoding)
-    done = run(model, tmp_path / name, tmp_path / "out.jsonl")
-    assert done.exit_code == 1 and "H403" in done.output
+    assert "H403" in code_of(model, tmp_path / name, tmp_path / "out.jsonl")
     for rejected in lines(tmp_path / "out.jsonl.rejects.jsonl"):
         assert "UTF-16" in rejected["reason"], rejected
 
@@ -424,9 +420,9 @@ def test_a_job_that_was_ended_at_its_very_end_is_finished_by_the_same_command_al
         annotated(model, path, output)
     left = tmp_path / "out.jsonl.parts.unfinished"
     assert left.exists()
-    done = run(model, path, output, *options)
-    assert done.exit_code == code and not left.exists()
-    assert ("10 texts" in done.output) == (not code) and ("[H350]" in done.output) == bool(code)
+    said = annotated(model, path, output, *options, code=code)
+    assert not left.exists()
+    assert ("10 texts" in said) == (not code) and ("[H350]" in said) == bool(code)
 
 
 def test_one_command_at_a_time_writes_to_an_output(model, texts, tmp_path):
@@ -534,7 +530,8 @@ def test_a_job_that_fails_goes_on_where_it_was(model, texts, tmp_path, monkeypat
 
     monkeypatch.setattr(Annotator, "__call__", failing)
     for _ in range(2):
-        assert isinstance(run(model, path, output, "--size", 2).exception, RuntimeError)
+        with pytest.raises(RuntimeError, match="the machine is gone"):
+            annotated(model, path, output, "--size", 2)
         assert not output.exists()
     annotated(model, path, output, "--size", 2)
     assert seen == [0, None, 1, None, 2, 3, 4]
@@ -572,15 +569,12 @@ def test_a_process_that_dies_is_replaced_but_not_for_ever(model, texts, deaths, 
     output, whole = tmp_path / "out.jsonl", tmp_path / "whole.jsonl"
     path = write(tmp_path / "texts.jsonl", [*texts, "DEADLY"])
     annotated(model, path, whole, "--size", 2)
-    done = run(deadly, path, output, "--size", 2, "-w", "2", "--code", code)
+    arguments = (deadly, path, output, "--size", 2, "-w", "2", "--code", code)
     if deaths < 3:
-        assert done.exit_code == 0, done.output
+        annotated(*arguments)
         assert output.read_bytes() == whole.read_bytes()
     else:
-        assert done.exit_code == 1
-        assert "[H349] A worker died 3 times while annotating texts" in done.output.replace(
-            "\n", " "
-        )
+        assert "[H349] A worker died 3 times while annotating texts" in code_of(*arguments)
 
 
 @pytest.mark.parametrize("at_least", [0.3, 0.35, 0.7, 0.95, 0.1 + 0.2])
@@ -597,12 +591,6 @@ def test_hidden_files_of_a_folder_are_not_read(model, texts, tmp_path):
     (tmp_path / "in" / ".DS_Store").touch()
     annotated(model, tmp_path / "in", tmp_path / "out.jsonl")
     assert [row["text"] for row in lines(tmp_path / "out.jsonl")] == texts[:2]
-
-
-def code_of(*arguments):
-    done = run(*arguments)
-    assert done.exit_code == 1, done.output
-    return done.output.replace("\n", " ")
 
 
 def test_what_cannot_be_done_is_said_before_anything_is_written(model, texts, tmp_path):
@@ -724,6 +712,5 @@ def test_what_cannot_be_accepted_is_said_before_the_work(accepting, model, tmp_p
         ((folder / "model", texts, tmp_path / "out", "--review", tmp_path / "x.jsonl"), "H074"),
         ((folder / "model", texts, out, "--into", "accepted"), "H247"),
     ):
-        done = run(*arguments)
-        assert done.exit_code == 1 and code in done.output
+        assert code in code_of(*arguments)
         assert not [path for path in tmp_path.iterdir() if path.suffix != ".lock"]
