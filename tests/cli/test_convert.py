@@ -14,14 +14,14 @@ from pathlib import Path
 import commands
 import pytest
 import spacy
+from converting import lines, named, read
 from small_corpus import learn_from, untrained
 from spacy.tokens import Doc, DocBin, Token
 from spacy.tokens.underscore import Underscore
 from spacy.util import registry
 
 from spacy_hocrf.annotation.readers import AttributesCorpus
-from spacy_hocrf.cli.convert.command import convert
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report, named_attribute
+from spacy_hocrf.cli.convert.records import ConvertSettings, named_attribute
 
 DATA = Path(os.environ.get("HOCRF_DATA", "nowhere"))
 DEFAULTS = Path(__file__).parents[2] / "project" / "defaults" / "scripts"
@@ -38,10 +38,6 @@ def converted(tmp_path, name, text, *options, encoding="utf8"):
     assert [each.name for each in tmp_path.iterdir() if each.name.endswith(".unfinished")] == []
     docs = list(DocBin().from_disk(output).get_docs(spacy.blank("xx").vocab))
     return docs, done
-
-
-def named(spans):
-    return [(span.text, span.label_) for span in spans]
 
 
 BIO = """-DOCSTART- -X- O
@@ -132,9 +128,9 @@ def test_wide_white_space_is_a_token_and_no_token_is_left_out(tmp_path):
 @pytest.mark.parametrize("blank", [" {}", "  {}"])
 @pytest.mark.parametrize("place, label", [(0, "O"), (1, "I-LOC"), (3, "O"), (4, "O")])
 def test_a_blank_as_a_token_is_left_out_where_blanks_part_columns(tmp_path, place, label, blank):
-    lines = ["New B-LOC", "York I-LOC", "sleeps O", "well O"]
-    lines.insert(place, blank.format(label))
-    docs, output = converted(tmp_path, "a.conll", "\n".join([*lines, "", "So O"]))
+    rows = ["New B-LOC", "York I-LOC", "sleeps O", "well O"]
+    rows.insert(place, blank.format(label))
+    docs, output = converted(tmp_path, "a.conll", "\n".join([*rows, "", "So O"]))
     assert [doc.text.rstrip() for doc in docs] == ["New York sleeps well", "So"]
     assert named(docs[0].ents) == [("New York", "LOC")]
     assert "lines with an empty token: left out" in output and f"line {place + 1}" in output
@@ -171,12 +167,8 @@ STUDIO = [
 ]
 
 
-def as_lines(rows):
-    return "\n".join(map(json.dumps, rows)) + "\n"
-
-
 def test_prodigy(tmp_path):
-    docs, output = converted(tmp_path, "a.jsonl", as_lines(PRODIGY))
+    docs, output = converted(tmp_path, "a.jsonl", lines(*PRODIGY))
     assert [named(doc.ents) for doc in docs] == [[("Emmy", "PER")], [("Paris", "LOC")]]
     assert [token.text for token in docs[1]] == ["It's", "Paris"] and docs[1].text == "It's Paris"
     assert "texts that were answered with 'reject': left out" in output
@@ -257,10 +249,8 @@ def test_a_text_of_more_than_a_million_characters(tmp_path, lang):
         {"text": "Ada ran", "label": []},
         {"text": long, "label": [[1_200_000, 1_200_003, "P"]]},
     ]
-    path = tmp_path / "a.jsonl"
-    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-    done = run(path, tmp_path / "o.spacy", "--lang", lang)
-    assert "2 texts, 600,003 tokens, 1 spans" in done
+    _, printed = converted(tmp_path, "a.jsonl", lines(*rows), "--lang", lang)
+    assert "2 texts, 600,003 tokens, 1 spans" in printed
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
@@ -270,7 +260,7 @@ def test_a_span_that_is_said_twice_is_one(tmp_path, name, into):
     text = {
         "a.csv": "text,start,end,label\n"
         + "".join(f"Emmy slept,{start},{end},{label}\n" for start, end, label in spans),
-        "a.jsonl": as_lines([{"text": "Emmy slept", "spans": spans}]),
+        "a.jsonl": lines({"text": "Emmy slept", "spans": spans}),
     }[name]
     (doc,), output = converted(tmp_path, name, text, "--into", into)
     found = doc.ents if into == "ents" else doc.spans[into]
@@ -280,7 +270,7 @@ def test_a_span_that_is_said_twice_is_one(tmp_path, name, into):
 
 def test_two_labels_of_one_span_are_told_as_such(tmp_path):
     spans = [[0, 4, "A"], [0, 4, "B"], [5, 9, "A"]]
-    text = as_lines([{"text": "Emmy left", "spans": spans}])
+    text = lines({"text": "Emmy left", "spans": spans})
     (doc,), output = converted(tmp_path, "a.jsonl", text)
     assert named(doc.ents) == [("Emmy", "A"), ("left", "A")]
     assert "further labels of the same words: left out" in output and "overlap" not in output
@@ -465,7 +455,7 @@ CORPORA = {
 
 @pytest.mark.parametrize("name", CORPORA)
 def test_a_corpus_has_the_spans_that_another_reader_finds(readers, name):
-    docs = list(convert(DATA / name, spacy.blank("xx"), Report()))
+    docs, _ = read(DATA / name)
     texts = list(CORPORA[name](readers, DATA / name))
     assert sum(map(len, docs)) == sum(len(words) for words, _ in texts)
     assert counts(docs) == expected(texts)
@@ -473,17 +463,14 @@ def test_a_corpus_has_the_spans_that_another_reader_finds(readers, name):
 
 def test_sentences_that_comments_part(readers):
     columns = ConvertSettings(word=1, label=2, comment="#")
-    docs = list(
-        convert(DATA / "conll04" / "train.txt", spacy.blank("xx"), Report(), settings=columns)
-    )
+    docs, _ = read(DATA / "conll04" / "train.txt", settings=columns)
     texts = readers.read_conll04(DATA)["train"]
     assert len(docs) == len(texts) and counts(docs) == expected(texts)
 
 
 def test_anystyle_has_as_many_fields(readers):
     path = DATA / "anystyle" / "core.xml"
-    report = Report()
-    docs = list(convert(path, spacy.blank("xx"), report, align="expand", into="sc"))
+    docs, report = read(path, align="expand", into="sc")
     source = path.read_text(encoding="utf8")
     fields = re.findall(r"<([a-z-]+)>[^<>]*\S[^<>]*</\1>", source)
     assert Counter(span.label_ for doc in docs for span in doc.spans["sc"]) == Counter(fields)
@@ -492,8 +479,8 @@ def test_anystyle_has_as_many_fields(readers):
 
 
 def test_references_of_papers_have_as_many_fields(data):
-    path, report = data / "references-from-papers" / "paper-references.jsonl", Report()
-    docs = list(convert(path, spacy.blank("xx"), report, align="expand", into="sc"))
+    path = data / "references-from-papers" / "paper-references.jsonl"
+    docs, report = read(path, align="expand", into="sc")
     source = path.read_text(encoding="utf8")
     fields = re.findall(r'\[\d+, \d+, "(\w+)"\]', source)
     assert Counter(s.label_ for doc in docs for s in doc.spans["sc"]) == Counter(fields)
@@ -505,20 +492,19 @@ def test_references_of_papers_have_as_many_fields(data):
     "name", ["hosemicrf/punc/punc.tr", "iwslt_punct/test2011", "msm2013/msm2013.ner"]
 )
 def test_labels_of_tokens_are_as_many(data, name):
-    settings, report = ConvertSettings(delimiter=" " if name.endswith("ner") else None), Report()
-    docs = convert(data / name, spacy.blank("xx"), report, settings=settings, into="tags")
+    settings = ConvertSettings(delimiter=" " if name.endswith("ner") else None)
+    docs, report = read(data / name, settings=settings, into="tags")
     found = Counter(token.tag_ for doc in docs for token in doc)
-    lines = [line for line in (data / name).read_text("utf8").split("\n") if line.strip()]
-    words = [line for line in lines if not line.startswith(" ")]
+    rows = [line for line in (data / name).read_text("utf8").split("\n") if line.strip()]
+    words = [line for line in rows if not line.startswith(" ")]
     assert found == Counter(line.split()[-1] for line in words)
-    assert sum(report.lost.values()) == len(lines) - len(words)
+    assert sum(report.lost.values()) == len(rows) - len(words)
 
 
 def test_conllu_has_as_many_tags(data, tmp_path):
     (path,) = (data / "ewt").glob("*dev*.gz")
     text = gzip.decompress(path.read_bytes()).decode("utf8")
-    (tmp_path / "dev.conllu").write_text(text, encoding="utf8")
-    docs = convert(tmp_path / "dev.conllu", spacy.blank("xx"), Report(), into="tags")
+    docs, _ = read(tmp_path / "dev.conllu", text, into="tags")
     tags = Counter(line.split("\t")[4] for line in text.splitlines() if re.match(r"\d+\t", line))
     assert Counter(token.tag_ for doc in docs for token in doc) == tags
 
@@ -533,12 +519,11 @@ def test_conllu_has_as_many_tags(data, tmp_path):
     ],
 )
 def test_compressed_files(tmp_path, name, text):
-    (tmp_path / name).write_bytes(gzip.compress(text.encode()))
-    doc, *_ = convert(tmp_path / name, spacy.blank("xx"), Report())
+    compressed = gzip.compress(text.encode())
+    (doc, *_), _ = read(tmp_path / name, compressed)
     assert doc.text.strip() == "Ada" and named(doc.ents) == [("Ada", "P")]
-    (tmp_path / name).write_bytes(gzip.compress(text.encode())[:-9])
     with pytest.raises(ValueError, match=r"H290.*gzip"):
-        list(convert(tmp_path / name, spacy.blank("xx"), Report()))
+        read(tmp_path / name, compressed[:-9])
 
 
 def test_its_files_may_be_in_folders_that_are_not_there_yet(tmp_path):

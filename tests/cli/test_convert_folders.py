@@ -7,11 +7,11 @@ from functools import partial
 import commands
 import pytest
 import spacy
+from converting import read
 from spacy.tokens import Doc, DocBin
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 
 def files(folder, contents):
@@ -22,11 +22,6 @@ def files(folder, contents):
 
 
 run = partial(commands.run, "convert")
-
-
-def read(path, **settings):
-    report = Report()
-    return list(convert(path, spacy.blank("xx"), report, **settings)), report
 
 
 def test_all_files_of_a_folder_are_read_in_order(tmp_path):

@@ -9,11 +9,11 @@ import zlib
 import commands
 import pytest
 import spacy
+from converting import read
 from spacy.tokens import DocBin
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import format_of
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 PROSE = """The harbour was quiet that morning. A few boats had come in before dawn, and the men
 who had been out all night sat on the wall with their coffee, saying little.
@@ -119,9 +119,8 @@ def test_text_in_another_format_is_refused(tmp_path, name):
 @pytest.mark.parametrize("name", TEXTS)
 @pytest.mark.parametrize("other", ["data.txt", "data"])
 def test_no_name_makes_them_columns(tmp_path, name, other):
-    (tmp_path / other).write_text(TEXTS[name], encoding="utf8")
     with pytest.raises(ValueError, match=r"^\[H(290|380)\]"):
-        list(convert(tmp_path / other, spacy.blank("xx"), Report()))
+        read(tmp_path / other, TEXTS[name])
 
 
 @pytest.mark.parametrize("name", BINARY)
@@ -160,9 +159,8 @@ COLUMNS = [
 @pytest.mark.parametrize("text", COLUMNS)
 @pytest.mark.parametrize("name", ["a.txt", "a", "a.iob2", "a.tsv"])
 def test_columns_are_known_by_their_labels(tmp_path, text, name):
-    (tmp_path / name).write_text(text, encoding="utf8")
-    assert format_of(tmp_path / name, ConvertSettings()) == "columns"
-    assert list(convert(tmp_path / name, spacy.blank("xx"), Report()))
+    docs, _ = read(tmp_path / name, text)
+    assert docs and format_of(tmp_path / name, ConvertSettings()) == "columns"
 
 
 @pytest.mark.parametrize(
@@ -177,8 +175,7 @@ def test_who_says_which_columns_there_are_gets_columns(tmp_path, settings):
 
 
 def test_a_format_that_is_named_is_taken(tmp_path):
-    (tmp_path / "a.txt").write_text("one Ada\ntwo ran\n", encoding="utf8")
-    docs = list(convert(tmp_path / "a.txt", spacy.blank("xx"), Report(), "columns"))
+    docs, _ = read(tmp_path / "a.txt", "one Ada\ntwo ran\n", format_="columns")
     assert [[span.label_ for span in doc.ents] for doc in docs] == [["Ada", "ran"]]
 
 
@@ -190,10 +187,8 @@ def test_words_with_labels_in_a_line_per_text_are_spacys_to_read(tmp_path, name)
     (tmp_path / name).write_text(JOINED, encoding="utf8")
     with pytest.raises(ValueError, match=r"H380.*spacy convert --converter iob"):
         format_of(tmp_path / name, ConvertSettings())
-    (tmp_path / name).write_text("Ada|NNP|B-PER\nran|VBD|O\n", encoding="utf8")
-    docs = convert(
-        tmp_path / name, spacy.blank("xx"), Report(), settings=ConvertSettings(delimiter="|")
-    )
+    settings = ConvertSettings(delimiter="|")
+    docs, _ = read(tmp_path / name, "Ada|NNP|B-PER\nran|VBD|O\n", settings=settings)
     assert [span.label_ for doc in docs for span in doc.ents] == ["PER"]
 
 
@@ -201,7 +196,7 @@ JSON, TOKENS = '{"text": "Ada", "label": [[0, 3, "PER"]]}\n', "token,tag,ner\nAd
 
 
 @pytest.mark.parametrize(
-    "text, option, read, formats",
+    "text, option, format_, formats",
     [
         (JSON, {"label": 2}, "json", "columns"),
         (JSON, {"attributes": {"pos": 1}}, "json", "columns"),
@@ -211,17 +206,15 @@ JSON, TOKENS = '{"text": "Ada", "label": [[0, 3, "PER"]]}\n', "token,tag,ner\nAd
         (COLUMNS[0], {"names": ["O", "B-PER"]}, "columns", "json, table"),
     ],
 )
-def test_options_of_other_formats_are_refused(tmp_path, text, option, read, formats):
-    (tmp_path / "a").write_text(text, encoding="utf8")
+def test_options_of_other_formats_are_refused(tmp_path, text, option, format_, formats):
+    settings = ConvertSettings(**option)
     name = "--" + next(iter(option)).replace("attributes", "attribute").replace("_", "-")
     expected = (
-        rf"H581\] {name} has no effect on .*a, which is read as {read}: it is for {formats}\."
+        rf"H581\] {name} has no effect on .*a, which is read as {format_}: it is for {formats}\."
     )
     with pytest.raises(ValueError, match=expected):
-        list(
-            convert(tmp_path / "a", spacy.blank("xx"), Report(), settings=ConvertSettings(**option))
-        )
+        read(tmp_path / "a", text, settings=settings)
     (tmp_path / "b.xml").write_text("<a><p>Ada <i>ran</i></p><p>Max</p></a>", encoding="utf8")
     if "record" in option:  # some file of the folder is read by it
-        settings = ConvertSettings(**option)
-        assert list(convert(tmp_path, spacy.blank("xx"), Report(), settings=settings))
+        docs, _ = read(tmp_path, settings=settings)
+        assert docs

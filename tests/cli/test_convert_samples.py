@@ -4,12 +4,11 @@ import re
 from pathlib import Path
 
 import pytest
-import spacy
+from converting import iob, named, read
 from documentation import page
 
-from spacy_hocrf.cli.convert.command import convert
 from spacy_hocrf.cli.convert.formats import FORMATS, format_of
-from spacy_hocrf.cli.convert.records import ConvertSettings, Report
+from spacy_hocrf.cli.convert.records import ConvertSettings
 
 SAMPLE = re.compile(r"<!-- sample: (\S+) -->\n```\w+\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 SAMPLES = dict(SAMPLE.findall(page("docs/data.md")))
@@ -25,13 +24,11 @@ def folder(tmp_path_factory):
 
 @pytest.mark.parametrize("name", [name for name in SAMPLES if name != "one.txt"])
 def test_every_sample_says_the_same(folder, name):
-    report = Report()
-    docs = list(convert(folder / name, spacy.blank("xx"), report))
+    docs, report = read(folder / name)
     assert docs and not report.losses
     for doc in docs:
         assert doc.text.strip() == "Ada lives in Paris"
-        assert [(span.text, span.label_) for span in doc.ents] == [("Ada", "PER"), ("Paris", "LOC")]
-        assert all(token.ent_iob for token in doc)
+        assert named(doc.ents) == [("Ada", "PER"), ("Paris", "LOC")] and all(iob(doc))
 
 
 def test_every_format_has_a_sample(folder):
