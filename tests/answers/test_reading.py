@@ -39,7 +39,7 @@ def unconstrained(request):
         *[(kind, False) for kind in KINDS],
         *[pytest.param((kind, True), marks=pytest.mark.slow) for kind in KINDS],
     ],
-    ids=str,
+    ids=[*KINDS, *(f"{kind}, constrained" for kind in KINDS)],
 )
 def problems(request):
     """Texts with constraints, too: their readings are those that keep them."""
