@@ -14,7 +14,7 @@ LATER = """
 joint graph cli training.sgd
 engine.automaton engine.forward_backward engine.kernels engine.lbfgs engine.marginals engine.objective
 engine.probable engine.problem engine.threads engine.viterbi
-features.checks features.index features.records features.rows features.saved
+features.index features.records features.rows features.saved
 model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
 saving.archive saving.persistence saving.schema annotation.whitespace answers.predictor answers.reading
 learning.choice learning.choosing learning.corpus learning.cost learning.encoder learning.growing
