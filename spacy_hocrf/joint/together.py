@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import ArrayLike, NDArray
 from spacy.tokens import Doc
 from spacy.util import logger
-from thinc.api import Model
 
 from spacy_hocrf.annotation.groups import check_group_by, register
 from spacy_hocrf.annotation.prediction import Prediction
@@ -21,19 +22,26 @@ from spacy_hocrf.joint.decoding import DualDecomposition, JointDecoder
 from spacy_hocrf.joint.extensions import PROOFS, set_proof
 from spacy_hocrf.joint.features import JointFeatures
 from spacy_hocrf.joint.learning import JointModel, JointTrainer
-from spacy_hocrf.joint.saving import JointWeightsKeeper
 from spacy_hocrf.joint.templates import HEAVIEST, JointTemplate, check_templates
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import token_batches
+from spacy_hocrf.saving.persistence import Section, described, differences
 from spacy_hocrf.training.base import Run, Trainer, missing_members
-from spacy_hocrf.types import Potentials
 
 __all__ = ["JointDecoding"]
 
 
+class _Header(Struct, forbid_unknown_fields=True):
+    """The saved header, beside the array of weights."""
+
+    templates: dict[str, Any]  # meaning of each template, by name
+    names: list[str]  # names of the features
+
+
 class JointDecoding:
-    """Decodes Docs of a component together where joint features connect them: `pipe.joint`.
+    """Decodes Docs of a component together where joint features connect them: `pipe.joint`. It saves its
+    weights by the names of their features.
 
     templates (Sequence[JointTemplate]): find places that should agree, in Docs or in groups of them.
     decoder (DualDecomposition): how Docs are decoded together. It can be set.
@@ -44,6 +52,8 @@ class JointDecoding:
     RAISES (ValueError): H096 to H101 for bad templates, decoder or group_by; H121 for an object that is not
         a trainer of joint weights.
     """
+
+    setting = "[components.*.joint]"
 
     def __init__(
         self,
@@ -114,10 +124,6 @@ class JointDecoding:
             raise ValueError(Errors.H102.format(found=found, expected=len(names), most=HEAVIEST))
         self._learnt = dict(zip(names, values.tolist()))
 
-    def forget(self) -> None:
-        """Reset the weights to those of the templates."""
-        self._learnt = {}
-
     def _weights_of(self, features: JointFeatures) -> NDArray[np.float64]:
         initial = features.initial_weights
         values = [self._learnt.get(*pair) for pair in zip(features.names, initial.tolist())]
@@ -138,24 +144,10 @@ class JointDecoding:
             found = type(trainer).__name__
             raise ValueError(Errors.H109.format(name=self._name, found=found, needs=needs))
 
-    def learner(
-        self,
-        model: Model[list[Doc], Potentials],
-        target: Target,
-        trainer: Trainer,
-        group_by: str | None,
-        teachers: Sequence[str] = (),
-    ) -> Learner | None:
-        """Make the learner of the local model, which also stores what joint features read; None if the joint
-        weights are not learnt.
-
-        group_by (Optional[str]): extension attribute of Docs that are held out together.
-        teachers (Sequence[str]): keys of the span groups that tell what the annotation leaves open.
-        """
-        if self.trainer is None:
-            return None
-        memory = JointMemory(self.templates)
-        return Learner(model, target, trainer, memory=memory, group_by=group_by, teachers=teachers)
+    @property
+    def memory(self) -> JointMemory | None:
+        """What a corpus stores for learning the joint weights; None if they are not learnt."""
+        return None if self.trainer is None else JointMemory(self.templates)
 
     def learn(self, learner: Learner, run: Run) -> None:
         """Learn the joint weights after a step of the local trainer, if they are due."""
@@ -212,15 +204,37 @@ class JointDecoding:
 
     # Persistence
 
-    def keeper(self) -> JointWeightsKeeper:
-        """Make the object that saves the weights."""
-        return JointWeightsKeeper(
-            self.templates,
-            self._name,
-            lambda: self.features,
-            lambda: self.weights,
-            self._know,
-        )
+    def saved(self) -> Section:
+        """Return a section with the weights, and the meaning of their features."""
+        header = {"templates": self._described(), "names": list(self.feature_names)}
+        weights = self.weights
+        return Section(header, {"weights": np.where(np.isinf(weights), 0.0, weights)})
 
-    def _know(self, weights: Mapping[str, float]) -> None:
-        self._learnt = dict(weights)
+    def checked(self, section: Section | None, scheme: LabelScheme) -> dict[str, float]:
+        """Check a loaded section, and return weights by feature name; {} if saved without joint features.
+
+        RAISES (ValueError): H039 or H134 for damaged data, H103 for other templates than the saved ones.
+        """
+        if section is None:
+            return {}
+        header = section.read("joint", _Header, ["weights"])
+        changes = differences(header.templates, self._described(), "template ")
+        if changes:
+            raise ValueError(Errors.H103.format(difference="; ".join(changes), name=self._name))
+        names, weights = header.names, section.arrays["weights"]
+        if names != list(JointFeatures(self.templates, scheme).names):
+            raise ValueError(Errors.H039.format(name="joint.names"))
+        if weights.shape != (len(names),) or not (np.abs(weights) <= HEAVIEST).all():
+            raise ValueError(Errors.H039.format(name="joint.weights"))
+        return dict(zip(names, weights.tolist()))
+
+    def adopt(self, value: Mapping[str, float] | None) -> None:
+        """Use these weights, by feature name; None for those of the templates."""
+        self._learnt = value or {}
+
+    def _described(self) -> dict[str, Any]:
+        """Meaning of the templates, apart from their initial weights."""
+        return {
+            template.name: described(template, outside=template.outside, weight=None)
+            for template in self.templates
+        }

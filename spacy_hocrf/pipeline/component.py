@@ -258,13 +258,17 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             if self._learning is None:
                 from spacy_hocrf.learning.learning import Learner
 
-                arguments, group_by = (self.model, self.target, self.trainer), self.group_by
-                teachers, joint_learner = self._teachers, None
-                if self._joint is not None:
-                    joint_learner = self._joint.learner(*arguments, group_by, teachers)
-                options: dict[str, Any] = {"constraints": self._constraints()}
-                options |= {"positives_only": self._positives_only, "teachers": teachers}
-                self._learning = joint_learner or Learner(*arguments, group_by=group_by, **options)
+                memory = None if self._joint is None else self._joint.memory
+                self._learning = Learner(
+                    self.model,
+                    self.target,
+                    self.trainer,
+                    memory=memory,
+                    constraints=self._constraints() if memory is None else None,
+                    group_by=self.group_by,
+                    positives_only=self._positives_only,
+                    teachers=self._teachers,
+                )
                 self._learning.lock = self._lock
             return self._learning
 
@@ -390,7 +394,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
         self._decoder.adopt(None)
         self._prices.adopt(None)
         if self._joint is not None:
-            self._joint.forget()
+            self._joint.adopt(None)
         if annotates_once:
             OnceAnnotated.begin(nlp, self.name)
         if nlp is not None and "spans_key" in self.cfg:
@@ -855,7 +859,7 @@ class SegmentationPipe(StoredPipe, TrainablePipe):
             if saved is not None and saved.before == self._configured[0]:
                 self.threshold = saved.after
 
-        joint = {} if self._joint is None else {"joint": self._joint.keeper()}
+        joint = {} if self._joint is None else {"joint": self._joint}
         return {
             "scores": ScoresKeeper(settings, self.name, lambda: self._learner.dense_weights),
             "encoder": EncoderKeeper(settings.encoder, self.name),
