@@ -5,27 +5,21 @@ segmentations that are shown that way. Usually there is exactly one, unless the 
 with whitespace; readings are then ordered by their most probable segmentation, and each is listed once.
 """
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice, pairwise
-from math import exp
 
 import numpy as np
 from numpy.typing import NDArray
-from spacy.tokens import Doc
 
-from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import NamedSpans
 from spacy_hocrf.annotation.best_readings import (
     BestReadings,
     RankedReadings,
-    ReadingSet,
     ScoredReading,
     ShownSpans,
 )
-from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.whitespace import cases, ways_to_show, without_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
@@ -33,100 +27,9 @@ from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, r
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool
-from spacy_hocrf.features.tokens import beginning
-from spacy_hocrf.types import Segments, is_whole
+from spacy_hocrf.types import Segments
 
-__all__ = ["Alternatives", "HasAlternatives"]
-
-TOLERANCE = 1e-6
-"""Log probabilities that differ by less than this count as equal (rounding errors)."""
-MAX_IN_BATCH = 100
-"""Up to this many readings are computed for all Docs of a batch at once; beyond it, that is slower."""
-
-
-class HasAlternatives:
-    """Base class of `Reading`: the methods that list or sample whole readings of the Doc.
-
-    doc (Doc): the text.
-    alternatives (Alternatives): the readings of the batch that contains the Doc.
-    number (int): index of the Doc in that batch.
-    log_z (float): log of the sum over the segmentations of the Doc.
-    acceptance (Optional[Acceptance]): knows how far down the list the right reading tends to be.
-    """
-
-    def __init__(
-        self,
-        doc: Doc,
-        alternatives: "Alternatives",
-        number: int,
-        log_z: float,
-        acceptance: Acceptance | None = None,
-    ) -> None:
-        self.doc, self.log_partition = doc, log_z
-        self._alternatives, self._number, self._acceptance = alternatives, number, acceptance
-
-    def best(self, n: int = 10) -> list[ScoredReading]:
-        """Return the n most probable readings, best first; all of them if there are fewer than n.
-
-        Where a CRF's spans may begin or end with whitespace, several segmentations are shown as one reading,
-        which is ranked by the most probable of them.
-        RAISES (ValueError): H210 for n below 1, H201 if too much whitespace lies beside spans.
-        """
-        n = _checked_number(n)
-        if n > MAX_IN_BATCH or self._alternatives.has_blank(self._number):
-            return list(islice(self.alternatives(), n))
-        return list(self._alternatives.best(self._number, n, self.log_partition))
-
-    def alternatives(self) -> Iterator[ScoredReading]:
-        """Iterate lazily over all readings in the order of `best`.
-
-        RAISES (ValueError): H201 if too much whitespace lies beside the spans of the next reading.
-        """
-        return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
-
-    def set(self, level: float, most: int = 1000) -> ReadingSet:
-        """Return the most probable readings, enough of them to contain the right one in a given share of new
-        texts that resemble those of `hocrf calibrate --accept`. The best reading is always included.
-
-        level (float): the minimum share, over the random choice of both the calibration texts and the new
-            ones.
-        most (int): consider at most this many readings; `complete` is False if there may be more.
-        RAISES (ValueError): H505 if the model has not learnt how far down the list right readings are, H506
-            to H508 if this level cannot be reached, H210 for `most` below 1, H201 as in `alternatives`.
-        """
-        most = _checked_number(most)
-        if self._acceptance is None or not self._acceptance.behind:
-            raise ValueError(ReadingErrors.H505)
-        farthest = self._acceptance.farthest(level) + TOLERANCE
-        ordered = not self._alternatives.has_blank(self._number)
-        readings, remaining, at_least = ReadingSet(), 1.0, -np.inf
-        for rank, reading in enumerate(self.alternatives()):
-            at_least = reading.log_probability - farthest if not readings else at_least
-            probable = reading.log_probability >= at_least
-            if remaining < exp(at_least) or (ordered and not probable):
-                break
-            if rank == most:
-                readings.complete = False
-                break
-            readings += [reading] if probable else []
-            remaining -= reading.probability
-        readings.sort(key=lambda reading: -reading.log_probability)
-        return readings
-
-    def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
-        """Draw n independent random readings; each reading is drawn with its probability.
-
-        seed (int): the same seed gives the same readings on every run.
-        RETURNS (list[NamedSpans]): start, end and label of all spans of each reading.
-        RAISES (ValueError): H210 for n below 1.
-        """
-        drawn = self._alternatives.drawn(self._number, np.random.default_rng(seed))
-        return list(islice(drawn, _checked_number(n)))
-
-    def _log_probability(self, spans: NamedSpans) -> float:
-        """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
-        log_z = self._alternatives.log_z(self._number, spans, beginning(self.doc))
-        return log_z - self.log_partition
+__all__ = ["Alternatives"]
 
 
 class Alternatives:
@@ -295,10 +198,3 @@ def _joined(readings: Sequence[ScoredSpans]) -> Ranked:
     offsets = offsets_of([len(shown.start) for _, shown in readings])
     scores = np.array([score for score, _ in readings], dtype=np.float64)
     return Ranked(np.array([0, len(scores)]), scores, Segments(offsets, start, end, label))
-
-
-def _checked_number(n: int) -> int:
-    """Return a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
-    if not is_whole(n) or n < 1:
-        raise ValueError(ReadingErrors.H210.format(found=n))
-    return min(n, sys.maxsize)

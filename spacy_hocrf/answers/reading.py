@@ -8,10 +8,12 @@ Everything follows from the log potentials φ of the text, which are computed on
 (Nguyen et al., JMLR 15 (2014) §2.3). What earlier components have set is taken as certain, as in predictions.
 """
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from itertools import pairwise
+from itertools import islice, pairwise
+from math import exp
 from typing import NamedTuple, NoReturn, overload
 
 import numpy as np
@@ -20,10 +22,11 @@ from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.acceptance import Acceptance
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
+from spacy_hocrf.annotation.best_readings import ReadingSet, ScoredReading
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import scores_of_shown, variants_of
-from spacy_hocrf.answers.alternatives import Alternatives, HasAlternatives
+from spacy_hocrf.answers.alternatives import Alternatives
 from spacy_hocrf.answers.contrast import Asked
 from spacy_hocrf.answers.decoders import Candidates, ExpectedF
 from spacy_hocrf.answers.explaining import Explainer, Explanation
@@ -41,6 +44,10 @@ from spacy_hocrf.types import START, Expectations, LabelPattern, Potentials, is_
 __all__ = ["BatchReading", "Reading", "ScoredSpan", "readings_of"]
 
 SPARSE_PARTS = ("row", "length", "span")
+TOLERANCE = 1e-6
+"""Log probabilities that differ by less than this count as equal (rounding errors)."""
+MAX_IN_BATCH = 100
+"""Up to this many readings are computed for all Docs of a batch at once; beyond it, that is slower."""
 
 
 class ScoredSpan(NamedTuple):
@@ -106,7 +113,7 @@ class BatchReading:
         return Alternatives(self.part, self.exact.pool)
 
 
-class Reading(HasAlternatives):
+class Reading:
     """The model's posterior distribution over the segmentations of one Doc, at the time the reading was made.
     All numbers are exact.
 
@@ -125,7 +132,8 @@ class Reading(HasAlternatives):
         log_z: float,
         acceptance: Acceptance | None = None,
     ) -> None:
-        super().__init__(doc, batch.alternatives, number, log_z, acceptance)
+        self.doc, self.log_partition = doc, log_z
+        self._alternatives, self._number, self._acceptance = batch.alternatives, number, acceptance
         self._batch, self._under = batch, batch.part.under
         self._scheme, self._automaton = batch.part.scheme, batch.part.automaton
         self.labels, self.names = self._scheme.labels, self._scheme.names
@@ -186,6 +194,64 @@ class Reading(HasAlternatives):
             return self._log_probability(asked)
         variants = variants_of(self._blank, asked, beginning(self.doc))
         return float(np.logaddexp.reduce(list(map(self._log_z, variants)))) - self.log_partition
+
+    def best(self, n: int = 10) -> list[ScoredReading]:
+        """Return the n most probable readings, best first; all of them if there are fewer than n.
+
+        Where a CRF's spans may begin or end with whitespace, several segmentations are shown as one reading,
+        which is ranked by the most probable of them.
+        RAISES (ValueError): H210 for n below 1, H201 if too much whitespace lies beside spans.
+        """
+        n = _checked_number(n)
+        if n > MAX_IN_BATCH or self._alternatives.has_blank(self._number):
+            return list(islice(self.alternatives(), n))
+        return list(self._alternatives.best(self._number, n, self.log_partition))
+
+    def alternatives(self) -> Iterator[ScoredReading]:
+        """Iterate lazily over all readings in the order of `best`.
+
+        RAISES (ValueError): H201 if too much whitespace lies beside the spans of the next reading.
+        """
+        return self._alternatives.of(self._number, self.log_partition, beginning(self.doc))
+
+    def set(self, level: float, most: int = 1000) -> ReadingSet:
+        """Return the most probable readings, enough of them to contain the right one in a given share of new
+        texts that resemble those of `hocrf calibrate --accept`. The best reading is always included.
+
+        level (float): the minimum share, over the random choice of both the calibration texts and the new
+            ones.
+        most (int): consider at most this many readings; `complete` is False if there may be more.
+        RAISES (ValueError): H505 if the model has not learnt how far down the list right readings are, H506
+            to H508 if this level cannot be reached, H210 for `most` below 1, H201 as in `alternatives`.
+        """
+        most = _checked_number(most)
+        if self._acceptance is None or not self._acceptance.behind:
+            raise ValueError(ReadingErrors.H505)
+        farthest = self._acceptance.farthest(level) + TOLERANCE
+        ordered = not self._alternatives.has_blank(self._number)
+        readings, remaining, at_least = ReadingSet(), 1.0, -np.inf
+        for rank, reading in enumerate(self.alternatives()):
+            at_least = reading.log_probability - farthest if not readings else at_least
+            probable = reading.log_probability >= at_least
+            if remaining < exp(at_least) or (ordered and not probable):
+                break
+            if rank == most:
+                readings.complete = False
+                break
+            readings += [reading] if probable else []
+            remaining -= reading.probability
+        readings.sort(key=lambda reading: -reading.log_probability)
+        return readings
+
+    def sample(self, n: int = 1, seed: int = 0) -> list[NamedSpans]:
+        """Draw n independent random readings; each reading is drawn with its probability.
+
+        seed (int): the same seed gives the same readings on every run.
+        RETURNS (list[NamedSpans]): start, end and label of all spans of each reading.
+        RAISES (ValueError): H210 for n below 1.
+        """
+        drawn = self._alternatives.drawn(self._number, np.random.default_rng(seed))
+        return list(islice(drawn, _checked_number(n)))
 
     def tokens(self) -> NDArray[np.float64]:
         """Return P(the token is in a span of the label), float64 [T, L + 1], in the order of `labels`; the
@@ -376,6 +442,11 @@ class Reading(HasAlternatives):
             known = ", ".join(self.labels)
             raise ValueError(ReadingErrors.H198.format(found=label, known=known))
 
+    def _log_probability(self, spans: NamedSpans) -> float:
+        """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
+        log_z = self._alternatives.log_z(self._number, spans, beginning(self.doc))
+        return log_z - self.log_partition
+
     def _log_z(self, spans: NamedSpans) -> float:
         """Return the log of the sum over the segmentations that contain these spans, and any others."""
         potentials, scheme = self._potentials, self._scheme
@@ -388,6 +459,13 @@ class Reading(HasAlternatives):
         asked = replace(potentials, allowed=bits & potentials.allowed)
         with self._batch.exact.pool.lend(self._automaton) as buffers:
             return float(log_partition(asked, self._automaton, buffers=buffers)[0])
+
+
+def _checked_number(n: int) -> int:
+    """Return a number of readings. RAISES (ValueError): H210 unless it is a whole number above 0."""
+    if not is_whole(n) or n < 1:
+        raise ValueError(ReadingErrors.H210.format(found=n))
+    return min(n, sys.maxsize)
 
 
 def _expected(phi: NDArray[np.float64], count: NDArray[np.float64]) -> float:
