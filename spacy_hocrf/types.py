@@ -130,6 +130,10 @@ class Observations:
     inputs: tuple[NDArray[Any], ...] = ()  # [N, …] of each dense score
 
 
+SCORES = ("const", *PARTS, "row_score", "length_score", "span_score")
+"""The scores among the fields of `Potentials`."""
+
+
 @dataclass(frozen=True)
 class Potentials:
     """Log potentials of a batch. The score of a segment [u, v) whose label history, itself included, ends in
@@ -229,6 +233,11 @@ class Potentials:
     def unscored(self) -> "Potentials":
         """Return a copy with all scores 0; sequences and allowed bits stay."""
         return Potentials.zero(self.offsets, self.allowed, len(self.const))
+
+    def scaled(self, factor: float) -> "Potentials":
+        """Return a copy with all scores multiplied by a factor."""
+        scores = ((name, getattr(self, name)) for name in SCORES)
+        return replace(self, **{name: each * factor for name, each in scores if each is not None})
 
     def repeated(self, times: int) -> "Potentials":
         """Repeat the whole batch of sequences a number of times."""

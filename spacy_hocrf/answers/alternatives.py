@@ -20,7 +20,7 @@ from spacy_hocrf.annotation.best_readings import (
     ScoredReading,
     ShownSpans,
 )
-from spacy_hocrf.annotation.whitespace import cases, ways_to_show, without_whitespace
+from spacy_hocrf.annotation.whitespace import cases, spans_shown, ways_to_show
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked, sum_of_ways
@@ -180,12 +180,7 @@ class Alternatives:
     def _shown(self, segments: Segments, blank: NDArray[np.bool_] | None) -> Segments:
         """Return the spans of a segmentation as they are shown, trimmed of whitespace."""
         spans = self.scheme.spans(segments)
-        if blank is None:
-            return spans
-        places = spans.start.astype(np.int64), spans.end.astype(np.int64)
-        start, end = without_whitespace(blank, *places)
-        trimmed = spans._replace(start=start.astype(np.int32), end=end.astype(np.int32))
-        return trimmed.only(start < end)
+        return spans if blank is None else spans_shown(spans, blank, np.array([0, len(blank)]))
 
 
 ScoredSpans = tuple[float, Segments]

@@ -17,7 +17,7 @@ from spacy.tokens import Doc, Span
 from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
-from spacy_hocrf.annotation.whitespace import variants_of, with_whitespace, without_whitespace
+from spacy_hocrf.annotation.whitespace import spans_shown, variants_of, with_whitespace
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool
@@ -89,14 +89,11 @@ class Contrast:
 
     def shown(self, segments: Segments) -> tuple[NamedSpan, ...]:
         """Return the spans of a segmentation, without whitespace at their ends."""
-        (spans,) = self.part.scheme.named(self.part.scheme.spans(segments))
-        if self.part.blank is None:
-            return tuple(spans)
-        start, end = (np.array([span[i] for span in spans], dtype=np.int64) for i in (0, 1))
-        start, end = without_whitespace(self.part.blank, start, end)
-        labels = [label for _, _, label in spans]
-        trimmed = zip(start.tolist(), end.tolist(), labels)
-        return tuple((i, j, label) for i, j, label in trimmed if i < j)
+        part, spans = self.part, self.part.scheme.spans(segments)
+        if part.blank is not None:
+            spans = spans_shown(spans, part.blank, part.potentials.offsets)
+        (named,) = part.scheme.named(spans)
+        return tuple(named)
 
     @cached_property
     def _free(self) -> tuple[ScoredSegmentation, frozenset[NamedSpan]]:

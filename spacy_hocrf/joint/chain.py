@@ -8,8 +8,6 @@ Extents: D sequences, Y labels; V vertices, namely V_s of segments, V_t of token
 order; E cells.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -96,7 +94,7 @@ class SegmentationSubproblem:
         """Return the largest difference between the scores of two segmentations of all sequences, in nats."""
         high, low = (
             viterbi(potentials, self.automaton, buffers=self._buffers).scores.sum()
-            for potentials in (self.potentials, _negated(self.potentials))
+            for potentials in (self.potentials, self.potentials.scaled(-1.0))
         )
         return float(high + low)
 
@@ -108,22 +106,3 @@ class SegmentationSubproblem:
         if self._search is not None:
             return self._search.best(self._rewarded.potentials, self.automaton, self._buffers)
         return viterbi(self._rewarded.potentials, self.automaton, buffers=self._buffers)
-
-
-def _negated(potentials: Potentials) -> Potentials:
-    """Potentials with all scores negated."""
-
-    def other(array: NDArray[np.float64] | None) -> NDArray[np.float64] | None:
-        return None if array is None else -array
-
-    return replace(
-        potentials,
-        const=-potentials.const,
-        start=other(potentials.start),
-        end=other(potentials.end),
-        token=-potentials.token,
-        inner=other(potentials.inner),
-        row_score=-potentials.row_score,
-        length_score=-potentials.length_score,
-        span_score=-potentials.span_score,
-    )

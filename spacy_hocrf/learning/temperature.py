@@ -101,9 +101,7 @@ class HeldOut:
         scores = {name: getattr(potentials, name) for name in SCORES}
         scores = {name: score for name, score in scores.items() if score is not None}
         losses, counts = negative_log_likelihood(
-            replace(potentials, **{name: score * scale for name, score in scores.items()}),
-            Observed(self.observed),
-            self.automaton,
+            potentials.scaled(scale), Observed(self.observed), self.automaton
         )
         slope = sum((score * getattr(counts, SCORES[name])).sum() for name, score in scores.items())
         tokens = max(1, int(potentials.offsets[-1]))
