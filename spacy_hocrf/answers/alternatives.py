@@ -22,11 +22,11 @@ from spacy_hocrf.annotation.best_readings import (
 )
 from spacy_hocrf.annotation.whitespace import cases, spans_shown, ways_to_show
 from spacy_hocrf.answers.part import Part
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import Ranked, best_segmentations, draws, ranked, sum_of_ways
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.selection import joined_segments
 from spacy_hocrf.types import Segments
 
 __all__ = ["Alternatives"]
@@ -188,8 +188,6 @@ ScoredSpans = tuple[float, Segments]
 
 def _joined(readings: Sequence[ScoredSpans]) -> Ranked:
     """Join the readings of one Doc into arrays."""
-    columns = zip(*(shown[1:] for _, shown in readings))
-    start, end, label = map(np.concatenate, columns) if readings else [np.zeros(0, np.int32)] * 3
-    offsets = offsets_of([len(shown.start) for _, shown in readings])
     scores = np.array([score for score, _ in readings], dtype=np.float64)
-    return Ranked(np.array([0, len(scores)]), scores, Segments(offsets, start, end, label))
+    spans = joined_segments([shown for _, shown in readings])
+    return Ranked(np.array([0, len(scores)]), scores, spans)

@@ -21,6 +21,7 @@ from spacy_hocrf.annotation.whitespace import spans_shown, variants_of, with_whi
 from spacy_hocrf.answers.part import Part
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool
+from spacy_hocrf.engine.selection import select_segments
 from spacy_hocrf.engine.viterbi import viterbi
 from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.model.scheme import LabelScheme
@@ -178,10 +179,8 @@ class Contrast:
         with self.pool.lend(automaton) as buffers:
             best = viterbi(asked, automaton, buffers=buffers)
         case = int(best.scores.argmax())
-        own = slice(*best.segments.offsets[case : case + 2].tolist())
-        columns = (column[own] for column in best.segments[1:])
-        offsets = np.array([0, own.stop - own.start])
-        return ScoredSegmentation(Segments(offsets, *columns), float(best.scores[case]))
+        segments = select_segments(best.segments, np.array([case]))
+        return ScoredSegmentation(segments, float(best.scores[case]))
 
     def _words(self, span: NamedSpan) -> str:
         start, end, label = span

@@ -25,7 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import offsets_of, ranges
+from spacy_hocrf.engine.selection import joined_segments, select_segments
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.types import Segments
 
@@ -59,18 +59,14 @@ class WholeReadings(NamedTuple):
 
     def at(self, places: Places) -> "WholeReadings":
         """Return the readings with some indices, int64 [k]."""
-        first, sizes = self.spans.offsets[places], np.diff(self.spans.offsets)[places]
-        columns = (column[ranges(first, sizes)] for column in self.spans[1:])
-        spans = Segments(offsets_of(sizes), *columns)
+        spans = select_segments(self.spans, places)
         return WholeReadings(spans, self.text[places], self.log_probability[places])
 
     @classmethod
     def joined(cls, parts: Sequence["WholeReadings"]) -> "WholeReadings":
         """Concatenate the readings of one or more parts."""
-        sizes = np.concatenate([np.diff(part.spans.offsets) for part in parts])
-        columns = map(np.concatenate, zip(*(part.spans[1:] for part in parts)))
-        text, logs = (np.concatenate([part[i] for part in parts]) for i in (1, 2))
-        return cls(Segments(offsets_of(sizes), *columns), text, logs)
+        spans, text, logs = zip(*parts)
+        return cls(joined_segments(spans), np.concatenate(text), np.concatenate(logs))
 
 
 @dataclass(frozen=True)

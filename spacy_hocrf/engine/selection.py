@@ -1,14 +1,15 @@
-"""Selects sequences of a batch as a batch of their own."""
+"""Selects sequences of a batch as a batch of their own, and joins the segments of several batches."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
-from spacy_hocrf.types import Potentials
+from spacy_hocrf.types import Potentials, Segments
 
-__all__ = ["select_sequences"]
+__all__ = ["joined_segments", "select_segments", "select_sequences"]
 
 
 def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Potentials:
@@ -46,3 +47,18 @@ def select_sequences(potentials: Potentials, sequences: NDArray[np.int64]) -> Po
         span_score=potentials.span_score[spans],
         allowed=potentials.allowed[tokens],
     )
+
+
+def select_segments(segments: Segments, sequences: NDArray[np.int64]) -> Segments:
+    """Return the segments of chosen sequences, int64 [n], in any order."""
+    sizes = np.diff(segments.offsets)[sequences]
+    places = ranges(segments.offsets[sequences], sizes)
+    return Segments(offsets_of(sizes), *(column[places] for column in segments[1:]))
+
+
+def joined_segments(parts: Sequence[Segments]) -> Segments:
+    """Return the segments of several batches as those of one batch; of no sequence without any."""
+    none = Segments(np.zeros(1, dtype=np.int64), *[np.zeros(0, dtype=np.int32)] * 3)
+    offsets, *columns = zip(none, *parts)
+    sizes = np.concatenate([np.diff(each) for each in offsets])
+    return Segments(offsets_of(sizes), *map(np.concatenate, columns))

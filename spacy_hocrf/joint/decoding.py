@@ -16,7 +16,7 @@ from spacy_hocrf.annotation.prediction import Trace
 from spacy_hocrf.answers.predictor import Revised
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.pool import BufferPool
-from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.engine.selection import joined_segments, select_segments, select_sequences
 from spacy_hocrf.engine.viterbi import Best
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.graph.dual import dual_decompose
@@ -30,7 +30,7 @@ from spacy_hocrf.joint.problems import JointProblem
 from spacy_hocrf.joint.rewards import RewardedPotentials
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.search import BoundedBest, RuledSearch
-from spacy_hocrf.types import Potentials, Segments
+from spacy_hocrf.types import Potentials
 
 __all__ = ["DualDecomposition", "JointDecoder"]
 
@@ -164,25 +164,12 @@ def _replaced(
     decoded (Sequence[Tuple[int64 [n], Best]]): numbers of sequences, and their segmentations; every
         sequence at most once.
     """
-    if not decoded:
-        return Best(best.segments, best.scores)
-    counts = np.diff(best.segments.offsets)
-    stays = np.ones(len(counts), dtype=bool)
-    scores = best.scores.copy()
-    sequence, parts = [np.repeat(np.arange(len(counts)), counts)], [best.segments]
+    # where the segments of each sequence are, among those of all parts
+    place, scores = np.arange(len(best.scores)), best.scores.copy()
+    n_parts = len(place)
     for numbers, part in decoded:
-        stays[numbers] = False
+        place[numbers] = n_parts + np.arange(len(numbers))
         scores[numbers] = part.scores
-        sequence.append(np.repeat(numbers, np.diff(part.segments.offsets)))
-        parts.append(part.segments)
-    # the segments of sequences that stay, and all of the others, sorted by sequence
-    kept = np.ones(sum(map(len, sequence)), dtype=bool)
-    kept[: len(sequence[0])] = stays[sequence[0]]
-    owner = np.concatenate(sequence)[kept]
-    start, end, label = (
-        np.concatenate([getattr(part, name) for part in parts])[kept]
-        for name in ("start", "end", "label")
-    )
-    order = np.argsort(owner, kind="stable")
-    offsets = np.searchsorted(owner[order], np.arange(len(counts) + 1))
-    return Best(Segments(offsets, start[order], end[order], label[order]), scores)
+        n_parts += len(numbers)
+    segments = joined_segments([best.segments, *(part.segments for _, part in decoded)])
+    return Best(select_segments(segments, place), scores)

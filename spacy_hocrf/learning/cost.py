@@ -18,8 +18,9 @@ from spacy.util import logger
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
-from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.probable import best_subset
+from spacy_hocrf.engine.selection import joined_segments
 from spacy_hocrf.learning.heldout import (
     HELD_OUT_TO_LEARN,
     Sides,
@@ -177,10 +178,8 @@ def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document])
 
 def _joined(parts: Sequence[Evidence]) -> Evidence:
     """Concatenate the evidence of all folds."""
-    counts = np.concatenate([np.diff(part.spans.offsets) for part in parts])
-    columns = (np.concatenate(column) for column in zip(*(part.spans[1:] for part in parts)))
     return Evidence(
-        Segments(offsets_of(counts), *columns),
+        joined_segments([part.spans for part in parts]),
         np.concatenate([part.probability for part in parts]),
         np.concatenate([part.right for part in parts]),
         np.concatenate([part.lengths for part in parts]),

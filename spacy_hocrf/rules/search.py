@@ -20,12 +20,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import ranked
 from spacy_hocrf.engine.automaton import Automaton
 from spacy_hocrf.engine.forward_backward import Buffers
 from spacy_hocrf.engine.pool import BufferPool
-from spacy_hocrf.engine.selection import select_sequences
+from spacy_hocrf.engine.selection import joined_segments, select_segments, select_sequences
 from spacy_hocrf.engine.viterbi import Best, viterbi
 from spacy_hocrf.rules.compiled import CompiledRules, Numbers
 from spacy_hocrf.types import Potentials, Segments
@@ -167,32 +166,19 @@ class RuledSearch:
         left_out[list(rules)] = False
         missing = left_out & (costs > 0)
         scores = best.scores - costs[:, left_out].sum(axis=1)
-        parts = (_part(best.segments, i) for i in range(len(scores)))
+        parts = (select_segments(best.segments, np.array([i])) for i in range(len(scores)))
         return map(_Candidate, parts, scores.tolist(), best.scores.tolist(), missing)
-
-
-def _part(segments: Segments, i: int) -> Segments:
-    """Return the segments of one sequence."""
-    own = slice(*segments.offsets[i : i + 2].tolist())
-    columns = (column[own] for column in segments[1:])
-    return Segments(np.array([0, own.stop - own.start]), *columns)
 
 
 def _as_best(readings: Sequence[tuple[float, Segments]]) -> Best:
     """Join one or more segmentations and their scores."""
-    columns = map(np.concatenate, zip(*(segments[1:] for _, segments in readings)))
-    offsets = offsets_of([len(segments.label) for _, segments in readings])
-    return Best(Segments(offsets, *columns), np.array([score for score, _ in readings]))
+    scores, segments = zip(*readings)
+    return Best(joined_segments(segments), np.array(scores))
 
 
 def _joined(candidates: Sequence[_Candidate]) -> BoundedBest:
     """Join the segmentations of all sequences."""
     scores = np.array([candidate.score for candidate in candidates])
     bounds = np.array([candidate.bound for candidate in candidates])
-    if not candidates:
-        empty = np.zeros(0, dtype=np.int32)
-        no_segments = Segments(np.zeros(1, dtype=np.int64), empty, empty, empty)
-        return BoundedBest(no_segments, scores, bounds)
-    columns = zip(*(candidate.segments[1:] for candidate in candidates))
-    offsets = offsets_of([len(candidate.segments.label) for candidate in candidates])
-    return BoundedBest(Segments(offsets, *map(np.concatenate, columns)), scores, bounds)
+    segments = joined_segments([candidate.segments for candidate in candidates])
+    return BoundedBest(segments, scores, bounds)
