@@ -8,9 +8,9 @@ set before the component runs.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ __all__ = [
     "TextConstraint",
     "constrain",
     "constrain_batch",
+    "covered",
     "known_segments",
     "likely_segments",
     "log_odds",
@@ -143,31 +144,36 @@ class Annotation:
     @property
     def certain(self) -> Annotation:
         """A copy in which the tokens of soft spans are unknown."""
-        unknown = self.unknown.copy()
-        for start, end, *_ in self.soft:
-            unknown[start:end] = True
+        unknown = self.unknown | covered(self.soft, len(self.unknown))
         spans = tuple(span for span in self.spans if not unknown[span[0] : span[1]].any())
         return replace(self, spans=spans, unknown=unknown, soft=())
 
     @property
     def positives(self) -> Annotation:
         """A copy in which all tokens outside of spans are unknown; it keeps the most probable soft spans."""
-        unknown = np.ones(len(self.unknown), dtype=bool)
-        for start, end, _ in self.spans:
-            unknown[start:end] = False
+        unknown = ~covered(self.spans, len(self.unknown))
         return replace(self, unknown=unknown, searched=True, soft=())
 
     def without(self, spans: Collection[tuple[int, int, str]]) -> Annotation:
         """Return a copy without these spans, in which their tokens are unknown."""
-        unknown = self.unknown.copy()
-        for start, end, _ in spans:
-            unknown[start:end] = True
+        unknown = self.unknown | covered(spans, len(self.unknown))
         return Annotation(tuple(span for span in self.spans if span not in spans), unknown)
 
     @property
     def repeats(self) -> bool:
         """Do two neighbouring spans share a label?"""
         return any(a[1] == b[0] and a[2] == b[2] for a, b in zip(self.spans, self.spans[1:]))
+
+
+def covered(spans: Iterable[Sequence[Any]], length: int) -> NDArray[np.bool_]:
+    """Is each token in one of some spans? bool [length]
+
+    spans (Iterable[Sequence]): each begins with its first token and one past its last.
+    """
+    is_covered = np.zeros(length, dtype=bool)
+    for start, end, *_ in spans:
+        is_covered[start:end] = True
+    return is_covered
 
 
 def trim(doc: Doc, start: int, end: int) -> tuple[int, int]:
@@ -187,12 +193,9 @@ def known_segments(scheme: LabelScheme, annotation: Annotation) -> Segmentation:
     """
     if annotation.complete:
         return scheme.encode(annotation.spans, len(annotation.unknown))
-    covered = annotation.unknown.copy()
-    segments: Segmentation = []
-    for start, end, label in annotation.spans:
-        covered[start:end] = True
-        segments += scheme.encode_span(start, end, label)
-    for start, end in runs(~covered):
+    segments = [each for span in annotation.spans for each in scheme.encode_span(*span)]
+    in_span = covered(annotation.spans, len(annotation.unknown))
+    for start, end in runs(~annotation.unknown & ~in_span):
         if scheme.outside < 0:
             raise ValueError(Errors.H041.format(start=start, end=end))
         if scheme.limits[scheme.outside] != 0:
@@ -232,9 +235,7 @@ def constrain(
         on tokens known to be outside, and whatever `bits` allow elsewhere.
     """
     bits = bits.copy()
-    in_span = np.zeros(len(bits), dtype=bool)
-    for start, end, _ in annotation.spans:
-        in_span[start:end] = True
+    in_span = covered(annotation.spans, len(bits))
     outside = ~annotation.unknown & ~in_span
     if scheme.outside >= 0 and outside.any():
         bits[np.ix_(outside, np.arange(scheme.n_labels) != scheme.outside)] = 0

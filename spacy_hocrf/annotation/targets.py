@@ -17,7 +17,7 @@ from spacy.tokens import Doc, Span
 from spacy.training import Example
 from thinc.types import Ints2d
 
-from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation
+from spacy_hocrf.annotation.annotation import UNKNOWN, Annotation, covered
 from spacy_hocrf.annotation.prediction import Prediction, decoded_spans, joined, label_hashes
 from spacy_hocrf.annotation.probabilities import (
     TAGS,
@@ -173,9 +173,7 @@ class EntsTarget:
         if same_tokens(example) and example.y.has_annotation("ENT_IOB"):
             spans = named(example.y.ents)
             missing = example.y.to_array(ENT_IOB) != ENT_OUTSIDE
-            for start, end, _ in spans:
-                missing[start:end] = False
-            return Annotation(spans, missing)
+            return Annotation(spans, missing & ~covered(spans, len(missing)))
         share_labels(example.x, example.y.ents)
         ents, tags = example.get_aligned_ents_and_ner()
         unknown = np.array([tag is None for tag in tags], dtype=bool)

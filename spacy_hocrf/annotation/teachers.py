@@ -18,6 +18,7 @@ from spacy_hocrf.annotation.annotation import (
     UNKNOWN,
     Annotation,
     SoftSpan,
+    covered,
     most_probable,
     trim,
 )
@@ -58,14 +59,11 @@ def taught(example: Example, annotation: Annotation, keys: Sequence[str]) -> Ann
     ]
     certain = [span for span in in_gaps if span.score > CERTAIN]
     _check(example.predicted, certain)
-    covered = np.zeros(len(gaps), dtype=bool)
-    for start, end, *_ in certain:
-        covered[start:end] = True
-    soft = [span for span in in_gaps if span.score and not covered[span.start : span.end].any()]
+    known = covered(certain, len(gaps))
+    soft = [span for span in in_gaps if span.score and not known[span.start : span.end].any()]
     likely = [span[:3] for span in (*certain, *most_probable(soft))]
     unknown = np.logical_or.reduce([teacher.unknown for teacher in teachers]) & gaps
-    for start, end, _ in likely:
-        unknown[start:end] = False
+    unknown &= ~covered(likely, len(gaps))
     spans, left_out = tuple(sorted([*annotation.spans, *likely])), annotation.left_out
     if unknown.any() or annotation.constraints:
         return Annotation(spans, unknown, annotation.constraints, left_out)

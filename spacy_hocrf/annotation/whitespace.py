@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.types import Segments
@@ -166,16 +166,14 @@ def ways_to_show(
     RETURNS (tuple[list[int], list[list[uint8 [t, Y]]]]): bounds of the stretches that the sequence is cut
         into; and for each stretch the bits of every way, an empty list if it cannot be shown so.
     """
-    covered, length = np.zeros(len(allowed), dtype=bool), len(allowed)
-    for start, end, _ in spans:
-        covered[start:end] = True
-    free = ~covered & (False if blank is None else blank)
-    if not scheme.can_have(spans) or (scheme.outside < 0 and not (covered | free).all()):
+    length, in_span = len(allowed), covered(spans, len(allowed))
+    free = ~in_span & (False if blank is None else blank)
+    if not scheme.can_have(spans) or (scheme.outside < 0 and not (in_span | free).all()):
         return [0, length], [[]]
     if not free.any():
         bits = constrain(scheme, allowed, Annotation(tuple(spans), free))
         return [0, length], [[bits & allowed]]
-    outside = constrain(scheme, allowed, Annotation((), covered | free))
+    outside = constrain(scheme, allowed, Annotation((), in_span | free))
     between = [_between(a, b, free) for a, b in pairwise(spans)]
     firsts = [0, *(i for i, gap in enumerate(between, 1) if gap), len(spans)]
     cuts = [0, *(spans[i - 1][1] for i in firsts[1:-1]), length]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered, trim
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
 from spacy_hocrf.annotation.whitespace import spans_shown, variants_of, with_whitespace
@@ -128,15 +128,11 @@ class Contrast:
         for chosen in variants_of(self.part.blank, spans, beginning(self.doc)):
             if not self.part.scheme.can_have(chosen):
                 continue
-            unknown = np.ones(len(self.doc), dtype=bool)
-            for start, end, _ in chosen:
-                unknown[start:end] = False
+            in_span = covered(chosen, len(self.doc))
+            unknown = ~in_span
             if complete:  # a span of whitespace alone is not shown
                 unknown &= False if self.part.blank is None else self.part.blank
-            covered = unknown.copy()
-            for start, end, _ in chosen:
-                covered[start:end] = True
-            if self.part.scheme.outside < 0 and not covered.all():
+            if self.part.scheme.outside < 0 and not (unknown | in_span).all():
                 continue
             allowed = self.part.potentials.allowed
             yield constrain(self.part.scheme, allowed, Annotation(tuple(chosen), unknown)) & allowed

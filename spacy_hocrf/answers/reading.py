@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from spacy.tokens import Doc, Span
 
 from spacy_hocrf.annotation.acceptance import Acceptance
-from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, trim
+from spacy_hocrf.annotation.annotation import Annotation, NamedSpans, constrain, covered, trim
 from spacy_hocrf.annotation.best_readings import ReadingSet, ScoredReading
 from spacy_hocrf.annotation.errors import ReadingErrors
 from spacy_hocrf.annotation.spans import row_of
@@ -450,11 +450,9 @@ class Reading:
     def _log_z(self, spans: NamedSpans) -> float:
         """Return the log of the sum over the segmentations that contain these spans, and any others."""
         potentials, scheme = self._potentials, self._scheme
-        free = np.ones(len(self), dtype=bool)
-        for start, end, _ in spans:
-            free[start:end] = False
         if not scheme.can_have(spans):
             return -np.inf
+        free = ~covered(spans, len(self))
         bits = constrain(scheme, potentials.allowed, Annotation(tuple(spans), free))
         asked = replace(potentials, allowed=bits & potentials.allowed)
         with self._batch.exact.pool.lend(self._automaton) as buffers:
