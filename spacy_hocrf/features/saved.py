@@ -14,7 +14,7 @@ from spacy_hocrf.features.segments import LengthTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.types import LabelPattern
 
-__all__ = ["check_arrays", "patterns_from", "patterns_to"]
+__all__ = ["check_arrays", "need", "patterns_from", "patterns_to"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,17 +37,17 @@ def patterns_from(arrays: Arrays, n_labels: int) -> tuple[LabelPattern, ...]:
     RAISES (ValueError): H039 for invalid arrays.
     """
     length, label = arrays["pattern_length"], arrays["pattern_label"]
-    _need(len(length) >= n_labels > 0, "pattern_length")
-    _need((length[:n_labels] == 1).all() and (length[n_labels:] > 1).all(), "pattern_length")
-    _need(int(length.sum(dtype=np.uint64)) == len(label), "pattern_label")
-    _need(_within(label, 0, n_labels), "pattern_label")
-    _need(np.array_equal(label[:n_labels], np.arange(n_labels)), "pattern_label")
+    need(len(length) >= n_labels > 0, "pattern_length")
+    need((length[:n_labels] == 1).all() and (length[n_labels:] > 1).all(), "pattern_length")
+    need(int(length.sum(dtype=np.uint64)) == len(label), "pattern_label")
+    need(_within(label, 0, n_labels), "pattern_label")
+    need(np.array_equal(label[:n_labels], np.arange(n_labels)), "pattern_label")
     labels, ends = label.tolist(), np.cumsum(length, dtype=np.int64).tolist()
     patterns = tuple(tuple(labels[end - n : end]) for n, end in zip(length.tolist(), ends))
     distinct = set(patterns)
-    _need(len(distinct) == len(patterns), "pattern_label")
+    need(len(distinct) == len(patterns), "pattern_label")
     longer = patterns[n_labels:]
-    _need(all(z[:-1] in distinct and z[1:] in distinct for z in longer), "pattern_label")
+    need(all(z[:-1] in distinct and z[1:] in distinct for z in longer), "pattern_label")
     return patterns
 
 
@@ -72,49 +72,53 @@ def check_arrays(
     template, pattern = arrays["feature_template"], arrays["feature_pattern"]
     count = arrays["feature_count"]
     n_features = len(pattern)
-    _need(rows.shape[1] == 1 + width, "observations")
+    need(rows.shape[1] == 1 + width, "observations")
     _check_rows(rows, observers)
-    _need(len(offsets) == len(rows) + 1, "feature_offsets")
+    need(len(offsets) == len(rows) + 1, "feature_offsets")
     # compared, not subtracted: a difference of int64 may wrap around
-    _need(offsets[0] == 0 and offsets[-1] == n_features, "feature_offsets")
-    _need((offsets[:-1] <= offsets[1:]).all(), "feature_offsets")
-    _need(_within(pattern, 0, len(patterns)), "feature_pattern")
-    _need(template.shape == pattern.shape, "feature_template")
-    _need(_within(template, 0, len(templates)), "feature_template")
+    need(offsets[0] == 0 and offsets[-1] == n_features, "feature_offsets")
+    need((offsets[:-1] <= offsets[1:]).all(), "feature_offsets")
+    need(_within(pattern, 0, len(patterns)), "feature_pattern")
+    need(template.shape == pattern.shape, "feature_template")
+    need(_within(template, 0, len(templates)), "feature_template")
     # each feature's template is one of its observation's observer
     per_row = np.diff(offsets)
     observer_of = np.zeros(len(templates), dtype=np.int32)
     for observer in observers:
         observer_of[list(observer.templates)] = observer.number
     observed = np.repeat(rows[:, 0].astype(np.int32), per_row)
-    _need((observer_of[template] == observed).all(), "feature_template")
+    need((observer_of[template] == observed).all(), "feature_template")
     # the features of an observation ascend by template, then by pattern
     observation = np.repeat(np.arange(len(rows), dtype=np.int32), per_row)
     step = np.diff(template)
     new = observation[1:] != observation[:-1]
-    _need((new | (step >= 0)).all(), "feature_template")
-    _need((new | (step > 0) | (pattern[1:] > pattern[:-1])).all(), "feature_pattern")
+    need((new | (step >= 0)).all(), "feature_template")
+    need((new | (step > 0) | (pattern[1:] > pattern[:-1])).all(), "feature_pattern")
     lengths = np.array([len(z) for z in patterns], dtype=np.int32)
     expected = np.array([1 + template.order for template in templates], dtype=np.int32)
-    _need((lengths[pattern] == expected[template]).all(), "feature_pattern")
-    _need(count.shape == pattern.shape and (count >= 0).all(), "feature_count")
+    need((lengths[pattern] == expected[template]).all(), "feature_pattern")
+    need(count.shape == pattern.shape and (count >= 0).all(), "feature_count")
+
+
+def need(holds: "bool | np.bool_", name: str) -> None:
+    """Check something about a saved array, or a part of the header, with this name.
+
+    RAISES (ValueError): H039 unless it holds.
+    """
+    if not holds:
+        raise ValueError(Errors.H039.format(name=name[:40]))
 
 
 def _check_rows(rows: NDArray[np.uint64], observers: Sequence[Observer]) -> None:
     """Check that observers exist, that nothing is beyond a template's width, and that bins exist."""
-    _need(bool((rows[:, 0] < len(observers)).all()), "observations")
+    need(bool((rows[:, 0] < len(observers)).all()), "observations")
     for observer in observers:
         template = observer.template
         values = rows[rows[:, 0] == observer.number, 1:]
-        _need(not values[:, template.width :].any(), "observations")
+        need(not values[:, template.width :].any(), "observations")
         if isinstance(template, LengthTemplate):
-            _need(bool((values[:, 0] < len(template.bins)).all()), "observations")
+            need(bool((values[:, 0] < len(template.bins)).all()), "observations")
 
 
 def _within(values: NDArray[Any], least: int, most: int) -> bool:
     return not len(values) or bool(least <= values.min() and values.max() < most)
-
-
-def _need(holds: "bool | np.bool_", name: str) -> None:
-    if not holds:
-        raise ValueError(Errors.H039.format(name=name))

@@ -15,6 +15,7 @@ from spacy_hocrf.annotation.prediction import Prediction
 from spacy_hocrf.annotation.targets import Target
 from spacy_hocrf.answers.predictor import Predictor, Revise
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.saved import need
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.batches import group_batches, numbered
 from spacy_hocrf.joint.corpus import JointMemory
@@ -222,10 +223,9 @@ class JointDecoding:
         if changes:
             raise ValueError(Errors.H103.format(difference="; ".join(changes), name=self._name))
         names, weights = header.names, section.arrays["weights"]
-        if names != list(JointFeatures(self.templates, scheme).names):
-            raise ValueError(Errors.H039.format(name="joint.names"))
-        if weights.shape != (len(names),) or not (np.abs(weights) <= HEAVIEST).all():
-            raise ValueError(Errors.H039.format(name="joint.weights"))
+        need(names == list(JointFeatures(self.templates, scheme).names), "joint.names")
+        need(weights.shape == (len(names),), "joint.weights")
+        need((np.abs(weights) <= HEAVIEST).all(), "joint.weights")
         return dict(zip(names, weights.tolist()))
 
     def adopt(self, value: Mapping[str, float] | None) -> None:

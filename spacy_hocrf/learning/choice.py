@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
-from msgspec import Meta, Struct, to_builtins
+from msgspec import Meta, Struct, structs
 
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.saving.persistence import Section
@@ -62,16 +62,14 @@ class ChoiceKeeper:
         choice = self._choice()
         if choice is None or replace(choice, documents=0) == Choice():
             return None
-        settings = choice.sigma, choice.order, choice.documents, choice.wide, choice.temperature
-        return Section(to_builtins(_Header(*settings)), {})
+        settings = {name: getattr(choice, name) for name in _Header.__struct_fields__}
+        return Section(settings, {})
 
     def checked(self, section: Section | None, scheme: LabelScheme) -> Choice | None:
         """Return the saved choice. RAISES (ValueError): H039 or H134 for an invalid section."""
         if section is None:
             return None
-        saved = section.read("choice", _Header)
-        settings = saved.sigma, saved.order, saved.documents
-        return Choice(*settings, wide=saved.wide, temperature=saved.temperature)
+        return Choice(**structs.asdict(section.read("choice", _Header)))
 
     def adopt(self, value: Any) -> None:
         """Do nothing: `Learner.restore` has already taken the choice."""

@@ -11,7 +11,7 @@ import numpy as np
 from spacy.training import Example
 from thinc.api import Model
 
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.saved import need
 from spacy_hocrf.model.errors import EncoderErrors
 from spacy_hocrf.model.heads import listens
 from spacy_hocrf.model.scheme import LabelScheme
@@ -73,14 +73,11 @@ class EncoderKeeper:
     encoder (Optional[Model]): encoder of the component with this name.
     """
 
+    setting = "[components.*.model.tok2vec]"
+
     def __init__(self, encoder: Encoder | None, name: str) -> None:
         self._encoder = encoder
         self._name = name
-
-    @property
-    def setting(self) -> str:
-        """The config block of the encoder."""
-        return "[components.*.model.tok2vec]"
 
     def saved(self) -> Section | None:
         """Return the section to save; None without an encoder."""
@@ -98,9 +95,9 @@ class EncoderKeeper:
         if section is None or self._encoder is None:
             reason = "one of the two has none"
             raise ValueError(EncoderErrors.H178.format(name=self._name, reason=reason))
-        saved = section.arrays.get("bytes")
-        if saved is None or saved.dtype != np.uint8 or list(section.arrays) != ["bytes"]:
-            raise ValueError(Errors.H039.format(name="encoder.bytes"))
+        need(list(section.arrays) == ["bytes"], "encoder.bytes")
+        saved = section.arrays["bytes"]
+        need(saved.dtype == np.uint8, "encoder.bytes")
         try:
             self._encoder.copy().from_bytes(saved.tobytes())
         except Exception as error:

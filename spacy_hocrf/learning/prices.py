@@ -26,7 +26,7 @@ from spacy_hocrf.answers.decoders import ExpectedF
 from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.ruled import Ruled, broken_sets
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.saved import need
 from spacy_hocrf.learning.cost import held_out_models
 from spacy_hocrf.learning.heldout import HELD_OUT_TO_LEARN, held_out_sides
 from spacy_hocrf.model.structure import BATCH_TOKENS
@@ -138,8 +138,8 @@ def saved_prices(section: Section) -> dict[str, float]:
     """Return the saved prices. RAISES (ValueError): H039 or H134 for an invalid section."""
     names = section.read("rules", _Header, ["prices"]).rules
     prices = section.arrays["prices"]
-    if prices.shape != (len(names),) or not ((prices >= 0) & (prices <= DEAREST)).all():
-        raise ValueError(Errors.H039.format(name="rules.prices"))
+    need(prices.shape == (len(names),), "rules.prices")
+    need(((prices >= 0) & (prices <= DEAREST)).all(), "rules.prices")
     return dict(zip(names, prices.tolist()))
 
 

@@ -24,7 +24,7 @@ from spacy_hocrf.arrays import offsets_of, stretches
 from spacy_hocrf.engine.alternatives import best_segmentations
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.lbfgs import LBFGS
-from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.saved import need
 from spacy_hocrf.features.tokens import NUMBERS
 from spacy_hocrf.learning.cost import held_out_models
 from spacy_hocrf.learning.heldout import held_out_sides
@@ -202,18 +202,14 @@ def checked_reranker(section: Section) -> Reranker:
     weights, labels, keys, numbers = (
         section.arrays[name] for name in ("weights", "labels", "keys", "numbers")
     )
-    valid = {
-        "weights": weights.dtype == np.float64 and weights.shape == (N_FEATURES,),
-        "labels": labels.dtype == np.int64 and labels.ndim == 1 and bool((labels >= 0).all()),
-        "keys": keys.dtype == np.uint64 and keys.ndim == 1 and len(keys) > 0,
-        "numbers": numbers.dtype == np.int64 and numbers.shape == keys.shape,
-    }
-    valid["weights"] = valid["weights"] and bool(np.isfinite(weights).all())
-    valid["keys"] = valid["keys"] and bool((keys[1:] > keys[:-1]).all())
-    valid["numbers"] = valid["numbers"] and bool((numbers > 0).all())
-    for name, is_valid in valid.items():
-        if not is_valid:
-            raise ValueError(Errors.H039.format(name=f"reranker.{name}"))
+    need(weights.dtype == np.float64 and weights.shape == (N_FEATURES,), "reranker.weights")
+    need(np.isfinite(weights).all(), "reranker.weights")
+    need(labels.dtype == np.int64 and labels.ndim == 1, "reranker.labels")
+    need((labels >= 0).all(), "reranker.labels")
+    need(keys.dtype == np.uint64 and keys.ndim == 1 and len(keys) > 0, "reranker.keys")
+    need((keys[1:] > keys[:-1]).all(), "reranker.keys")
+    need(numbers.dtype == np.int64 and numbers.shape == keys.shape, "reranker.numbers")
+    need((numbers > 0).all(), "reranker.numbers")
     counts = ReadingCounts(header.counted, labels, keys, numbers)
     return Reranker(counts, weights, header.attribute, header.texts)
 

@@ -12,6 +12,7 @@ from spacy.tokens import Doc
 from spacy.vocab import Vocab
 
 from spacy_hocrf.errors import Errors
+from spacy_hocrf.features.saved import need
 from spacy_hocrf.model.dense import n_dense
 from spacy_hocrf.model.heads import learning_from, learnt
 from spacy_hocrf.model.scheme import LabelScheme
@@ -89,9 +90,8 @@ class ScoresKeeper:
             raise ValueError(Errors.H054.format(difference=difference[:2000], name=self._name))
         weights = np.zeros(0) if section is None else section.arrays.get("weights", np.zeros(0))
         expected = (n_dense(self._settings.dense, scheme.n_labels),)
-        fits = weights.dtype.kind == "f" and weights.shape == expected
-        if not fits or not np.isfinite(weights).all():
-            raise ValueError(Errors.H039.format(name="scores.weights"))
+        need(weights.dtype.kind == "f" and weights.shape == expected, "scores.weights")
+        need(np.isfinite(weights).all(), "scores.weights")
         return weights.astype(np.float32)
 
     def adopt(self, value: Any) -> None:

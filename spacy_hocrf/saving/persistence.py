@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.index import FeatureIndex
-from spacy_hocrf.features.saved import patterns_from
+from spacy_hocrf.features.saved import need, patterns_from
 from spacy_hocrf.features.segments import TransitionTemplate
 from spacy_hocrf.features.templates import Template
 from spacy_hocrf.model.scheme import LabelScheme, check_labels, make_scheme, most_forbidden
@@ -121,7 +121,7 @@ class Section(NamedTuple):
         RAISES (ValueError): H134 for an invalid header, H039 unless the section has exactly these arrays.
         """
         for other in self.arrays.keys() ^ {*arrays}:
-            raise ValueError(Errors.H039.format(name=f"{name}.{other}"[:40]))
+            need(False, f"{name}.{other}")
         return checked(shape, self.header, f"extra.{name}.header")
 
 
@@ -206,8 +206,7 @@ def read(
     patterns = patterns_from(arrays, scheme.n_labels)
     index = FeatureIndex.from_arrays(patterns, settings.used, arrays)
     weights = arrays["weights"]
-    if weights.shape != (len(index),) or not np.isfinite(weights).all():
-        raise ValueError(Errors.H039.format(name="weights"))
+    need(weights.shape == (len(index),) and np.isfinite(weights).all(), "weights")
     learnt = header.learnt
     return LearntModel(
         labels,
@@ -277,12 +276,10 @@ def _check_names(payload: Payload) -> None:
     sections = payload.header.get("extra", {})
     expected = ARRAYS if payload.header["ready"] else {}
     for name in payload.arrays:
-        if name not in expected and name.split(".")[0] not in sections:
-            raise ValueError(Errors.H039.format(name=name[:40]))
+        need(name in expected or name.split(".")[0] in sections, name)
     for name, (dtype, dimensions, size) in expected.items():
         array = payload.arrays.get(name, EMPTY)
-        if array.dtype != dtype or array.ndim != dimensions:
-            raise ValueError(Errors.H039.format(name=name))
+        need(array.dtype == dtype and array.ndim == dimensions, name)
         check_size(size, len(array))
 
 
@@ -293,8 +290,7 @@ def _order_of(payload: Payload) -> int:
     RAISES (ValueError): H039.
     """
     order, labels = int(payload.header["settings"]["order"]), len(payload.arrays["pattern_label"])
-    if order > MAX_UNSEEN and (order + 1) * (order + 2) // 2 > labels:
-        raise ValueError(Errors.H039.format(name="settings.order"))
+    need(order <= MAX_UNSEEN or (order + 1) * (order + 2) // 2 <= labels, "settings.order")
     return order
 
 
@@ -302,12 +298,10 @@ def _scheme_of(header: _Header, settings: Settings) -> LabelScheme:
     """Build the label scheme. RAISES (ValueError): H039 or H136 for invalid labels or limits."""
     labels, limits, has_outside = header.labels, header.limits, header.has_outside
     is_semi = settings.encoding == "segments"
-    if len(limits) != (len(labels) if is_semi else 0) or (
-        has_outside and settings.encoding == "tags"
-    ):
-        raise ValueError(Errors.H039.format(name="limits" if is_semi else "has_outside"))
-    if not header.learnt.longest.keys() <= set(labels):
-        raise ValueError(Errors.H039.format(name="learnt.longest"))
+    fits = len(limits) == (len(labels) if is_semi else 0)
+    fits = fits and not (has_outside and settings.encoding == "tags")
+    need(fits, "limits" if is_semi else "has_outside")
+    need(header.learnt.longest.keys() <= set(labels), "learnt.longest")
     check_size("forbidden successions", most_forbidden(len(labels), settings.encoding))
     return make_scheme(
         labels,
