@@ -160,10 +160,9 @@ def _task(
     """Make one task, with the local scores and joint features of this model."""
     tokens = corpus.batch(part.documents)
     allowed = model.structure.allowed(tokens)
-    compiled = model.structure.compile(model.structure.observe(tokens), allowed)
     annotations = [document.annotation for document in part.documents]
     annotated = constrain_batch(model.scheme, allowed, tokens.offsets, annotations)
-    potentials = compiled.potentials(model.snapshot().placed)
+    potentials = model.potentials(tokens, allowed)
     return JointTask(
         part.problem, potentials, model.automaton, annotated, decoder, len(features.names)
     )

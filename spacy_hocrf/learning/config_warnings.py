@@ -164,7 +164,7 @@ def _without_arrays(structure: Structure, corpus: Corpus) -> Iterator[str]:
         if score.words is not None:
             has_values = structure.words is None or (structure.words != len(score.words)).any()
         else:
-            batches = corpus.batches(corpus.documents)
-            has_values = any(score.inputs(batch)[:, :-1].any() for batch in batches)
+            batches = corpus.batches(corpus.documents, learn=True)
+            has_values = any(score.inputs(batch)[:, :-1].any() for _, batch in batches)
         if not has_values:
             yield name

@@ -10,6 +10,7 @@ import hashlib
 import warnings
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -251,20 +252,12 @@ class Corpus:
 
     def only(self, documents: Iterable[Document]) -> "Corpus":
         """Return a corpus of some of the documents; the Document objects are shared."""
-        other = Corpus(
-            self.gold,
-            self._templates,
-            scores=self._scores,
-            blanks=self._blanks,
-            memory=self._memory,
-            group_by=self.group_by,
-        )
-        ids = {id(document) for document in documents}
+        other, ids = copy(self), {id(document) for document in documents}
         other._documents = {
             key: document for key, document in self._documents.items() if id(document) in ids
         }
         other._size = sum(document.copies for document in other._documents.values())
-        other._stores, other.reads = self._stores, self.reads
+        other._keys, other._skipped, other._noted = None, set(), set()
         return other
 
     def groups(self, *, most: int) -> list[list[Document]]:
@@ -299,10 +292,12 @@ class Corpus:
         records = [source for source in sources if isinstance(source, Record)]
         return RecordedBatch(records, self._recorded, joined_stores(self._stores), learn=learn)
 
-    def batches(self, documents: Sequence[Document]) -> Iterator[TokenBatch]:
-        """Yield batches of documents to learn from, of about BATCH_TOKENS tokens."""
+    def batches(
+        self, documents: Sequence[Document], *, learn: bool = False
+    ) -> Iterator[tuple[Sequence[Document], TokenBatch]]:
+        """Yield documents in batches of about BATCH_TOKENS tokens, with their tokens."""
         for first, last in stretches(map(len, documents), BATCH_TOKENS):
-            yield self.batch(documents[first:last], learn=True)
+            yield documents[first:last], self.batch(documents[first:last], learn=learn)
 
     @property
     def _recorded(self) -> set[str]:

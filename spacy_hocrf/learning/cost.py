@@ -18,7 +18,6 @@ from spacy.util import logger
 
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.answers.decoders import DEFAULT_COST, ExpectedF
-from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.probable import best_subset
 from spacy_hocrf.engine.selection import joined_segments
 from spacy_hocrf.learning.heldout import (
@@ -30,7 +29,6 @@ from spacy_hocrf.learning.heldout import (
     train,
 )
 from spacy_hocrf.learning.learning import Learner
-from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.saving.schema import Amount
 from spacy_hocrf.types import Segments
 
@@ -152,15 +150,10 @@ def _trained(learner: Learner, learnt: Sequence[Document], near: Sequence[Traine
 
 def _evidence(model: Learner, decoder: ExpectedF, documents: Sequence[Document]) -> Evidence:
     """Collect the probable spans of documents that a model has not seen."""
-    weights, scheme = model.snapshot().placed, model.scheme
-    parts = []
-    for first, last in stretches(map(len, documents), BATCH_TOKENS):
-        batch = documents[first:last]
-        tokens = model.corpus.batch(batch)
-        compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
-        candidates = decoder.candidates(
-            compiled.potentials(weights), model.automaton, scheme, float(COSTS[0])
-        )
+    scheme, parts = model.scheme, []
+    for batch, tokens in model.corpus.batches(documents):
+        inputs = model.potentials(tokens), model.automaton, scheme
+        candidates = decoder.candidates(*inputs, float(COSTS[0]))
         annotated = [set(model.as_modelled(document.annotation).spans) for document in batch]
         named = scheme.named(candidates.spans)
         right = [span in gold for gold, spans in zip(annotated, named) for span in spans]

@@ -173,6 +173,17 @@ class Learner(GrowingModel):
         """Return the bits of every token and label that training allows, uint8 [N, Y]."""
         return allowed_in(self.structure, self.rules, tokens)
 
+    def potentials(
+        self, tokens: TokenBatch, allowed: NDArray[np.uint8] | None = None
+    ) -> Potentials:
+        """Return the log potentials of some texts under the current weights.
+
+        allowed (Optional[uint8 [N, Y]]): bits of every token and label; None for what training allows.
+        """
+        bits = self.allowed(tokens) if allowed is None else allowed
+        compiled = self.structure.compile(self.structure.observe(tokens), bits)
+        return compiled.potentials(self.snapshot().placed)
+
     @property
     def documents(self) -> int:
         """Number of documents the model was trained on, including those of the loaded model."""
@@ -472,7 +483,7 @@ class Learner(GrowingModel):
         repeated = [document for document in documents for _ in document.annotation.readings]
         self.extend(
             lambda: (reading for each in documents for reading in each.annotation.readings),
-            self.corpus.batches(repeated),
+            (tokens for _, tokens in self.corpus.batches(repeated, learn=True)),
         )
         self._waiting = []
 

@@ -23,13 +23,11 @@ from msgspec import Struct, to_builtins
 from spacy.util import logger
 
 from spacy_hocrf.answers.decoders import ExpectedF
-from spacy_hocrf.arrays import stretches
 from spacy_hocrf.engine.lbfgs import LBFGS
 from spacy_hocrf.engine.ruled import Ruled, broken_sets
 from spacy_hocrf.features.saved import need
 from spacy_hocrf.learning.cost import held_out_models
 from spacy_hocrf.learning.heldout import HELD_OUT_TO_LEARN, held_out_sides
-from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import CompiledRules
 from spacy_hocrf.rules.templates import DEAREST
 from spacy_hocrf.rules.violations import starts_for
@@ -163,15 +161,11 @@ def _sets_of(
     """Yield, for each text that a model has not seen, the sets of rules that its readings break together;
     None if its annotation breaks a hard rule, or too many readings would have to be enumerated.
     """
-    exact, weights = ExpectedF(), model.snapshot().placed
-    learnt = rules.learnable
-    for first, last in stretches(map(len, documents), BATCH_TOKENS):
-        batch = documents[first:last]
-        tokens = model.corpus.batch(batch)
+    exact, learnt = ExpectedF(), rules.learnable
+    for batch, tokens in model.corpus.batches(documents):
         allowed = model.structure.allowed(tokens).copy()
         rules.successions.clear_edges(allowed, tokens)
-        compiled = model.structure.compile(model.structure.observe(tokens), allowed)
-        potentials = compiled.potentials(weights)
+        potentials = model.potentials(tokens, allowed)
         starts = starts_for(rules.rules, len(tokens))
         lattice = potentials, rules.automaton
         log_z = exact.candidates(*lattice, rules.scheme, 1.0, starts=starts).log_partition

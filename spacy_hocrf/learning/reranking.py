@@ -20,7 +20,7 @@ from spacy.util import logger
 from spacy_hocrf.annotation.documents import Document
 from spacy_hocrf.answers.decoders import Reranked
 from spacy_hocrf.answers.whole_readings import N_FEATURES, ReadingCounts, Reranker, WholeReadings
-from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.arrays import offsets_of
 from spacy_hocrf.engine.alternatives import best_segmentations
 from spacy_hocrf.engine.forward_backward import log_partition
 from spacy_hocrf.engine.lbfgs import LBFGS
@@ -30,7 +30,6 @@ from spacy_hocrf.learning.cost import held_out_models
 from spacy_hocrf.learning.heldout import held_out_sides
 from spacy_hocrf.learning.learning import Learner
 from spacy_hocrf.model.scheme import LabelScheme
-from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.saving.persistence import Section
 from spacy_hocrf.saving.schema import Amount
 
@@ -124,13 +123,11 @@ def held_out_readings(
     """
     attribute, complete = _attribute(model), [document for document in learnt if document.complete]
     counts = ReadingCounts.of(len(model.scheme.labels), _annotated(model, complete, attribute))
-    weights, scheme = model.snapshot().placed, model.scheme
+    scheme = model.scheme
     parts, features, right = list[WholeReadings](), list[Floats](), list[NDArray[np.bool_]]()
     sizes, read = list[int](), 0
-    for batch in _batches(held_out):
-        tokens = model.corpus.batch(batch)
-        compiled = model.structure.compile(model.structure.observe(tokens), model.allowed(tokens))
-        potentials = compiled.potentials(weights)
+    for batch, tokens in model.corpus.batches(held_out):
+        potentials = model.potentials(tokens)
         with decoder.pool.lend(model.automaton) as buffers:
             total = log_partition(potentials, model.automaton, buffers=buffers)
             best = best_segmentations(potentials, model.automaton, decoder.n, buffers=buffers)
@@ -223,17 +220,11 @@ def _attribute(learner: Learner) -> str:
 
 def _annotated(model: Learner, documents: Sequence[Document], attribute: str) -> Iterator[Batch]:
     """Yield the annotation as the only reading of each document, in batches."""
-    for batch in _batches(documents):
-        tokens = model.corpus.batch(batch)
+    for batch, tokens in model.corpus.batches(documents):
         gold = [sorted(model.as_modelled(document.annotation).spans) for document in batch]
         spans = model.scheme.numbered(gold)
         readings = WholeReadings(spans, np.arange(len(batch)), np.zeros(len(batch)))
         yield readings, tokens.column(attribute), _places(tokens.offsets)
-
-
-def _batches(documents: Sequence[Document]) -> Iterator[Sequence[Document]]:
-    for first, last in stretches(map(len, documents), BATCH_TOKENS):
-        yield documents[first:last]
 
 
 def _places(offsets: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -79,9 +79,7 @@ class HeldOut:
             raise ValueError(TemperatureErrors.H220.format(found=len(examples)))
         docs, annotations = zip(*annotated)
         batch = TokenBatch(docs)
-        structure = learner.structure
-        compiled = structure.compile(structure.observe(batch), learner.allowed(batch))
-        potentials = compiled.potentials(learner.snapshot().placed)
+        potentials = learner.potentials(batch)
         observed = constrain_batch(
             learner.scheme, potentials.allowed, potentials.offsets, annotations
         )

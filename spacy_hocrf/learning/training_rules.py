@@ -171,9 +171,8 @@ def satisfiable(
     if rules is None:
         return list(documents)
     chosen = []
-    for first, last in stretches(map(len, documents), BATCH_TOKENS):
-        batch = documents[first:last]
-        tokens, annotations = corpus.batch(batch), [document.annotation for document in batch]
+    for batch, tokens in corpus.batches(documents):
+        annotations = [document.annotation for document in batch]
         fits = rules.fits(tokens, structure.allowed(tokens), annotations)
         chosen += [document for document, fit in zip(batch, fits.tolist()) if fit]
     return chosen

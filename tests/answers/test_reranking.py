@@ -288,7 +288,7 @@ def test_texts_are_looked_at_alike_in_batches_of_any_size(monkeypatch):
     documents = learner.corpus.documents
     parts = learner, documents[:24], documents[24:], Reranked()
     whole = reranking.held_out_readings(*parts)
-    monkeypatch.setattr(reranking, "BATCH_TOKENS", 9)
+    monkeypatch.setattr("spacy_hocrf.learning.corpus.BATCH_TOKENS", 9)
     cut = reranking.held_out_readings(*parts)
     assert whole.right.any() and len(whole.offsets) == 25
     for one, other in zip((*whole[1:], *whole[0][1:]), (*cut[1:], *cut[0][1:])):

@@ -191,14 +191,11 @@ class Subject:
         held (int64 [n]): numbers of the held-out texts.
         """
         model, (seen, unseen) = fold.model, fold.documents
-        weights, scheme, automaton = model.snapshot().placed, model.scheme, model.automaton
+        scheme, automaton = model.scheme, model.automaton
         expected = ExpectedF()
         tables, outside = [], dict[int, NDArray[np.float64]]()
         for first, last in stretches(map(len, unseen), BATCH_TOKENS):
-            tokens = model.corpus.batch(unseen[first:last])
-            observed = model.structure.observe(tokens)
-            compiled = model.structure.compile(observed, model.allowed(tokens))
-            potentials = compiled.potentials(weights)
+            potentials = model.potentials(model.corpus.batch(unseen[first:last]))
             candidates = expected.candidates(potentials, automaton, scheme, float(COSTS[0]))
             numbers = held[first:last]
             counts = expectations(potentials, automaton).token
