@@ -115,12 +115,8 @@ class Decoder(Protocol):
 class Viterbi:
     """`spacy-hocrf.Viterbi.v1`: the exact best segmentation, with exact probabilities of its spans."""
 
-    _pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
-
-    @property
-    def pool(self) -> BufferPool:
-        """Working memory of the engine."""
-        return self._pool
+    # working memory of the engine
+    pool: BufferPool = field(default_factory=BufferPool, init=False, repr=False, compare=False)
 
     def serves(self, encoding: str) -> bool:
         """Can it decode a model of this encoding? It decodes every model."""
@@ -141,7 +137,7 @@ class Viterbi:
         """Return the highest-scoring segmentation (Nguyen et al., JMLR 15, §2.4)."""
         from spacy_hocrf.engine.viterbi import viterbi
 
-        with self._pool.lend(automaton) as buffers:
+        with self.pool.lend(automaton) as buffers:
             return viterbi(potentials, automaton, buffers=buffers)
 
     def scores(
@@ -156,7 +152,7 @@ class Viterbi:
 
         if scheme.encoding == "segments":
             return self.marginals(potentials, automaton, scheme, spans).probability
-        with self._pool.lend(automaton) as buffers:
+        with self.pool.lend(automaton) as buffers:
             if scheme.encoding == "tags":
                 chances = _tag_probabilities(potentials, automaton, buffers).token
                 return np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
@@ -183,7 +179,7 @@ class Viterbi:
         from spacy_hocrf.engine.marginals import segment_marginals
 
         segments = spans._replace(label=scheme.rules[spans.label, 3])
-        with self._pool.lend(automaton) as buffers:
+        with self.pool.lend(automaton) as buffers:
             return segment_marginals(
                 potentials, automaton, segments, starts=starts, buffers=buffers
             )
@@ -220,7 +216,7 @@ class ExpectedF(Viterbi):
     def at(self, cost: float) -> ExpectedF:
         """Return a copy with this cost that shares the working memory."""
         other = replace(self, cost=cost)
-        object.__setattr__(other, "_pool", self._pool)
+        object.__setattr__(other, "pool", self.pool)
         return other
 
     def serves(self, encoding: str) -> bool:
@@ -274,7 +270,7 @@ class ExpectedF(Viterbi):
 
             # at least one variant of a span has an equal share or more of its probability
             least = at_least / most_variants(blank)
-        with self._pool.lend(automaton) as buffers:
+        with self.pool.lend(automaton) as buffers:
             probable = probable_spans(
                 potentials, automaton, scheme.rules, least, starts=starts, buffers=buffers
             )
@@ -316,7 +312,7 @@ class Reranked(Viterbi):
     def by(self, reranker: Reranker) -> Reranked:
         """Return a copy with this reranker that shares the working memory."""
         other = replace(self)
-        object.__setattr__(other, "_pool", self._pool)
+        object.__setattr__(other, "pool", self.pool)
         object.__setattr__(other, "reranker", reranker)
         return other
 
@@ -354,20 +350,14 @@ class ExpectedAccuracy(Viterbi):
         blank: Blank = None,
     ) -> Answer:
         """Return the tags with the probabilities that they were chosen by."""
-        best, chances = self._chosen(potentials, automaton)
+        from spacy_hocrf.engine.viterbi import viterbi
+
+        with self.pool.lend(automaton) as buffers:
+            probable = _tag_probabilities(potentials, automaton, buffers)
+            best, chances = viterbi(probable, automaton, buffers=buffers), probable.token
         spans = scheme.spans(best.segments)
         scores = np.clip(chances[_first_tokens(potentials, spans), spans.label], 0.0, 1.0)
         return Answer(spans, scores, ~np.isneginf(best.scores))
-
-    def _chosen(
-        self, potentials: Potentials, automaton: Automaton
-    ) -> tuple[Best, NDArray[np.float64]]:
-        """Return the best tags, and the probability of every tag of every token, float64 [N, Y]."""
-        from spacy_hocrf.engine.viterbi import viterbi
-
-        with self._pool.lend(automaton) as buffers:
-            chances = _tag_probabilities(potentials, automaton, buffers)
-            return viterbi(chances, automaton, buffers=buffers), chances.token
 
 
 BUILT_IN = (Viterbi, ExpectedF, Reranked, ExpectedAccuracy)

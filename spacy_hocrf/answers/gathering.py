@@ -20,23 +20,22 @@ def with_others(result: Result, *others: tuple[NDArray[np.int64], Result]) -> Re
 
     others (tuple[int64 [n], Result]): ascending numbers of sequences, and their new results.
     """
-    sequences, results = [np.arange(len(result.possible))], [result]
-    for numbers, other in others:
-        sequences.append(numbers)
-        results.append(other)
-    return joined(sequences, results)
+    parts: list[tuple[NDArray[np.int64], Result]] = [(np.arange(len(result.possible)), result)]
+    parts += others
+    return joined(parts)
 
 
-def joined(sequences: Sequence[NDArray[np.int64]], results: Sequence[Result]) -> Result:
+def joined(parts: Sequence[tuple[NDArray[np.int64], Result]]) -> Result:
     """Join results for parts of a batch into results for the whole batch.
 
-    sequences (Sequence[int64 [n]]): ascending numbers of the sequences of each part; if a sequence is in
-        several parts, the last one counts.
+    parts (Sequence[tuple[int64 [n], Result]]): ascending numbers of the sequences of each part, and their
+        results; if a sequence is in several parts, the last one counts.
     """
-    if len(results) == 1:
-        return results[0]
+    if len(parts) == 1:
+        return parts[0][1]
+    results = [result for _, result in parts]
     # where each sequence is among those of all parts, one part after the other
-    numbers = np.concatenate(sequences)
+    numbers = np.concatenate([own for own, _ in parts])
     place = np.zeros(int(numbers.max()) + 1, dtype=np.int64)
     place[numbers] = np.arange(len(numbers))
     # where each of its spans is among the spans of all parts

@@ -91,8 +91,7 @@ class UnderRules:
         decoder = self.decoder
         if isinstance(decoder, Reranked) and decoder.knows(self.scheme.labels):
             parts = self.split(part, exactly=True)
-            answers = [self._repaired(subpart, read(subpart, decoder)) for subpart in parts]
-            return joined([subpart.docs for subpart in parts], answers)
+            return joined([(p.docs, self._repaired(p, read(p, decoder))) for p in parts])
         if self.rules.constraints.empty and part.inside is None:
             return self._decode(part)  # there is nothing to break
         if not self.rules.rules:
@@ -102,14 +101,12 @@ class UnderRules:
         survey, candidates = self._survey(part)
         if candidates is None or not isinstance(decoder, ExpectedF):
             parts = self._split(part, survey)
-            answers = [self._repaired(subpart, self._decode(subpart)) for subpart in parts]
-            return joined([subpart.docs for subpart in parts], answers)
+            return joined([(p.docs, self._repaired(p, self._decode(p))) for p in parts])
         if self._prefers_all_rules:
             return self._answer_by_all_rules(part, survey, candidates, decoder)
         parts = self._split(part, survey, followed=True)
-        if parts:
-            others = [decoder.candidates(*each.inputs, decoder.price, each.blank) for each in parts]
-            candidates = with_others(candidates, *zip((each.docs for each in parts), others))
+        others = ((p.docs, decoder.candidates(*p.inputs, decoder.price, p.blank)) for p in parts)
+        candidates = with_others(candidates, *others)
         return self._repaired_by_parts([*parts, part], decoder.chosen(candidates))
 
     def spans(self, part: Part, at_least: float, *, exactly: bool) -> Candidates:
@@ -118,8 +115,8 @@ class UnderRules:
         exactly (bool): as in `split`.
         """
         parts = self.split(part, exactly=exactly)
-        candidates = [self.exact.candidates(*each.inputs, at_least, each.blank) for each in parts]
-        return joined([subpart.docs for subpart in parts], candidates)
+        find = self.exact.candidates
+        return joined([(part.docs, find(*part.inputs, at_least, part.blank)) for part in parts])
 
     def split(self, part: Part, *, exactly: bool) -> list[Part]:
         """Split a part that follows no rules yet into parts of Docs that could break the same rules.
@@ -271,8 +268,8 @@ class UnderRules:
         if len(unread):
             unread_survey = survey.of_texts(unread, part.potentials.offsets)
             parts = self._split(part.only(unread), unread_survey, most=READ_STATES)
-            answers = [self._repaired(subpart, self._decode(subpart)) for subpart in parts]
-            answer = with_others(answer, *zip((subpart.docs for subpart in parts), answers))
+            answers = ((p.docs, self._repaired(p, self._decode(p))) for p in parts)
+            answer = with_others(answer, *answers)
         inexact = inexact[answer.possible[inexact]]
         if len(inexact) and not self._all_fit and not self.rules.warned_of_states:
             self.rules.warned_of_states = True
