@@ -18,6 +18,7 @@ from spacy.training import Example
 from spacy_hocrf.annotation.annotation import Annotation, TextConstraint, trim
 from spacy_hocrf.annotation.spans import on_predicted
 from spacy_hocrf.annotation.whitespace import with_whitespace, without_whitespace
+from spacy_hocrf.features.tokens import beginning
 from spacy_hocrf.rules.errors import ConstraintErrors
 
 if TYPE_CHECKING:
@@ -232,7 +233,7 @@ def _check_text(doc: Doc, key: str, scheme: LabelScheme) -> None:
     for span in doc.spans[key]:
         start, end = trim(doc, span.start, span.end)
         if start < end:
-            constraints.append(TextConstraint(start, end, span.label_, span.id_ or "span"))
+            constraints.append(_constraint(span)._replace(start=start, end=end))
     for constraint in constraints:
         _check(doc, key, constraint, scheme)
     spans = sorted({constraint for constraint in constraints if constraint.kind == "span"})
@@ -300,15 +301,5 @@ def _check_kind(doc: Doc, key: str, constraint: TextConstraint) -> None:
 
 
 def _refuse(doc: Doc, key: str, constraint: TextConstraint, found: str, expected: str) -> None:
-    from spacy_hocrf.features.tokens import beginning
-
-    raise ValueError(
-        ConstraintErrors.H217.format(
-            start=constraint.start,
-            end=constraint.end,
-            text=beginning(doc),
-            found=found,
-            expected=expected,
-            key=key,
-        )
-    )
+    where = {"start": constraint.start, "end": constraint.end, "text": beginning(doc), "key": key}
+    raise ValueError(ConstraintErrors.H217.format(**where, found=found, expected=expected))

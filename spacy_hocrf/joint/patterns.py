@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.errors import Errors
 from spacy_hocrf.features.tokens import TokenBatch
 from spacy_hocrf.joint.places import PlaceSets
+from spacy_hocrf.joint.templates import refuse
 from spacy_hocrf.model.scheme import LabelScheme
 
 __all__ = [
@@ -98,8 +98,7 @@ def check_states(states: Sequence[str], scheme: LabelScheme) -> None:
         if state not in (*scheme.labels, *scheme.names) and label not in scheme.labels:
             valid = ", ".join(dict.fromkeys((*scheme.labels, *scheme.names)))
             expected = f"one of {valid}, or one of {NOT}{', '.join(scheme.labels)}"
-            text = Errors.H099.format(name="states", found=repr(state), expected=expected)
-            raise ValueError(text)
+            refuse("states", repr(state), expected)
 
 
 def _stated(places: PlaceSets, state: str, scheme: LabelScheme, batch: TokenBatch) -> PlacePatterns:

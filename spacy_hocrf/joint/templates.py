@@ -26,6 +26,7 @@ __all__ = [
     "check_templates",
     "checked_weight",
     "places_of",
+    "refuse",
     "states_of",
 ]
 
@@ -94,16 +95,12 @@ class IdenticalPhrases:
     def __post_init__(self) -> None:
         check_attribute(self.attr)
         if not (is_number(self.weight) and abs(self.weight) <= HEAVIEST):
-            found, expected = repr(self.weight), f"a number from -{HEAVIEST:g} to {HEAVIEST:g}"
-            raise ValueError(Errors.H099.format(name="weight", found=found, expected=expected))
+            refuse("weight", repr(self.weight), f"a number from -{HEAVIEST:g} to {HEAVIEST:g}")
         bounds = {"min_length": 1, "max_length": self.min_length, "max_pairs": 1}
         for name, bound in bounds.items():
             value = getattr(self, name)
             if not (is_whole(value) and value >= bound):
-                expected = f"at least {bound}"
-                raise ValueError(
-                    Errors.H099.format(name=name, found=repr(value), expected=expected)
-                )
+                refuse(name, repr(value), f"at least {bound}")
 
     @property
     def name(self) -> str:
@@ -125,12 +122,13 @@ def checked_weight(weight: Any) -> float:
         number = math.nan
     if math.isnan(number) or HEAVIEST < abs(number) < math.inf:
         expected = f'a number from -{HEAVIEST:g} to {HEAVIEST:g}, "inf" or "-inf"'
-        _refuse("weight", weight, expected)
+        refuse("weight", repr(weight), expected)
     return number
 
 
-def _refuse(name: str, found: Any, expected: str) -> NoReturn:
-    raise ValueError(Errors.H099.format(name=name, found=repr(found), expected=expected))
+def refuse(name: str, found: Any, expected: str) -> NoReturn:
+    """Reject a setting. RAISES (ValueError): H099, always."""
+    raise ValueError(Errors.H099.format(name=name, found=found, expected=expected))
 
 
 def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
@@ -146,9 +144,9 @@ def check_templates(templates: Iterable[Any]) -> tuple[JointTemplate, ...]:
         checked_weight(template.weight)
         states = getattr(template, "states", None) or ("none",)
         if isinstance(states, str) or not all(isinstance(state, str) for state in states):
-            _refuse("states", states, "a list of strings")
+            refuse("states", repr(states), "a list of strings")
         if not isinstance(template.name, str) or not template.name:
-            _refuse("name", template.name, "a string that is not empty")
+            refuse("name", repr(template.name), "a string that is not empty")
         if template.name in checked:
             raise ValueError(Errors.H098.format(name=template.name))
         checked[template.name] = template

@@ -25,7 +25,7 @@ from spacy_hocrf.annotation.groups import check_group_by, group_in
 from spacy_hocrf.errors import Errors
 from spacy_hocrf.joint.batches import group_batches, groups_apart, numbered
 from spacy_hocrf.links.annotation import contents, gold_shares, linked
-from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.errors import LinkErrors, refuse
 from spacy_hocrf.links.extensions import register_links, set_links
 from spacy_hocrf.links.items import ItemFinder, Thread, registered
 from spacy_hocrf.links.learning import LinkLearner, Text
@@ -104,11 +104,7 @@ class LinkPipe(StoredPipe, Pipe):
                 )
                 raise ValueError(text)
         if not is_sigma(sigma):
-            block = f"[components.{name}]"
-            text = LinkErrors.H298.format(
-                name="sigma", found=repr(sigma), expected=SIGMA_RANGE, block=block
-            )
-            raise ValueError(text)
+            refuse("sigma", repr(sigma), SIGMA_RANGE, f"[components.{name}]")
         self.vocab = vocab
         self.name = name
         self.items, self.pairs, self.features = items, pairs, features

@@ -9,12 +9,13 @@ from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import offsets_of, ranges
 from spacy_hocrf.features.dollars import with_dollars
-from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.errors import refuse
 from spacy_hocrf.links.items import Thread
 from spacy_hocrf.types import is_whole
 
 __all__ = ["LinkPairs", "Pairs"]
 
+BLOCK = "[components.*.pairs]"
 DIRECTIONS = ("backward", "forward", "both")
 
 
@@ -51,18 +52,13 @@ class LinkPairs:
     targets: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        wrong: list[tuple[str, object, str]] = []
         if self.direction not in DIRECTIONS:
-            wrong.append(("direction", self.direction, f"one of {', '.join(DIRECTIONS)}"))
+            refuse("direction", self.direction, f"one of {', '.join(DIRECTIONS)}", BLOCK)
         if self.window is not None and not (is_whole(self.window) and self.window >= 1):
-            wrong.append(("window", repr(self.window), "at least 1, or null"))
+            refuse("window", repr(self.window), "at least 1, or null", BLOCK)
         for end in ("sources", "targets"):
             if isinstance(getattr(self, end), str):
-                wrong.append((end, getattr(self, end), "a list of labels, or null"))
-        for name, found, expected in wrong:
-            block = "[components.*.pairs]"
-            text = LinkErrors.H298.format(name=name, found=found, expected=expected, block=block)
-            raise ValueError(text)
+                refuse(end, getattr(self, end), "a list of labels, or null", BLOCK)
 
     def find(self, thread: Thread) -> Pairs:
         """Return the pairs of a thread."""

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from spacy.strings import get_string_id
 
-from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.errors import LinkErrors, refuse
 from spacy_hocrf.links.items import Thread
 from spacy_hocrf.links.pairs import Pairs
 from spacy_hocrf.links.values import ItemValue, PairValue
@@ -66,24 +66,13 @@ class LinkFeatures:
     min_count: int = 1
 
     def __post_init__(self) -> None:
-        checks = [
-            (
-                f"values.{name}",
-                type(value).__name__,
-                isinstance(value, ItemValue | PairValue),
-                VALUE,
-            )
-            for name, value in self.values.items()
-        ]
-        count, listed = self.min_count, not isinstance(self.templates, str)
-        right = isinstance(count, Integral) and count >= 1
-        checks.append(("min_count", repr(count), right, "at least 1"))
-        checks.append(("templates", repr(self.templates), listed, "a list of templates"))
-        for name, shown, right, expected in checks:
-            if not right:
-                raise ValueError(
-                    LinkErrors.H298.format(name=name, found=shown, expected=expected, block=BLOCK)
-                )
+        for name, value in self.values.items():
+            if not isinstance(value, ItemValue | PairValue):
+                refuse(f"values.{name}", type(value).__name__, VALUE, BLOCK)
+        if not (isinstance(self.min_count, Integral) and self.min_count >= 1):
+            refuse("min_count", repr(self.min_count), "at least 1", BLOCK)
+        if isinstance(self.templates, str):
+            refuse("templates", repr(self.templates), "a list of templates", BLOCK)
         for template in self.templates:
             _check(parsed(template), template, self.values)
 

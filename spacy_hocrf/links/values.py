@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.arrays import ranges
-from spacy_hocrf.links.errors import LinkErrors
+from spacy_hocrf.links.errors import refuse
 from spacy_hocrf.links.items import MISSING, Thread, check_item_attribute
 from spacy_hocrf.types import is_number
 
@@ -115,7 +115,7 @@ class Number(_Reading):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.attr != "LENGTH" and not self.attr.startswith("_."):
-            raise _wrong("attr of LinkNumber", self.attr, "LENGTH, or '_.name' of a number")
+            refuse("attr of LinkNumber", self.attr, "LENGTH, or '_.name' of a number", BLOCK)
         _check_bins(self.bins, "LinkNumber")
 
     def of_items(self, thread: Thread) -> NDArray[np.int64]:
@@ -208,7 +208,7 @@ class Shared(_Reading):
         super().__post_init__()
         if self.attr in {"LABEL", "LENGTH"} or "[" in self.attr:
             expected = "a token attribute, or '_.name' of a list"
-            raise _wrong("attr of LinkShared", self.attr, expected)
+            refuse("attr of LinkShared", self.attr, expected, BLOCK)
         _check_bins(self.bins, "LinkShared")
 
     def of_pairs(self, thread: Thread, a: Items, b: Items) -> NDArray[np.int64]:
@@ -264,13 +264,7 @@ class Latest(_Reading):
 def _check_bins(bins: Sequence[float], name: str) -> None:
     are_numbers = len(bins) and all(map(is_number, bins))
     if not are_numbers or not all(x < y for x, y in pairwise(bins)):
-        raise _wrong(f"bins of {name}", list(bins), "numbers, ascending, one at least")
-
-
-def _wrong(name: str, found: Any, expected: str) -> ValueError:
-    return ValueError(
-        LinkErrors.H298.format(name=name, found=found, expected=expected, block=BLOCK)
-    )
+        refuse(f"bins of {name}", list(bins), "numbers, ascending, one at least", BLOCK)
 
 
 def _in_common(
