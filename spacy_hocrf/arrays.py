@@ -1,5 +1,5 @@
-"""Ragged arrays (rows of different lengths laid end to end), cutting them into batches, and connected
-components of a graph.
+"""Ragged arrays (rows of different lengths laid end to end), cutting them into batches, connected
+components of a graph, and hashes of numbers.
 
 Row i of a ragged array is `offsets[i]:offsets[i + 1]` of a flat one.
 """
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["components", "offsets_of", "ranges", "stretches"]
+__all__ = ["components", "hashes", "offsets_of", "ranges", "stretches"]
 
 
 def offsets_of(sizes: ArrayLike) -> NDArray[np.int64]:
@@ -71,3 +71,14 @@ def components(n: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDAr
         if (new == low).all():
             return low
         low = new
+
+
+def hashes(
+    values: NDArray[np.uint64] | np.uint64, kind: NDArray[np.uint64] | np.uint64
+) -> NDArray[np.uint64]:
+    """Hash values of a kind (the last steps of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
+    with np.errstate(over="ignore"):
+        mixed = values + (kind + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import hashes
 from spacy_hocrf.engine.selection import joined_segments, select_segments
 from spacy_hocrf.features.tokens import EDGE
 from spacy_hocrf.types import Segments
@@ -113,7 +114,7 @@ class ReadingCounts:
         _, distinct, place = np.unique(spans, return_index=True, return_inverse=True)
         label, span_words = keys.label[distinct], keys.words[:, distinct]
         chance = ((self.labels + 1) / (self.labels.sum() + len(self.labels)))[label]
-        pairs = self._number(_hashes(span_words, label.astype(np.uint64)))
+        pairs = self._number(hashes(span_words, label.astype(np.uint64)))
         share = (pairs + SMOOTHING * chance) / (self._number(span_words) + SMOOTHING)
         gains = np.log(share / chance)[:, place]
         columns = [
@@ -166,13 +167,13 @@ class _FeatureKeys(NamedTuple):
         kinds = np.arange(N_WORDS, 2 * N_WORDS, dtype=np.uint64)[:, None]
         counts = np.bincount(owner * n_labels + label, minlength=len(sizes) * n_labels)
         counts = counts.reshape(len(sizes), n_labels)
-        marks = _hashes(np.arange(n_labels, dtype=np.uint64), np.uint64(1))
+        marks = hashes(np.arange(n_labels, dtype=np.uint64), np.uint64(1))
         return cls(
-            _hashes(counts.astype(np.uint64) @ marks, np.uint64(1)),
-            _hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
+            hashes(counts.astype(np.uint64) @ marks, np.uint64(1)),
+            hashes((counts > 0).astype(np.uint64) @ marks, np.uint64(2)),
             np.minimum(counts, MAX_COUNT),
             around,
-            _hashes(np.append(words, EDGE)[around], kinds),
+            hashes(np.append(words, EDGE)[around], kinds),
             label,
             owner,
         )
@@ -180,14 +181,14 @@ class _FeatureKeys(NamedTuple):
     def keys(self) -> list[Hashes]:
         """Return all keys that are counted."""
         amounts = _amounts(self.amounts.astype(np.uint64), self.amounts.shape[1])
-        pairs = _hashes(self.words, self.label.astype(np.uint64))
+        pairs = hashes(self.words, self.label.astype(np.uint64))
         return [self.together, self.which, *(keys.ravel() for keys in (amounts, pairs, self.words))]
 
 
 def _amounts(amounts: Hashes, n_labels: int) -> Hashes:
     """Return keys of numbers of spans per label, uint64 [n, L]; amounts: uint64 [n, L] or [n, 1]."""
     kinds = np.arange(n_labels, dtype=np.uint64)
-    return _hashes(amounts * np.uint64(n_labels) + kinds, np.uint64(3))
+    return hashes(amounts * np.uint64(n_labels) + kinds, np.uint64(3))
 
 
 class Reranker(NamedTuple):
@@ -221,12 +222,3 @@ class Reranker(NamedTuple):
             scores[near] = rescored - rescored[begins][np.cumsum(begins) - 1]
         old, new = (np.repeat(np.logaddexp.reduceat(x, first), sizes) for x in (logs, scores))
         return np.asarray(scores - new + old)
-
-
-def _hashes(values: Hashes, kind: Hashes | np.uint64) -> Hashes:
-    """Hash values of a kind (the last steps of SplitMix64: Steele, Lea and Flood, OOPSLA 2014)."""
-    with np.errstate(over="ignore"):
-        mixed = values + (kind + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(mixed ^ (mixed >> np.uint64(31)), dtype=np.uint64)

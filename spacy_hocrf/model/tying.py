@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from spacy_hocrf.arrays import hashes
 from spacy_hocrf.features.rows import add_signatures_into
 from spacy_hocrf.model.placement import CompiledIndex
 from spacy_hocrf.types import Rows
@@ -38,7 +39,7 @@ def inseparable(index: "FeatureIndex", corpus: Iterable[Rows]) -> NDArray[np.int
     occurs = keys[:, 0] != 0
     n_parts, (_, inside) = index.feature_part.max(initial=0) + np.int64(1), _inside(index)
     feature = (inside * len(index.patterns) + index.feature_pattern) * n_parts + index.feature_part
-    keys += _sums(_scrambled(feature), index.feature_offsets)[:, None]
+    keys += _sums(hashes(np.uint64(0), feature.astype(np.uint64)), index.feature_offsets)[:, None]
     # the first observation with the same first key; tied if the second key is the same, too
     _, first, group = np.unique(keys[:, 0], return_index=True, return_inverse=True)
     representative = first[group]
@@ -79,15 +80,6 @@ def _inside(index: "FeatureIndex") -> tuple[NDArray[np.int32], NDArray[np.int64]
     """Observation of every feature, and its place among the observation's features, [F] each."""
     observation = index.feature_observation
     return observation, np.arange(len(index), dtype=np.int64) - index.feature_offsets[observation]
-
-
-def _scrambled(numbers: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Pseudo-random hashes of numbers, uint64 [n], by the finalizer of SplitMix64."""
-    z = (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    scrambled: NDArray[np.uint64] = z ^ (z >> np.uint64(31))
-    return scrambled
 
 
 def _sums(values: NDArray[np.uint64], offsets: NDArray[np.int64]) -> NDArray[np.uint64]:
