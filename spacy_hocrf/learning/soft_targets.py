@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from spacy_hocrf.annotation.annotation import Annotation, constrain_batch, log_odds
 from spacy_hocrf.answers.forbidden import span_patterns
 from spacy_hocrf.engine.forbidden import Forbidden, ForbiddenPattern, Observed
-from spacy_hocrf.learning.growing import automaton_of
-from spacy_hocrf.learning.training_rules import TrainingRules
+from spacy_hocrf.learning.training_rules import TrainingRules, automaton_of
 from spacy_hocrf.model.scheme import LabelScheme
 from spacy_hocrf.model.structure import Structure
 from spacy_hocrf.types import Potentials

@@ -19,8 +19,8 @@ import numpy as np
 from spacy_hocrf.annotation.annotation import constrain_batch
 from spacy_hocrf.answers.forbidden import agreeing
 from spacy_hocrf.arrays import offsets_of, stretches
+from spacy_hocrf.engine.automaton import compile_automaton
 from spacy_hocrf.engine.forbidden import Observed
-from spacy_hocrf.learning.growing import automaton_of
 from spacy_hocrf.model.structure import BATCH_TOKENS
 from spacy_hocrf.rules.compiled import MAX_JOINT_STATES, CompiledRules
 from spacy_hocrf.rules.errors import ConstraintErrors
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "TrainingRules",
     "allowed_in",
+    "automaton_of",
     "check_constraints",
     "observed_in",
     "satisfiable",
@@ -99,6 +100,20 @@ class TrainingRules:
         patterns, offsets = self.rules.model_automaton.patterns, tokens.offsets
         observed = agreeing(self.rules.scheme, patterns, self.compile, free, offsets, annotations)
         return replace(observed, allowed=self.constrained(tokens, observed.allowed))
+
+
+def automaton_of(structure: Structure, patterns: Sequence[LabelPattern] | None = None) -> Automaton:
+    """Compile the states and arcs of a model.
+
+    patterns (Optional[Sequence[LabelPattern]]): None for the model's own patterns.
+    """
+    scheme, index = structure.scheme, structure.index
+    return compile_automaton(
+        index.patterns if patterns is None else patterns,
+        scheme.limits,
+        forbidden=scheme.forbidden,
+        carried=index.carried,
+    )
 
 
 def allowed_in(

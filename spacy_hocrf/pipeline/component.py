@@ -62,8 +62,7 @@ if TYPE_CHECKING:
     from spacy_hocrf.joint.settings import Joint
     from spacy_hocrf.joint.together import JointDecoding
     from spacy_hocrf.learning.choice import Choice
-    from spacy_hocrf.learning.growing import Snapshot
-    from spacy_hocrf.learning.learning import Learner
+    from spacy_hocrf.learning.learning import Learner, Snapshot
     from spacy_hocrf.rules.compiled import CompiledRules
     from spacy_hocrf.rules.constraints import Constraints
     from spacy_hocrf.saving.archive import Payload

@@ -5,7 +5,7 @@ import threading
 import pytest
 from small_corpus import documents, examples, found, initialize, untrained
 
-from spacy_hocrf.learning import growing
+from spacy_hocrf.learning import training_rules
 from spacy_hocrf.pipeline.component import SegmentationPipe
 
 FRESH = [
@@ -27,13 +27,13 @@ def test_a_prediction_in_the_middle_of_growing_is_that_of_the_model_before(monke
     nlp = trained_a_little()
     pipe = nlp.get_pipe("hocrf")
     before, during = found(nlp(TEXT)), []
-    compile_automaton = growing.compile_automaton
+    compile_automaton = training_rules.compile_automaton
 
     def interrupted(*arguments, **settings):
         during.append(found(nlp(TEXT)))
         return compile_automaton(*arguments, **settings)
 
-    monkeypatch.setattr(growing, "compile_automaton", interrupted)
+    monkeypatch.setattr(training_rules, "compile_automaton", interrupted)
     features = len(pipe.structure.index)
     for _ in range(2):  # the second brings nothing new, so that the model grows
         pipe.update(examples(nlp, FRESH))

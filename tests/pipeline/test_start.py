@@ -17,7 +17,7 @@ engine.probable engine.problem engine.threads engine.viterbi
 features.index features.records features.rows features.saved
 model.compiled model.histories model.neural model.placement model.scheme model.scores model.kernels
 saving.archive saving.persistence saving.schema annotation.whitespace answers.predictor answers.reading
-learning.choice learning.choosing learning.corpus learning.cost learning.encoder learning.growing
+learning.choice learning.choosing learning.corpus learning.cost learning.encoder
 learning.heldout learning.learning learning.likelihood learning.prices learning.scores learning.shards
 learning.survey rules.compiled rules.violations
 """.split()
