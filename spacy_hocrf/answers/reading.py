@@ -191,7 +191,8 @@ class Reading:
         if not self._scheme.can_have(asked):
             return -np.inf
         if complete:
-            return self._log_probability(asked)
+            log_z = self._alternatives.log_z(self._number, asked, beginning(self.doc))
+            return log_z - self.log_partition
         variants = variants_of(self._blank, asked, beginning(self.doc))
         return float(np.logaddexp.reduce(list(map(self._log_z, variants)))) - self.log_partition
 
@@ -441,11 +442,6 @@ class Reading:
         if label not in self.labels:
             known = ", ".join(self.labels)
             raise ValueError(ReadingErrors.H198.format(found=label, known=known))
-
-    def _log_probability(self, spans: NamedSpans) -> float:
-        """Return the log probability of exactly these spans. RAISES (ValueError): H201."""
-        log_z = self._alternatives.log_z(self._number, spans, beginning(self.doc))
-        return log_z - self.log_partition
 
     def _log_z(self, spans: NamedSpans) -> float:
         """Return the log of the sum over the segmentations that contain these spans, and any others."""

@@ -13,7 +13,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from spacy_hocrf.annotation.documents import Document
-from spacy_hocrf.engine.data_set import Shard
 from spacy_hocrf.engine.objective import Objective
 from spacy_hocrf.learning.corpus import Corpus
 from spacy_hocrf.learning.learning import Learner
@@ -136,10 +135,9 @@ def cross_fitted(
     folds: int,
     seed: int,
     steps: int,
-    ungrouped_too: bool = True,
 ) -> Iterator[tuple[Learner, list[int]]]:
     """Train local models one after the other and yield each with the groups that it has not seen; only one
-    model is in memory at a time.
+    model is in memory at a time. All of them see the documents that are in no group.
 
     learner (Learner): has the corpus; its own training releases memory.
     groups (Sequence[Sequence[Document]]): disjoint groups of documents of the corpus; a group is not divided,
@@ -147,19 +145,13 @@ def cross_fitted(
     folds (int): number of models, at least 2, at most the number of groups.
     seed (int): seed of the random division into parts with nearly equal numbers of groups.
     steps (int): maximum number of steps of the trainer.
-    ungrouped_too (bool): whether all models also see the documents that are in no group.
     YIELDS (tuple[Learner, list[int]]): a trained model, and the numbers of its groups.
     """
     learner.release()
     group_keys = (group[0].group for group in groups)
     keys = [(key is None, number if key is None else key) for number, key in enumerate(group_keys)]
     for unseen in divided(keys, folds, seed):
-        documents = [document for number in unseen for document in groups[number]]
-        if ungrouped_too:
-            model = learner.without(documents)
-        else:
-            held_out = set(documents)
-            model = learner.seeing([d for group in groups for d in group if d not in held_out])
+        model = learner.without(document for number in unseen for document in groups[number])
         train(model, steps)
         yield model, unseen
 
@@ -239,12 +231,9 @@ class Fold:
             nats.
         """
         self.train(trainer)
-        return self._likelihood(self._held_out, trainer.n_threads)(self.weights)[0]
-
-    def _likelihood(self, shards: Sequence[Shard], threads: int) -> Objective:
-        """Return the objective of some documents, without a prior."""
         zeros, model = np.zeros(len(self.weights)), (self._view.layout, self._view.automaton)
-        return Objective(shards, *model, zeros, zeros, threads=threads)
+        likelihood = Objective(self._held_out, *model, zeros, zeros, threads=trainer.n_threads)
+        return likelihood(self.weights)[0]
 
 
 def begin_near(learner: Learner, folds: Sequence[Trained]) -> None:

@@ -165,13 +165,14 @@ def to_payload(model: LearntModel, settings: Settings, keepers: Mapping[str, Kee
         if section is not None:
             extra[name] = _SectionHeader(keeper.setting, section.header)
             arrays.update({f"{name}.{key}": array for key, array in section.arrays.items()})
+    users_limits = scheme.limits[scheme.outside + 1 :] if scheme.encoding == "segments" else ()
     header = _Header(
         FORMAT,
         True,
         labels,
         has_outside=scheme.outside >= 0,
         repeats=not any(a == b and a != scheme.outside for a, b in scheme.forbidden),
-        limits=_limits_of(scheme),
+        limits=list(map(int, users_limits)),
         settings=_described(settings),
         learnt=_LearntHeader(dict(model.longest), model.repeats, model.documents, dict(model.said)),
         extra=extra,
@@ -262,13 +263,6 @@ def _read_extra(
         }
         sections[key] = Section(entry.header, arrays)
     return {key: keeper.checked(sections[key], scheme) for key, keeper in keepers.items()}
-
-
-def _limits_of(scheme: LabelScheme) -> list[int]:
-    """Return the limits of the users' labels; empty where every segment has one token."""
-    if scheme.encoding != "segments":
-        return []
-    return [int(limit) for limit in scheme.limits[scheme.outside + 1 :]]
 
 
 def _check_names(payload: Payload) -> None:
